@@ -1,0 +1,3 @@
+//! Benchmarks that print tables: retention, speed, estimates.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
+
+fn main() {}

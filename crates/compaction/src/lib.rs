@@ -1,0 +1,1 @@
+//! Plan, prune, cut, summarise, check, assemble; no I/O.

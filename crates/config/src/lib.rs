@@ -1,0 +1,1 @@
+//! Typed settings, their defaults, and where each value came from.

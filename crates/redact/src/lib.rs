@@ -1,0 +1,1 @@
+//! Secrets in text: found and masked by code.

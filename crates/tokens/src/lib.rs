@@ -1,0 +1,1 @@
+//! How big and how dear things are: estimates, exact counts, calibration, budgets.

@@ -1,1 +1,36 @@
-//! What a conversation is: messages of every dialect in one model, groups, invariants.
+//! What a conversation is: messages of every dialect in one model, groups, and the rules a provider enforces.
+//!
+//! A [`Message`] keeps the JSON it arrived as and knows where its role, text, tool calls and results lie inside it;
+//! nothing is re-serialised, so an untouched message leaves byte for byte as it came. [`decode`] reads request
+//! bodies, message lists and session logs; [`Groups`] says which messages belong together; [`cuts`](cut_points)
+//! says where a conversation may be parted; [`violations`] names what a provider would refuse.
+//!
+//! Not for: sockets, files, clocks, token counts.
+
+mod blocks;
+mod claude_log;
+mod codex_log;
+mod cuts;
+mod decode;
+mod detect;
+mod group;
+mod human;
+mod json;
+mod message;
+mod shared_text;
+mod transcript;
+mod validate;
+mod write;
+
+pub use blocks::{decode_message, decode_message_text};
+pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing, SeamRoles, cut_points};
+pub use decode::{DecodeError, DecodeOptions, decode};
+pub use detect::DialectChoice;
+pub use group::{Group, GroupKind, Groups};
+pub use human::{human_words, is_injected, strip_injected};
+pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
+pub use message::{Arguments, ContentHash, Message, Part, Role};
+pub use shared_text::SharedText;
+pub use transcript::{Note, Preamble, Source, Transcript};
+pub use validate::{Violation, ViolationKind, violations};
+pub use write::{Dialect, WireMessage, text_message, tool_result_stub};

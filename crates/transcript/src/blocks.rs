@@ -1,0 +1,355 @@
+//! Reading one message, item or content block into parts.
+//!
+//! One reader serves all dialects: a content block says by its `type` what it is, so the reader collects every member
+//! it knows in a single pass (members come in any order) and interprets them at the end.
+
+use crate::json::{Cursor, JsonStr, Span};
+use crate::message::{Arguments, Message, Part, Role};
+use crate::shared_text::SharedText;
+
+/// Content nested deeper than this is carried as opaque: no wire nests blocks more than a few levels.
+const MAX_BLOCK_DEPTH: u8 = 6;
+
+/// What a `content`-like member held.
+#[derive(Default)]
+enum Content {
+    #[default]
+    Absent,
+    Text(JsonStr, Span),
+    Parts(Vec<Part>, Span),
+    Other(Span),
+}
+
+impl Content {
+    fn span(&self) -> Option<Span> {
+        match self {
+            Self::Absent => None,
+            Self::Text(_, span) | Self::Parts(_, span) | Self::Other(span) => Some(*span),
+        }
+    }
+
+    fn into_parts(self) -> Vec<Part> {
+        match self {
+            Self::Absent => Vec::new(),
+            Self::Text(string, _) => vec![Part::Text(string)],
+            Self::Parts(parts, _) => parts,
+            Self::Other(span) => vec![Part::Opaque { kind: None, block: span }],
+        }
+    }
+}
+
+/// Every member of an object that any dialect gives a meaning to.
+#[derive(Default)]
+struct Members {
+    kind: Option<JsonStr>,
+    role: Option<JsonStr>,
+    id: Option<JsonStr>,
+    call_id: Option<JsonStr>,
+    name: Option<JsonStr>,
+    text: Option<JsonStr>,
+    thinking: Option<JsonStr>,
+    content: Content,
+    output: Content,
+    arguments: Option<Arguments>,
+    calls: Vec<Part>,
+    reasoning: Vec<Part>,
+    is_error: bool,
+}
+
+/// Decodes one message from its own JSON text, which the caller has checked to be valid JSON.
+#[must_use]
+pub fn decode_message(origin: SharedText) -> Option<Message> {
+    let json = origin.as_str();
+    let mut cursor = Cursor::new(json);
+    if cursor.peek() != Some(b'{') {
+        return None;
+    }
+    let (members, whole) = read_members(json, &mut cursor, 0);
+    Some(message_from(members, whole, origin.clone()))
+}
+
+/// As [`decode_message`], from a text that is checked first.
+pub fn decode_message_text(json: String) -> Result<Message, serde_json::Error> {
+    serde_json::from_str::<serde::de::IgnoredAny>(&json)?;
+    decode_message(SharedText::new(json))
+        .ok_or_else(|| serde::de::Error::custom("a message must be a JSON object"))
+}
+
+fn message_from(members: Members, whole: Span, origin: SharedText) -> Message {
+    let json = origin.as_str();
+    let content = members.content.span();
+    let (role, parts) = match members.role {
+        Some(word) => {
+            let role = Role::parse(&word.text(json));
+            (role, role_message_parts(members, role))
+        }
+        None => {
+            let part = block_part(json, members, whole);
+            let role = match &part {
+                Part::ToolCall { .. } | Part::Reasoning { .. } => Role::Assistant,
+                Part::ToolResult { .. } => Role::Tool,
+                Part::Opaque { kind: Some(kind), .. } if kind.raw(json).ends_with("_call") => Role::Assistant,
+                _ => Role::Other,
+            };
+            (role, vec![part])
+        }
+    };
+    Message { origin, role, parts, content, machine_written: false }
+}
+
+/// Parts of an object that has a role: a chat or Anthropic message, or a Responses `message` item.
+fn role_message_parts(members: Members, role: Role) -> Vec<Part> {
+    if role == Role::Tool {
+        let value = members.content.span().unwrap_or_default();
+        let call_id = members.call_id.or(members.name).unwrap_or_default();
+        let content = members.content.into_parts();
+        return vec![Part::ToolResult { call_id, is_error: members.is_error, content, value }];
+    }
+    let mut parts = members.reasoning;
+    parts.append(&mut members.content.into_parts());
+    parts.extend(members.calls);
+    parts
+}
+
+/// Reads the object at the cursor. Returns its members and where it lies.
+fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (Members, Span) {
+    let mut found = Members::default();
+    let _ = cursor.peek();
+    let start = cursor.position();
+    if !cursor.enter_object() {
+        let span = cursor.skip_value();
+        return (found, span);
+    }
+    while let Some(key) = cursor.next_key() {
+        match key {
+            b"type" => found.kind = cursor.string_or_skip(),
+            b"role" => found.role = cursor.string_or_skip(),
+            b"id" => found.id = cursor.string_or_skip(),
+            b"call_id" | b"tool_use_id" | b"tool_call_id" => found.call_id = cursor.string_or_skip(),
+            b"tool_call_ids" => found.call_id = first_string(cursor).or(found.call_id),
+            b"name" => found.name = cursor.string_or_skip(),
+            b"text" | b"refusal" => found.text = cursor.string_or_skip().or(found.text),
+            b"thinking" => found.thinking = cursor.string_or_skip(),
+            b"content" => found.content = read_content(json, cursor, depth),
+            b"output" => found.output = read_content(json, cursor, depth),
+            b"input" | b"arguments" | b"action" => found.arguments = Some(read_arguments(cursor)),
+            b"is_error" => found.is_error = cursor.skip_value().of(json) == "true",
+            b"tool_calls" => found.calls.extend(read_calls(json, cursor)),
+            b"function" => {
+                // The inside of a chat tool call: name and arguments live one level deeper.
+                let (inner, _) = read_members(json, cursor, depth);
+                found.name = inner.name.or(found.name);
+                found.arguments = inner.arguments.or(found.arguments);
+            }
+            b"function_call" => found.calls.extend(legacy_call(json, cursor)),
+            b"reasoning_content"
+            | b"reasoning"
+            | b"reasoning_details"
+            | b"summary"
+            | b"codex_reasoning_items" => {
+                if let Some(part) = read_reasoning(cursor) {
+                    found.reasoning.push(part);
+                }
+            }
+            _ => {
+                cursor.skip_value();
+            }
+        }
+    }
+    let span = span_between(start, cursor.position());
+    (found, span)
+}
+
+/// The first string of an array, passing over the rest; some recorders name a result's call in a list of one.
+fn first_string(cursor: &mut Cursor<'_>) -> Option<JsonStr> {
+    if !cursor.enter_array() {
+        cursor.skip_value();
+        return None;
+    }
+    let mut first = None;
+    while cursor.next_element() {
+        let string = cursor.string_or_skip();
+        first = first.or(string);
+    }
+    first
+}
+
+fn read_content(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Content {
+    match cursor.peek() {
+        Some(b'"') => {
+            let start = cursor.position();
+            match cursor.string() {
+                Some(string) => Content::Text(string, span_between(start, cursor.position())),
+                None => Content::Absent,
+            }
+        }
+        Some(b'[') if depth < MAX_BLOCK_DEPTH => {
+            let start = cursor.position();
+            let mut parts = Vec::new();
+            cursor.enter_array();
+            while cursor.next_element() {
+                parts.push(read_block(json, cursor, depth + 1));
+            }
+            Content::Parts(parts, span_between(start, cursor.position()))
+        }
+        _ => {
+            let span = cursor.skip_value();
+            if span.of(json) == "null" { Content::Absent } else { Content::Other(span) }
+        }
+    }
+}
+
+/// One element of a content list: a block, or (seen in the wild) a bare string.
+fn read_block(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Part {
+    match cursor.peek() {
+        Some(b'{') => {
+            let (members, span) = read_members(json, cursor, depth);
+            block_part(json, members, span)
+        }
+        Some(b'"') => match cursor.string() {
+            Some(string) => Part::Text(string),
+            None => Part::Opaque { kind: None, block: Span::default() },
+        },
+        _ => Part::Opaque { kind: None, block: cursor.skip_value() },
+    }
+}
+
+/// What a block is, by its `type`.
+fn block_part(json: &str, members: Members, block: Span) -> Part {
+    let kind = members.kind;
+    let kind_text = kind.map(|k| k.raw(json)).unwrap_or_default();
+    match kind_text {
+        "text" | "input_text" | "output_text" | "refusal" | "summary_text" | "reasoning_text" => {
+            match members.text {
+                Some(text) => Part::Text(text),
+                None => Part::Opaque { kind, block },
+            }
+        }
+        "thinking" => Part::Reasoning { text: members.thinking, block },
+        "redacted_thinking" => Part::Reasoning { text: None, block },
+        "reasoning" => {
+            let text = members.reasoning.into_iter().find_map(|part| match part {
+                Part::Reasoning { text, .. } => text,
+                _ => None,
+            });
+            Part::Reasoning { text, block }
+        }
+        "tool_use" => call_part(members.id, members.name, members.arguments, block, kind),
+        "function_call" | "custom_tool_call" | "local_shell_call" | "computer_call" | "shell_call"
+        | "apply_patch_call" | "tool_search_call" => {
+            let id = members.call_id.or(members.id);
+            call_part(id, members.name.or(kind), members.arguments, block, kind)
+        }
+        "tool_result" => {
+            let value = members.content.span().unwrap_or_default();
+            let content = members.content.into_parts();
+            let call_id = members.call_id.unwrap_or_default();
+            Part::ToolResult { call_id, is_error: members.is_error, content, value }
+        }
+        "function_call_output"
+        | "custom_tool_call_output"
+        | "local_shell_call_output"
+        | "computer_call_output"
+        | "shell_call_output"
+        | "apply_patch_call_output"
+        | "tool_search_output" => {
+            let value = members.output.span().unwrap_or_default();
+            let content = members.output.into_parts();
+            let call_id = members.call_id.or(members.id).unwrap_or_default();
+            Part::ToolResult { call_id, is_error: members.is_error, content, value }
+        }
+        "image" | "image_url" | "input_image" => Part::Image { block },
+        "" => match members.text {
+            Some(text) => Part::Text(text),
+            None => Part::Opaque { kind, block },
+        },
+        _ => Part::Opaque { kind, block },
+    }
+}
+
+fn call_part(
+    id: Option<JsonStr>,
+    name: Option<JsonStr>,
+    arguments: Option<Arguments>,
+    block: Span,
+    kind: Option<JsonStr>,
+) -> Part {
+    match (id, name) {
+        (Some(id), Some(name)) => {
+            Part::ToolCall { id, name, arguments: arguments.unwrap_or(Arguments::Absent), block }
+        }
+        _ => Part::Opaque { kind, block },
+    }
+}
+
+/// The `tool_calls` member of a chat assistant message.
+fn read_calls(json: &str, cursor: &mut Cursor<'_>) -> Vec<Part> {
+    let mut calls = Vec::new();
+    if !cursor.enter_array() {
+        cursor.skip_value();
+        return calls;
+    }
+    while cursor.next_element() {
+        let (members, block) = read_members(json, cursor, MAX_BLOCK_DEPTH);
+        let id = members.call_id.or(members.id);
+        let name = members.name.or(members.kind);
+        calls.push(call_part(id, name, members.arguments, block, members.kind));
+    }
+    calls
+}
+
+/// The pre-2023 single `function_call` member; its result names the function instead of an id.
+fn legacy_call(json: &str, cursor: &mut Cursor<'_>) -> Option<Part> {
+    if cursor.peek() != Some(b'{') {
+        cursor.skip_value();
+        return None;
+    }
+    let (members, block) = read_members(json, cursor, MAX_BLOCK_DEPTH);
+    Some(call_part(members.name, members.name, members.arguments, block, None))
+}
+
+fn read_arguments(cursor: &mut Cursor<'_>) -> Arguments {
+    match cursor.peek() {
+        Some(b'"') => cursor.string().map_or(Arguments::Absent, Arguments::Text),
+        _ => Arguments::Json(cursor.skip_value()),
+    }
+}
+
+/// Reasoning kept beside the content: a string, or a list whose first text is what a person can read.
+fn read_reasoning(cursor: &mut Cursor<'_>) -> Option<Part> {
+    let first = cursor.peek()?;
+    let start = cursor.position();
+    let text = match first {
+        b'"' => cursor.string(),
+        b'[' => {
+            let mut text = None;
+            cursor.enter_array();
+            while cursor.next_element() {
+                if cursor.enter_object() {
+                    while let Some(key) = cursor.next_key() {
+                        let value = cursor.string_or_skip();
+                        if matches!(key, b"text" | b"summary") {
+                            text = text.or(value);
+                        }
+                    }
+                } else {
+                    cursor.skip_value();
+                }
+            }
+            text
+        }
+        b'n' => {
+            cursor.skip_value();
+            return None;
+        }
+        _ => {
+            cursor.skip_value();
+            None
+        }
+    };
+    Some(Part::Reasoning { text, block: span_between(start, cursor.position()) })
+}
+
+fn span_between(start: usize, end: usize) -> Span {
+    Span { start: u32::try_from(start).unwrap_or(u32::MAX), end: u32::try_from(end).unwrap_or(u32::MAX) }
+}

@@ -1,0 +1,268 @@
+//! Claude Code session logs: one event a line, turned into the Anthropic messages they stand for.
+//!
+//! One assistant answer is spread over several lines with the same `message.id`, and the results of its parallel calls
+//! arrive line by line in between; on the wire that is one assistant message followed by one user message. Content
+//! blocks are spliced as they stand. Rows of sub-agents (`isSidechain`), progress and bookkeeping are not messages.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::blocks::decode_message;
+use crate::human::is_injected;
+use crate::json::{Cursor, Span};
+use crate::message::{Message, Role};
+use crate::shared_text::SharedText;
+use crate::transcript::{Note, Preamble, Source, Transcript};
+use crate::write::Dialect;
+
+/// What one line says.
+#[derive(Default)]
+struct Event<'a> {
+    line: usize,
+    kind: &'a str,
+    uuid: &'a str,
+    parent: &'a str,
+    sidechain: bool,
+    meta: bool,
+    compact_summary: bool,
+    api_error: bool,
+    role: &'a str,
+    message_id: &'a str,
+    model: &'a str,
+    content: &'a str,
+}
+
+/// A wire message being put together from lines.
+struct Draft<'a> {
+    role: Role,
+    /// Raw content values, in order; several when lines were joined.
+    contents: Vec<&'a str>,
+    meta: bool,
+    carries_results: bool,
+}
+
+pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> Transcript {
+    let events: Vec<Event<'_>> =
+        lines.iter().map(|(number, line)| read_event(*number, line.as_str())).collect();
+    let mut notes = Vec::new();
+    let abandoned = abandoned_branches(&events);
+    let from = if since_compaction { last_compaction(&events) } else { 0 };
+
+    let mut drafts: Vec<Draft<'_>> = Vec::new();
+    let mut by_message_id: HashMap<&str, usize> = HashMap::new();
+    let mut seen_uuids: HashSet<&str> = HashSet::new();
+    let mut model = None;
+    let (mut side, mut errors, mut left_out) = (0usize, 0usize, 0usize);
+    for event in events.get(from..).unwrap_or_default() {
+        let speaks = matches!(event.kind, "user" | "assistant") && !event.content.is_empty();
+        if !speaks || (!event.uuid.is_empty() && !seen_uuids.insert(event.uuid)) {
+            continue;
+        }
+        if event.sidechain {
+            side += 1;
+            continue;
+        }
+        if event.api_error || event.model == "<synthetic>" {
+            errors += 1;
+            continue;
+        }
+        if abandoned.contains(event.uuid) {
+            left_out += 1;
+            continue;
+        }
+        if event.compact_summary && from == 0 {
+            let text = "the client's own compaction; everything before it is read too";
+            notes.push(Note { line: Some(event.line), text: text.into() });
+        }
+        if !event.model.is_empty() {
+            model = Some(event.model);
+        }
+        add_event(event, &mut drafts, &mut by_message_id);
+    }
+    for (count, what) in [
+        (side, "messages of sub-agents left out"),
+        (errors, "error notices of the client left out: they were never sent"),
+        (left_out, "messages on branches that were edited away left out"),
+    ] {
+        if count > 0 {
+            notes.push(Note { line: None, text: format!("{count} {what}") });
+        }
+    }
+    let messages = drafts.iter().filter_map(message_of).collect();
+    let preamble = Preamble { model: model.map(str::to_owned), ..Preamble::default() };
+    Transcript {
+        dialect: Dialect::Anthropic,
+        source: Source::ClaudeCodeLog,
+        messages,
+        preamble,
+        notes,
+        layout: None,
+    }
+}
+
+fn add_event<'a>(
+    event: &Event<'a>,
+    drafts: &mut Vec<Draft<'a>>,
+    by_message_id: &mut HashMap<&'a str, usize>,
+) {
+    let role = if event.role == "assistant" { Role::Assistant } else { Role::User };
+    if role == Role::Assistant && !event.message_id.is_empty() {
+        if let Some(draft) = by_message_id.get(event.message_id).and_then(|&at| drafts.get_mut(at)) {
+            draft.contents.push(event.content);
+            return;
+        }
+        by_message_id.insert(event.message_id, drafts.len());
+    }
+    let carries_results = role == Role::User && has_result_block(event.content);
+    if carries_results {
+        // Results of parallel calls belong into the one user message after their assistant message.
+        if let Some(last) = drafts.last_mut().filter(|d| d.role == Role::User && d.carries_results) {
+            last.contents.push(event.content);
+            return;
+        }
+    }
+    let meta = event.meta || event.compact_summary;
+    drafts.push(Draft { role, contents: vec![event.content], meta, carries_results });
+}
+
+fn has_result_block(content: &str) -> bool {
+    let mut cursor = Cursor::new(content);
+    if !cursor.enter_array() {
+        return false;
+    }
+    while cursor.next_element() {
+        if cursor.enter_object() {
+            while let Some(key) = cursor.next_key() {
+                if key == b"type" && cursor.string_or_skip().is_some_and(|s| s.raw(content) == "tool_result")
+                {
+                    return true;
+                } else if key != b"type" {
+                    cursor.skip_value();
+                }
+            }
+        } else {
+            cursor.skip_value();
+        }
+    }
+    false
+}
+
+fn message_of(draft: &Draft<'_>) -> Option<Message> {
+    let size: usize = draft.contents.iter().map(|c| c.len() + 1).sum();
+    let mut json = String::with_capacity(size + 40);
+    json.push_str("{\"role\":\"");
+    json.push_str(draft.role.name());
+    json.push_str("\",\"content\":");
+    match draft.contents.as_slice() {
+        [only] => json.push_str(only),
+        many => {
+            json.push('[');
+            // The wire wants results before anything else in their message.
+            let mut blocks = many.iter().flat_map(|content| blocks_of(content)).collect::<Vec<_>>();
+            if draft.carries_results {
+                blocks.sort_by_key(|block| !has_result_block(&format!("[{block}]")));
+            }
+            json.push_str(&blocks.join(","));
+            json.push(']');
+        }
+    }
+    json.push('}');
+    let mut message = decode_message(SharedText::new(json))?;
+    message.machine_written = draft.meta;
+    Some(message)
+}
+
+/// The blocks of a content value; a plain string becomes the text block it stands for.
+fn blocks_of(content: &str) -> Vec<String> {
+    let mut cursor = Cursor::new(content);
+    let mut blocks = Vec::new();
+    if cursor.enter_array() {
+        while cursor.next_element() {
+            blocks.push(cursor.skip_value().of(content).to_owned());
+        }
+    } else {
+        blocks.push(format!("{{\"type\":\"text\",\"text\":{}}}", content.trim()));
+    }
+    blocks
+}
+
+/// Ids of messages on branches that the user edited away: of several human messages under one parent the last counts.
+fn abandoned_branches<'a>(events: &[Event<'a>]) -> HashSet<&'a str> {
+    let mut newest_prompt: HashMap<&str, &str> = HashMap::new();
+    for event in events.iter().filter(|e| is_prompt(e) && !e.parent.is_empty()) {
+        newest_prompt.insert(event.parent, event.uuid);
+    }
+    let mut abandoned = HashSet::new();
+    for event in events {
+        let superseded =
+            is_prompt(event) && newest_prompt.get(event.parent).is_some_and(|newest| *newest != event.uuid);
+        if !event.uuid.is_empty() && (superseded || abandoned.contains(event.parent)) {
+            abandoned.insert(event.uuid);
+        }
+    }
+    abandoned
+}
+
+/// A message a person typed, as far as the line alone tells.
+fn is_prompt(event: &Event<'_>) -> bool {
+    if event.kind != "user" || event.meta || event.sidechain || event.compact_summary || event.uuid.is_empty()
+    {
+        return false;
+    }
+    let Some(text) = Cursor::new(event.content).string() else { return false };
+    !is_injected(&text.text(event.content))
+}
+
+fn last_compaction(events: &[Event<'_>]) -> usize {
+    events.iter().rposition(|e| e.compact_summary && !e.sidechain).unwrap_or(0)
+}
+
+fn read_event(line: usize, json: &str) -> Event<'_> {
+    let mut event = Event { line, ..Event::default() };
+    let mut cursor = Cursor::new(json);
+    cursor.enter_object();
+    while let Some(key) = cursor.next_key() {
+        match key {
+            b"type" => event.kind = raw_string(&mut cursor, json),
+            b"uuid" => event.uuid = raw_string(&mut cursor, json),
+            b"parentUuid" => event.parent = raw_string(&mut cursor, json),
+            b"isSidechain" => event.sidechain = is_true(&mut cursor, json),
+            b"isMeta" => event.meta = is_true(&mut cursor, json),
+            b"isCompactSummary" => event.compact_summary = is_true(&mut cursor, json),
+            b"isApiErrorMessage" => event.api_error = is_true(&mut cursor, json),
+            b"message" => read_inner_message(&mut cursor, json, &mut event),
+            _ => {
+                cursor.skip_value();
+            }
+        }
+    }
+    event
+}
+
+fn read_inner_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, event: &mut Event<'a>) {
+    if !cursor.enter_object() {
+        cursor.skip_value();
+        return;
+    }
+    while let Some(key) = cursor.next_key() {
+        match key {
+            b"role" => event.role = raw_string(cursor, json),
+            b"id" => event.message_id = raw_string(cursor, json),
+            b"model" => event.model = raw_string(cursor, json),
+            b"content" => {
+                let span: Span = cursor.skip_value();
+                event.content = span.of(json);
+            }
+            _ => {
+                cursor.skip_value();
+            }
+        }
+    }
+}
+
+fn raw_string<'a>(cursor: &mut Cursor<'_>, json: &'a str) -> &'a str {
+    cursor.string_or_skip().map(|s| s.raw(json)).unwrap_or_default()
+}
+
+fn is_true(cursor: &mut Cursor<'_>, json: &str) -> bool {
+    cursor.skip_value().of(json) == "true"
+}

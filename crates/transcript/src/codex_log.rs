@@ -1,0 +1,158 @@
+//! Codex rollout logs: one event a line; those of type `response_item` are the items of the Responses wire.
+//!
+//! Older logs have the items themselves on the lines. Items are taken as they stand, without a copy.
+
+use crate::blocks::decode_message;
+use crate::json::Cursor;
+use crate::message::{Message, Role};
+use crate::shared_text::SharedText;
+use crate::transcript::{Note, Preamble, Source, Transcript};
+use crate::write::{Dialect, text_message};
+
+#[derive(Default)]
+struct Line {
+    kind: String,
+    payload: Option<std::ops::Range<usize>>,
+    has_role_or_call: bool,
+    instructions: Option<std::ops::Range<usize>>,
+}
+
+pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> Transcript {
+    let mut messages: Vec<Message> = Vec::new();
+    let mut notes = Vec::new();
+    let mut preamble = Preamble::default();
+    for (number, text) in lines {
+        let line = read_line(text.as_str());
+        match (line.kind.as_str(), &line.payload) {
+            ("response_item", Some(payload)) => push_item(&text.slice(payload.clone()), &mut messages),
+            ("session_meta" | "turn_context", Some(payload)) => {
+                read_context(&text.slice(payload.clone()), &mut preamble);
+            }
+            ("compacted", Some(payload)) => {
+                let (summary, replacement) = read_compacted(&text.slice(payload.clone()));
+                if since_compaction {
+                    messages = replacement;
+                    if let Some(summary) = summary.filter(|_| messages.is_empty()) {
+                        let json = text_message(Dialect::Responses, Role::User, &summary);
+                        messages.extend(decode_message(SharedText::new(json)).map(machine_written));
+                    }
+                } else {
+                    let what = "the client's own compaction; everything before it is read too";
+                    notes.push(Note { line: Some(*number), text: what.into() });
+                }
+            }
+            (_, None) if line.has_role_or_call => push_item(text, &mut messages),
+            (_, None) => {
+                if let Some(range) = line.instructions {
+                    preamble.system = Some(text.slice(range));
+                }
+            }
+            _ => {}
+        }
+    }
+    Transcript {
+        dialect: Dialect::Responses,
+        source: Source::CodexLog,
+        messages,
+        preamble,
+        notes,
+        layout: None,
+    }
+}
+
+fn machine_written(mut message: Message) -> Message {
+    message.machine_written = true;
+    message
+}
+
+/// Adds an item unless it is one that only the log knows (snapshots of the work tree).
+fn push_item(item: &SharedText, messages: &mut Vec<Message>) {
+    if let Some(message) = decode_message(item.clone()) {
+        let log_only = item.as_str().contains("\"type\":\"ghost_snapshot\"");
+        if !log_only {
+            messages.push(message);
+        }
+    }
+}
+
+fn read_line(json: &str) -> Line {
+    let mut line = Line::default();
+    let mut cursor = Cursor::new(json);
+    cursor.enter_object();
+    while let Some(key) = cursor.next_key() {
+        match key {
+            b"type" => {
+                line.kind = cursor.string_or_skip().map(|s| s.raw(json).to_owned()).unwrap_or_default()
+            }
+            b"payload" => line.payload = Some(value_range(&mut cursor)),
+            b"role" | b"call_id" | b"encrypted_content" => {
+                line.has_role_or_call = true;
+                cursor.skip_value();
+            }
+            b"instructions" => line.instructions = Some(value_range(&mut cursor)),
+            _ => {
+                cursor.skip_value();
+            }
+        }
+    }
+    line
+}
+
+fn value_range(cursor: &mut Cursor<'_>) -> std::ops::Range<usize> {
+    let _ = cursor.peek();
+    let from = cursor.position();
+    cursor.skip_value();
+    from..cursor.position()
+}
+
+/// Model and instructions from a session's head or a turn's context.
+fn read_context(payload: &SharedText, preamble: &mut Preamble) {
+    let json = payload.as_str();
+    let mut cursor = Cursor::new(json);
+    if !cursor.enter_object() {
+        return;
+    }
+    while let Some(key) = cursor.next_key() {
+        match key {
+            b"model" => {
+                if let Some(model) = cursor.string_or_skip() {
+                    preamble.model = Some(model.text(json).into_owned());
+                }
+            }
+            b"instructions" | b"base_instructions" => {
+                let slice = payload.slice(value_range(&mut cursor));
+                if slice.as_str() != "null" {
+                    preamble.system = Some(slice);
+                }
+            }
+            _ => {
+                cursor.skip_value();
+            }
+        }
+    }
+}
+
+/// The summary text and, in newer logs, the items that took the place of the history.
+fn read_compacted(payload: &SharedText) -> (Option<String>, Vec<Message>) {
+    let json = payload.as_str();
+    let mut cursor = Cursor::new(json);
+    let (mut summary, mut replacement) = (None, Vec::new());
+    if !cursor.enter_object() {
+        return (summary, replacement);
+    }
+    while let Some(key) = cursor.next_key() {
+        match key {
+            b"message" => summary = cursor.string_or_skip().map(|s| s.text(json).into_owned()),
+            b"replacement_history" if cursor.peek() == Some(b'[') => {
+                cursor.enter_array();
+                while cursor.next_element() {
+                    push_item(&payload.slice(value_range(&mut cursor)), &mut replacement);
+                }
+            }
+            _ => {
+                cursor.skip_value();
+            }
+        }
+    }
+    (summary, replacement)
+}

@@ -1,0 +1,127 @@
+//! Where a conversation may be parted. Each rule of the wires is a small type that says which cuts it allows; the legal
+//! cuts are what all of them allow.
+//!
+//! A cut `k` parts messages `..k` from `k..`; cuts run from `0` to the number of messages.
+
+use crate::group::Groups;
+use crate::message::{Message, Role};
+
+/// A set of cuts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutPoints {
+    allowed: Vec<bool>,
+}
+
+impl CutPoints {
+    /// Every cut of a list of `messages` messages.
+    #[must_use]
+    pub fn all(messages: usize) -> Self {
+        Self { allowed: vec![true; messages + 1] }
+    }
+
+    /// Whether a cut is in the set.
+    #[must_use]
+    pub fn allows(&self, cut: usize) -> bool {
+        self.allowed.get(cut).copied().unwrap_or(false)
+    }
+
+    /// Takes a cut out.
+    pub fn forbid(&mut self, cut: usize) {
+        if let Some(slot) = self.allowed.get_mut(cut) {
+            *slot = false;
+        }
+    }
+
+    /// The cuts in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        self.allowed.iter().enumerate().filter_map(|(cut, allowed)| allowed.then_some(cut))
+    }
+
+    /// The nearest allowed cut at or before `cut`, not before `lowest`.
+    #[must_use]
+    pub fn at_or_before(&self, cut: usize, lowest: usize) -> Option<usize> {
+        (lowest..=cut.min(self.allowed.len().saturating_sub(1))).rev().find(|&c| self.allows(c))
+    }
+
+    /// The nearest allowed cut at or after `cut`, not after `highest`.
+    #[must_use]
+    pub fn at_or_after(&self, cut: usize, highest: usize) -> Option<usize> {
+        (cut..=highest.min(self.allowed.len().saturating_sub(1))).find(|&c| self.allows(c))
+    }
+}
+
+/// One rule about where a list may be parted.
+pub trait CutRule {
+    /// Removes the cuts this rule forbids.
+    fn restrict(&self, messages: &[Message], groups: &Groups, cuts: &mut CutPoints);
+}
+
+/// A call and its result stay on one side.
+pub struct Pairing;
+
+impl CutRule for Pairing {
+    fn restrict(&self, messages: &[Message], groups: &Groups, cuts: &mut CutPoints) {
+        let mut forbidden_until = 0;
+        for index in 0..messages.len() {
+            if index > 0 && index < forbidden_until {
+                cuts.forbid(index);
+            }
+            forbidden_until = forbidden_until.max(groups.reach(index));
+        }
+    }
+}
+
+/// Everything one answer produced stays on one side: reasoning is never parted from what follows it.
+pub struct GroupAtomicity;
+
+impl CutRule for GroupAtomicity {
+    fn restrict(&self, _messages: &[Message], groups: &Groups, cuts: &mut CutPoints) {
+        for group in groups.as_slice() {
+            for inner in group.start + 1..group.end {
+                cuts.forbid(inner);
+            }
+        }
+    }
+}
+
+/// What follows the cut begins with one of these roles (the end of the list is allowed too).
+pub struct SeamRoles<'a>(pub &'a [Role]);
+
+impl CutRule for SeamRoles<'_> {
+    fn restrict(&self, messages: &[Message], _groups: &Groups, cuts: &mut CutPoints) {
+        for (index, message) in messages.iter().enumerate() {
+            if !self.0.contains(&message.role()) {
+                cuts.forbid(index);
+            }
+        }
+    }
+}
+
+/// What precedes the cut is a list that may lead a request: empty, instructions only, or opening with a user message.
+pub struct LeadingRole;
+
+impl CutRule for LeadingRole {
+    fn restrict(&self, messages: &[Message], _groups: &Groups, cuts: &mut CutPoints) {
+        let first = messages.iter().position(|m| !m.role().is_instructions());
+        let Some(first) = first else { return };
+        if messages[first].role() != Role::User || messages[first].has_results() {
+            for cut in first + 1..=messages.len() {
+                cuts.forbid(cut);
+            }
+        }
+    }
+}
+
+/// The cuts that all `rules` allow.
+#[must_use]
+pub fn cut_points(messages: &[Message], groups: &Groups, rules: &[&dyn CutRule]) -> CutPoints {
+    let mut cuts = CutPoints::all(messages.len());
+    for rule in rules {
+        rule.restrict(messages, groups, &mut cuts);
+    }
+    cuts
+}
+
+#[cfg(test)]
+#[path = "cuts_tests.rs"]
+mod tests;

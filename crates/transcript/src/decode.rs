@@ -1,0 +1,449 @@
+//! From a document to a [`Transcript`]: lists, request bodies, lines, and session logs.
+
+use serde::de::IgnoredAny;
+
+use crate::blocks::decode_message;
+use crate::claude_log;
+use crate::codex_log;
+use crate::detect::{DialectChoice, Evidence};
+use crate::json::{Cursor, unescape};
+use crate::message::{Message, Role};
+use crate::shared_text::SharedText;
+use crate::transcript::{Layout, Note, Preamble, Source, Span64, Transcript, slice_of};
+use crate::write::Dialect;
+
+/// Choices for reading a document.
+#[derive(Clone, Debug, Default)]
+pub struct DecodeOptions {
+    /// Which wire to read it as.
+    pub dialect: DialectChoice,
+    /// Which conversation to take (from one) when a document holds several.
+    pub pick: Option<usize>,
+    /// Read only what came after the last compaction a log itself records.
+    pub since_compaction: bool,
+}
+
+/// Why a document could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Not text.
+    #[error("not valid UTF-8: byte {offset} (line {line}) is not part of any character")]
+    Utf8 {
+        /// Offset of the first bad byte.
+        offset: usize,
+        /// Its line, counted from one.
+        line: usize,
+    },
+    /// Nothing in it.
+    #[error("the input is empty")]
+    Empty,
+    /// Ends too early.
+    #[error("the JSON ends too early, at line {line}, column {column}: {detail}")]
+    Truncated {
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// The parser's words.
+        detail: String,
+    },
+    /// Not JSON.
+    #[error("not valid JSON at line {line}, column {column}: {detail}")]
+    Syntax {
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// The parser's words.
+        detail: String,
+    },
+    /// JSON, but not a conversation.
+    #[error("this is JSON, but not a conversation: {0}")]
+    NotAConversation(String),
+    /// An element of the list is not a message.
+    #[error("element {index} of the list is not a message: {detail}")]
+    NotAMessage {
+        /// Position, from zero.
+        index: usize,
+        /// What it is instead.
+        detail: String,
+    },
+    /// Several conversations and no choice made.
+    #[error("the file holds {count} conversations; choose one by its number, 1 to {count}")]
+    Several {
+        /// How many.
+        count: usize,
+    },
+    /// A number out of range.
+    #[error("there is no conversation {picked}: the file holds {count}")]
+    NoSuchPick {
+        /// What was asked for.
+        picked: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The forced wire does not fit.
+    #[error("the input does not fit the {forced} dialect: {detail}")]
+    WrongDialect {
+        /// What the user said.
+        forced: Dialect,
+        /// What speaks against it.
+        detail: String,
+    },
+    /// Offsets inside a document are limited.
+    #[error("the input is {bytes} bytes; at most 4 GiB can be read at once")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// Reads a document. Nothing is copied: every message points into the text.
+pub fn decode(bytes: Vec<u8>, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
+    if bytes.len() >= u32::MAX as usize {
+        return Err(DecodeError::TooLarge { bytes: bytes.len() });
+    }
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        let line = memchr::memchr_iter(b'\n', &error.as_bytes()[..offset]).count() + 1;
+        DecodeError::Utf8 { offset, line }
+    })?;
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
+    let document = SharedText::new(text);
+    let first = Cursor::new(document.as_str()).peek().ok_or(DecodeError::Empty)?;
+    match serde_json::from_str::<IgnoredAny>(document.as_str()) {
+        Ok(_) => match first {
+            b'[' => decode_array(&document, options),
+            b'{' => decode_object(&document, options),
+            _ => Err(DecodeError::NotAConversation(
+                "expected a list of messages or an object that holds one".into(),
+            )),
+        },
+        Err(error) if first == b'{' && looks_like_lines(document.as_str()) => {
+            let _ = error;
+            decode_lines(&document, options)
+        }
+        Err(error) => Err(syntax_error(&error)),
+    }
+}
+
+fn syntax_error(error: &serde_json::Error) -> DecodeError {
+    let (line, column) = (error.line(), error.column());
+    // serde_json ends its message with the place, which we say ourselves.
+    let full = error.to_string();
+    let detail = full.split(" at line ").next().unwrap_or(&full).to_owned();
+    if error.is_eof() {
+        DecodeError::Truncated { line, column, detail }
+    } else {
+        DecodeError::Syntax { line, column, detail }
+    }
+}
+
+/// Whether a text is one JSON object a line: either of its first two lines stands on its own.
+fn looks_like_lines(text: &str) -> bool {
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(2)
+        .any(|line| line.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok())
+}
+
+fn decode_array(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
+    let (list, items) = list_at(document, 0);
+    if let Some(count) = bundle_size(document, &items) {
+        let picked = options.pick.ok_or(DecodeError::Several { count })?;
+        let range = picked
+            .checked_sub(1)
+            .and_then(|i| items.get(i))
+            .ok_or(DecodeError::NoSuchPick { picked, count })?;
+        return decode_object(&slice_of(document, range), options);
+    }
+    let mut evidence = Evidence::default();
+    let messages = read_messages(document, &items, &mut evidence)?;
+    let layout = Some(Layout::of_list(document, list, &items));
+    finish(messages, evidence, Source::List, Preamble::default(), layout, options)
+}
+
+/// The elements of the array that starts at `at`.
+fn list_at(document: &SharedText, at: usize) -> (Span64, Vec<Span64>) {
+    let mut cursor = Cursor::starting_at(document.as_str(), at);
+    let _ = cursor.peek();
+    let start = cursor.position();
+    let mut items = Vec::new();
+    if cursor.enter_array() {
+        while cursor.next_element() {
+            let from = cursor.position();
+            cursor.skip_value();
+            items.push(from..cursor.position());
+        }
+    }
+    (start..cursor.position(), items)
+}
+
+/// How many conversations a list of objects holds, when its elements are not messages but hold message lists.
+fn bundle_size(document: &SharedText, items: &[Span64]) -> Option<usize> {
+    let first = items.first()?;
+    let mut cursor = Cursor::starting_at(document.as_str(), first.start);
+    if !cursor.enter_object() {
+        return None;
+    }
+    let mut holds_list = false;
+    while let Some(key) = cursor.next_key() {
+        match key {
+            b"role" | b"type" => return None,
+            _ if is_list_member(key) && cursor.peek() == Some(b'[') => holds_list = true,
+            _ => {}
+        }
+        cursor.skip_value();
+    }
+    holds_list.then_some(items.len())
+}
+
+/// Members under which a message list is known to be kept: request bodies, and recorded trajectories.
+fn is_list_member(key: &[u8]) -> bool {
+    matches!(key, b"messages" | b"input" | b"history" | b"traj" | b"conversation")
+}
+
+fn decode_object(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
+    let text = document.as_str();
+    let mut cursor = Cursor::new(text);
+    cursor.enter_object();
+    let mut evidence = Evidence::default();
+    let mut preamble = Preamble::default();
+    let mut list_start: Option<usize> = None;
+    let mut log_line = false;
+    let mut input_text = None;
+    while let Some(key) = cursor.next_key() {
+        let value_starts = cursor.peek();
+        let from = cursor.position();
+        if key == b"input" && value_starts == Some(b'"') {
+            input_text = Some(from);
+        }
+        if !(key == b"input" && value_starts != Some(b'[')) {
+            evidence.member(key);
+        }
+        cursor.skip_value();
+        let value = from..cursor.position();
+        match key {
+            // `messages` outranks the other names: a body may hold both it and an unrelated `input`.
+            b"messages" if value_starts == Some(b'[') => list_start = Some(from),
+            _ if list_start.is_none() && is_list_member(key) && value_starts == Some(b'[') => {
+                list_start = Some(from)
+            }
+            b"system" | b"instructions" => preamble.system = non_null(document, &value),
+            b"tools" => preamble.tools = non_null(document, &value),
+            b"model" => preamble.model = text.get(value).map(|raw| unescape(raw.trim_matches('"'))),
+            b"max_tokens" | b"max_completion_tokens" | b"max_output_tokens" => {
+                preamble.max_output_tokens = text.get(value).and_then(|raw| raw.parse().ok());
+            }
+            b"parentUuid" | b"payload" | b"sessionId" => log_line = true,
+            _ => {}
+        }
+    }
+    let Some(list_start) = list_start else {
+        if log_line {
+            return decode_lines(document, options);
+        }
+        if let Some(from) = input_text {
+            return decode_single_input(document, from, preamble, options);
+        }
+        if let Some(message) = decode_message(document.clone()).filter(|m| m.role() != Role::Other) {
+            evidence.message(&message);
+            return finish(vec![message], evidence, Source::Lines, preamble, None, options);
+        }
+        return Err(DecodeError::NotAConversation(
+            "the object has no list under messages, input, history or traj".into(),
+        ));
+    };
+    let (list, items) = list_at(document, list_start);
+    let messages = read_messages(document, &items, &mut evidence)?;
+    let layout = Some(Layout::of_list(document, list, &items));
+    finish(messages, evidence, Source::Body, preamble, layout, options)
+}
+
+/// A Responses body whose `input` is one text stands for one user message.
+fn decode_single_input(
+    document: &SharedText,
+    from: usize,
+    preamble: Preamble,
+    options: &DecodeOptions,
+) -> Result<Transcript, DecodeError> {
+    let mut cursor = Cursor::starting_at(document.as_str(), from);
+    let string = cursor.string().unwrap_or_default();
+    let raw = string.raw(document.as_str());
+    let json = format!(
+        "{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"{raw}\"}}]}}"
+    );
+    let message = decode_message(SharedText::new(json)).ok_or(DecodeError::Empty)?;
+    let mut evidence = Evidence::default();
+    evidence.member(b"input");
+    finish(vec![message], evidence, Source::Body, preamble, None, options)
+}
+
+fn non_null(document: &SharedText, value: &Span64) -> Option<SharedText> {
+    let slice = slice_of(document, value);
+    (slice.as_str() != "null").then_some(slice)
+}
+
+fn read_messages(
+    document: &SharedText,
+    items: &[Span64],
+    evidence: &mut Evidence,
+) -> Result<Vec<Message>, DecodeError> {
+    let mut messages = Vec::with_capacity(items.len());
+    for (index, range) in items.iter().enumerate() {
+        let origin = slice_of(document, range);
+        let Some(message) = decode_message(origin.clone()) else {
+            let detail = match origin.as_str().bytes().next() {
+                Some(b'[') => "a list",
+                Some(b'"') => "a string",
+                Some(b'n') => "null",
+                Some(b't' | b'f') => "true or false",
+                _ => "a number",
+            };
+            return Err(DecodeError::NotAMessage { index, detail: detail.into() });
+        };
+        if message.role() == Role::Other && !origin.as_str().contains("\"type\"") && !has_role(&message) {
+            return Err(DecodeError::NotAMessage {
+                index,
+                detail: "an object with neither role nor type".into(),
+            });
+        }
+        evidence.message(&message);
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+fn has_role(message: &Message) -> bool {
+    message.json().contains("\"role\"")
+}
+
+fn decode_lines(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
+    let mut lines = Vec::new();
+    let mut notes = Vec::new();
+    let text = document.as_str();
+    let mut at = 0;
+    let mut number = 0;
+    while at < text.len() {
+        let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n);
+        number += 1;
+        let line = text.get(at..end).unwrap_or_default();
+        let trimmed = line.trim();
+        if !trimmed.is_empty() {
+            let from = at + (line.len() - line.trim_start().len());
+            match serde_json::from_str::<IgnoredAny>(trimmed) {
+                Ok(_) if trimmed.starts_with('{') => {
+                    lines.push((number, document.slice(from..from + trimmed.len())))
+                }
+                Ok(_) => notes.push(Note { line: Some(number), text: "not an object, skipped".into() }),
+                Err(error) => {
+                    let what = error.to_string();
+                    let what = what.split(" at line ").next().unwrap_or(&what).to_owned();
+                    notes.push(Note { line: Some(number), text: format!("broken JSON ({what}), skipped") });
+                }
+            }
+        }
+        at = end + 1;
+    }
+    let keys = first_keys(&lines);
+    let mut transcript = if keys.claude {
+        claude_log::decode(&lines, options.since_compaction)
+    } else if keys.codex {
+        codex_log::decode(&lines, options.since_compaction)
+    } else {
+        let mut evidence = Evidence::default();
+        let mut messages = Vec::new();
+        for (number, line) in &lines {
+            match decode_message(line.clone())
+                .filter(|m| m.role() != Role::Other || line.as_str().contains("\"type\""))
+            {
+                Some(message) => {
+                    evidence.message(&message);
+                    messages.push(message);
+                }
+                None => notes.push(Note { line: Some(*number), text: "not a message, skipped".into() }),
+            }
+        }
+        let layout = Layout {
+            document: document.clone(),
+            list: 0..document.len(),
+            opening: String::new(),
+            separator: "\n".into(),
+            closing: "\n".into(),
+        };
+        return finish(messages, evidence, Source::Lines, Preamble::default(), Some(layout), options).map(
+            |mut t| {
+                t.notes.splice(0..0, notes);
+                t
+            },
+        );
+    };
+    transcript.notes.splice(0..0, notes);
+    check_forced(&transcript, options)?;
+    Ok(transcript)
+}
+
+struct LogKinds {
+    claude: bool,
+    codex: bool,
+}
+
+/// Looks at the members of the first lines to tell the two logs from plain lines of messages.
+fn first_keys(lines: &[(usize, SharedText)]) -> LogKinds {
+    let mut kinds = LogKinds { claude: false, codex: false };
+    for (_, line) in lines.iter().take(50) {
+        let mut cursor = Cursor::new(line.as_str());
+        cursor.enter_object();
+        while let Some(key) = cursor.next_key() {
+            match key {
+                b"parentUuid" | b"sessionId" | b"isSidechain" | b"leafUuid" => kinds.claude = true,
+                b"payload" | b"record_type" => kinds.codex = true,
+                _ => {}
+            }
+            cursor.skip_value();
+        }
+        if kinds.claude || kinds.codex {
+            break;
+        }
+    }
+    kinds
+}
+
+fn finish(
+    messages: Vec<Message>,
+    evidence: Evidence,
+    source: Source,
+    preamble: Preamble,
+    layout: Option<Layout>,
+    options: &DecodeOptions,
+) -> Result<Transcript, DecodeError> {
+    let dialect = match options.dialect {
+        DialectChoice::Detect => evidence.verdict(),
+        DialectChoice::Forced(dialect) => dialect,
+    };
+    let transcript = Transcript { dialect, source, messages, preamble, notes: Vec::new(), layout };
+    check_forced(&transcript, options)?;
+    Ok(transcript)
+}
+
+/// A forced wire that contradicts the document is refused: writing it back would produce something no one accepts.
+fn check_forced(transcript: &Transcript, options: &DecodeOptions) -> Result<(), DecodeError> {
+    let DialectChoice::Forced(forced) = options.dialect else { return Ok(()) };
+    let mut evidence = Evidence::default();
+    for message in &transcript.messages {
+        evidence.message(message);
+    }
+    if let Some(other) = evidence.contradicts(forced) {
+        return Err(DecodeError::WrongDialect {
+            forced,
+            detail: format!("its messages are in the {other} form"),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! Which wire a list of messages is in, from what only that wire has.
+
+use crate::message::{Message, Part, Role};
+use crate::write::Dialect;
+
+/// What the user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DialectChoice {
+    /// Look at the document.
+    #[default]
+    Detect,
+    /// The user says so.
+    Forced(Dialect),
+}
+
+/// Evidence for each wire; the strongest wins and chat is the plain default.
+#[derive(Default)]
+pub(crate) struct Evidence {
+    chat: u32,
+    responses: u32,
+    anthropic: u32,
+}
+
+impl Evidence {
+    /// The body has a member that only one wire uses.
+    pub(crate) fn member(&mut self, key: &[u8]) {
+        match key {
+            b"input" | b"instructions" | b"previous_response_id" | b"prompt_cache_key" => self.responses += 4,
+            b"system" | b"anthropic_version" | b"thinking" | b"stop_sequences" | b"top_k" => {
+                self.anthropic += 4
+            }
+            b"max_completion_tokens" | b"frequency_penalty" | b"n" | b"stream_options" => self.chat += 4,
+            _ => {}
+        }
+    }
+
+    pub(crate) fn message(&mut self, message: &Message) {
+        let json = message.json();
+        match message.role() {
+            Role::Tool => {
+                if json.contains("_output\"") && !json.contains("\"role\"") {
+                    self.responses += 8;
+                } else {
+                    self.chat += 8;
+                }
+            }
+            Role::Other => {}
+            _ => {}
+        }
+        for part in message.parts() {
+            match part {
+                Part::ToolCall { block, .. } => {
+                    let raw = message.raw(*block);
+                    if block.start == 0 {
+                        self.responses += 8;
+                    } else if raw.contains("\"tool_use\"") {
+                        self.anthropic += 8;
+                    } else {
+                        self.chat += 8;
+                    }
+                }
+                Part::ToolResult { .. } if message.role() == Role::User => self.anthropic += 8,
+                Part::Reasoning { block, .. } => {
+                    if block.start == 0 {
+                        self.responses += 4;
+                    } else if message.raw(*block).contains("thinking\"") {
+                        self.anthropic += 4;
+                    }
+                }
+                Part::Image { block } => {
+                    let raw = message.raw(*block);
+                    if raw.contains("\"source\"") {
+                        self.anthropic += 2;
+                    } else if raw.contains("\"input_image\"") {
+                        self.responses += 2;
+                    } else {
+                        self.chat += 2;
+                    }
+                }
+                Part::Text(string) => {
+                    // A block list in the Responses form names its direction; the block's type stands before the text
+                    // or after it, so look at the whole (short) message head only.
+                    let start = string.span.start as usize;
+                    let before = json.get(start.saturating_sub(40)..start).unwrap_or_default();
+                    if before.contains("input_text") || before.contains("output_text") {
+                        self.responses += 4;
+                    }
+                }
+                Part::Opaque { .. } | Part::ToolResult { .. } => {}
+            }
+        }
+    }
+
+    pub(crate) fn verdict(&self) -> Dialect {
+        if self.responses > self.chat && self.responses >= self.anthropic {
+            Dialect::Responses
+        } else if self.anthropic > self.chat {
+            Dialect::Anthropic
+        } else {
+            Dialect::Chat
+        }
+    }
+}
+
+impl Evidence {
+    /// The wire that the messages speak for, when it is not the forced one and nothing speaks for the forced one.
+    pub(crate) fn contradicts(&self, forced: Dialect) -> Option<Dialect> {
+        let for_forced = match forced {
+            Dialect::Chat => self.chat,
+            Dialect::Responses => self.responses,
+            Dialect::Anthropic => self.anthropic,
+        };
+        let total = self.chat + self.responses + self.anthropic;
+        (for_forced == 0 && total > 0).then(|| self.verdict())
+    }
+}

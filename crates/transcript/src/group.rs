@@ -1,0 +1,163 @@
+//! Which messages belong together: everything one model answer produced, with all results of its calls.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::message::{Message, Role};
+
+/// What a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GroupKind {
+    /// System or developer instructions.
+    Instructions,
+    /// A person's message.
+    Human,
+    /// A user message that a program wrote.
+    Machine,
+    /// A model answer with the results of its calls.
+    Step,
+    /// Anything else, such as a result that no call asked for.
+    Other,
+}
+
+/// A run of messages that is never parted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// First message.
+    pub start: usize,
+    /// One past the last message.
+    pub end: usize,
+    /// What it is.
+    pub kind: GroupKind,
+    /// Calls in it that have no result yet.
+    pub open_calls: usize,
+}
+
+/// A conversation parted into groups.
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    groups: Vec<Group>,
+    /// For each message, the result messages of its calls end here (exclusive); used to keep pairs together.
+    reach: Vec<usize>,
+    /// For each message, how many of its calls have no result.
+    unanswered: Vec<usize>,
+    /// For each message, how many of its results answer no call before them.
+    orphans: Vec<usize>,
+}
+
+impl Groups {
+    /// Finds the groups of a list in one pass over its calls and results.
+    #[must_use]
+    pub fn of(messages: &[Message]) -> Self {
+        let count = messages.len();
+        let mut found = Self {
+            groups: Vec::new(),
+            reach: (1..=count).collect(),
+            unanswered: vec![0; count],
+            orphans: vec![0; count],
+        };
+        found.pair(messages);
+        let mut at = 0;
+        while at < count {
+            let group = found.group_from(messages, at);
+            at = group.end;
+            found.groups.push(group);
+        }
+        found
+    }
+
+    /// Matches every result with the newest unanswered call of its id before it.
+    fn pair(&mut self, messages: &[Message]) {
+        let mut open: HashMap<Cow<'_, str>, Vec<usize>> = HashMap::new();
+        for (index, message) in messages.iter().enumerate() {
+            for id in message.answered() {
+                let waiting = open.get_mut(&id.text(message.json())).and_then(Vec::pop);
+                match waiting {
+                    Some(call) => {
+                        self.reach[call] = self.reach[call].max(index + 1);
+                        self.unanswered[call] -= 1;
+                    }
+                    None => self.orphans[index] += 1,
+                }
+            }
+            for (id, _, _) in message.calls() {
+                open.entry(id.text(message.json())).or_default().push(index);
+                self.unanswered[index] += 1;
+            }
+        }
+    }
+
+    fn group_from(&self, messages: &[Message], start: usize) -> Group {
+        let first = &messages[start];
+        let kind = match first.role() {
+            Role::System | Role::Developer => GroupKind::Instructions,
+            Role::Assistant => GroupKind::Step,
+            Role::User if first.has_results() => GroupKind::Other,
+            Role::User if first.is_human() => GroupKind::Human,
+            Role::User => GroupKind::Machine,
+            Role::Tool | Role::Other => GroupKind::Other,
+        };
+        let mut end = self.reach[start];
+        if kind == GroupKind::Step {
+            // On the Responses wire one answer is a run of items: reasoning, text, calls.
+            let item_wire = is_item(first);
+            while item_wire && end < messages.len() && is_item(&messages[end]) {
+                let next = &messages[end];
+                let answers_began = messages[start..end].iter().any(Message::has_results);
+                if next.role() != Role::Assistant || answers_began {
+                    break;
+                }
+                end = self.reach[end].max(end + 1);
+            }
+        }
+        // Whatever was drawn in may itself reach further.
+        let mut scanned = start;
+        while scanned < end {
+            end = end.max(self.reach[scanned]);
+            scanned += 1;
+        }
+        let open_calls = self.unanswered[start..end].iter().sum();
+        Group { start, end, kind, open_calls }
+    }
+
+    /// The groups in order; together they cover every message once.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// How many results of a message answer no call before them.
+    #[must_use]
+    pub fn orphan_results(&self, message: usize) -> usize {
+        self.orphans.get(message).copied().unwrap_or(0)
+    }
+
+    /// How many calls of a message have no result.
+    #[must_use]
+    pub fn unanswered_calls(&self, message: usize) -> usize {
+        self.unanswered.get(message).copied().unwrap_or(0)
+    }
+
+    /// One past the last message that answers a call of this message.
+    #[must_use]
+    pub fn reach(&self, message: usize) -> usize {
+        self.reach.get(message).copied().unwrap_or(message + 1)
+    }
+
+    /// The group that holds a message.
+    #[must_use]
+    pub fn containing(&self, message: usize) -> Option<Group> {
+        let at = self.groups.partition_point(|group| group.end <= message);
+        self.groups.get(at).copied()
+    }
+}
+
+/// Whether a message is an item of the Responses wire, which splits one answer into several.
+fn is_item(message: &Message) -> bool {
+    let head = message.json().get(..64).unwrap_or(message.json());
+    message.content_span().is_none() || head.contains("\"type\"")
+}
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;

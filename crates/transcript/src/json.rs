@@ -1,0 +1,306 @@
+//! Walking JSON that is already known to be valid, without building a tree.
+//!
+//! `serde_json` checks a document once; after that a [`Cursor`] finds the spans of the values we care about in a
+//! single pass. Numbers, escapes, key order and unknown members are never touched, because nothing is re-written.
+//! Every step is bounds-checked: on text that is not valid JSON a walk ends early, it does not panic.
+
+use std::borrow::Cow;
+
+/// A byte range inside one message's JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.end.saturating_sub(self.start) as usize
+    }
+
+    /// Whether it covers nothing.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.end <= self.start
+    }
+
+    pub(crate) fn of(self, text: &str) -> &str {
+        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// The inside of a JSON string (without its quotes) and whether it holds escapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct JsonStr {
+    /// Where the characters between the quotes lie.
+    pub span: Span,
+    /// Whether a backslash occurs, so that reading it as text needs unescaping.
+    pub escaped: bool,
+}
+
+impl JsonStr {
+    /// The characters as they stand in the JSON, escapes included.
+    #[must_use]
+    pub fn raw(self, json: &str) -> &str {
+        self.span.of(json)
+    }
+
+    /// The text the string stands for; borrowed when there is nothing to unescape.
+    #[must_use]
+    pub fn text(self, json: &str) -> Cow<'_, str> {
+        if self.escaped { Cow::Owned(unescape(self.raw(json))) } else { Cow::Borrowed(self.raw(json)) }
+    }
+}
+
+/// Reads the inside of a JSON string. A lone surrogate becomes U+FFFD: text cannot hold it, the origin still does.
+#[must_use]
+pub fn unescape(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    unescape_into(raw, &mut out);
+    out
+}
+
+/// As [`unescape`], appending to a buffer that the caller reuses.
+pub fn unescape_into(raw: &str, out: &mut String) {
+    let bytes = raw.as_bytes();
+    let mut at = 0;
+    while let Some(offset) = memchr::memchr(b'\\', &bytes[at.min(bytes.len())..]) {
+        let slash = at + offset;
+        out.push_str(raw.get(at..slash).unwrap_or_default());
+        let (decoded, used) = match bytes.get(slash + 1) {
+            Some(b'n') => ('\n', 2),
+            Some(b't') => ('\t', 2),
+            Some(b'r') => ('\r', 2),
+            Some(b'b') => ('\u{8}', 2),
+            Some(b'f') => ('\u{c}', 2),
+            Some(b'u') => unicode_escape(&bytes[slash..]),
+            Some(&b @ (b'"' | b'\\' | b'/')) => (char::from(b), 2),
+            _ => ('\\', 1),
+        };
+        out.push(decoded);
+        at = slash + used;
+    }
+    out.push_str(raw.get(at..).unwrap_or_default());
+}
+
+/// Decodes `\uXXXX` or a surrogate pair at the start of `bytes`; returns the character and the bytes used.
+fn unicode_escape(bytes: &[u8]) -> (char, usize) {
+    let unit = |from: usize| -> Option<u32> {
+        let hex = bytes.get(from..from + 4)?;
+        hex.iter().try_fold(0u32, |value, &b| Some(value << 4 | char::from(b).to_digit(16)?))
+    };
+    let Some(first) = unit(2) else { return ('\u{fffd}', 2) };
+    if (0xD800..0xDC00).contains(&first) && bytes.get(6..8) == Some(b"\\u") {
+        if let Some(second) = unit(8).filter(|low| (0xDC00..0xE000).contains(low)) {
+            let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+            return (char::from_u32(code).unwrap_or('\u{fffd}'), 12);
+        }
+    }
+    (char::from_u32(first).unwrap_or('\u{fffd}'), 6)
+}
+
+/// Appends `text` as a JSON string with quotes.
+pub fn write_json_string(text: &str, out: &mut String) {
+    out.push('"');
+    escape_into(text, out);
+    out.push('"');
+}
+
+/// `text` as a JSON string with quotes.
+#[must_use]
+pub fn compact_json_string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    write_json_string(text, &mut out);
+    out
+}
+
+/// Appends `text` escaped for the inside of a JSON string; only what JSON demands is escaped.
+pub fn escape_into(text: &str, out: &mut String) {
+    let mut plain_from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(text.get(plain_from..at).unwrap_or_default());
+        plain_from = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            other => {
+                let hex = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+                out.push_str("\\u00");
+                out.push(hex(other >> 4));
+                out.push(hex(other & 15));
+            }
+        }
+    }
+    out.push_str(text.get(plain_from..).unwrap_or_default());
+}
+
+/// A position in valid JSON.
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(json: &'a str) -> Self {
+        Self { bytes: json.as_bytes(), at: 0 }
+    }
+
+    pub(crate) fn starting_at(json: &'a str, at: usize) -> Self {
+        Self { bytes: json.as_bytes(), at }
+    }
+
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The next byte that is not white space, not consumed.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        while let Some(&b) = self.bytes.get(self.at) {
+            if !matches!(b, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(b);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn eat(&mut self, wanted: u8) -> bool {
+        let hit = self.peek() == Some(wanted);
+        self.at += usize::from(hit);
+        hit
+    }
+
+    /// Enters an object; `false` when the next value is not one.
+    pub(crate) fn enter_object(&mut self) -> bool {
+        self.eat(b'{')
+    }
+
+    /// Enters an array; `false` when the next value is not one.
+    pub(crate) fn enter_array(&mut self) -> bool {
+        self.eat(b'[')
+    }
+
+    /// The next key of the object we are in, positioned at its value; `None` at the closing brace, which is consumed.
+    pub(crate) fn next_key(&mut self) -> Option<&'a [u8]> {
+        self.eat(b',');
+        if self.peek() != Some(b'"') {
+            self.eat(b'}');
+            return None;
+        }
+        let key = self.string()?;
+        self.eat(b':');
+        self.bytes.get(key.span.start as usize..key.span.end as usize)
+    }
+
+    /// Whether the array we are in has another element, positioned at it; the closing bracket is consumed.
+    pub(crate) fn next_element(&mut self) -> bool {
+        self.eat(b',');
+        match self.peek() {
+            None => false,
+            Some(b']') => {
+                self.at += 1;
+                false
+            }
+            Some(_) => true,
+        }
+    }
+
+    /// Reads a string value; `None` (consuming nothing) when the next value is something else.
+    pub(crate) fn string(&mut self) -> Option<JsonStr> {
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let start = self.at + 1;
+        let mut at = start;
+        let mut escaped = false;
+        loop {
+            let hit = memchr::memchr2(b'"', b'\\', self.bytes.get(at..)?)? + at;
+            if self.bytes[hit] == b'"' {
+                self.at = hit + 1;
+                let span = Span { start: to_u32(start), end: to_u32(hit) };
+                return Some(JsonStr { span, escaped });
+            }
+            escaped = true;
+            at = hit + 2;
+        }
+    }
+
+    /// Reads a string, or passes over whatever else stands there.
+    pub(crate) fn string_or_skip(&mut self) -> Option<JsonStr> {
+        let found = self.string();
+        if found.is_none() {
+            self.skip_value();
+        }
+        found
+    }
+
+    /// Passes over one value and returns where it lay.
+    pub(crate) fn skip_value(&mut self) -> Span {
+        let first = self.peek();
+        let start = self.at;
+        match first {
+            Some(b'"') => {
+                if self.string().is_none() {
+                    self.at = self.bytes.len();
+                }
+            }
+            Some(b'{' | b'[') => self.skip_container(),
+            Some(_) => {
+                while let Some(&b) = self.bytes.get(self.at) {
+                    if matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t') {
+                        break;
+                    }
+                    self.at += 1;
+                }
+            }
+            None => {}
+        }
+        Span { start: to_u32(start), end: to_u32(self.at) }
+    }
+
+    /// Passes over an object or array of any depth without recursion.
+    fn skip_container(&mut self) {
+        let mut depth = 0usize;
+        while let Some(&b) = self.bytes.get(self.at) {
+            match b {
+                b'"' => {
+                    if self.string().is_none() {
+                        self.at = self.bytes.len();
+                    }
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        self.at += 1;
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+}
+
+/// Offsets inside one message fit in 32 bits: larger messages are refused before they get here.
+fn to_u32(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+#[path = "json_tests.rs"]
+mod tests;

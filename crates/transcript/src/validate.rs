@@ -1,0 +1,172 @@
+//! What a provider would refuse in a list of messages, named with its place.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use crate::group::Groups;
+use crate::message::{Message, Part, Role};
+use crate::write::Dialect;
+
+/// A rule that is broken.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ViolationKind {
+    /// A result names a call that does not exist before it.
+    ResultWithoutCall,
+    /// A result stands before its call.
+    ResultBeforeCall,
+    /// A call has no result although the conversation went on.
+    CallWithoutResult,
+    /// The wire wants results right after their call, and something stands between.
+    ResultNotAdjacent,
+    /// Two calls open at once share an id.
+    DuplicateCallId,
+    /// The first message after the instructions is not a user's.
+    LeadingRole,
+    /// Reasoning at the end of an answer with nothing after it.
+    DanglingReasoning,
+    /// A role this wire does not have.
+    UnknownRole,
+    /// A message without any content.
+    EmptyMessage,
+}
+
+/// A broken rule and where.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Violation {
+    /// Which rule.
+    pub kind: ViolationKind,
+    /// Message, counted from zero.
+    pub message: usize,
+    /// In words.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {}: {}", self.message, self.detail)
+    }
+}
+
+/// Every rule of the wire that the list breaks, in order of place. Calls of the very last answer may still be open:
+/// their results are on the way.
+#[must_use]
+pub fn violations(dialect: Dialect, messages: &[Message], groups: &Groups) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut later_calls = call_ids(messages);
+    check_pairs(messages, groups, &mut later_calls, &mut found);
+    check_adjacency(dialect, messages, groups, &mut found);
+    check_leading_role(messages, &mut found);
+    for (index, message) in messages.iter().enumerate() {
+        if message.role() == Role::Other && message.content_span().is_some() {
+            push(&mut found, ViolationKind::UnknownRole, index, "a role this wire does not know".into());
+        }
+        if message.parts().is_empty() && message.role() != Role::Assistant {
+            push(&mut found, ViolationKind::EmptyMessage, index, "no content".into());
+        }
+    }
+    check_reasoning(dialect, messages, &mut found);
+    found.sort_by_key(|violation| violation.message);
+    found
+}
+
+fn push(found: &mut Vec<Violation>, kind: ViolationKind, message: usize, detail: String) {
+    found.push(Violation { kind, message, detail });
+}
+
+fn call_ids(messages: &[Message]) -> HashSet<Cow<'_, str>> {
+    messages.iter().flat_map(|m| m.calls().map(|(id, _, _)| id.text(m.json()))).collect()
+}
+
+fn check_pairs(
+    messages: &[Message],
+    groups: &Groups,
+    all_calls: &mut HashSet<Cow<'_, str>>,
+    found: &mut Vec<Violation>,
+) {
+    let last_step = groups.as_slice().last().map_or(0, |group| group.start);
+    for (index, message) in messages.iter().enumerate() {
+        if groups.orphan_results(index) > 0 {
+            for id in message.answered() {
+                let id = id.text(message.json());
+                let (kind, what) = if all_calls.contains(&id) {
+                    (ViolationKind::ResultBeforeCall, "stands before its call or answers it twice")
+                } else {
+                    (ViolationKind::ResultWithoutCall, "answers a call that no message makes")
+                };
+                push(found, kind, index, format!("the result for {id:?} {what}"));
+            }
+        }
+        if groups.unanswered_calls(index) > 0 && index < last_step {
+            let detail = format!("{} of its tool calls have no result", groups.unanswered_calls(index));
+            push(found, ViolationKind::CallWithoutResult, index, detail);
+        }
+        let mut ids = HashSet::new();
+        for (id, _, _) in message.calls() {
+            let id = id.text(message.json());
+            if !ids.insert(id.clone()) {
+                push(found, ViolationKind::DuplicateCallId, index, format!("two calls share the id {id:?}"));
+            }
+        }
+    }
+}
+
+/// Chat wants tool messages right after their assistant message; Anthropic wants all results in the next message.
+fn check_adjacency(dialect: Dialect, messages: &[Message], groups: &Groups, found: &mut Vec<Violation>) {
+    if dialect == Dialect::Responses {
+        return;
+    }
+    for group in groups.as_slice() {
+        if !messages.get(group.start).is_some_and(Message::has_calls) {
+            continue;
+        }
+        let furthest = if dialect == Dialect::Anthropic { group.start + 2 } else { group.end };
+        for index in group.start + 1..group.end {
+            let message = &messages[index];
+            if !message.has_results() || index >= furthest {
+                let detail = format!("stands between the calls of message {} and their results", group.start);
+                push(found, ViolationKind::ResultNotAdjacent, index, detail);
+            }
+        }
+        if dialect == Dialect::Anthropic && group.end > group.start + 1 {
+            let second = &messages[group.start + 1];
+            let results_first = second
+                .parts()
+                .iter()
+                .skip_while(|part| matches!(part, Part::ToolResult { .. }))
+                .all(|part| !matches!(part, Part::ToolResult { .. }));
+            if !results_first {
+                let detail = "tool results must stand before other content".to_owned();
+                push(found, ViolationKind::ResultNotAdjacent, group.start + 1, detail);
+            }
+        }
+    }
+}
+
+fn check_leading_role(messages: &[Message], found: &mut Vec<Violation>) {
+    let first = messages.iter().position(|m| !m.role().is_instructions());
+    if let Some(first) = first.filter(|&at| messages[at].role() != Role::User) {
+        let detail = format!("the conversation opens with {}, not with user", messages[first].role().name());
+        push(found, ViolationKind::LeadingRole, first, detail);
+    }
+}
+
+/// On the Responses wire a reasoning item must be followed by what it led to.
+fn check_reasoning(dialect: Dialect, messages: &[Message], found: &mut Vec<Violation>) {
+    if dialect != Dialect::Responses {
+        return;
+    }
+    for (index, message) in messages.iter().enumerate() {
+        let is_reasoning = matches!(message.parts(), [Part::Reasoning { .. }]);
+        let followed = messages.get(index + 1).is_none_or(|next| next.role() == Role::Assistant);
+        if is_reasoning && !followed {
+            let detail = "reasoning is parted from what followed it".to_owned();
+            push(found, ViolationKind::DanglingReasoning, index, detail);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "validate_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+//! The three wires, and writing the few messages that are ours.
+
+use std::fmt;
+
+use crate::json::write_json_string;
+use crate::message::Role;
+
+/// A wire on which conversations travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Anthropic Messages.
+    Anthropic,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Anthropic];
+
+    /// The word used in options and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// JSON of one message, ready for its wire.
+pub type WireMessage = String;
+
+/// A plain text message of ours in the form its wire wants.
+#[must_use]
+pub fn text_message(dialect: Dialect, role: Role, text: &str) -> WireMessage {
+    let mut out = String::with_capacity(text.len() + text.len() / 16 + 64);
+    match dialect {
+        Dialect::Chat | Dialect::Anthropic => {
+            out.push_str("{\"role\":\"");
+            out.push_str(role.name());
+            out.push_str("\",\"content\":");
+            write_json_string(text, &mut out);
+            out.push('}');
+        }
+        Dialect::Responses => {
+            let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
+            out.push_str("{\"type\":\"message\",\"role\":\"");
+            out.push_str(role.name());
+            out.push_str("\",\"content\":[{\"type\":\"");
+            out.push_str(kind);
+            out.push_str("\",\"text\":");
+            write_json_string(text, &mut out);
+            out.push_str("}]}");
+        }
+    }
+    out
+}
+
+/// A result that stands in for one that is missing, as its wire wants it: a tool message, an output item, or a
+/// `tool_result` block (which the caller puts into a user message).
+#[must_use]
+pub fn tool_result_stub(dialect: Dialect, call_id: &str, text: &str) -> String {
+    let (open, middle) = match dialect {
+        Dialect::Chat => ("{\"role\":\"tool\",\"tool_call_id\":", ",\"content\":"),
+        Dialect::Responses => ("{\"type\":\"function_call_output\",\"call_id\":", ",\"output\":"),
+        Dialect::Anthropic => ("{\"type\":\"tool_result\",\"tool_use_id\":", ",\"content\":"),
+    };
+    let mut out = String::from(open);
+    write_json_string(call_id, &mut out);
+    out.push_str(middle);
+    write_json_string(text, &mut out);
+    out.push('}');
+    out
+}

@@ -1,0 +1,182 @@
+//! Reading inputs and replacing files: the only place that opens either.
+//!
+//! An input may be compressed with gzip, known by its first bytes. An output is written beside its target and renamed
+//! over it, so a file is either the old one or the new one, never half of one.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::failure::{Exit, Failure, io_words, path_words};
+
+/// The path that stands for stdin or stdout.
+pub(crate) const STANDARD_STREAM: &str = "-";
+
+/// Transcripts are addressed with 32-bit offsets.
+const MAX_INPUT_BYTES: u64 = u32::MAX as u64;
+/// A small file may unpack to anything; this bound is far above any transcript and far below any machine's memory.
+const MAX_UNPACKED_BYTES: u64 = 1 << 30;
+
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+/// Formats that are recognised only to say so: magic bytes, name, and how to get at the contents.
+const OTHER_FORMATS: [(&[u8], &str, &str); 4] = [
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "unpack it first, for example with `zstd -d`"),
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0x00], "xz", "unpack it first, for example with `xz -d`"),
+    (b"BZh", "bzip2", "unpack it first, for example with `bzip2 -d`"),
+    (b"PK\x03\x04", "a zip archive", "unpack it first and pass one of its files"),
+];
+
+/// How messages call an input.
+pub(crate) fn input_name(path: &Path) -> String {
+    if path.as_os_str() == STANDARD_STREAM { "stdin".to_owned() } else { path_words(path) }
+}
+
+/// The whole of a file, or of stdin for `-`; unpacked if it is compressed with gzip.
+pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>, Failure> {
+    let name = input_name(path);
+    let bytes = if path.as_os_str() == STANDARD_STREAM {
+        read_bounded(io::stdin().lock(), MAX_INPUT_BYTES).map_err(|error| unreadable(&name, &error))?
+    } else {
+        let open = || -> io::Result<Option<Vec<u8>>> {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            if metadata.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+            if metadata.len() > MAX_INPUT_BYTES {
+                return Ok(None);
+            }
+            read_bounded(file, MAX_INPUT_BYTES)
+        };
+        open().map_err(|error| unreadable(&name, &error))?
+    };
+    let Some(bytes) = bytes else {
+        return Err(Failure::new(Exit::BadInput, format!("{name} is too large"))
+            .because("at most 4 GiB can be read at once"));
+    };
+    if bytes.starts_with(GZIP_MAGIC) {
+        return unpack(&name, &bytes);
+    }
+    if let Some((_, format, advice)) = OTHER_FORMATS.iter().find(|(magic, _, _)| bytes.starts_with(magic)) {
+        return Err(Failure::new(Exit::BadInput, format!("cannot read {name}"))
+            .because(format!("it is {format}; of compressed files only gzip is read"))
+            .hint(*advice));
+    }
+    Ok(bytes)
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    let failure = Failure::new(Exit::InputUnreadable, format!("cannot read {name}")).because(io_words(error));
+    match error.kind() {
+        io::ErrorKind::NotFound => failure.hint("check the spelling, or pass - to read from stdin"),
+        io::ErrorKind::IsADirectory => failure.hint("pass a transcript file inside it"),
+        _ => failure,
+    }
+}
+
+/// Everything a source yields, or nothing if that is more than the limit.
+fn read_bounded(source: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    source.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
+
+fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, Failure> {
+    match read_bounded(MultiGzDecoder::new(packed), MAX_UNPACKED_BYTES) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(Failure::new(Exit::BadInput, format!("{name} unpacks to more than 1 GiB"))
+            .hint("if that is right, unpack it first with `gzip -d` and pass the plain file")),
+        Err(error) => {
+            let cause = if error.kind() == io::ErrorKind::UnexpectedEof {
+                "the gzip data ends too early; the file was probably cut off".to_owned()
+            } else {
+                format!("the gzip data is broken: {}", io_words(&error))
+            };
+            Err(Failure::new(Exit::BadInput, format!("cannot unpack {name}"))
+                .because(cause)
+                .hint("get a whole copy of the file; `gzip -t` tests one"))
+        }
+    }
+}
+
+/// Replaces a file, or makes it. Its permissions and, for a link, the link itself stay.
+pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let fail = |cause: String| {
+        Failure::new(Exit::OutputFailed, format!("cannot write {}", path_words(path))).because(cause)
+    };
+    let existing = match fs::metadata(path) {
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(fail(io_words(&error))),
+    };
+    if let Some(metadata) = &existing {
+        if metadata.is_dir() {
+            return Err(fail("it is a folder".to_owned()).hint("name a file inside it"));
+        }
+        if metadata.permissions().readonly() {
+            return Err(
+                fail("it is marked read-only".to_owned()).hint("make it writable or choose another name")
+            );
+        }
+        if !metadata.is_file() {
+            // A pipe or a device cannot be replaced, only written to.
+            let write = || File::options().write(true).open(path)?.write_all(bytes);
+            return write().map_err(|error| fail(io_words(&error)));
+        }
+    } else if path.is_symlink() {
+        return Err(fail("it is a link to something that is not there".to_owned()));
+    }
+    let target = if path.is_symlink() {
+        fs::canonicalize(path).map_err(|error| fail(io_words(&error)))?
+    } else {
+        path.to_owned()
+    };
+    let folder = folder_of(&target);
+    if !folder.is_dir() {
+        let cause = format!("the folder {} does not exist", path_words(&folder));
+        return Err(fail(cause).hint("make the folder first"));
+    }
+    replace(&target, &folder, existing.as_ref(), bytes).map_err(|error| fail(io_words(&error)))
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn replace(target: &Path, folder: &Path, existing: Option<&fs::Metadata>, bytes: &[u8]) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".throughline-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // As a new file would have; the umask of the process applies.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut temporary = builder.tempfile_in(folder)?;
+    temporary.write_all(bytes)?;
+    if let Some(existing) = existing {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            // Only the administrator may give files away; anyone else keeps what they may have.
+            let _ = std::os::unix::fs::chown(temporary.path(), Some(existing.uid()), Some(existing.gid()));
+        }
+        fs::set_permissions(temporary.path(), existing.permissions())?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(target).map_err(|error| error.error)?;
+    // The name is safe on disk only once the folder is; not every file system lets a folder be synced.
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

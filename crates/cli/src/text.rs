@@ -1,0 +1,215 @@
+//! Text of others made fit for a terminal: no control characters, no broken lines, no more columns than there are.
+//!
+//! Transcripts are full of tool output with colour codes and cursor movements; none of that may reach the screen.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What stands where text was cut off.
+const ELLIPSIS: char = '…';
+
+/// How many columns a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// A name or path on one line, with control characters written out.
+pub(crate) fn on_one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unprintable(c) { out.extend(c.escape_debug()) } else { out.push(c) }
+    }
+    out
+}
+
+/// Text of several lines without anything a terminal would act on: colour codes and cursor movements are dropped, line
+/// breaks kept, tabs become spaces.
+pub(crate) fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' => out.push('\n'),
+            '\t' => out.push_str("    "),
+            '\u{1b}' => skip_escape_sequence(&mut chars),
+            c if is_unprintable(c) => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// With the escape character already taken: drops the rest of the sequence it opens.
+fn skip_escape_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            // Parameters and intermediates, then one final character between @ and ~.
+            while let Some(c) = chars.peek().copied() {
+                if !(' '..='~').contains(&c) {
+                    return;
+                }
+                chars.next();
+                if ('@'..='~').contains(&c) {
+                    return;
+                }
+            }
+        }
+        Some(']') => {
+            // An operating system command ends with a bell or with an escape and a backslash; never beyond its line.
+            while let Some(c) = chars.peek().copied() {
+                if c == '\n' {
+                    return;
+                }
+                chars.next();
+                if c == '\u{7}' {
+                    return;
+                }
+                if c == '\u{1b}' {
+                    if chars.peek() == Some(&'\\') {
+                        chars.next();
+                    }
+                    return;
+                }
+            }
+        }
+        _ => {
+            // Two-character sequences, with intermediates before the last.
+            while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
+            chars.next_if(|c| ('0'..='~').contains(c));
+        }
+    }
+}
+
+/// Control characters, and those that change the direction of what follows.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// One line of at most `max_columns` columns that gives an idea of a text: runs of white space become one space, and
+/// what does not fit is cut off with an ellipsis. Looks at the start of the text only, however long it is.
+pub(crate) fn glimpse(text: &str, max_columns: usize) -> String {
+    // A column needs at least one character, and few characters take none; a start this long is always enough.
+    let start_bytes = max_columns.saturating_mul(8).saturating_add(512);
+    let mut end = start_bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    let words = printable(text.get(..end).unwrap_or_default());
+    let joined = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    if end < text.len() {
+        shorten(&format!("{joined}{ELLIPSIS}"), max_columns)
+    } else {
+        shorten(&joined, max_columns)
+    }
+}
+
+/// Cuts a line to `max_columns` columns, the last of them an ellipsis when something was cut off.
+pub(crate) fn shorten(line: &str, max_columns: usize) -> String {
+    if columns(line) <= max_columns {
+        return line.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in line.chars() {
+        let wide = c.width().unwrap_or(0);
+        if used + wide + 1 > max_columns {
+            break;
+        }
+        used += wide;
+        out.push(c);
+    }
+    let mut out = out.trim_end().to_owned();
+    if max_columns > 0 {
+        out.push(ELLIPSIS);
+    }
+    out
+}
+
+/// Breaks a text into lines of at most `max_columns` columns at spaces; a word longer than a line stands alone.
+/// Continuation lines are indented like the line they continue, plus `hang` columns.
+pub(crate) fn wrap(text: &str, max_columns: usize, hang: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        if columns(line) <= max_columns {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            continue;
+        }
+        let mut current = " ".repeat(indent);
+        let mut is_empty = true;
+        for word in line.split(' ').filter(|word| !word.is_empty()) {
+            let gap = usize::from(!is_empty);
+            if !is_empty && columns(&current) + gap + columns(word) > max_columns {
+                out.push_str(&current);
+                out.push('\n');
+                current = " ".repeat(indent + hang);
+                is_empty = true;
+            }
+            if !is_empty {
+                current.push(' ');
+            }
+            current.push_str(word);
+            is_empty = false;
+        }
+        out.push_str(&current);
+        out.push('\n');
+    }
+    out
+}
+
+/// A whole number with thousands set apart by commas.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size in bytes for people.
+pub(crate) fn bytes_words(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["bytes", "KB", "MB", "GB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let unit_word = UNITS.get(unit).copied().unwrap_or("bytes");
+    if unit == 0 {
+        format!("{bytes} {unit_word}")
+    } else if value < 9.95 {
+        format!("{value:.1} {unit_word}")
+    } else {
+        format!("{value:.0} {unit_word}")
+    }
+}
+
+/// A number and its noun in the right form.
+pub(crate) fn counted(count: u64, singular: &str, plural: &str) -> String {
+    if count == 1 { format!("1 {singular}") } else { format!("{} {plural}", thousands(count)) }
+}
+
+/// A share of a whole in per cent: one decimal below ten, so that small shares do not all read 0 %.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let share = part as f64 * 100.0 / whole as f64;
+    if share > 0.0 && share < 0.05 {
+        "<0.1 %".to_owned()
+    } else if share < 9.95 {
+        format!("{share:.1} %")
+    } else {
+        format!("{share:.0} %")
+    }
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

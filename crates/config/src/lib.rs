@@ -1,1 +1,29 @@
 //! Typed settings, their defaults, and where each value came from.
+//!
+//! Text in, values out: the caller reads the file and the environment and hands both to a [`Loader`]; an
+//! [`Editor`] changes the text of a file and keeps everything else in it. The keys are declared once, in
+//! `settings.rs`; `default.yaml` gives each its default and says what it is for.
+
+mod datum;
+mod edit;
+mod keys;
+mod kind;
+mod loader;
+mod placement;
+mod problem;
+mod reference;
+mod render;
+mod schema;
+mod settings;
+mod walk;
+mod yaml;
+
+pub use datum::{Datum, Secret};
+pub use edit::{Edit, Editor};
+pub use loader::{Loaded, Loader, Value};
+pub use problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, warning_lines};
+pub use reference::{default_file, describe};
+pub use settings::{
+    AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, ModelSettings, ModelThreshold,
+    PromptCachingSettings, SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings,
+};

@@ -1,0 +1,170 @@
+//! Values as they are once read: a small set of plain types, and secrets that do not print themselves.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Text that must not be shown: a key or a password.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one place that sends it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Enough to tell two keys apart, too little to use one: the last four characters of a long one.
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONG_ENOUGH_TO_HINT: usize = 16;
+        let length = self.0.chars().count();
+        if length == 0 {
+            return f.write_str("\"\"");
+        }
+        f.write_str("****")?;
+        if length >= LONG_ENOUGH_TO_HINT {
+            self.0
+                .chars()
+                .skip(length - 4)
+                .try_for_each(|character| write!(f, "{}", character.escape_debug()))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({self})")
+    }
+}
+
+/// A value of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Datum {
+    /// No value was given, and none is needed.
+    Absent,
+    /// On or off.
+    Switch(bool),
+    /// A whole number.
+    Whole(u64),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A text that must not be shown.
+    Secret(Secret),
+}
+
+/// As `config show` prints it: secrets masked, passwords in addresses too.
+impl fmt::Display for Datum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("(not set)"),
+            Self::Switch(on) => write!(f, "{on}"),
+            Self::Whole(number) => write!(f, "{number}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) if text.is_empty() => f.write_str("\"\""),
+            Self::Text(text) => f.write_str(&without_password(text)),
+            Self::Secret(secret) => write!(f, "{secret}"),
+        }
+    }
+}
+
+/// Masks the password in `https://user:password@host`.
+pub(crate) fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    match authority.rsplit_once('@') {
+        Some((user, host)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}:****@{host}{path}")
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// A Rust type that a setting can be read into.
+pub(crate) trait FromDatum: Sized {
+    /// None when the value is of another kind.
+    fn from_datum(datum: &Datum) -> Option<Self>;
+}
+
+impl FromDatum for bool {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        match datum {
+            Datum::Switch(on) => Some(*on),
+            _ => None,
+        }
+    }
+}
+
+impl FromDatum for u64 {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        match datum {
+            Datum::Whole(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl FromDatum for usize {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        u64::from_datum(datum).and_then(|number| Self::try_from(number).ok())
+    }
+}
+
+impl FromDatum for f64 {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        match datum {
+            Datum::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl FromDatum for Duration {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        f64::from_datum(datum).and_then(|seconds| Self::try_from_secs_f64(seconds).ok())
+    }
+}
+
+impl FromDatum for String {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        match datum {
+            Datum::Text(text) => Some(text.clone()),
+            Datum::Absent => Some(Self::new()),
+            _ => None,
+        }
+    }
+}
+
+impl FromDatum for Secret {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        match datum {
+            Datum::Secret(secret) => Some(secret.clone()),
+            Datum::Absent => Some(Self::default()),
+            _ => None,
+        }
+    }
+}
+
+impl<T: FromDatum> FromDatum for Option<T> {
+    fn from_datum(datum: &Datum) -> Option<Self> {
+        match datum {
+            Datum::Absent => Some(None),
+            datum => T::from_datum(datum).map(Some),
+        }
+    }
+}

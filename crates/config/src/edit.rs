@@ -1,0 +1,265 @@
+//! Changing a settings file as text: one value is written or removed, everything else stays byte for byte.
+//!
+//! A change is a list of candidate edits, best place first. Each is tried and the result parsed again: only
+//! one that gives the new value, leaves every other value alone and keeps every comment is returned. So no
+//! style of YAML, however odd, can make an edit do harm; at worst it is refused.
+
+use std::sync::Arc;
+
+use crate::datum::Datum;
+use crate::keys::{self, Found};
+use crate::kind::{Form, Kind, Raw};
+use crate::placement::{self, Change, Obstacle};
+use crate::problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, show_key};
+use crate::render;
+use crate::schema::join;
+use crate::yaml::{self, Data, Document, Node, NodeId, Style};
+
+/// A settings file being changed.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    name: Arc<str>,
+    text: String,
+    document: Document,
+}
+
+/// The outcome of a change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Edit {
+    /// The whole file after it.
+    pub text: String,
+    /// The key that was changed, by its present name.
+    pub key: String,
+    /// Whether the text is another than before.
+    pub is_changed: bool,
+    /// What is worth a note, such as an old name.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a change must come to.
+enum Goal<'a> {
+    Value(&'a Datum, Kind),
+    Gone,
+}
+
+impl Editor {
+    /// Starts from the bytes of a file, which must be YAML; empty for a file that does not exist yet. Values
+    /// may be wrong: setting them right is what an editor is for.
+    pub fn new(name: impl Into<String>, bytes: &[u8]) -> Result<Self, ConfigErrors> {
+        let name: Arc<str> = name.into().into();
+        let refused = |refusals: Vec<yaml::Refusal>| ConfigErrors {
+            errors: refusals.into_iter().map(|refusal| ConfigError::refusal(&name, refusal)).collect(),
+            warnings: Vec::new(),
+        };
+        let text = yaml::decode(bytes).map_err(|refusal| refused(vec![refusal]))?.to_owned();
+        let document = yaml::parse(&text).map_err(refused)?;
+        if let Some(root) = document.root()
+            && !root.is_null()
+            && !matches!(root.data, Data::Mapping { .. })
+        {
+            let origin = Origin::File { name: Arc::clone(&name), line: Some(root.line) };
+            let kind = ConfigErrorKind::NotAMapping { found: "something else".to_owned() };
+            return Err(ConfigError::new(origin, kind).into());
+        }
+        Ok(Self { name, text, document })
+    }
+
+    /// Writes a value, checked first, and creates the sections it needs.
+    pub fn set(&self, key: &str, value: &str) -> Result<Edit, ConfigErrors> {
+        let (key, warnings) = self.present_name(key);
+        let (path, kind) = match keys::find(&key) {
+            Some(Found::Value { path, kind }) => (path, kind),
+            Some(Found::Entries { members, .. }) => {
+                let members = members.iter().map(|member| join(&join(&key, "NAME"), member.name)).collect();
+                return Err(bare(ConfigErrorKind::NotOneSetting { key, members }));
+            }
+            Some(Found::Entry { members, .. }) => {
+                let members = members.iter().map(|member| join(&key, member.name)).collect();
+                return Err(bare(ConfigErrorKind::NotOneSetting { key: show_key(&key), members }));
+            }
+            Some(Found::Section { keys }) => {
+                return Err(bare(ConfigErrorKind::NotOneSetting { key, members: keys }));
+            }
+            None => return Err(bare(keys::unknown(&key))),
+        };
+        let datum = check(&key, kind, value)?;
+        let rendered = |previous: Option<Style>| render::scalar(&datum, value, previous);
+        let changes = placement::locate(&self.document, &path)
+            .and_then(|place| placement::write(&self.text, &self.document, &place, &path, &rendered))
+            .map_err(|obstacle| self.cannot_edit(&key, obstacle))?;
+        let text = self.first_good(&path, changes, &Goal::Value(&datum, kind), &key)?;
+        Ok(Edit { is_changed: text != self.text, text, key, warnings })
+    }
+
+    /// Removes a value, an entry of a table or a whole table, under all its names. Comments stay.
+    pub fn unset(&self, key: &str) -> Result<Edit, ConfigErrors> {
+        let (key, warnings) = self.present_name(key);
+        let path = match keys::find(&key) {
+            Some(Found::Value { path, .. } | Found::Entries { path, .. } | Found::Entry { path, .. }) => path,
+            Some(Found::Section { keys }) => {
+                return Err(bare(ConfigErrorKind::NotOneSetting { key, members: keys }));
+            }
+            None => return Err(bare(keys::unknown(&key))),
+        };
+        let mut editor = self.clone();
+        for path in std::iter::once(path.clone()).chain(keys::old_paths(&path)) {
+            let place = match placement::locate(&editor.document, &path) {
+                Ok(place) if place.rest == 0 => place,
+                // Not there.
+                Ok(_) | Err(Obstacle::NoSection { .. }) => continue,
+                Err(obstacle) => return Err(self.cannot_edit(&key, obstacle)),
+            };
+            let changes = placement::remove(&editor.text, &editor.document, &place);
+            let text = editor.first_good(&path, changes, &Goal::Gone, &key)?;
+            editor = Self::new(&*self.name, text.as_bytes())?;
+        }
+        Ok(Edit { is_changed: editor.text != self.text, text: editor.text, key, warnings })
+    }
+
+    fn present_name(&self, key: &str) -> (String, Vec<Warning>) {
+        let key = key.trim();
+        match keys::renamed(key) {
+            Some(new) => {
+                let kind = WarningKind::OldName { old: key.to_owned(), new: new.clone() };
+                let origin = Origin::File { name: Arc::clone(&self.name), line: None };
+                (new, vec![Warning { origin, kind }])
+            }
+            None => (key.to_owned(), Vec::new()),
+        }
+    }
+
+    /// The first change whose result is what was asked for and nothing else.
+    fn first_good(
+        &self,
+        path: &[String],
+        changes: Vec<Change>,
+        goal: &Goal<'_>,
+        key: &str,
+    ) -> Result<String, ConfigErrors> {
+        let good = changes
+            .iter()
+            .filter_map(|change| change.apply(&self.text))
+            .find(|text| yaml::parse(text).is_ok_and(|document| self.is_only_change(&document, path, goal)));
+        good.ok_or_else(|| self.cannot_edit(key, Obstacle::Style))
+    }
+
+    fn is_only_change(&self, after: &Document, path: &[String], goal: &Goal<'_>) -> bool {
+        let target = find_node(after, path);
+        let is_reached = match goal {
+            Goal::Gone => target.is_none(),
+            Goal::Value(datum, kind) => {
+                target.and_then(|node| read(node, *kind)).is_some_and(|found| found == **datum)
+            }
+        };
+        let comments = |document: &Document| {
+            let mut texts: Vec<String> =
+                document.comments.iter().map(|comment| comment.text.clone()).collect();
+            texts.sort();
+            texts
+        };
+        is_reached
+            && comments(&self.document) == comments(after)
+            && others(&self.document, path) == others(after, path)
+    }
+
+    fn cannot_edit(&self, key: &str, obstacle: Obstacle) -> ConfigErrors {
+        let (line, reason) = match obstacle {
+            Obstacle::Alias { line } => (Some(line), "an alias stands there"),
+            Obstacle::Anchor { line } => (Some(line), "an anchor makes it count elsewhere too"),
+            Obstacle::NoSection { line } => (Some(line), "a single value stands where a section is needed"),
+            Obstacle::Collection { line } => (Some(line), "a list or a section stands there"),
+            Obstacle::Style => (None, "it is written in an unusual way"),
+        };
+        let kind = ConfigErrorKind::CannotEdit { key: show_key(key), reason: reason.to_owned() };
+        ConfigError::new(Origin::File { name: Arc::clone(&self.name), line }, kind).into()
+    }
+}
+
+fn bare(kind: ConfigErrorKind) -> ConfigErrors {
+    ConfigError { origin: None, kind }.into()
+}
+
+/// Text that names a variable is only known when it is read, so it is checked as text.
+fn checked_as(kind: Kind, text: &str) -> Kind {
+    match kind.form {
+        Form::Name | Form::Address | Form::Variable if text.contains("${") => {
+            Kind { form: Form::Text, ..kind }
+        }
+        _ => kind,
+    }
+}
+
+fn check(key: &str, kind: Kind, value: &str) -> Result<Datum, ConfigErrors> {
+    checked_as(kind, value)
+        .read(Raw::typed(value))
+        .map_err(|mismatch| bare(ConfigErrorKind::bad_value(key, mismatch)))
+}
+
+fn read(node: &Node, kind: Kind) -> Option<Datum> {
+    let Data::Scalar { text, style } = &node.data else { return None };
+    let raw = Raw { text, is_null: node.is_null(), is_quoted: *style != Style::Plain };
+    checked_as(kind, text).read(raw).ok()
+}
+
+fn find_node<'a>(document: &'a Document, path: &[String]) -> Option<&'a Node> {
+    let mut node = document.root()?;
+    for name in path {
+        let Data::Mapping { entries, .. } = &node.data else { return None };
+        let entry = entries.iter().find(|entry| entry.key == *name)?;
+        node = document.node(entry.value)?;
+    }
+    Some(node)
+}
+
+/// Everything in a document but one path, as a list that can be compared.
+fn others(document: &Document, path: &[String]) -> Vec<(Vec<String>, String)> {
+    let mut found = Vec::new();
+    if let Some(root) = document.root() {
+        list(document, root, &mut Vec::new(), path, &mut found);
+    }
+    found
+}
+
+fn list(
+    document: &Document,
+    node: &Node,
+    at: &mut Vec<String>,
+    except: &[String],
+    found: &mut Vec<(Vec<String>, String)>,
+) {
+    if at == except {
+        return;
+    }
+    let mut child = |name: String, id: NodeId, at: &mut Vec<String>| {
+        if let Some(node) = document.node(id) {
+            at.push(name);
+            list(document, node, at, except, found);
+            at.pop();
+        }
+    };
+    match &node.data {
+        Data::Mapping { entries, .. } if !entries.is_empty() => {
+            for entry in entries {
+                child(entry.key.clone(), entry.value, at);
+            }
+        }
+        Data::Sequence { items } if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                child(format!("[{index}]"), *item, at);
+            }
+        }
+        // An empty section on the way to the key may be filled or emptied.
+        _ if except.starts_with(at) => {}
+        Data::Alias { name, .. } => found.push((at.clone(), name.clone())),
+        Data::Scalar { text, style } => {
+            let style = if *style == Style::Plain { "plain" } else { "text" };
+            found.push((at.clone(), format!("{style} {text}")));
+        }
+        Data::Mapping { .. } => found.push((at.clone(), "{}".to_owned())),
+        Data::Sequence { .. } => found.push((at.clone(), "[]".to_owned())),
+    }
+}
+
+#[cfg(test)]
+#[path = "edit_tests.rs"]
+mod tests;

@@ -1,0 +1,292 @@
+//! Which keys there are: looking one up, its old names, its variable, and the nearest one to a misspelt key.
+
+use std::sync::LazyLock;
+
+use crate::kind::Kind;
+use crate::problem::{ConfigErrorKind, show_key};
+use crate::schema::{Member, Section, Shape, join};
+use crate::settings::Settings;
+
+/// What every variable of ours starts with.
+const ENV_PREFIX: &str = "THROUGHLINE_";
+/// Variables with that prefix that are not settings.
+const OTHER_VARIABLES: [&str; 2] = ["THROUGHLINE_HOME", "THROUGHLINE_REQUIRE_ALL"];
+
+/// Names that settings had elsewhere or before. A `*` stands for the name of an entry.
+const OLD_NAMES: [(&str, &str); 10] = [
+    ("compression.summary_model", "auxiliary.compression.model"),
+    ("compression.summary_provider", "auxiliary.compression.provider"),
+    ("compression.summary_base_url", "auxiliary.compression.base_url"),
+    ("compression.model_thresholds.*", "compression.models.*.threshold"),
+    ("auxiliary.compression.key_env", "auxiliary.compression.api_key_env"),
+    ("model.cache_ttl", "prompt_caching.cache_ttl"),
+    ("model.model", "model.default"),
+    ("provider", "model.provider"),
+    ("base_url", "model.base_url"),
+    ("context_length", "model.context_length"),
+];
+
+/// Sections that Hermes also lets one write as a single value, and the key that value is for.
+const SECTIONS_AS_VALUES: [(&str, &str); 1] = [("model", "model.default")];
+
+/// Settings of Hermes in sections we share that have no meaning here. Listed because some resemble ours.
+const NOT_USED_HERE: [&str; 24] = [
+    "compression.in_place",
+    "compression.hygiene_hard_message_limit",
+    "compression.hygiene_max_turn_hold_seconds",
+    "compression.hygiene_timeout_seconds",
+    "compression.codex_gpt55_autoraise_notice",
+    "compression.codex_app_server_auto",
+    "compression.codex_responses_native",
+    "compression.codex_responses_compact_threshold",
+    "compression.checkpoint_required",
+    "compression.progress_notices",
+    "compression.min_tail_user_messages",
+    "compression.max_attempts",
+    "compression.idle_compact_after_seconds",
+    "compression.proactive_prune_tokens",
+    "compression.proactive_prune_min_result_chars",
+    "compression.proactive_prune_min_reclaim_tokens",
+    "compression.context_timeout_seconds",
+    "compression.context_total_ceiling_seconds",
+    "auxiliary.compression.api_mode",
+    "auxiliary.compression.extra_body",
+    "auxiliary.compression.reasoning_effort",
+    "tool_output.max_bytes",
+    "tool_output.max_lines",
+    "tool_output.max_line_length",
+];
+
+static MEMBERS: LazyLock<Vec<Member>> = LazyLock::new(Settings::members);
+static LEAVES: LazyLock<Vec<Leaf>> = LazyLock::new(|| {
+    let mut leaves = Vec::new();
+    collect_leaves("", &MEMBERS, &mut leaves);
+    leaves
+});
+
+/// A key that holds a value, or any number of entries.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaf {
+    pub(crate) key: String,
+    pub(crate) shape: LeafShape,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum LeafShape {
+    Value(Kind),
+    Entries(&'static [Member]),
+}
+
+/// The top-level sections.
+pub(crate) fn members() -> &'static [Member] {
+    &MEMBERS
+}
+
+/// Every key in the order it is shown.
+pub(crate) fn leaves() -> &'static [Leaf] {
+    &LEAVES
+}
+
+fn collect_leaves(path: &str, members: &'static [Member], leaves: &mut Vec<Leaf>) {
+    for member in members {
+        let key = join(path, member.name);
+        match &member.shape {
+            Shape::Leaf(kind) => leaves.push(Leaf { key, shape: LeafShape::Value(*kind) }),
+            Shape::Entries(members) => leaves.push(Leaf { key, shape: LeafShape::Entries(members) }),
+            Shape::Section(members) => collect_leaves(&key, members, leaves),
+        }
+    }
+}
+
+/// What a dotted key names.
+#[derive(Debug, Clone)]
+pub(crate) enum Found {
+    /// One setting: its key as a path, and what it may be.
+    Value { path: Vec<String>, kind: Kind },
+    /// An entry of a table, or a table: its path and the members of its entries.
+    Entries { path: Vec<String>, members: &'static [Member] },
+    /// One entry of a table.
+    Entry { path: Vec<String>, members: &'static [Member] },
+    /// A section and the keys in it.
+    Section { keys: Vec<String> },
+}
+
+/// Looks a dotted key up. Names of entries may hold dots.
+pub(crate) fn find(key: &str) -> Option<Found> {
+    if key.is_empty() {
+        return None;
+    }
+    let path = |key: &str| key.split('.').map(str::to_owned).collect::<Vec<_>>();
+    for leaf in leaves() {
+        match &leaf.shape {
+            LeafShape::Value(kind) if leaf.key == key => {
+                return Some(Found::Value { path: path(key), kind: *kind });
+            }
+            LeafShape::Entries(members) => {
+                if leaf.key == key {
+                    return Some(Found::Entries { path: path(key), members });
+                }
+                let Some(rest) = key.strip_prefix(&join(&leaf.key, "")).filter(|rest| !rest.is_empty())
+                else {
+                    continue;
+                };
+                let mut path = path(&leaf.key);
+                if let Some((name, member)) = rest.rsplit_once('.')
+                    && !name.is_empty()
+                    && let Some(member) = members.iter().find(|known| known.name == member)
+                    && let Shape::Leaf(kind) = member.shape
+                {
+                    path.extend([name.to_owned(), member.name.to_owned()]);
+                    return Some(Found::Value { path, kind });
+                }
+                path.push(rest.to_owned());
+                return Some(Found::Entry { path, members });
+            }
+            LeafShape::Value(_) => {}
+        }
+    }
+    let prefix = join(key, "");
+    let keys: Vec<String> =
+        leaves().iter().filter(|leaf| leaf.key.starts_with(&prefix)).map(|leaf| leaf.key.clone()).collect();
+    (!keys.is_empty()).then_some(Found::Section { keys })
+}
+
+/// The name a key has today, if the one given is an old one.
+pub(crate) fn renamed(key: &str) -> Option<String> {
+    OLD_NAMES.iter().find_map(|(old, new)| match old.strip_suffix('*') {
+        Some(prefix) => {
+            key.strip_prefix(prefix).filter(|name| !name.is_empty()).map(|name| new.replace('*', name))
+        }
+        None => (*old == key).then(|| (*new).to_owned()),
+    })
+}
+
+/// Whether a key is an old name of a whole table, such as `compression.model_thresholds`.
+pub(crate) fn is_renamed_table(key: &str) -> bool {
+    OLD_NAMES.iter().any(|(old, _)| old.strip_suffix(".*") == Some(key))
+}
+
+/// The paths of the old names of a setting.
+pub(crate) fn old_paths(path: &[String]) -> Vec<Vec<String>> {
+    let key = path.join(".");
+    OLD_NAMES
+        .iter()
+        .filter_map(|(old, new)| {
+            let split = |key: &str| key.split('.').map(str::to_owned).collect::<Vec<_>>();
+            let Some((before, after)) = new.split_once('*') else {
+                return (*new == key).then(|| split(old));
+            };
+            let name = key.strip_prefix(before)?.strip_suffix(after)?;
+            let mut path = split(old.trim_end_matches(".*"));
+            path.push(name.to_owned());
+            Some(path)
+        })
+        .collect()
+}
+
+/// The key that a section written as a single value is for.
+pub(crate) fn section_as_value(section: &str) -> Option<&'static str> {
+    SECTIONS_AS_VALUES.iter().find(|(name, _)| *name == section).map(|(_, key)| *key)
+}
+
+/// Whether a key belongs to Hermes and has no meaning here.
+pub(crate) fn is_not_used_here(key: &str) -> bool {
+    NOT_USED_HERE.contains(&key)
+}
+
+/// The variable that sets a key.
+pub(crate) fn env_name(key: &str) -> String {
+    format!("{ENV_PREFIX}{}", key.replace('.', "__").to_uppercase())
+}
+
+/// The key a variable is meant for; none if it is not a setting of ours.
+pub(crate) fn key_of_env(name: &str) -> Option<String> {
+    // Windows does not tell upper from lower case.
+    let name = name.to_uppercase();
+    if OTHER_VARIABLES.contains(&name.as_str()) {
+        return None;
+    }
+    name.strip_prefix(ENV_PREFIX).map(|rest| rest.replace("__", ".").to_lowercase())
+}
+
+/// The error for a key that is not there.
+pub(crate) fn unknown(key: &str) -> ConfigErrorKind {
+    ConfigErrorKind::UnknownKey { key: show_key(key), nearest: nearest(key) }
+}
+
+/// The key most like a given one: close in spelling, or the same last word in another section.
+pub(crate) fn nearest(key: &str) -> Option<String> {
+    const MAX_COMPARED_CHARS: usize = 120;
+    let key = key.to_lowercase().replace(['-', ' '], "_");
+    if key.chars().count() > MAX_COMPARED_CHARS {
+        return None;
+    }
+    let (section, word) = key.rsplit_once('.').unwrap_or(("", &key));
+    let candidates = leaves().iter().map(|leaf| leaf.key.as_str()).chain(sections());
+    candidates
+        .filter_map(|candidate| {
+            let (candidate_section, candidate_word) = candidate.rsplit_once('.').unwrap_or(("", candidate));
+            let within_section = if candidate_section == section {
+                close(word, candidate_word)
+            } else if candidate_word == word && word.len() > 3 {
+                // Right word, wrong place: worth more than a far misspelling, less than a near one.
+                Some(2)
+            } else {
+                None
+            };
+            let whole = close(&key, candidate);
+            within_section.into_iter().chain(whole).min().map(|distance| (distance, candidate))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+/// The names of all sections.
+fn sections() -> impl Iterator<Item = &'static str> {
+    static SECTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let mut sections: Vec<String> = Vec::new();
+        for leaf in leaves() {
+            let mut rest = leaf.key.as_str();
+            while let Some((section, _)) = rest.rsplit_once('.') {
+                if !sections.iter().any(|known| known == section) {
+                    sections.push(section.to_owned());
+                }
+                rest = section;
+            }
+        }
+        sections
+    });
+    SECTIONS.iter().map(String::as_str)
+}
+
+/// How many edits apart two words are, if few enough for a slip: a third of the length, at least one.
+fn close(given: &str, known: &str) -> Option<usize> {
+    let limit = (known.chars().count() / 3).clamp(1, 4);
+    let distance = edit_distance(given, known);
+    (distance <= limit).then_some(distance)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between two words.
+fn edit_distance(left: &str, right: &str) -> usize {
+    let left: Vec<char> = left.chars().collect();
+    let right: Vec<char> = right.chars().collect();
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=right.len()).collect();
+    for (i, &a) in left.iter().enumerate() {
+        let mut row = Vec::with_capacity(right.len() + 1);
+        row.push(i + 1);
+        for (j, &b) in right.iter().enumerate() {
+            let mut best = (last[j + 1] + 1).min(row[j] + 1).min(last[j] + usize::from(a != b));
+            if i > 0 && j > 0 && a == right[j - 1] && left[i - 1] == b {
+                best = best.min(before_last[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "keys_tests.rs"]
+mod tests;

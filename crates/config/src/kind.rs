@@ -1,0 +1,258 @@
+//! What a setting may be: the kinds of value, their ranges, and reading a text as one of them.
+//!
+//! The same kind checks a value from a file, the environment and the command line, words the error, and is
+//! compared with the commented default file, so the three cannot drift apart.
+
+use std::fmt;
+
+use crate::datum::{Datum, Secret, without_password};
+use crate::yaml::is_null_word;
+
+/// The longest text taken as a value, in characters.
+const MAX_TEXT_CHARS: usize = 4096;
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Kind {
+    pub(crate) form: Form,
+    /// Whether null is a value too.
+    pub(crate) optional: bool,
+}
+
+/// The form of a value that is there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Form {
+    Switch,
+    Whole {
+        min: u64,
+        max: u64,
+    },
+    Number {
+        min: f64,
+        max: f64,
+    },
+    Seconds {
+        min: f64,
+        max: f64,
+    },
+    Choice(&'static [&'static str]),
+    Text,
+    /// A short name without spaces.
+    Name,
+    /// A web address, or nothing.
+    Address,
+    /// The name of an environment variable, or nothing. People paste the key itself here, so a bad one is
+    /// not shown.
+    Variable,
+    Secret,
+}
+
+/// A value before it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Raw<'a> {
+    pub(crate) text: &'a str,
+    /// Whether it stands for "no value".
+    pub(crate) is_null: bool,
+    /// Whether it was written in quotes, for showing it.
+    pub(crate) is_quoted: bool,
+}
+
+impl<'a> Raw<'a> {
+    /// A value typed by a person outside a file: on the command line, in a variable.
+    pub(crate) fn typed(text: &'a str) -> Self {
+        Self { text, is_null: is_null_word(text.trim()), is_quoted: false }
+    }
+}
+
+/// Why a text is not a value of the kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    /// The value, fit to be shown.
+    pub(crate) shown: String,
+    /// What it must be instead.
+    pub(crate) allowed: String,
+    /// What the person may have meant.
+    pub(crate) hint: Option<String>,
+}
+
+impl Kind {
+    /// Whether a file may take the value from the environment with `${NAME}`.
+    pub(crate) fn is_textual(self) -> bool {
+        matches!(self.form, Form::Text | Form::Name | Form::Address | Form::Variable | Form::Secret)
+    }
+
+    /// Reads a text as this kind.
+    pub(crate) fn read(self, raw: Raw<'_>) -> Result<Datum, Mismatch> {
+        let word = raw.text.trim();
+        if raw.is_null {
+            return match self.form {
+                _ if self.optional => Ok(Datum::Absent),
+                Form::Text | Form::Address | Form::Variable => Ok(Datum::Text(String::new())),
+                Form::Secret => Ok(Datum::Secret(Secret::default())),
+                _ => Err(self.mismatch("empty".to_owned(), self.to_string())),
+            };
+        }
+        let read = match self.form {
+            Form::Switch => read_switch(word).map(Datum::Switch),
+            Form::Whole { min, max } => return self.read_whole(raw, min, max),
+            Form::Number { min, max } | Form::Seconds { min, max } => return self.read_number(raw, min, max),
+            Form::Choice(words) => {
+                words.iter().find(|known| **known == word).map(|known| Datum::Text((*known).to_owned()))
+            }
+            Form::Text => one_line(word).map(Datum::Text),
+            Form::Secret => one_line(word).map(|text| Datum::Secret(Secret::new(text))),
+            Form::Name => one_line(word).filter(|text| is_name(text)).map(Datum::Text),
+            Form::Address => {
+                one_line(word).filter(|text| text.is_empty() || is_address(text)).map(Datum::Text)
+            }
+            Form::Variable => {
+                one_line(word).filter(|text| text.is_empty() || is_variable(text)).map(Datum::Text)
+            }
+        };
+        read.ok_or_else(|| self.mismatch(self.show(raw), self.to_string()))
+    }
+
+    fn mismatch(self, shown: String, allowed: String) -> Mismatch {
+        Mismatch { shown, allowed, hint: None }
+    }
+
+    fn read_whole(self, raw: Raw<'_>, min: u64, max: u64) -> Result<Datum, Mismatch> {
+        match parse_number(raw.text.trim()) {
+            Some(number) if number.fract() != 0.0 => Err(self.mismatch(self.show(raw), self.to_string())),
+            // Beyond 2^53 a float no longer holds every whole number; no range reaches that far.
+            Some(number) if number >= min as f64 && number <= max as f64 => Ok(Datum::Whole(number as u64)),
+            Some(_) => {
+                Err(self.mismatch(self.show(raw), format!("between {min} and {max}{}", self.or_null())))
+            }
+            None => Err(self.mismatch(self.show(raw), self.to_string())),
+        }
+    }
+
+    fn read_number(self, raw: Raw<'_>, min: f64, max: f64) -> Result<Datum, Mismatch> {
+        let word = raw.text.trim();
+        let (word, is_percent) = match word.strip_suffix('%') {
+            Some(number) => (number.trim_end(), true),
+            None => (word, false),
+        };
+        let parsed = parse_number(word);
+        if let Some(number) = parsed
+            && !is_percent
+            && (min..=max).contains(&number)
+        {
+            return Ok(Datum::Number(number));
+        }
+        let allowed = match parsed {
+            Some(_) if !is_percent => format!("between {min} and {max}{}", self.or_null()),
+            _ => self.to_string(),
+        };
+        let hint = parsed.and_then(|number| percent_hint(number, min, max));
+        Err(Mismatch { hint, ..self.mismatch(self.show(raw), allowed) })
+    }
+
+    fn or_null(self) -> &'static str {
+        if self.optional { ", or null" } else { "" }
+    }
+
+    /// A value as it may be shown in a message: short, on one line, nothing secret.
+    pub(crate) fn show(self, raw: Raw<'_>) -> String {
+        if matches!(self.form, Form::Secret | Form::Variable) {
+            return "not shown here".to_owned();
+        }
+        show_scalar(&without_password(raw.text), raw.is_quoted)
+    }
+}
+
+/// Puts quotes around what is not a number or a plain YAML word, and shortens it.
+fn show_scalar(text: &str, is_quoted: bool) -> String {
+    const MAX_SHOWN_CHARS: usize = 60;
+    let is_bare = !is_quoted && (parse_number(text).is_some() || matches!(text, "true" | "false" | "null"));
+    if is_bare && text.len() <= MAX_SHOWN_CHARS {
+        return text.to_owned();
+    }
+    let mut shown: String = text.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    format!("\"{shown}\"")
+}
+
+/// Someone who writes 50 for a share of one means 0.50.
+fn percent_hint(number: f64, min: f64, max: f64) -> Option<String> {
+    let share = number / 100.0;
+    let is_share = max <= 1.0 && number >= 2.0 && (min..=max).contains(&share);
+    is_share.then(|| format!("write {share} for {number} %"))
+}
+
+/// What the kind allows, as it stands in messages and in the default file.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.form {
+            Form::Switch => f.write_str("true or false"),
+            Form::Whole { min, max } => write!(f, "a whole number between {min} and {max}"),
+            Form::Number { min, max } => write!(f, "a number between {min} and {max}"),
+            Form::Seconds { min, max } => write!(f, "a number of seconds between {min} and {max}"),
+            Form::Choice(words) => f.write_str(&words.join(" or ")),
+            Form::Text | Form::Secret => f.write_str("text"),
+            Form::Name => f.write_str("a name of letters, digits, '-', '_' and '.'"),
+            Form::Address => f.write_str("an http:// or https:// address, or empty"),
+            Form::Variable => f.write_str("the name of a variable, or empty"),
+        }?;
+        f.write_str(self.or_null())
+    }
+}
+
+fn read_switch(word: &str) -> Option<bool> {
+    const ON: [&str; 4] = ["true", "yes", "on", "1"];
+    const OFF: [&str; 4] = ["false", "no", "off", "0"];
+    let is_one_of = |words: [&str; 4]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+    match (is_one_of(ON), is_one_of(OFF)) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
+/// A finite decimal number; `_` may stand between digits, as in 200_000.
+pub(crate) fn parse_number(word: &str) -> Option<f64> {
+    const MAX_DIGITS: usize = 64;
+    if word.len() > MAX_DIGITS || !word.bytes().all(|b| b.is_ascii_digit() || b"+-._eE".contains(&b)) {
+        return None;
+    }
+    let bytes = word.as_bytes();
+    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let separators_stand_between_digits = bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'_')
+        .all(|(at, _)| is_digit(at.checked_sub(1)) && is_digit(at.checked_add(1)));
+    if !separators_stand_between_digits {
+        return None;
+    }
+    word.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+fn one_line(word: &str) -> Option<String> {
+    let is_fine = !word.chars().any(char::is_control) && word.chars().count() <= MAX_TEXT_CHARS;
+    is_fine.then(|| word.to_owned())
+}
+
+fn is_name(text: &str) -> bool {
+    const MAX_NAME_BYTES: usize = 64;
+    !text.is_empty()
+        && text.len() <= MAX_NAME_BYTES
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+fn is_address(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !text.contains(char::is_whitespace))
+}
+
+fn is_variable(text: &str) -> bool {
+    !text.starts_with(|character: char| character.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+#[path = "kind_tests.rs"]
+mod tests;

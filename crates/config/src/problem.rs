@@ -1,0 +1,357 @@
+//! Where values come from, and what is wrong with them: errors that stop, warnings that do not.
+//!
+//! Every message says where (file and line, variable or flag), which key, what was found and what is allowed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::kind::Mismatch;
+use crate::yaml::{MAX_BYTES, Reason, Refusal};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The default, from the built-in file.
+    Default,
+    /// A file.
+    File {
+        /// The file as the user knows it.
+        name: Arc<str>,
+        /// Line from 1; none when the whole file is meant.
+        line: Option<usize>,
+    },
+    /// A variable of the environment.
+    Env {
+        /// Name of the variable.
+        name: String,
+    },
+    /// The command line.
+    Flag {
+        /// The flag without its value, which may be secret.
+        name: String,
+    },
+}
+
+impl Origin {
+    /// One word for the kind of place: `default`, `file`, `env` or `flag`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::File { .. } => "file",
+            Self::Env { .. } => "env",
+            Self::Flag { .. } => "flag",
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { name, line: Some(line) } => write!(f, "{name}:{line}"),
+            Self::File { name, line: None } => write!(f, "{name}"),
+            Self::Env { name } | Self::Flag { name } => f.write_str(name),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}{kind}", origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default())]
+pub struct ConfigError {
+    /// Where; none when the key or value was handed in directly.
+    pub origin: Option<Origin>,
+    /// What.
+    pub kind: ConfigErrorKind,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigErrorKind {
+    /// A value is of the wrong type or out of range.
+    #[error("{key} is {shown}, but must be {allowed}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
+    BadValue {
+        /// Full key.
+        key: String,
+        /// The value, shortened, and not shown at all if secret.
+        shown: String,
+        /// What is allowed.
+        allowed: String,
+        /// What was probably meant.
+        hint: Option<String>,
+    },
+    /// No setting has this key.
+    #[error("there is no setting {key}{}", did_you_mean(nearest))]
+    UnknownKey {
+        /// The key as given.
+        key: String,
+        /// The most similar key there is.
+        nearest: Option<String>,
+    },
+    /// The key stands for a group of settings where a single one is needed.
+    #[error("{key} is a group of settings; name one of them: {}", members.join(", "))]
+    NotOneSetting {
+        /// The key as given.
+        key: String,
+        /// Keys that would do.
+        members: Vec<String>,
+    },
+    /// A key stands twice in the same section.
+    #[error("{key} is set twice; the first is on line {first_line}")]
+    Duplicate {
+        /// Full key.
+        key: String,
+        /// Line of the first.
+        first_line: usize,
+    },
+    /// The text is not YAML.
+    #[error("not valid YAML at column {column}: {message}")]
+    Syntax {
+        /// Character on the line, from 1.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// A tab where YAML wants spaces.
+    #[error("a tab stands where YAML allows only spaces; indent with spaces")]
+    Tab,
+    /// The text is not UTF-8.
+    #[error("not valid UTF-8: byte 0x{byte:02x} at column {column}")]
+    NotUtf8 {
+        /// Character on the line, from 1.
+        column: usize,
+        /// The first byte that does not fit.
+        byte: u8,
+    },
+    /// The text is UTF-16.
+    #[error("the file is UTF-16; save it as UTF-8")]
+    Utf16,
+    /// The file is larger than any settings file.
+    #[error("the file has {bytes} bytes; a settings file may have at most {limit}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The outermost value is not a list of keys.
+    #[error("the file holds {found}, but must hold sections such as 'compression:'")]
+    NotAMapping {
+        /// What it is instead.
+        found: String,
+    },
+    /// More than one YAML document.
+    #[error("a second document starts here; settings are one document, so remove the '---'")]
+    SecondDocument,
+    /// A key that is a list, a mapping or a block of text.
+    #[error("a key must be a single word or text in quotes")]
+    KeyIsNotText,
+    /// A `<<` key.
+    #[error("'<<' merges are not supported; write the keys out")]
+    MergeKey,
+    /// A `!tag`.
+    #[error("the tag {tag} is not supported; remove it")]
+    ForeignTag {
+        /// The tag as written.
+        tag: String,
+    },
+    /// Aliases that expand to too much.
+    #[error("the aliases in this file stand for more than {limit} values; write them out")]
+    TooManyValues {
+        /// The limit.
+        limit: usize,
+    },
+    /// A `--set` without an equals sign.
+    #[error("expected KEY=VALUE, as in --set compression.threshold=0.6")]
+    NotAnAssignment,
+    /// The text cannot be changed without changing something else.
+    #[error("{key} cannot be changed here without touching something else ({reason}); edit the file by hand")]
+    CannotEdit {
+        /// Full key.
+        key: String,
+        /// What stands in the way.
+        reason: String,
+    },
+    /// The built-in file lacks a value: a defect of the program, which its tests prevent.
+    #[error("{key} has no default")]
+    NoDefault {
+        /// Full key.
+        key: String,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn new(origin: Origin, kind: ConfigErrorKind) -> Self {
+        Self { origin: Some(origin), kind }
+    }
+
+    pub(crate) fn refusal(name: &Arc<str>, refusal: Refusal) -> Self {
+        let kind = match refusal.reason {
+            Reason::TooLarge { bytes } => ConfigErrorKind::TooLarge { bytes, limit: MAX_BYTES },
+            Reason::NotUtf8 { column, byte } => ConfigErrorKind::NotUtf8 { column, byte },
+            Reason::Utf16 => ConfigErrorKind::Utf16,
+            Reason::Tab => ConfigErrorKind::Tab,
+            Reason::Syntax { column, message } => ConfigErrorKind::Syntax { column, message },
+            Reason::SecondDocument => ConfigErrorKind::SecondDocument,
+            Reason::KeyIsNotText => ConfigErrorKind::KeyIsNotText,
+            Reason::MergeKey => ConfigErrorKind::MergeKey,
+            Reason::ForeignTag { tag } => ConfigErrorKind::ForeignTag { tag },
+            Reason::Duplicate { key, first_line } => {
+                ConfigErrorKind::Duplicate { key: show_key(&key), first_line }
+            }
+        };
+        Self::new(Origin::File { name: Arc::clone(name), line: refusal.line }, kind)
+    }
+}
+
+impl ConfigErrorKind {
+    pub(crate) fn bad_value(key: &str, mismatch: Mismatch) -> Self {
+        let Mismatch { shown, allowed, hint } = mismatch;
+        Self::BadValue { key: show_key(key), shown, allowed, hint }
+    }
+}
+
+/// Everything that is wrong, and what would have been worth a note besides. Never empty.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}", lines(errors))]
+pub struct ConfigErrors {
+    /// What is wrong, in the order it was found.
+    pub errors: Vec<ConfigError>,
+    /// What is not wrong but worth a note.
+    pub warnings: Vec<Warning>,
+}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        Self { errors: vec![error], warnings: Vec::new() }
+    }
+}
+
+fn lines(errors: &[ConfigError]) -> String {
+    const MAX_SHOWN: usize = 50;
+    let mut lines: Vec<String> = errors.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    if errors.len() > MAX_SHOWN {
+        lines.push(format!("and {} more", errors.len() - MAX_SHOWN));
+    }
+    lines.join("\n")
+}
+
+/// Something worth a note that does not stop anything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Warning {
+    /// Where.
+    pub origin: Origin,
+    /// What.
+    pub kind: WarningKind,
+}
+
+/// What is worth a note.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum WarningKind {
+    /// No setting has this key; it is ignored.
+    UnknownKey {
+        /// Full key, or the name of a variable.
+        key: String,
+        /// The most similar key, if one is similar.
+        nearest: Option<String>,
+    },
+    /// The key has another name now; the value is used.
+    OldName {
+        /// The name used.
+        old: String,
+        /// The name today.
+        new: String,
+    },
+    /// The same setting is given under its old and its present name; the old one is ignored.
+    OldNameIgnored {
+        /// The name used.
+        old: String,
+        /// The name today.
+        new: String,
+    },
+    /// A setting of Hermes that has no meaning here; it is ignored.
+    NotUsedHere {
+        /// Full key.
+        key: String,
+    },
+    /// A `${NAME}` whose variable is not set; it is read as empty.
+    UndefinedVariable {
+        /// Full key.
+        key: String,
+        /// Name of the variable.
+        variable: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { origin, kind } = self;
+        match kind {
+            WarningKind::UnknownKey { key, nearest } => {
+                write!(f, "{origin}: there is no setting {key}, so it is ignored{}", did_you_mean(nearest))
+            }
+            WarningKind::OldName { old, new } => {
+                write!(f, "{origin}: {old} is an old name of {new}; its value is used")
+            }
+            WarningKind::OldNameIgnored { old, new } => {
+                write!(f, "{origin}: {old} is an old name of {new}, which is set too, so it is ignored")
+            }
+            WarningKind::NotUsedHere { key } => {
+                write!(
+                    f,
+                    "{origin}: {key} is a setting of Hermes that Throughline does not use, so it is ignored"
+                )
+            }
+            WarningKind::UndefinedVariable { key, variable } => {
+                write!(
+                    f,
+                    "{origin}: {key} refers to ${{{variable}}}, which is not set, so it is read as empty"
+                )
+            }
+        }
+    }
+}
+
+/// Warnings as lines to print. Keys that resemble none of ours, of which a file written for another program
+/// can hold dozens, share one line per file.
+pub fn warning_lines(warnings: &[Warning]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut foreign: Vec<(&Arc<str>, Vec<String>)> = Vec::new();
+    for warning in warnings {
+        match (&warning.origin, &warning.kind) {
+            (
+                Origin::File { name, line: Some(line) },
+                WarningKind::UnknownKey { key, nearest: None } | WarningKind::NotUsedHere { key },
+            ) => {
+                let item = format!("{key} (line {line})");
+                match foreign.iter_mut().find(|(file, _)| *file == name) {
+                    Some((_, items)) => items.push(item),
+                    None => foreign.push((name, vec![item])),
+                }
+            }
+            _ => lines.push(warning.to_string()),
+        }
+    }
+    lines.extend(
+        foreign
+            .into_iter()
+            .map(|(file, items)| format!("{file}: not used by Throughline: {}", items.join(", "))),
+    );
+    lines
+}
+
+fn did_you_mean(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|key| format!("; did you mean {key}?")).unwrap_or_default()
+}
+
+/// A key fit for a message: on one line, of bounded length.
+pub(crate) fn show_key(key: &str) -> String {
+    const MAX_SHOWN_CHARS: usize = 120;
+    let mut shown: String = key.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect();
+    if key.chars().nth(MAX_SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}

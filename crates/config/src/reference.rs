@@ -1,0 +1,72 @@
+//! The commented default file: the reference that people read and the source of every default.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use crate::problem::{ConfigError, Origin};
+use crate::schema::join;
+use crate::walk::{Layer, Source, walk_file};
+use crate::yaml::{self, Data, Document, Node};
+
+/// The file as it stands in the repository.
+const TEXT: &str = include_str!("../default.yaml");
+const NAME: &str = "default.yaml";
+
+/// The commented default file, as documentation or to start one's own from.
+pub fn default_file() -> &'static str {
+    TEXT
+}
+
+/// What the default file says about a key or section: the comment above it.
+pub fn describe(key: &str) -> Option<&'static str> {
+    static DESCRIPTIONS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+        let mut descriptions = HashMap::new();
+        if let Ok(document) = yaml::parse(TEXT)
+            && let Some(root) = document.root()
+        {
+            collect(&document, "", root, &mut descriptions);
+        }
+        descriptions
+    });
+    DESCRIPTIONS.get(key).map(String::as_str)
+}
+
+fn collect(document: &Document, path: &str, node: &Node, descriptions: &mut HashMap<String, String>) {
+    let Data::Mapping { entries, .. } = &node.data else { return };
+    for entry in entries {
+        let key = join(path, &entry.key);
+        let mut lines = Vec::new();
+        let mut line = entry.key_line;
+        // Upwards from the key, as long as there is a comment on every line.
+        while let Some(comment) = document.comments.iter().find(|comment| comment.line + 1 == line) {
+            lines.push(comment.text.trim_start_matches('#').strip_prefix(' ').unwrap_or_default());
+            line = comment.line;
+        }
+        lines.reverse();
+        descriptions.insert(key.clone(), lines.join("\n"));
+        if let Some(value) = document.node(entry.value) {
+            collect(document, &key, value, descriptions);
+        }
+    }
+}
+
+/// The defaults as a layer.
+pub(crate) fn defaults() -> Layer {
+    let name: Arc<str> = NAME.into();
+    let document = match yaml::parse(TEXT) {
+        Ok(document) => document,
+        Err(refusals) => {
+            let errors = refusals.into_iter().map(|refusal| ConfigError::refusal(&name, refusal)).collect();
+            return Layer { errors, ..Layer::default() };
+        }
+    };
+    let mut layer = walk_file(&document, Source::File { name, variables: &HashMap::new() });
+    for assignment in &mut layer.assignments {
+        assignment.origin = Origin::Default;
+    }
+    layer
+}
+
+#[cfg(test)]
+#[path = "reference_tests.rs"]
+mod tests;

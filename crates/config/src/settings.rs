@@ -1,0 +1,196 @@
+//! The settings: every key with its type and range. What each is for, and its default, is in `default.yaml`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::datum::Secret;
+use crate::schema::{
+    address, choice, choices, count, entries, name, nested, number, optional, seconds, secret, section,
+    switch, text, tokens, variable,
+};
+
+section! {
+    /// Every setting.
+    Settings {
+        /// When a conversation is compacted, and how much of it stays.
+        compression: CompressionSettings = nested(),
+        /// Models for work on the side.
+        auxiliary: AuxiliarySettings = nested(),
+        /// How long the provider is asked to keep the prompt.
+        prompt_caching: PromptCachingSettings = nested(),
+        /// What decides about the context.
+        context: ContextSettings = nested(),
+        /// The model that does the work.
+        model: ModelSettings = nested(),
+        /// What must not get out.
+        security: SecuritySettings = nested(),
+        /// How much of what tools return goes to the model.
+        tool_output: ToolOutputSettings = nested(),
+    }
+}
+
+section! {
+    /// When a conversation is compacted, and how much of it stays.
+    CompressionSettings {
+        /// Whether compaction happens on its own.
+        enabled: bool = switch(),
+        /// Share of the window at which compaction starts.
+        threshold: f64 = number(0.05, 0.95),
+        /// Tokens at which compaction starts, if that is sooner.
+        threshold_tokens: Option<u64> = optional(tokens()),
+        /// Thresholds for some models, by pattern; see [`CompressionSettings::for_model`].
+        models: BTreeMap<String, ModelThreshold> = entries(),
+        /// Share of the threshold that the tail may take up, as configured; clamped where it is used.
+        target_ratio: f64 = number(0.0, 1.0),
+        /// Newest messages that stay as they are.
+        protect_last_n: usize = count(0, 10_000),
+        /// First messages that stay as they are.
+        protect_first_n: usize = count(0, 1_000),
+        /// Old tool results longer than this become one line.
+        prune_min_chars: usize = count(0, 1_000_000),
+        /// Length to which strings in old tool-call arguments are cut.
+        argument_max_chars: usize = count(20, 1_000_000),
+        /// Share of the window at which a conversation is compacted before an agent runs.
+        hygiene_ratio: f64 = number(0.1, 0.99),
+        /// Whether a failed summary leaves the conversation as it is.
+        abort_on_summary_failure: bool = switch(),
+        /// Whether the threshold is raised for GPT-5.x models of a Codex subscription.
+        codex_gpt55_autoraise: bool = switch(),
+    }
+}
+
+section! {
+    /// Thresholds for models that fit a pattern.
+    ModelThreshold {
+        /// Share of the window at which compaction starts.
+        threshold: Option<f64> = optional(number(0.05, 0.95)),
+        /// Tokens at which compaction starts, if that is sooner.
+        threshold_tokens: Option<u64> = optional(tokens()),
+    }
+}
+
+section! {
+    /// Models for work on the side.
+    AuxiliarySettings {
+        /// The model that writes summaries.
+        compression: SummaryModelSettings = nested(),
+    }
+}
+
+section! {
+    /// The model that writes summaries.
+    SummaryModelSettings {
+        /// Who serves it, or `auto`.
+        provider: String = text(),
+        /// Its name; empty for the provider's own choice.
+        model: String = text(),
+        /// Where it is served; empty for the usual address.
+        base_url: String = address(),
+        /// The key to it.
+        api_key: Secret = secret(),
+        /// The environment variable that holds the key.
+        api_key_env: String = variable(),
+        /// Its window in tokens.
+        context_length: Option<u64> = optional(tokens()),
+        /// How long one summary may take.
+        timeout: Duration = seconds(1.0, 3600.0),
+    }
+}
+
+section! {
+    /// How long the provider is asked to keep the prompt.
+    PromptCachingSettings {
+        /// Lifetime of a cached prefix.
+        cache_ttl: CacheTtl = choice(),
+    }
+}
+
+choices! {
+    /// Lifetime of a cached prefix.
+    CacheTtl {
+        /// Five minutes.
+        FiveMinutes = "5m",
+        /// An hour.
+        OneHour = "1h",
+    }
+}
+
+section! {
+    /// What decides about the context.
+    ContextSettings {
+        /// Name of the engine.
+        engine: String = name(),
+    }
+}
+
+section! {
+    /// The model that does the work.
+    ModelSettings {
+        /// Its name; empty for the one the request names.
+        default: String = text(),
+        /// Who serves it, or `auto`.
+        provider: String = text(),
+        /// Where it is served; empty for the usual address.
+        base_url: String = address(),
+        /// Its window in tokens.
+        context_length: Option<u64> = optional(tokens()),
+        /// The longest answer in tokens.
+        max_tokens: Option<u64> = optional(tokens()),
+    }
+}
+
+section! {
+    /// What must not get out.
+    SecuritySettings {
+        /// Whether secrets are replaced in summaries.
+        redact_secrets: bool = switch(),
+    }
+}
+
+section! {
+    /// How much of what tools return goes to the model.
+    ToolOutputSettings {
+        /// The longest single result.
+        result_max_chars: usize = count(1_000, 100_000_000),
+        /// All results of one step together.
+        step_max_chars: usize = count(1_000, 100_000_000),
+        /// What is still shown of a result that was set aside.
+        preview_chars: usize = count(0, 100_000),
+    }
+}
+
+impl CompressionSettings {
+    /// The pattern of `models` that fits a model, and its thresholds. A pattern with `*` must fit the whole
+    /// name, one without may stand anywhere in it; the longest wins, and of equal ones the first.
+    pub fn for_model(&self, model: &str) -> Option<(&str, &ModelThreshold)> {
+        let model = model.to_lowercase();
+        self.models
+            .iter()
+            .filter(|(pattern, _)| fits(&pattern.to_lowercase(), &model))
+            .max_by_key(|(pattern, _)| {
+                (pattern.chars().filter(|c| *c != '*').count(), std::cmp::Reverse(*pattern))
+            })
+            .map(|(pattern, thresholds)| (pattern.as_str(), thresholds))
+    }
+}
+
+/// Whether a pattern fits a name. Each piece between stars is taken at its first place after the one before,
+/// which is enough as stars fit anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return name.contains(pattern) };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let Some(mut rest) = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(end)) else {
+        return false;
+    };
+    middle.split('*').all(|piece| match rest.find(piece) {
+        Some(at) => {
+            rest = &rest[at + piece.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,300 @@
+//! Reading a YAML tree against the schema: every value checked, every oddity noted with its line.
+//!
+//! The walk is led by the schema, not by the text: sections we do not know are noted and not entered. Visits
+//! are counted, because aliases can make a small text stand for a great many values.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::datum::Datum;
+use crate::keys;
+use crate::kind::{Kind, Mismatch, Raw};
+use crate::problem::{ConfigError, ConfigErrorKind, Origin, Warning, WarningKind, show_key};
+use crate::schema::{Member, Shape, join};
+use crate::yaml::{Data, Document, Entry, Node, Style};
+
+/// Values visited at most in one text.
+const MAX_VISITS: usize = 100_000;
+/// Misspelt keys that get a suggestion; comparing is the costliest part of reading a file of nonsense.
+const MAX_SUGGESTIONS: usize = 200;
+
+/// A value for a key.
+#[derive(Debug, Clone)]
+pub(crate) struct Assignment {
+    pub(crate) key: String,
+    pub(crate) datum: Datum,
+    pub(crate) origin: Origin,
+    /// The old name it was given under.
+    pub(crate) old_name: Option<String>,
+}
+
+/// What one source of settings gives.
+#[derive(Debug, Default)]
+pub(crate) struct Layer {
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) errors: Vec<ConfigError>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Where the text comes from that is walked.
+pub(crate) enum Source<'a> {
+    /// A file: lines count, and text may name variables.
+    File { name: Arc<str>, variables: &'a HashMap<String, String> },
+    /// A value from elsewhere that happens to be YAML.
+    Inline(Origin),
+}
+
+pub(crate) struct Walker<'a> {
+    document: &'a Document,
+    source: Source<'a>,
+    layer: Layer,
+    visits: usize,
+    suggestions: usize,
+}
+
+/// Reads a whole file.
+pub(crate) fn walk_file(document: &Document, source: Source<'_>) -> Layer {
+    let mut walker = Walker::new(document, source);
+    if let Some(root) = document.root()
+        && !root.is_null()
+    {
+        match &root.data {
+            Data::Mapping { entries, .. } => walker.entries("", entries, keys::members()),
+            _ => {
+                let kind = ConfigErrorKind::NotAMapping { found: describe(root) };
+                walker.fail(root.line, kind);
+            }
+        }
+    }
+    walker.layer
+}
+
+/// Reads a text such as `{gpt-5: {threshold: 0.6}}` as the entries of a table.
+pub(crate) fn walk_table(document: &Document, source: Source<'_>, key: &str, members: &[Member]) -> Layer {
+    let mut walker = Walker::new(document, source);
+    if let Some(root) = document.root() {
+        walker.table(key, root, members);
+    }
+    walker.layer
+}
+
+/// What a node is, for a message.
+fn describe(node: &Node) -> String {
+    match &node.data {
+        Data::Scalar { .. } => "a single value".to_owned(),
+        Data::Mapping { .. } => "a section".to_owned(),
+        Data::Sequence { .. } => "a list".to_owned(),
+        Data::Alias { .. } => "an alias".to_owned(),
+    }
+}
+
+impl<'a> Walker<'a> {
+    fn new(document: &'a Document, source: Source<'a>) -> Self {
+        Self { document, source, layer: Layer::default(), visits: 0, suggestions: 0 }
+    }
+
+    fn origin(&self, line: usize) -> Origin {
+        match &self.source {
+            Source::File { name, .. } => Origin::File { name: Arc::clone(name), line: Some(line) },
+            Source::Inline(origin) => origin.clone(),
+        }
+    }
+
+    fn fail(&mut self, line: usize, kind: ConfigErrorKind) {
+        let origin = self.origin(line);
+        self.layer.errors.push(ConfigError::new(origin, kind));
+    }
+
+    fn warn(&mut self, line: usize, kind: WarningKind) {
+        let origin = self.origin(line);
+        self.layer.warnings.push(Warning { origin, kind });
+    }
+
+    /// Counts a visit; false when there have been too many.
+    fn may_visit(&mut self, line: usize) -> bool {
+        self.visits += 1;
+        if self.visits == MAX_VISITS + 1 {
+            self.fail(line, ConfigErrorKind::TooManyValues { limit: MAX_VISITS });
+        }
+        self.visits <= MAX_VISITS
+    }
+
+    fn entries(&mut self, path: &str, entries: &'a [Entry], members: &[Member]) {
+        for entry in entries {
+            if !self.may_visit(entry.key_line) {
+                return;
+            }
+            let Some(node) = self.document.resolve(entry.value) else { continue };
+            let key = join(path, &entry.key);
+            match members.iter().find(|member| member.name == entry.key) {
+                Some(member) => self.member(&key, entry.key_line, node, &member.shape),
+                None => self.stranger(&key, entry, node),
+            }
+        }
+    }
+
+    fn member(&mut self, key: &str, key_line: usize, node: &'a Node, shape: &Shape) {
+        match shape {
+            Shape::Leaf(kind) => self.leaf(key, key_line, node, *kind, None),
+            Shape::Entries(members) => self.table(key, node, members),
+            Shape::Section(members) => match &node.data {
+                Data::Mapping { entries, .. } => self.entries(key, entries, members),
+                // A section whose keys are all commented out.
+                Data::Scalar { .. } if node.is_null() => {}
+                Data::Scalar { .. } if keys::section_as_value(key).is_some() => {
+                    self.old_name(key, key_line, node, keys::section_as_value(key).unwrap_or_default());
+                }
+                _ => self.not_a_section(key, node, members),
+            },
+        }
+    }
+
+    fn not_a_section(&mut self, key: &str, node: &Node, members: &[Member]) {
+        const MAX_NAMED: usize = 4;
+        let mut names: Vec<&str> = members.iter().take(MAX_NAMED).map(|member| member.name).collect();
+        if members.len() > MAX_NAMED {
+            names.push("...");
+        }
+        let allowed = format!("a section with keys of its own ({})", names.join(", "));
+        let shown = describe(node);
+        let mismatch = Mismatch { shown, allowed, hint: None };
+        self.fail(node.line, ConfigErrorKind::bad_value(key, mismatch));
+    }
+
+    fn table(&mut self, key: &str, node: &'a Node, members: &[Member]) {
+        let Data::Mapping { entries, .. } = &node.data else {
+            if !node.is_null() {
+                let names: Vec<&str> = members.iter().map(|member| member.name).collect();
+                let allowed = format!("names, each with keys of its own ({})", names.join(", "));
+                let mismatch = Mismatch { shown: describe(node), allowed, hint: None };
+                self.fail(node.line, ConfigErrorKind::bad_value(key, mismatch));
+            }
+            return;
+        };
+        for entry in entries {
+            if !self.may_visit(entry.key_line) {
+                return;
+            }
+            let Some(node) = self.document.resolve(entry.value) else { continue };
+            if !self.is_entry_name(key, entry) {
+                continue;
+            }
+            let key = join(key, &entry.key);
+            match &node.data {
+                Data::Mapping { entries, .. } => self.entries(&key, entries, members),
+                _ if node.is_null() => {}
+                _ => self.not_a_section(&key, node, members),
+            }
+        }
+    }
+
+    /// A name must be something one can point at.
+    fn is_entry_name(&mut self, key: &str, entry: &Entry) -> bool {
+        const MAX_NAME_CHARS: usize = 200;
+        let is_fine = !entry.key.trim().is_empty()
+            && entry.key.chars().count() <= MAX_NAME_CHARS
+            && !entry.key.chars().any(char::is_control);
+        if !is_fine {
+            let mismatch = Mismatch {
+                shown: format!("given an entry named \"{}\"", show_key(&entry.key)),
+                allowed: format!("given names of 1 to {MAX_NAME_CHARS} printable characters"),
+                hint: None,
+            };
+            self.fail(entry.key_line, ConfigErrorKind::bad_value(key, mismatch));
+        }
+        is_fine
+    }
+
+    /// A key that is in no section of ours.
+    fn stranger(&mut self, key: &str, entry: &'a Entry, node: &'a Node) {
+        if let Some(new) = keys::renamed(key) {
+            self.old_name(key, entry.key_line, node, &new);
+        } else if keys::is_renamed_table(key)
+            && let Data::Mapping { entries, .. } = &node.data
+        {
+            for entry in entries {
+                if self.may_visit(entry.key_line)
+                    && self.is_entry_name(key, entry)
+                    && let Some(node) = self.document.resolve(entry.value)
+                    && let Some(new) = keys::renamed(&join(key, &entry.key))
+                {
+                    self.old_name(&join(key, &entry.key), entry.key_line, node, &new);
+                }
+            }
+        } else if keys::is_not_used_here(key) {
+            self.warn(entry.key_line, WarningKind::NotUsedHere { key: key.to_owned() });
+        } else {
+            self.suggestions += 1;
+            let nearest = if self.suggestions <= MAX_SUGGESTIONS { keys::nearest(key) } else { None };
+            self.warn(entry.key_line, WarningKind::UnknownKey { key: show_key(key), nearest });
+        }
+    }
+
+    fn old_name(&mut self, old: &str, key_line: usize, node: &'a Node, new: &str) {
+        if let Some(keys::Found::Value { kind, .. }) = keys::find(new) {
+            self.leaf(new, key_line, node, kind, Some(old));
+        }
+    }
+
+    fn leaf(&mut self, key: &str, key_line: usize, node: &'a Node, kind: Kind, old_name: Option<&str>) {
+        // The key as written is what the reader of a message can find.
+        let written = old_name.unwrap_or(key);
+        let Data::Scalar { text, style } = &node.data else {
+            let mismatch = Mismatch { shown: describe(node), allowed: kind.to_string(), hint: None };
+            self.fail(node.line, ConfigErrorKind::bad_value(written, mismatch));
+            return;
+        };
+        let line = if node.is_left_out() { key_line } else { node.line };
+        let expanded = match &self.source {
+            Source::File { variables, .. } if kind.is_textual() && text.contains("${") => {
+                let (expanded, missing) = expand(text, variables);
+                for variable in missing {
+                    self.warn(line, WarningKind::UndefinedVariable { key: written.to_owned(), variable });
+                }
+                expanded
+            }
+            _ => text.clone(),
+        };
+        let raw = Raw { text: &expanded, is_null: node.is_null(), is_quoted: *style != Style::Plain };
+        match kind.read(raw) {
+            Ok(datum) => {
+                let origin = self.origin(line);
+                let old_name = old_name.map(str::to_owned);
+                self.layer.assignments.push(Assignment { key: key.to_owned(), datum, origin, old_name });
+            }
+            Err(mismatch) => self.fail(line, ConfigErrorKind::bad_value(written, mismatch)),
+        }
+    }
+}
+
+/// Replaces every `${NAME}` by the variable of that name; also the names that are not set.
+fn expand(text: &str, variables: &HashMap<String, String>) -> (String, Vec<String>) {
+    let mut expanded = String::with_capacity(text.len());
+    let mut missing = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        expanded.push_str(before);
+        match after.split_once('}') {
+            Some((name, after)) if is_variable_name(name) => {
+                match variables.get(name) {
+                    Some(value) => expanded.push_str(value),
+                    None => missing.push(name.to_owned()),
+                }
+                rest = after;
+            }
+            _ => {
+                expanded.push_str("${");
+                rest = after;
+            }
+        }
+    }
+    expanded.push_str(rest);
+    (expanded, missing)
+}
+
+fn is_variable_name(name: &str) -> bool {
+    const MAX_NAME_BYTES: usize = 255;
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

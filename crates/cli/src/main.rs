@@ -1,8 +1,59 @@
 //! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
 
+mod args;
 mod context;
 mod failure;
 mod files;
 mod text;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::args::{Arguments, Command, WELCOME};
+use crate::context::{Context, report_failure};
+use crate::failure::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version come this way too, with exit code 0; a closed pipe is no error here either.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()));
+        }
+    };
+    // A panic is a defect and must not look like any documented outcome but that.
+    let ending = std::panic::catch_unwind(|| run(arguments));
+    ExitCode::from(ending.unwrap_or(Exit::Internal).code())
+}
+
+/// Looks around, carries out the command and reports how that went.
+fn run(arguments: Arguments) -> Exit {
+    let Arguments { global, command } = arguments;
+    let context = match Context::look_around(global.sets, global.colour) {
+        Ok(context) => context,
+        Err(failure) => {
+            report_failure(&failure, None);
+            return failure.exit();
+        }
+    };
+    match carry_out(&context, command) {
+        Ok(()) => Exit::Ok,
+        Err(failure) => {
+            report_failure(&failure, Some(&context));
+            failure.exit()
+        }
+    }
+}
+
+fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure> {
+    match command {
+        None => context.print(WELCOME),
+        Some(Command::Completions(arguments)) => {
+            let mut script = Vec::new();
+            clap_complete::generate(arguments.shell, &mut Arguments::command(), "throughline", &mut script);
+            context.print_bytes(&script)
+        }
+    }
+}

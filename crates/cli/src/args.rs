@@ -1,0 +1,260 @@
+//! The command line: every option once, with the words that `--help` shows.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use throughline_transcript::{DecodeOptions, Dialect, DialectChoice};
+
+use crate::context::ColourChoice;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  a defect of Throughline itself
+  2  the command line makes no sense
+  3  the input is not a transcript, or does not fit the given limits
+  4  a setting is wrong (file, variable or --set)
+  5  the output could not be written
+  6  the input is missing or cannot be read
+
+Settings come from ~/.throughline/config.yaml (or $THROUGHLINE_HOME/config.yaml),
+from variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
+`throughline config show` lists them all with their origin.";
+
+/// What a person sees who types the bare name.
+pub(crate) const WELCOME: &str = "\
+Throughline keeps long agent conversations going.
+
+  throughline inspect session.jsonl       what fills the context, and what is broken in it
+  throughline compress session.jsonl      compact it: what is kept, what goes, and why
+  throughline compress session.jsonl --preview
+                                          the plan only, nothing is changed
+  throughline config show                 every setting, its value and where it came from
+
+A transcript is a file (or - for stdin, .gz too): a list of messages, a request body
+of Chat Completions, Responses or Anthropic Messages, a Claude Code session log, or a
+Codex rollout log. No key and no network are needed.
+
+`throughline --help` says more, `throughline compress --help` says everything about one command.
+";
+
+/// Keeps long agent conversations going.
+///
+/// Reads a recorded conversation of any agent, measures it, and compacts it: old tool output becomes one line
+/// each, the middle becomes a structured summary, the newest part stays word for word. Nothing is sent anywhere.
+#[derive(Debug, Parser)]
+#[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// Override a setting for this run, for example --set compression.threshold=0.6 (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", global = true)]
+    pub(crate) sets: Vec<String>,
+
+    /// When to use colours
+    #[arg(
+        long = "color",
+        visible_alias = "colour",
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        global = true,
+        long_help = "When to use colours: auto, always or never. NO_COLOR is honoured; nothing is told by colour alone"
+    )]
+    pub(crate) colour: ColourChoice,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Completions(CompletionsArgs),
+}
+
+/// Where the transcript is and how to read it.
+#[derive(Debug, Args)]
+pub(crate) struct TranscriptArgs {
+    /// The transcript: a file, or - for stdin; gzip is detected
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+
+    /// Read it as this wire instead of detecting it
+    #[arg(long, value_name = "DIALECT", help_heading = "Reading")]
+    pub(crate) dialect: Option<DialectArg>,
+
+    /// Take this conversation, counted from 1, of a file that holds several
+    #[arg(long, value_name = "N", help_heading = "Reading")]
+    pub(crate) pick: Option<usize>,
+
+    /// Of a session log, read only what came after the client's own last compaction
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) since_compaction: bool,
+}
+
+impl TranscriptArgs {
+    /// The choices in the words of the reader.
+    pub(crate) fn decode_options(&self) -> DecodeOptions {
+        DecodeOptions {
+            dialect: self
+                .dialect
+                .map_or(DialectChoice::Detect, |dialect| DialectChoice::Forced(dialect.into())),
+            pick: self.pick,
+            since_compaction: self.since_compaction,
+        }
+    }
+}
+
+/// The wires by the names users type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectArg {
+    /// OpenAI Chat Completions
+    Chat,
+    /// OpenAI Responses
+    Responses,
+    /// Anthropic Messages
+    Anthropic,
+}
+
+impl From<DialectArg> for Dialect {
+    fn from(arg: DialectArg) -> Self {
+        match arg {
+            DialectArg::Chat => Self::Chat,
+            DialectArg::Responses => Self::Responses,
+            DialectArg::Anthropic => Self::Anthropic,
+        }
+    }
+}
+
+/// What the transcript has to fit into.
+#[derive(Debug, Args)]
+pub(crate) struct WindowArgs {
+    /// The model's window in tokens, such as 200000, 200k or 1m
+    #[arg(long, value_name = "TOKENS", value_parser = parse_tokens, help_heading = "Limits")]
+    pub(crate) context_length: Option<u64>,
+
+    /// The model, when the transcript does not name it; its window is looked up
+    #[arg(long, value_name = "NAME", help_heading = "Limits")]
+    pub(crate) model: Option<String>,
+
+    /// Tokens to keep free for the answer
+    #[arg(long, value_name = "TOKENS", value_parser = parse_tokens, help_heading = "Limits")]
+    pub(crate) max_output_tokens: Option<u64>,
+}
+
+/// Show what fills the context: size by role, tool and kind, groups, largest items, broken rules
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline inspect session.jsonl
+  throughline inspect request.json --context-length 128k --top 20
+  throughline inspect rollout.jsonl.gz --json | jq .tokens
+  cat messages.json | throughline inspect -")]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) transcript: TranscriptArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+
+    /// How many of the largest messages and tools to list
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(..=10_000))]
+    pub(crate) top: u16,
+
+    /// Count with the model's own tokenizer where it is known (OpenAI encodings) instead of estimating
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compact a transcript: keep its head and tail, summarise the middle, report what happened
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline compress session.jsonl --context-length 200k
+  throughline compress session.jsonl --preview
+  throughline compress session.json --focus \"database schema\" --force
+  throughline compress request.json --out compacted.json
+  throughline compress - --json < messages.json | jq .report.tokens
+
+Below the threshold nothing is done, unless --force is given. The output has the
+dialect and form of the input; a log yields the message list of its wire.")]
+pub(crate) struct CompressArgs {
+    #[command(flatten)]
+    pub(crate) transcript: TranscriptArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+
+    /// Compact even below the threshold
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Give this topic most of the summary's room
+    #[arg(long, value_name = "TOPIC")]
+    pub(crate) focus: Option<String>,
+
+    /// Keep at least this many of the newest messages (for compression.protect_last_n)
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<usize>,
+
+    /// Only show the plan: head, middle, tail, what would be pruned, what is at stake
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) preview: bool,
+
+    /// Write the compacted transcript here, replacing the file as a whole; - for stdout
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Print one JSON object on stdout: outcome, report and messages
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Leave the summary out of the report
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline completions bash > ~/.local/share/bash-completion/completions/throughline
+  throughline completions zsh > ~/.zfunc/_throughline
+  throughline completions fish > ~/.config/fish/completions/throughline.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Largest number of tokens that makes sense anywhere; the settings have the same bound.
+const MAX_TOKENS: u64 = 100_000_000;
+
+/// Reads `200000`, `200_000`, `200,000`, `200k` and `1.5m`.
+fn parse_tokens(typed: &str) -> Result<u64, String> {
+    let wanted =
+        || format!("expected a number of tokens between 1 and {MAX_TOKENS}, such as 200000, 200k or 1m");
+    let lower = typed.trim().to_ascii_lowercase().replace(['_', ','], "");
+    let (digits, scale) = match lower.strip_suffix(['k', 'm']) {
+        Some(digits) if lower.ends_with('k') => (digits, 1_000.0),
+        Some(digits) => (digits, 1_000_000.0),
+        None => (lower.as_str(), 1.0),
+    };
+    let is_plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let number: f64 = digits.parse().ok().filter(|_| is_plain).ok_or_else(wanted)?;
+    let tokens = number * scale;
+    if tokens.fract() != 0.0 || !(1.0..=MAX_TOKENS as f64).contains(&tokens) {
+        return Err(wanted());
+    }
+    Ok(tokens as u64)
+}
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

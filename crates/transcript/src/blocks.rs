@@ -4,11 +4,16 @@
 //! it knows in a single pass (members come in any order) and interprets them at the end.
 
 use crate::json::{Cursor, JsonStr, Span};
-use crate::message::{Arguments, Message, Part, Role};
+use crate::message::{Arguments, Form, Message, Part, Role};
 use crate::shared_text::SharedText;
 
-/// Content nested deeper than this is carried as opaque: no wire nests blocks more than a few levels.
+/// Content nested deeper than this is carried as opaque: no wire nests blocks more than a few levels, and a reader that
+/// follows any depth could be made to exhaust the stack.
 const MAX_BLOCK_DEPTH: u8 = 6;
+/// Inside a tool call only names and arguments are looked for, not content.
+const CALL_DEPTH: u8 = MAX_BLOCK_DEPTH;
+/// Inside the `function` member of a tool call nothing is followed any further.
+const FUNCTION_DEPTH: u8 = CALL_DEPTH + 1;
 
 /// What a `content`-like member held.
 #[derive(Default)]
@@ -52,7 +57,10 @@ struct Members {
     output: Content,
     arguments: Option<Arguments>,
     calls: Vec<Part>,
+    legacy_call: Option<Part>,
     reasoning: Vec<Part>,
+    /// The readable side of a reasoning item; on anything else a member of that name means nothing to us.
+    summary: Option<Part>,
     is_error: bool,
 }
 
@@ -78,6 +86,12 @@ pub fn decode_message_text(json: String) -> Result<Message, serde_json::Error> {
 fn message_from(members: Members, whole: Span, origin: SharedText) -> Message {
     let json = origin.as_str();
     let content = members.content.span();
+    let form = match (members.role, members.kind) {
+        (Some(_), None) => Form::Spoken,
+        (Some(_), Some(_)) => Form::TypedMessage,
+        (None, Some(_)) => Form::Item,
+        (None, None) => Form::Neither,
+    };
     let (role, parts) = match members.role {
         Some(word) => {
             let role = Role::parse(&word.text(json));
@@ -88,13 +102,19 @@ fn message_from(members: Members, whole: Span, origin: SharedText) -> Message {
             let role = match &part {
                 Part::ToolCall { .. } | Part::Reasoning { .. } => Role::Assistant,
                 Part::ToolResult { .. } => Role::Tool,
-                Part::Opaque { kind: Some(kind), .. } if kind.raw(json).ends_with("_call") => Role::Assistant,
+                Part::Opaque { kind: Some(kind), .. } if is_made_by_model(kind.raw(json)) => Role::Assistant,
                 _ => Role::Other,
             };
             (role, vec![part])
         }
     };
-    Message { origin, role, parts, content, machine_written: false }
+    Message { origin, role, parts, content, form, machine_written: false }
+}
+
+/// Items of the Responses wire that we carry without reading but know to be part of a model's answer: tools the
+/// provider runs itself, and what it asks on their behalf.
+fn is_made_by_model(kind: &str) -> bool {
+    kind.ends_with("_call") || matches!(kind, "mcp_list_tools" | "mcp_approval_request")
 }
 
 /// Parts of an object that has a role: a chat or Anthropic message, or a Responses `message` item.
@@ -108,6 +128,7 @@ fn role_message_parts(members: Members, role: Role) -> Vec<Part> {
     let mut parts = members.reasoning;
     parts.append(&mut members.content.into_parts());
     parts.extend(members.calls);
+    parts.extend(members.legacy_call);
     parts
 }
 
@@ -134,23 +155,18 @@ fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (Members, Spa
             b"output" => found.output = read_content(json, cursor, depth),
             b"input" | b"arguments" | b"action" => found.arguments = Some(read_arguments(cursor)),
             b"is_error" => found.is_error = cursor.skip_value().of(json) == "true",
-            b"tool_calls" => found.calls.extend(read_calls(json, cursor)),
-            b"function" => {
+            b"tool_calls" if depth == 0 => found.calls = read_calls(json, cursor),
+            b"function_call" if depth == 0 => found.legacy_call = legacy_call(json, cursor),
+            b"function" if depth <= CALL_DEPTH => {
                 // The inside of a chat tool call: name and arguments live one level deeper.
-                let (inner, _) = read_members(json, cursor, depth);
+                let (inner, _) = read_members(json, cursor, FUNCTION_DEPTH);
                 found.name = inner.name.or(found.name);
                 found.arguments = inner.arguments.or(found.arguments);
             }
-            b"function_call" => found.calls.extend(legacy_call(json, cursor)),
-            b"reasoning_content"
-            | b"reasoning"
-            | b"reasoning_details"
-            | b"summary"
-            | b"codex_reasoning_items" => {
-                if let Some(part) = read_reasoning(cursor) {
-                    found.reasoning.push(part);
-                }
+            b"reasoning_content" | b"reasoning" | b"reasoning_details" | b"codex_reasoning_items" => {
+                found.reasoning.extend(read_reasoning(json, cursor));
             }
+            b"summary" => found.summary = read_reasoning(json, cursor),
             _ => {
                 cursor.skip_value();
             }
@@ -192,6 +208,12 @@ fn read_content(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Content {
             }
             Content::Parts(parts, span_between(start, cursor.position()))
         }
+        // Some results are one block without a list around it, such as the screenshot of a computer call.
+        Some(b'{') if depth < MAX_BLOCK_DEPTH => {
+            let start = cursor.position();
+            let block = read_block(json, cursor, depth + 1);
+            Content::Parts(vec![block], span_between(start, cursor.position()))
+        }
         _ => {
             let span = cursor.skip_value();
             if span.of(json) == "null" { Content::Absent } else { Content::Other(span) }
@@ -228,8 +250,11 @@ fn block_part(json: &str, members: Members, block: Span) -> Part {
         "thinking" => Part::Reasoning { text: members.thinking, block },
         "redacted_thinking" => Part::Reasoning { text: None, block },
         "reasoning" => {
-            let text = members.reasoning.into_iter().find_map(|part| match part {
+            // Readable in the summary, or (open-weight models) in the content.
+            let beside = members.summary.into_iter().chain(members.reasoning);
+            let text = beside.chain(members.content.into_parts()).find_map(|part| match part {
                 Part::Reasoning { text, .. } => text,
+                Part::Text(text) => Some(text),
                 _ => None,
             });
             Part::Reasoning { text, block }
@@ -258,7 +283,7 @@ fn block_part(json: &str, members: Members, block: Span) -> Part {
             let call_id = members.call_id.or(members.id).unwrap_or_default();
             Part::ToolResult { call_id, is_error: members.is_error, content, value }
         }
-        "image" | "image_url" | "input_image" => Part::Image { block },
+        "image" | "image_url" | "input_image" | "computer_screenshot" => Part::Image { block },
         "" => match members.text {
             Some(text) => Part::Text(text),
             None => Part::Opaque { kind, block },
@@ -290,7 +315,7 @@ fn read_calls(json: &str, cursor: &mut Cursor<'_>) -> Vec<Part> {
         return calls;
     }
     while cursor.next_element() {
-        let (members, block) = read_members(json, cursor, MAX_BLOCK_DEPTH);
+        let (members, block) = read_members(json, cursor, CALL_DEPTH);
         let id = members.call_id.or(members.id);
         let name = members.name.or(members.kind);
         calls.push(call_part(id, name, members.arguments, block, members.kind));
@@ -304,7 +329,7 @@ fn legacy_call(json: &str, cursor: &mut Cursor<'_>) -> Option<Part> {
         cursor.skip_value();
         return None;
     }
-    let (members, block) = read_members(json, cursor, MAX_BLOCK_DEPTH);
+    let (members, block) = read_members(json, cursor, CALL_DEPTH);
     Some(call_part(members.name, members.name, members.arguments, block, None))
 }
 
@@ -315,8 +340,9 @@ fn read_arguments(cursor: &mut Cursor<'_>) -> Arguments {
     }
 }
 
-/// Reasoning kept beside the content: a string, or a list whose first text is what a person can read.
-fn read_reasoning(cursor: &mut Cursor<'_>) -> Option<Part> {
+/// Reasoning kept beside the content: a string, or a list whose first text is what a person can read. Providers send
+/// the member empty when there was none.
+fn read_reasoning(json: &str, cursor: &mut Cursor<'_>) -> Option<Part> {
     let first = cursor.peek()?;
     let start = cursor.position();
     let text = match first {
@@ -338,16 +364,14 @@ fn read_reasoning(cursor: &mut Cursor<'_>) -> Option<Part> {
             }
             text
         }
-        b'n' => {
-            cursor.skip_value();
-            return None;
-        }
         _ => {
             cursor.skip_value();
             None
         }
     };
-    Some(Part::Reasoning { text, block: span_between(start, cursor.position()) })
+    let block = span_between(start, cursor.position());
+    let empty = matches!(block.of(json), "null" | "\"\"" | "[]" | "{}" | "false");
+    (!empty).then_some(Part::Reasoning { text, block })
 }
 
 fn span_between(start: usize, end: usize) -> Span {

@@ -159,7 +159,7 @@ fn message_of(draft: &Draft<'_>) -> Option<Message> {
             // The wire wants results before anything else in their message.
             let mut blocks = many.iter().flat_map(|content| blocks_of(content)).collect::<Vec<_>>();
             if draft.carries_results {
-                blocks.sort_by_key(|block| !has_result_block(&format!("[{block}]")));
+                blocks.sort_by_cached_key(|block| !has_result_block(&format!("[{block}]")));
             }
             json.push_str(&blocks.join(","));
             json.push(']');

@@ -4,7 +4,7 @@
 
 use crate::blocks::decode_message;
 use crate::json::Cursor;
-use crate::message::{Message, Role};
+use crate::message::{Message, Part, Role};
 use crate::shared_text::SharedText;
 use crate::transcript::{Note, Preamble, Source, Transcript};
 use crate::write::{Dialect, text_message};
@@ -13,7 +13,9 @@ use crate::write::{Dialect, text_message};
 struct Line {
     kind: String,
     payload: Option<std::ops::Range<usize>>,
-    has_role_or_call: bool,
+    has_role: bool,
+    /// Notes of an old log to itself (`record_type`), which are not items.
+    is_bookkeeping: bool,
     instructions: Option<std::ops::Range<usize>>,
 }
 
@@ -41,7 +43,9 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
                     notes.push(Note { line: Some(*number), text: what.into() });
                 }
             }
-            (_, None) if line.has_role_or_call => push_item(text, &mut messages),
+            (kind, None) if !line.is_bookkeeping && (line.has_role || !kind.is_empty()) => {
+                push_item(text, &mut messages);
+            }
             (_, None) => {
                 if let Some(range) = line.instructions {
                     preamble.system = Some(text.slice(range));
@@ -67,12 +71,11 @@ fn machine_written(mut message: Message) -> Message {
 
 /// Adds an item unless it is one that only the log knows (snapshots of the work tree).
 fn push_item(item: &SharedText, messages: &mut Vec<Message>) {
-    if let Some(message) = decode_message(item.clone()) {
-        let log_only = item.as_str().contains("\"type\":\"ghost_snapshot\"");
-        if !log_only {
-            messages.push(message);
-        }
-    }
+    let is_snapshot = |message: &Message| match message.parts() {
+        [Part::Opaque { kind: Some(kind), .. }] => kind.raw(message.json()) == "ghost_snapshot",
+        _ => false,
+    };
+    messages.extend(decode_message(item.clone()).filter(|message| !is_snapshot(message)));
 }
 
 fn read_line(json: &str) -> Line {
@@ -85,8 +88,9 @@ fn read_line(json: &str) -> Line {
                 line.kind = cursor.string_or_skip().map(|s| s.raw(json).to_owned()).unwrap_or_default()
             }
             b"payload" => line.payload = Some(value_range(&mut cursor)),
-            b"role" | b"call_id" | b"encrypted_content" => {
-                line.has_role_or_call = true;
+            b"role" | b"record_type" => {
+                line.has_role |= key == b"role";
+                line.is_bookkeeping |= key == b"record_type";
                 cursor.skip_value();
             }
             b"instructions" => line.instructions = Some(value_range(&mut cursor)),

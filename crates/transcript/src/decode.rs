@@ -1,15 +1,18 @@
 //! From a document to a [`Transcript`]: lists, request bodies, lines, and session logs.
 
+use std::borrow::Cow;
+
 use serde::de::IgnoredAny;
 
 use crate::blocks::decode_message;
-use crate::claude_log;
-use crate::codex_log;
 use crate::detect::{DialectChoice, Evidence};
-use crate::json::{Cursor, unescape};
-use crate::message::{Message, Role};
+use crate::json::Cursor;
+use crate::layout::{DocumentRange, Layout};
+use crate::lines;
+use crate::members::RawJson;
+use crate::message::{Form, Message, Role};
 use crate::shared_text::SharedText;
-use crate::transcript::{Layout, Note, Preamble, Source, Span64, Transcript, slice_of};
+use crate::transcript::{Preamble, Source, Transcript};
 use crate::write::Dialect;
 
 /// Choices for reading a document.
@@ -103,27 +106,33 @@ pub fn decode(bytes: Vec<u8>, options: &DecodeOptions) -> Result<Transcript, Dec
     if bytes.len() >= u32::MAX as usize {
         return Err(DecodeError::TooLarge { bytes: bytes.len() });
     }
-    let mut text = String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let line = memchr::memchr_iter(b'\n', &error.as_bytes()[..offset]).count() + 1;
         DecodeError::Utf8 { offset, line }
     })?;
-    if text.starts_with('\u{feff}') {
-        text.drain(..'\u{feff}'.len_utf8());
-    }
-    let document = SharedText::new(text);
+    let whole = SharedText::new(text);
+    let Some(without_mark) = whole.as_str().strip_prefix('\u{feff}').map(str::len) else {
+        return decode_text(&whole, options);
+    };
+    let document = whole.slice(whole.len() - without_mark..whole.len());
+    let mut transcript = decode_text(&document, options)?;
+    transcript.layout = transcript.layout.map(Layout::with_byte_order_mark);
+    Ok(transcript)
+}
+
+fn decode_text(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
     let first = Cursor::new(document.as_str()).peek().ok_or(DecodeError::Empty)?;
     match serde_json::from_str::<IgnoredAny>(document.as_str()) {
         Ok(_) => match first {
-            b'[' => decode_array(&document, options),
-            b'{' => decode_object(&document, options),
+            b'[' => decode_array(document, options),
+            b'{' => decode_object(document, options),
             _ => Err(DecodeError::NotAConversation(
                 "expected a list of messages or an object that holds one".into(),
             )),
         },
-        Err(error) if first == b'{' && looks_like_lines(document.as_str()) => {
-            let _ = error;
-            decode_lines(&document, options)
+        Err(_) if first == b'{' && lines::looks_like_lines(document.as_str()) => {
+            lines::decode(document, options)
         }
         Err(error) => Err(syntax_error(&error)),
     }
@@ -141,32 +150,19 @@ fn syntax_error(error: &serde_json::Error) -> DecodeError {
     }
 }
 
-/// Whether a text is one JSON object a line: either of its first two lines stands on its own.
-fn looks_like_lines(text: &str) -> bool {
-    text.lines()
-        .filter(|line| !line.trim().is_empty())
-        .take(2)
-        .any(|line| line.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok())
-}
-
 fn decode_array(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
     let (list, items) = list_at(document, 0);
-    if let Some(count) = bundle_size(document, &items) {
-        let picked = options.pick.ok_or(DecodeError::Several { count })?;
-        let range = picked
-            .checked_sub(1)
-            .and_then(|i| items.get(i))
-            .ok_or(DecodeError::NoSuchPick { picked, count })?;
-        return decode_object(&slice_of(document, range), options);
+    if items.first().is_some_and(|first| holds_conversation(&document.slice(first.clone()))) {
+        return decode_object(&document.slice(pick(&items, options)?.clone()), options);
     }
     let mut evidence = Evidence::default();
     let messages = read_messages(document, &items, &mut evidence)?;
-    let layout = Some(Layout::of_list(document, list, &items));
+    let layout = Some(Layout::of_array(document, list, &items));
     finish(messages, evidence, Source::List, Preamble::default(), layout, options)
 }
 
 /// The elements of the array that starts at `at`.
-fn list_at(document: &SharedText, at: usize) -> (Span64, Vec<Span64>) {
+fn list_at(document: &SharedText, at: usize) -> (DocumentRange, Vec<DocumentRange>) {
     let mut cursor = Cursor::starting_at(document.as_str(), at);
     let _ = cursor.peek();
     let start = cursor.position();
@@ -181,23 +177,29 @@ fn list_at(document: &SharedText, at: usize) -> (Span64, Vec<Span64>) {
     (start..cursor.position(), items)
 }
 
-/// How many conversations a list of objects holds, when its elements are not messages but hold message lists.
-fn bundle_size(document: &SharedText, items: &[Span64]) -> Option<usize> {
-    let first = items.first()?;
-    let mut cursor = Cursor::starting_at(document.as_str(), first.start);
+/// The conversation that was asked for, of several.
+pub(crate) fn pick<'a, T>(conversations: &'a [T], options: &DecodeOptions) -> Result<&'a T, DecodeError> {
+    let count = conversations.len();
+    let picked = options.pick.ok_or(DecodeError::Several { count })?;
+    picked.checked_sub(1).and_then(|i| conversations.get(i)).ok_or(DecodeError::NoSuchPick { picked, count })
+}
+
+/// Whether an object is no message but holds a list of them.
+pub(crate) fn holds_conversation(object: &SharedText) -> bool {
+    let mut cursor = Cursor::new(object.as_str());
     if !cursor.enter_object() {
-        return None;
+        return false;
     }
     let mut holds_list = false;
     while let Some(key) = cursor.next_key() {
         match key {
-            b"role" | b"type" => return None,
+            b"role" | b"type" => return false,
             _ if is_list_member(key) && cursor.peek() == Some(b'[') => holds_list = true,
             _ => {}
         }
         cursor.skip_value();
     }
-    holds_list.then_some(items.len())
+    holds_list
 }
 
 /// Members under which a message list is known to be kept: request bodies, and recorded trajectories.
@@ -205,14 +207,17 @@ fn is_list_member(key: &[u8]) -> bool {
     matches!(key, b"messages" | b"input" | b"history" | b"traj" | b"conversation")
 }
 
-fn decode_object(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
+pub(crate) fn decode_object(
+    document: &SharedText,
+    options: &DecodeOptions,
+) -> Result<Transcript, DecodeError> {
     let text = document.as_str();
     let mut cursor = Cursor::new(text);
     cursor.enter_object();
     let mut evidence = Evidence::default();
     let mut preamble = Preamble::default();
     let mut list_start: Option<usize> = None;
-    let mut log_line = false;
+    let (mut log_line, mut has_role) = (false, false);
     let mut input_text = None;
     while let Some(key) = cursor.next_key() {
         let value_starts = cursor.peek();
@@ -233,24 +238,28 @@ fn decode_object(document: &SharedText, options: &DecodeOptions) -> Result<Trans
             }
             b"system" | b"instructions" => preamble.system = non_null(document, &value),
             b"tools" => preamble.tools = non_null(document, &value),
-            b"model" => preamble.model = text.get(value).map(|raw| unescape(raw.trim_matches('"'))),
+            b"model" => preamble.model = RawJson(text.get(value).unwrap_or_default()).as_text().map(Cow::into_owned),
             b"max_tokens" | b"max_completion_tokens" | b"max_output_tokens" => {
                 preamble.max_output_tokens = text.get(value).and_then(|raw| raw.parse().ok());
             }
             b"parentUuid" | b"payload" | b"sessionId" => log_line = true,
+            b"role" => has_role = true,
             _ => {}
         }
     }
     let Some(list_start) = list_start else {
-        if log_line {
-            return decode_lines(document, options);
+        let own = trimmed(document);
+        if log_line && !has_role {
+            return lines::decode_objects(document, &[(1, own)], Vec::new(), options);
         }
         if let Some(from) = input_text {
             return decode_single_input(document, from, preamble, options);
         }
-        if let Some(message) = decode_message(document.clone()).filter(|m| m.role() != Role::Other) {
+        let message = decode_message(own);
+        if let Some(message) = message.filter(|m| m.role() != Role::Other) {
             evidence.message(&message);
-            return finish(vec![message], evidence, Source::Lines, preamble, None, options);
+            let layout = Some(Layout::of_lines(document));
+            return finish(vec![message], evidence, Source::Lines, preamble, layout, options);
         }
         return Err(DecodeError::NotAConversation(
             "the object has no list under messages, input, history or traj".into(),
@@ -258,8 +267,15 @@ fn decode_object(document: &SharedText, options: &DecodeOptions) -> Result<Trans
     };
     let (list, items) = list_at(document, list_start);
     let messages = read_messages(document, &items, &mut evidence)?;
-    let layout = Some(Layout::of_list(document, list, &items));
+    let layout = Some(Layout::of_array(document, list, &items));
     finish(messages, evidence, Source::Body, preamble, layout, options)
+}
+
+/// A document without the white space around it.
+fn trimmed(document: &SharedText) -> SharedText {
+    let text = document.as_str();
+    let start = text.len() - text.trim_start().len();
+    document.slice(start..start + text.trim().len())
 }
 
 /// A Responses body whose `input` is one text stands for one user message.
@@ -272,28 +288,30 @@ fn decode_single_input(
     let mut cursor = Cursor::starting_at(document.as_str(), from);
     let string = cursor.string().unwrap_or_default();
     let raw = string.raw(document.as_str());
+    let value = from..cursor.position();
     let json = format!(
         "{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"{raw}\"}}]}}"
     );
     let message = decode_message(SharedText::new(json)).ok_or(DecodeError::Empty)?;
     let mut evidence = Evidence::default();
     evidence.member(b"input");
-    finish(vec![message], evidence, Source::Body, preamble, None, options)
+    let layout = Some(Layout::of_value(document, value, message.origin().clone()));
+    finish(vec![message], evidence, Source::Body, preamble, layout, options)
 }
 
-fn non_null(document: &SharedText, value: &Span64) -> Option<SharedText> {
-    let slice = slice_of(document, value);
+fn non_null(document: &SharedText, value: &DocumentRange) -> Option<SharedText> {
+    let slice = document.slice(value.clone());
     (slice.as_str() != "null").then_some(slice)
 }
 
 fn read_messages(
     document: &SharedText,
-    items: &[Span64],
+    items: &[DocumentRange],
     evidence: &mut Evidence,
 ) -> Result<Vec<Message>, DecodeError> {
     let mut messages = Vec::with_capacity(items.len());
     for (index, range) in items.iter().enumerate() {
-        let origin = slice_of(document, range);
+        let origin = document.slice(range.clone());
         let Some(message) = decode_message(origin.clone()) else {
             let detail = match origin.as_str().bytes().next() {
                 Some(b'[') => "a list",
@@ -304,7 +322,7 @@ fn read_messages(
             };
             return Err(DecodeError::NotAMessage { index, detail: detail.into() });
         };
-        if message.role() == Role::Other && !origin.as_str().contains("\"type\"") && !has_role(&message) {
+        if message.form == Form::Neither {
             return Err(DecodeError::NotAMessage {
                 index,
                 detail: "an object with neither role nor type".into(),
@@ -316,102 +334,7 @@ fn read_messages(
     Ok(messages)
 }
 
-fn has_role(message: &Message) -> bool {
-    message.json().contains("\"role\"")
-}
-
-fn decode_lines(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
-    let mut lines = Vec::new();
-    let mut notes = Vec::new();
-    let text = document.as_str();
-    let mut at = 0;
-    let mut number = 0;
-    while at < text.len() {
-        let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n);
-        number += 1;
-        let line = text.get(at..end).unwrap_or_default();
-        let trimmed = line.trim();
-        if !trimmed.is_empty() {
-            let from = at + (line.len() - line.trim_start().len());
-            match serde_json::from_str::<IgnoredAny>(trimmed) {
-                Ok(_) if trimmed.starts_with('{') => {
-                    lines.push((number, document.slice(from..from + trimmed.len())))
-                }
-                Ok(_) => notes.push(Note { line: Some(number), text: "not an object, skipped".into() }),
-                Err(error) => {
-                    let what = error.to_string();
-                    let what = what.split(" at line ").next().unwrap_or(&what).to_owned();
-                    notes.push(Note { line: Some(number), text: format!("broken JSON ({what}), skipped") });
-                }
-            }
-        }
-        at = end + 1;
-    }
-    let keys = first_keys(&lines);
-    let mut transcript = if keys.claude {
-        claude_log::decode(&lines, options.since_compaction)
-    } else if keys.codex {
-        codex_log::decode(&lines, options.since_compaction)
-    } else {
-        let mut evidence = Evidence::default();
-        let mut messages = Vec::new();
-        for (number, line) in &lines {
-            match decode_message(line.clone())
-                .filter(|m| m.role() != Role::Other || line.as_str().contains("\"type\""))
-            {
-                Some(message) => {
-                    evidence.message(&message);
-                    messages.push(message);
-                }
-                None => notes.push(Note { line: Some(*number), text: "not a message, skipped".into() }),
-            }
-        }
-        let layout = Layout {
-            document: document.clone(),
-            list: 0..document.len(),
-            opening: String::new(),
-            separator: "\n".into(),
-            closing: "\n".into(),
-        };
-        return finish(messages, evidence, Source::Lines, Preamble::default(), Some(layout), options).map(
-            |mut t| {
-                t.notes.splice(0..0, notes);
-                t
-            },
-        );
-    };
-    transcript.notes.splice(0..0, notes);
-    check_forced(&transcript, options)?;
-    Ok(transcript)
-}
-
-struct LogKinds {
-    claude: bool,
-    codex: bool,
-}
-
-/// Looks at the members of the first lines to tell the two logs from plain lines of messages.
-fn first_keys(lines: &[(usize, SharedText)]) -> LogKinds {
-    let mut kinds = LogKinds { claude: false, codex: false };
-    for (_, line) in lines.iter().take(50) {
-        let mut cursor = Cursor::new(line.as_str());
-        cursor.enter_object();
-        while let Some(key) = cursor.next_key() {
-            match key {
-                b"parentUuid" | b"sessionId" | b"isSidechain" | b"leafUuid" => kinds.claude = true,
-                b"payload" | b"record_type" => kinds.codex = true,
-                _ => {}
-            }
-            cursor.skip_value();
-        }
-        if kinds.claude || kinds.codex {
-            break;
-        }
-    }
-    kinds
-}
-
-fn finish(
+pub(crate) fn finish(
     messages: Vec<Message>,
     evidence: Evidence,
     source: Source,

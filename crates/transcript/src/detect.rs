@@ -1,6 +1,7 @@
 //! Which wire a list of messages is in, from what only that wire has.
 
-use crate::message::{Message, Part, Role};
+use crate::json::JsonStr;
+use crate::message::{Form, Message, Part, Role};
 use crate::write::Dialect;
 
 /// What the user asked for.
@@ -35,16 +36,12 @@ impl Evidence {
     }
 
     pub(crate) fn message(&mut self, message: &Message) {
-        let json = message.json();
-        match message.role() {
-            Role::Tool => {
-                if json.contains("_output\"") && !json.contains("\"role\"") {
-                    self.responses += 8;
-                } else {
-                    self.chat += 8;
-                }
-            }
-            Role::Other => {}
+        match (message.role(), message.form) {
+            (Role::Tool, Form::Item) => self.responses += 8,
+            (Role::Tool, _) => self.chat += 8,
+            (Role::Assistant, Form::Item) => self.responses += 4,
+            // The type alone is weak: what Anthropic answers with has it too.
+            (_, Form::TypedMessage) => self.responses += 1,
             _ => {}
         }
         for part in message.parts() {
@@ -78,11 +75,7 @@ impl Evidence {
                     }
                 }
                 Part::Text(string) => {
-                    // A block list in the Responses form names its direction; the block's type stands before the text
-                    // or after it, so look at the whole (short) message head only.
-                    let start = string.span.start as usize;
-                    let before = json.get(start.saturating_sub(40)..start).unwrap_or_default();
-                    if before.contains("input_text") || before.contains("output_text") {
+                    if names_direction(message.json().as_bytes(), *string) {
                         self.responses += 4;
                     }
                 }
@@ -91,6 +84,7 @@ impl Evidence {
         }
     }
 
+    /// The wire with the most evidence; without any, chat.
     pub(crate) fn verdict(&self) -> Dialect {
         if self.responses > self.chat && self.responses >= self.anthropic {
             Dialect::Responses
@@ -113,4 +107,17 @@ impl Evidence {
         let total = self.chat + self.responses + self.anthropic;
         (for_forced == 0 && total > 0).then(|| self.verdict())
     }
+}
+
+/// Whether a text stands in a block of type `input_text` or `output_text`, which only the Responses wire has. The type
+/// stands right before the text or right after it.
+fn names_direction(json: &[u8], text: JsonStr) -> bool {
+    const NEAR_BYTES: usize = 40;
+    let (start, end) = (text.span.start as usize, text.span.end as usize);
+    let before = json.get(start.saturating_sub(NEAR_BYTES)..start).unwrap_or_default();
+    let after = json.get(end..json.len().min(end + NEAR_BYTES)).unwrap_or_default();
+    [before, after].into_iter().any(|near| {
+        memchr::memmem::find(near, b"\"input_text\"").is_some()
+            || memchr::memmem::find(near, b"\"output_text\"").is_some()
+    })
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::json::JsonStr;
 use crate::message::{Message, Role};
 
 /// What a group is.
@@ -41,8 +42,10 @@ pub struct Groups {
     reach: Vec<usize>,
     /// For each message, how many of its calls have no result.
     unanswered: Vec<usize>,
-    /// For each message, how many of its results answer no call before them.
-    orphans: Vec<usize>,
+    /// Results that answer no call before them: the message and the id they name, in order.
+    orphans: Vec<(usize, JsonStr)>,
+    /// Calls whose id another call already waits under: the message and the id, in order.
+    clashes: Vec<(usize, JsonStr)>,
 }
 
 impl Groups {
@@ -54,7 +57,8 @@ impl Groups {
             groups: Vec::new(),
             reach: (1..=count).collect(),
             unanswered: vec![0; count],
-            orphans: vec![0; count],
+            orphans: Vec::new(),
+            clashes: Vec::new(),
         };
         found.pair(messages);
         let mut at = 0;
@@ -77,11 +81,15 @@ impl Groups {
                         self.reach[call] = self.reach[call].max(index + 1);
                         self.unanswered[call] -= 1;
                     }
-                    None => self.orphans[index] += 1,
+                    None => self.orphans.push((index, id)),
                 }
             }
             for (id, _, _) in message.calls() {
-                open.entry(id.text(message.json())).or_default().push(index);
+                let waiting = open.entry(id.text(message.json())).or_default();
+                if !waiting.is_empty() {
+                    self.clashes.push((index, id));
+                }
+                waiting.push(index);
                 self.unanswered[index] += 1;
             }
         }
@@ -99,15 +107,16 @@ impl Groups {
         };
         let mut end = self.reach[start];
         if kind == GroupKind::Step {
-            // On the Responses wire one answer is a run of items: reasoning, text, calls.
-            let item_wire = is_item(first);
-            while item_wire && end < messages.len() && is_item(&messages[end]) {
-                let next = &messages[end];
-                let answers_began = messages[start..end].iter().any(Message::has_results);
-                if next.role() != Role::Assistant || answers_began {
+            // On the Responses wire one answer is a run of items: reasoning, text, calls. It ends where results begin.
+            let mut last = start;
+            while end == last + 1 && end < messages.len() {
+                let (previous, next) = (&messages[last], &messages[end]);
+                let same_answer = previous.form.is_item() || next.form.is_item();
+                if next.role() != Role::Assistant || !same_answer {
                     break;
                 }
-                end = self.reach[end].max(end + 1);
+                last = end;
+                end = self.reach[end];
             }
         }
         // Whatever was drawn in may itself reach further.
@@ -129,7 +138,23 @@ impl Groups {
     /// How many results of a message answer no call before them.
     #[must_use]
     pub fn orphan_results(&self, message: usize) -> usize {
-        self.orphans.get(message).copied().unwrap_or(0)
+        self.orphans
+            .iter()
+            .skip(self.orphans.partition_point(|(at, _)| *at < message))
+            .take_while(|(at, _)| *at == message)
+            .count()
+    }
+
+    /// Every result that answers no call before it: the message that carries it and the id it names, in order.
+    #[must_use]
+    pub fn orphans(&self) -> &[(usize, JsonStr)] {
+        &self.orphans
+    }
+
+    /// Every call whose id another call was already waiting under: the message and the id, in order.
+    #[must_use]
+    pub fn clashing_calls(&self) -> &[(usize, JsonStr)] {
+        &self.clashes
     }
 
     /// How many calls of a message have no result.
@@ -150,12 +175,6 @@ impl Groups {
         let at = self.groups.partition_point(|group| group.end <= message);
         self.groups.get(at).copied()
     }
-}
-
-/// Whether a message is an item of the Responses wire, which splits one answer into several.
-fn is_item(message: &Message) -> bool {
-    let head = message.json().get(..64).unwrap_or(message.json());
-    message.content_span().is_none() || head.contains("\"type\"")
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a string value; `None` (consuming nothing) when the next value is something else.
+    /// Reads a string value; `None`, consuming nothing, when the next value is something else.
     pub(crate) fn string(&mut self) -> Option<JsonStr> {
         if self.peek() != Some(b'"') {
             return None;
@@ -226,7 +226,12 @@ impl<'a> Cursor<'a> {
         let mut at = start;
         let mut escaped = false;
         loop {
-            let hit = memchr::memchr2(b'"', b'\\', self.bytes.get(at..)?)? + at;
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let Some(hit) = memchr::memchr2(b'"', b'\\', rest).map(|offset| offset + at) else {
+                // A string that never closes swallows the rest, so that a walk over broken text comes to an end.
+                self.at = self.bytes.len();
+                return None;
+            };
             if self.bytes[hit] == b'"' {
                 self.at = hit + 1;
                 let span = Span { start: to_u32(start), end: to_u32(hit) };
@@ -246,17 +251,20 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Passes over one value and returns where it lay.
+    /// Passes over one value and returns where it lay. Where no value can begin the walk ends: every call either
+    /// moves on or leaves nothing to read, so loops over broken text are bounded by its length.
     pub(crate) fn skip_value(&mut self) -> Span {
         let first = self.peek();
         let start = self.at;
         match first {
             Some(b'"') => {
-                if self.string().is_none() {
-                    self.at = self.bytes.len();
-                }
+                self.string();
             }
             Some(b'{' | b'[') => self.skip_container(),
+            Some(b',' | b'}' | b']' | b':') => {
+                self.at = self.bytes.len();
+                return Span { start: to_u32(start), end: to_u32(start) };
+            }
             Some(_) => {
                 while let Some(&b) = self.bytes.get(self.at) {
                     if matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t') {
@@ -276,9 +284,7 @@ impl<'a> Cursor<'a> {
         while let Some(&b) = self.bytes.get(self.at) {
             match b {
                 b'"' => {
-                    if self.string().is_none() {
-                        self.at = self.bytes.len();
-                    }
+                    self.string();
                     continue;
                 }
                 b'{' | b'[' => depth += 1,

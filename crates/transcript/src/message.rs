@@ -139,6 +139,31 @@ impl fmt::Debug for ContentHash {
     }
 }
 
+/// Which of the members that say what a message is stood in its JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A role and no type: the chat and Anthropic wires.
+    Spoken,
+    /// A role and a type: a `message` item of the Responses wire.
+    TypedMessage,
+    /// A type and no role: any other item of the Responses wire.
+    Item,
+    /// Neither: not a message on any wire.
+    Neither,
+}
+
+impl Form {
+    /// Whether it is an item of the Responses wire, which splits one answer into several.
+    pub(crate) fn is_item(self) -> bool {
+        matches!(self, Self::TypedMessage | Self::Item)
+    }
+
+    /// Whether a role was given.
+    pub(crate) fn has_role(self) -> bool {
+        matches!(self, Self::Spoken | Self::TypedMessage)
+    }
+}
+
 /// One message (on the Responses wire: one input item) of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -147,6 +172,7 @@ pub struct Message {
     pub(crate) parts: Vec<Part>,
     /// Where the value of the `content` member lies, when there is one: the place a rendition replaces.
     pub(crate) content: Option<Span>,
+    pub(crate) form: Form,
     /// Set by a log that says so: written by a program in the user's name.
     pub(crate) machine_written: bool,
 }

@@ -54,18 +54,11 @@ impl fmt::Display for Violation {
 #[must_use]
 pub fn violations(dialect: Dialect, messages: &[Message], groups: &Groups) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut later_calls = call_ids(messages);
-    check_pairs(messages, groups, &mut later_calls, &mut found);
+    check_pairs(messages, groups, &call_ids(messages), &mut found);
     check_adjacency(dialect, messages, groups, &mut found);
     check_leading_role(messages, &mut found);
-    for (index, message) in messages.iter().enumerate() {
-        if message.role() == Role::Other && message.content_span().is_some() {
-            push(&mut found, ViolationKind::UnknownRole, index, "a role this wire does not know".into());
-        }
-        if message.parts().is_empty() && message.role() != Role::Assistant {
-            push(&mut found, ViolationKind::EmptyMessage, index, "no content".into());
-        }
-    }
+    check_roles(dialect, messages, &mut found);
+    check_content(dialect, messages, &mut found);
     check_reasoning(dialect, messages, &mut found);
     found.sort_by_key(|violation| violation.message);
     found
@@ -82,32 +75,67 @@ fn call_ids(messages: &[Message]) -> HashSet<Cow<'_, str>> {
 fn check_pairs(
     messages: &[Message],
     groups: &Groups,
-    all_calls: &mut HashSet<Cow<'_, str>>,
+    all_calls: &HashSet<Cow<'_, str>>,
     found: &mut Vec<Violation>,
 ) {
     let last_step = groups.as_slice().last().map_or(0, |group| group.start);
-    for (index, message) in messages.iter().enumerate() {
-        if groups.orphan_results(index) > 0 {
-            for id in message.answered() {
-                let id = id.text(message.json());
-                let (kind, what) = if all_calls.contains(&id) {
-                    (ViolationKind::ResultBeforeCall, "stands before its call or answers it twice")
-                } else {
-                    (ViolationKind::ResultWithoutCall, "answers a call that no message makes")
-                };
-                push(found, kind, index, format!("the result for {id:?} {what}"));
-            }
-        }
-        if groups.unanswered_calls(index) > 0 && index < last_step {
-            let detail = format!("{} of its tool calls have no result", groups.unanswered_calls(index));
+    for &(index, id) in groups.orphans() {
+        let id = id.text(messages[index].json());
+        let (kind, what) = if all_calls.contains(&id) {
+            (ViolationKind::ResultBeforeCall, "stands before its call or answers it twice")
+        } else {
+            (ViolationKind::ResultWithoutCall, "answers a call that no message makes")
+        };
+        push(found, kind, index, format!("the result for {id:?} {what}"));
+    }
+    for &(index, id) in groups.clashing_calls() {
+        let id = id.text(messages[index].json());
+        push(found, ViolationKind::DuplicateCallId, index, format!("two open calls share the id {id:?}"));
+    }
+    for index in 0..messages.len().min(last_step) {
+        let unanswered = groups.unanswered_calls(index);
+        if unanswered > 0 {
+            let detail = format!("{unanswered} of its tool calls have no result");
             push(found, ViolationKind::CallWithoutResult, index, detail);
         }
-        let mut ids = HashSet::new();
-        for (id, _, _) in message.calls() {
-            let id = id.text(message.json());
-            if !ids.insert(id.clone()) {
-                push(found, ViolationKind::DuplicateCallId, index, format!("two calls share the id {id:?}"));
-            }
+    }
+}
+
+/// Each wire has its own words for who speaks; the Responses wire has items without a speaker besides.
+fn check_roles(dialect: Dialect, messages: &[Message], found: &mut Vec<Violation>) {
+    for (index, message) in messages.iter().enumerate() {
+        let known = match (dialect, message.role()) {
+            (Dialect::Responses, _) if !message.form.has_role() => true,
+            _ if !message.form.has_role() => false,
+            (_, Role::Other) | (Dialect::Responses, Role::Tool) => false,
+            (Dialect::Anthropic, Role::Tool | Role::Developer) => false,
+            _ => true,
+        };
+        if !known {
+            let detail = if message.form.has_role() {
+                "a role this wire does not know"
+            } else {
+                "no role, which this wire demands"
+            };
+            push(found, ViolationKind::UnknownRole, index, detail.into());
+        }
+    }
+}
+
+/// Nobody takes a message that says nothing, except from the assistant; Anthropic takes that one only at the very end,
+/// and no empty text block anywhere.
+fn check_content(dialect: Dialect, messages: &[Message], found: &mut Vec<Violation>) {
+    for (index, message) in messages.iter().enumerate() {
+        let at_end = index + 1 == messages.len();
+        let may_be_empty = message.role() == Role::Assistant && (dialect != Dialect::Anthropic || at_end);
+        if may_be_empty {
+            continue;
+        }
+        let is_empty_text = |part: &Part| matches!(part, Part::Text(text) if text.span.is_empty());
+        if message.parts().is_empty() {
+            push(found, ViolationKind::EmptyMessage, index, "no content".into());
+        } else if dialect == Dialect::Anthropic && message.parts().iter().any(is_empty_text) {
+            push(found, ViolationKind::EmptyMessage, index, "an empty text block".into());
         }
     }
 }

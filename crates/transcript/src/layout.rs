@@ -1,0 +1,182 @@
+//! How a list stands in its document, so that a changed list goes back into an otherwise untouched document in the same
+//! style, and an unchanged one goes back byte for byte.
+
+use crate::shared_text::SharedText;
+
+/// A range in a whole document, which may be longer than one message may be.
+pub(crate) type DocumentRange = std::ops::Range<usize>;
+
+/// What sets the elements of a list apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Frame {
+    /// `[a, b]`.
+    Array,
+    /// One element a line.
+    Lines,
+}
+
+/// Where a list lies in its document and how its elements are set apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    document: SharedText,
+    list: DocumentRange,
+    frame: Frame,
+    /// What stands between elements that were not neighbours before.
+    separator: String,
+    /// What stands around the list when its first or last element is not the one it was.
+    opening: String,
+    closing: String,
+    /// A message of ours that stands for the value at `list`, which is no list: a text given as the whole input.
+    stand_in: Option<SharedText>,
+    /// Editors on some systems put one before the text; it is no part of the JSON.
+    byte_order_mark: bool,
+}
+
+impl Layout {
+    /// Takes the style of an array from the gaps around and between its elements. Gaps may differ from one another;
+    /// the first one stands for all between elements that were not neighbours.
+    pub(crate) fn of_array(document: &SharedText, list: DocumentRange, items: &[DocumentRange]) -> Self {
+        let text = document.as_str();
+        let gap = |from: usize, to: usize| text.get(from..to).unwrap_or_default().to_owned();
+        let opening = items.first().map_or_else(|| "[".to_owned(), |first| gap(list.start, first.start));
+        let closing = items.last().map_or_else(|| "]".to_owned(), |last| gap(last.end, list.end));
+        let separator = match items {
+            [first, second, ..] => gap(first.end, second.start),
+            _ => ",".to_owned(),
+        };
+        Self { list, frame: Frame::Array, separator, opening, closing, ..Self::whole(document) }
+    }
+
+    /// Lines of the document's own kind; the last one ends like the document does.
+    pub(crate) fn of_lines(document: &SharedText) -> Self {
+        let text = document.as_str();
+        let first_break = memchr::memchr(b'\n', text.as_bytes());
+        let carriage_return = first_break.is_some_and(|at| text[..at].ends_with('\r'));
+        let separator = if carriage_return { "\r\n" } else { "\n" }.to_owned();
+        let closing = if text.ends_with('\n') { separator.clone() } else { String::new() };
+        Self { separator, closing, ..Self::whole(document) }
+    }
+
+    /// A document in which the value at `value` is no list but means one message, `stand_in`.
+    pub(crate) fn of_value(document: &SharedText, value: DocumentRange, stand_in: SharedText) -> Self {
+        Self {
+            list: value,
+            frame: Frame::Array,
+            separator: ",".into(),
+            opening: "[".into(),
+            closing: "]".into(),
+            stand_in: Some(stand_in),
+            ..Self::whole(document)
+        }
+    }
+
+    fn whole(document: &SharedText) -> Self {
+        Self {
+            document: document.clone(),
+            list: 0..document.len(),
+            frame: Frame::Lines,
+            separator: String::new(),
+            opening: String::new(),
+            closing: String::new(),
+            stand_in: None,
+            byte_order_mark: false,
+        }
+    }
+
+    pub(crate) fn with_byte_order_mark(self) -> Self {
+        Self { byte_order_mark: true, ..self }
+    }
+
+    /// Writes the document with `items` in place of its list. Between two items that were neighbours in the document
+    /// stands what stood there.
+    pub(crate) fn write<'a>(&self, items: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+        let document = self.document.as_str();
+        if self.byte_order_mark {
+            out.extend_from_slice("\u{feff}".as_bytes());
+        }
+        out.extend_from_slice(document.get(..self.list.start).unwrap_or_default().as_bytes());
+        let mut items = items.into_iter().peekable();
+        match items.next() {
+            Some(only) if items.peek().is_none() && self.is_stand_in(only) => {
+                out.extend_from_slice(document.get(self.list.clone()).unwrap_or_default().as_bytes());
+            }
+            Some(first) => self.write_items(first, items, out),
+            None if self.frame == Frame::Array => out.extend_from_slice(self.empty_array().as_bytes()),
+            None => {}
+        }
+        out.extend_from_slice(document.get(self.list.end..).unwrap_or_default().as_bytes());
+    }
+
+    fn write_items<'a>(&self, first: &'a str, rest: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
+        let mut place = self.place_of(first);
+        let before = place.as_ref().and_then(|at| self.outer_gap(self.list.start, at.start));
+        out.extend_from_slice(before.unwrap_or(&self.opening).as_bytes());
+        out.extend_from_slice(first.as_bytes());
+        for item in rest {
+            let next = self.place_of(item);
+            let between = match (&place, &next) {
+                (Some(left), Some(right)) => self.inner_gap(left.end, right.start),
+                _ => None,
+            };
+            out.extend_from_slice(between.unwrap_or(&self.separator).as_bytes());
+            out.extend_from_slice(item.as_bytes());
+            place = next;
+        }
+        let after = place.as_ref().and_then(|at| self.outer_gap(at.end, self.list.end));
+        out.extend_from_slice(after.unwrap_or(&self.closing).as_bytes());
+    }
+
+    /// Where an item lies in the document, when it is a piece of it and not a text of its own.
+    fn place_of(&self, item: &str) -> Option<DocumentRange> {
+        let start = (item.as_ptr() as usize).checked_sub(self.document.as_str().as_ptr() as usize)?;
+        let end = start.checked_add(item.len())?;
+        (start >= self.list.start && end <= self.list.end).then_some(start..end)
+    }
+
+    /// What lies between two neighbours; `None` when something else stands between them.
+    fn inner_gap(&self, from: usize, to: usize) -> Option<&str> {
+        let gap = self.document.as_str().get(from..to)?;
+        let separators = match self.frame {
+            Frame::Array => is_blank_but_for(gap, b',')?,
+            Frame::Lines => is_blank_but_for(gap, b'\n')?.min(1),
+        };
+        (separators == 1).then_some(gap)
+    }
+
+    /// What lies between the edge of the list and its first or last element.
+    fn outer_gap(&self, from: usize, to: usize) -> Option<&str> {
+        let gap = self.document.as_str().get(from..to)?;
+        let inside = match self.frame {
+            Frame::Array => gap.strip_prefix('[').or_else(|| gap.strip_suffix(']'))?,
+            Frame::Lines => gap,
+        };
+        is_blank_but_for(inside, b'\n').map(|_| gap)
+    }
+
+    fn empty_array(&self) -> &str {
+        let own = self.document.as_str().get(self.list.clone()).unwrap_or_default();
+        let inside = own.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if inside.is_some_and(|inside| inside.trim().is_empty()) { own } else { "[]" }
+    }
+
+    fn is_stand_in(&self, item: &str) -> bool {
+        self.stand_in.as_ref().is_some_and(|own| std::ptr::eq(own.as_str(), item))
+    }
+}
+
+/// How often `wanted` occurs in a text that is otherwise white space; `None` when anything else is in it.
+fn is_blank_but_for(text: &str, wanted: u8) -> Option<usize> {
+    let mut count = 0;
+    for byte in text.bytes() {
+        if byte == wanted {
+            count += 1;
+        } else if !byte.is_ascii_whitespace() {
+            return None;
+        }
+    }
+    Some(count)
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

@@ -58,7 +58,7 @@ impl Editor {
             && !matches!(root.data, Data::Mapping { .. })
         {
             let origin = Origin::File { name: Arc::clone(&name), line: Some(root.line) };
-            let kind = ConfigErrorKind::NotAMapping { found: "something else".to_owned() };
+            let kind = ConfigErrorKind::NotAMapping { found: root.describe().to_owned() };
             return Err(ConfigError::new(origin, kind).into());
         }
         Ok(Self { name, text, document })
@@ -83,6 +83,7 @@ impl Editor {
             None => return Err(bare(keys::unknown(&key))),
         };
         let datum = check(&key, kind, value)?;
+        let path = self.section_as_value(&key).unwrap_or(path);
         let rendered = |previous: Option<Style>| render::scalar(&datum, value, previous);
         let changes = placement::locate(&self.document, &path)
             .and_then(|place| placement::write(&self.text, &self.document, &place, &path, &rendered))
@@ -102,7 +103,8 @@ impl Editor {
             None => return Err(bare(keys::unknown(&key))),
         };
         let mut editor = self.clone();
-        for path in std::iter::once(path.clone()).chain(keys::old_paths(&path)) {
+        let as_value = self.section_as_value(&key);
+        for path in std::iter::once(path.clone()).chain(keys::old_paths(&path)).chain(as_value) {
             let place = match placement::locate(&editor.document, &path) {
                 Ok(place) if place.rest == 0 => place,
                 // Not there.
@@ -126,6 +128,15 @@ impl Editor {
             }
             None => (key.to_owned(), Vec::new()),
         }
+    }
+
+    /// Where a key stands that is written as the value of its whole section, as in `model: gpt-5`.
+    fn section_as_value(&self, key: &str) -> Option<Vec<String>> {
+        let (section, _) = key.split_once('.')?;
+        let path = vec![section.to_owned()];
+        let node = find_node(&self.document, &path)?;
+        let is_value = matches!(node.data, Data::Scalar { .. }) && !node.is_null();
+        (is_value && keys::section_as_value(section) == Some(key)).then_some(path)
     }
 
     /// The first change whose result is what was asked for and nothing else.

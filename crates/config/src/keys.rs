@@ -214,6 +214,20 @@ pub(crate) fn unknown(key: &str) -> ConfigErrorKind {
     ConfigErrorKind::UnknownKey { key: show_key(key), nearest: nearest(key) }
 }
 
+/// The member most like a misspelt one in its own section.
+pub(crate) fn nearest_member(path: &str, word: &str, members: &[Member]) -> Option<String> {
+    const MAX_COMPARED_CHARS: usize = 120;
+    if word.chars().count() > MAX_COMPARED_CHARS {
+        return None;
+    }
+    let word = word.to_lowercase().replace(['-', ' '], "_");
+    members
+        .iter()
+        .filter_map(|member| close(&word, member.name).map(|distance| (distance, member.name)))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| join(path, name))
+}
+
 /// The key most like a given one: close in spelling, or the same last word in another section.
 pub(crate) fn nearest(key: &str) -> Option<String> {
     const MAX_COMPARED_CHARS: usize = 120;

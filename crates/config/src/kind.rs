@@ -10,6 +10,8 @@ use crate::yaml::is_null_word;
 
 /// The longest text taken as a value, in characters.
 const MAX_TEXT_CHARS: usize = 4096;
+/// The bytes it can have.
+pub(crate) const MAX_TEXT_BYTES: usize = 4 * MAX_TEXT_CHARS;
 
 /// What a value may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,7 +111,15 @@ impl Kind {
                 one_line(word).filter(|text| text.is_empty() || is_variable(text)).map(Datum::Text)
             }
         };
-        read.ok_or_else(|| self.mismatch(self.show(raw), self.to_string()))
+        read.ok_or_else(|| {
+            let allowed = match self.form {
+                Form::Text | Form::Secret => format!("one line of at most {MAX_TEXT_CHARS} characters"),
+                _ => self.to_string(),
+            };
+            let hint = (self.form == Form::Variable)
+                .then(|| "the key itself belongs into the environment".to_owned());
+            Mismatch { hint, ..self.mismatch(self.show(raw), allowed) }
+        })
     }
 
     fn mismatch(self, shown: String, allowed: String) -> Mismatch {
@@ -156,7 +166,7 @@ impl Kind {
     /// A value as it may be shown in a message: short, on one line, nothing secret.
     pub(crate) fn show(self, raw: Raw<'_>) -> String {
         if matches!(self.form, Form::Secret | Form::Variable) {
-            return "not shown here".to_owned();
+            return "set to something else (not shown)".to_owned();
         }
         show_scalar(&without_password(raw.text), raw.is_quoted)
     }

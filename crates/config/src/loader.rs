@@ -106,15 +106,12 @@ impl Loader {
     /// Adds the argument of a `--set`: KEY=VALUE.
     #[must_use]
     pub fn set(mut self, argument: &str) -> Self {
-        self.flags.push(match argument.split_once('=') {
-            Some((key, value)) => {
-                let key = key.trim();
-                let name = format!("--set {}", show_key(key));
-                Flag { name, assignment: Some((key.to_owned(), value.to_owned())) }
-            }
-            // The whole argument may be a secret.
-            None => Flag { name: "--set".to_owned(), assignment: None },
-        });
+        // The argument itself may be secret, so it is not part of the name.
+        let assignment = argument
+            .split_once('=')
+            .map(|(key, value)| (key.trim().to_owned(), value.to_owned()))
+            .filter(|(key, _)| !key.is_empty());
+        self.flags.push(Flag { name: "--set".to_owned(), assignment });
         self
     }
 
@@ -170,11 +167,15 @@ fn read_file(name: &Arc<str>, bytes: &[u8], variables: &HashMap<String, String>)
 fn read_variable(name: &str, value: &str) -> Layer {
     let Some(key) = keys::key_of_env(name).filter(|_| !value.is_empty()) else { return Layer::default() };
     let origin = Origin::Env { name: name.to_owned() };
-    read_typed(&key, value, origin.clone()).unwrap_or_else(|_| {
-        let nearest = keys::nearest(&key).map(|key| keys::env_name(&key));
-        let kind = WarningKind::UnknownKey { key: show_key(&key), nearest };
-        Layer { warnings: vec![Warning { origin, kind }], ..Layer::default() }
-    })
+    match read_typed(&key, value, origin.clone()) {
+        Ok(layer) => layer,
+        Err(ConfigErrorKind::UnknownKey { .. }) => {
+            let nearest = keys::nearest(&key).map(|key| keys::env_name(&key));
+            let kind = WarningKind::UnknownKey { key: show_key(&key), nearest };
+            Layer { warnings: vec![Warning { origin, kind }], ..Layer::default() }
+        }
+        Err(kind) => Layer { errors: vec![ConfigError::new(origin, kind)], ..Layer::default() },
+    }
 }
 
 fn read_flag(flag: &Flag) -> Layer {
@@ -186,7 +187,7 @@ fn read_flag(flag: &Flag) -> Layer {
     read.unwrap_or_else(|kind| Layer { errors: vec![ConfigError::new(origin, kind)], ..Layer::default() })
 }
 
-/// Reads a value that was typed for a key. An error means that there is no such key.
+/// Reads a value that was typed for a key. An error means that the key does not name one setting.
 fn read_typed(key: &str, value: &str, origin: Origin) -> Result<Layer, ConfigErrorKind> {
     let new_name = keys::renamed(key).or_else(|| keys::section_as_value(key).map(str::to_owned));
     let old_name = new_name.as_ref().map(|_| key.to_owned());
@@ -309,4 +310,4 @@ impl Resolved {
 
 #[cfg(test)]
 #[path = "loader_tests.rs"]
-mod tests;
+pub(crate) mod tests;

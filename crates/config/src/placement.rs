@@ -92,7 +92,11 @@ pub(crate) fn write(
     let Some((mapping, entry)) = place.chain.last() else {
         return Ok(match document.root() {
             Some(root) if !root.is_null() => writer.insert(root, None, missing, &rendered(None)),
-            _ => vec![writer.lines_at(text.len(), missing, &rendered(None), 0)],
+            _ => {
+                let mut changes = writer.beside_commented_out(0, missing, &rendered(None), 0);
+                changes.push(writer.lines_at(text.len(), missing, &rendered(None), 0));
+                changes
+            }
         });
     };
     let node = document.node(entry.value).ok_or(Obstacle::Style)?;

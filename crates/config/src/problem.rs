@@ -90,7 +90,7 @@ pub enum ConfigErrorKind {
         nearest: Option<String>,
     },
     /// The key stands for a group of settings where a single one is needed.
-    #[error("{key} is a group of settings; name one of them: {}", members.join(", "))]
+    #[error("{key} is a group of settings; name one of them, such as {}", some(members))]
     NotOneSetting {
         /// The key as given.
         key: String,
@@ -166,7 +166,7 @@ pub enum ConfigErrorKind {
     #[error("expected KEY=VALUE, as in --set compression.threshold=0.6")]
     NotAnAssignment,
     /// The text cannot be changed without changing something else.
-    #[error("{key} cannot be changed here without touching something else ({reason}); edit the file by hand")]
+    #[error("{key} cannot be changed: {reason}; edit the file by hand")]
     CannotEdit {
         /// Full key.
         key: String,
@@ -257,6 +257,13 @@ pub enum WarningKind {
         /// The most similar key, if one is similar.
         nearest: Option<String>,
     },
+    /// Levels joined by a dot where YAML wants them nested; it is ignored.
+    DottedKey {
+        /// The section it belongs into.
+        section: String,
+        /// The key there.
+        name: String,
+    },
     /// The key has another name now; the value is used.
     OldName {
         /// The name used.
@@ -292,11 +299,17 @@ impl fmt::Display for Warning {
             WarningKind::UnknownKey { key, nearest } => {
                 write!(f, "{origin}: there is no setting {key}, so it is ignored{}", did_you_mean(nearest))
             }
+            WarningKind::DottedKey { section, name } => {
+                write!(
+                    f,
+                    "{origin}: {section}.{name} is ignored; write '{name}:' indented under '{section}:'"
+                )
+            }
             WarningKind::OldName { old, new } => {
-                write!(f, "{origin}: {old} is an old name of {new}; its value is used")
+                write!(f, "{origin}: {old} is read as {new}, its present name")
             }
             WarningKind::OldNameIgnored { old, new } => {
-                write!(f, "{origin}: {old} is an old name of {new}, which is set too, so it is ignored")
+                write!(f, "{origin}: {old} is ignored, because {new}, its present name, is set too")
             }
             WarningKind::NotUsedHere { key } => {
                 write!(
@@ -342,6 +355,11 @@ pub fn warning_lines(warnings: &[Warning]) -> Vec<String> {
     lines
 }
 
+fn some(keys: &[String]) -> String {
+    const MAX_NAMED: usize = 3;
+    keys.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(" or ")
+}
+
 fn did_you_mean(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|key| format!("; did you mean {key}?")).unwrap_or_default()
 }
@@ -349,6 +367,9 @@ fn did_you_mean(nearest: &Option<String>) -> String {
 /// A key fit for a message: on one line, of bounded length.
 pub(crate) fn show_key(key: &str) -> String {
     const MAX_SHOWN_CHARS: usize = 120;
+    if key.is_empty() {
+        return "\"\"".to_owned();
+    }
     let mut shown: String = key.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect();
     if key.chars().nth(MAX_SHOWN_CHARS).is_some() {
         shown.push('…');

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::datum::Datum;
 use crate::keys;
-use crate::kind::{Kind, Mismatch, Raw};
+use crate::kind::{Kind, MAX_TEXT_BYTES, Mismatch, Raw};
 use crate::problem::{ConfigError, ConfigErrorKind, Origin, Warning, WarningKind, show_key};
 use crate::schema::{Member, Shape, join};
 use crate::yaml::{Data, Document, Entry, Node, Style};
@@ -61,7 +61,7 @@ pub(crate) fn walk_file(document: &Document, source: Source<'_>) -> Layer {
         match &root.data {
             Data::Mapping { entries, .. } => walker.entries("", entries, keys::members()),
             _ => {
-                let kind = ConfigErrorKind::NotAMapping { found: describe(root) };
+                let kind = ConfigErrorKind::NotAMapping { found: root.describe().to_owned() };
                 walker.fail(root.line, kind);
             }
         }
@@ -76,16 +76,6 @@ pub(crate) fn walk_table(document: &Document, source: Source<'_>, key: &str, mem
         walker.table(key, root, members);
     }
     walker.layer
-}
-
-/// What a node is, for a message.
-fn describe(node: &Node) -> String {
-    match &node.data {
-        Data::Scalar { .. } => "a single value".to_owned(),
-        Data::Mapping { .. } => "a section".to_owned(),
-        Data::Sequence { .. } => "a list".to_owned(),
-        Data::Alias { .. } => "an alias".to_owned(),
-    }
 }
 
 impl<'a> Walker<'a> {
@@ -128,7 +118,7 @@ impl<'a> Walker<'a> {
             let key = join(path, &entry.key);
             match members.iter().find(|member| member.name == entry.key) {
                 Some(member) => self.member(&key, entry.key_line, node, &member.shape),
-                None => self.stranger(&key, entry, node),
+                None => self.stranger(path, &key, entry, node, members),
             }
         }
     }
@@ -156,7 +146,7 @@ impl<'a> Walker<'a> {
             names.push("...");
         }
         let allowed = format!("a section with keys of its own ({})", names.join(", "));
-        let shown = describe(node);
+        let shown = node.describe().to_owned();
         let mismatch = Mismatch { shown, allowed, hint: None };
         self.fail(node.line, ConfigErrorKind::bad_value(key, mismatch));
     }
@@ -166,7 +156,7 @@ impl<'a> Walker<'a> {
             if !node.is_null() {
                 let names: Vec<&str> = members.iter().map(|member| member.name).collect();
                 let allowed = format!("names, each with keys of its own ({})", names.join(", "));
-                let mismatch = Mismatch { shown: describe(node), allowed, hint: None };
+                let mismatch = Mismatch { shown: node.describe().to_owned(), allowed, hint: None };
                 self.fail(node.line, ConfigErrorKind::bad_value(key, mismatch));
             }
             return;
@@ -206,7 +196,7 @@ impl<'a> Walker<'a> {
     }
 
     /// A key that is in no section of ours.
-    fn stranger(&mut self, key: &str, entry: &'a Entry, node: &'a Node) {
+    fn stranger(&mut self, path: &str, key: &str, entry: &'a Entry, node: &'a Node, members: &[Member]) {
         if let Some(new) = keys::renamed(key) {
             self.old_name(key, entry.key_line, node, &new);
         } else if keys::is_renamed_table(key)
@@ -223,9 +213,18 @@ impl<'a> Walker<'a> {
             }
         } else if keys::is_not_used_here(key) {
             self.warn(entry.key_line, WarningKind::NotUsedHere { key: key.to_owned() });
+        } else if let Some((section, name)) = entry.key.rsplit_once('.')
+            && keys::find(key).is_some()
+        {
+            let (section, name) = (join(path, section), name.to_owned());
+            self.warn(entry.key_line, WarningKind::DottedKey { section, name });
         } else {
             self.suggestions += 1;
-            let nearest = if self.suggestions <= MAX_SUGGESTIONS { keys::nearest(key) } else { None };
+            let nearest = if self.suggestions <= MAX_SUGGESTIONS {
+                keys::nearest_member(path, &entry.key, members).or_else(|| keys::nearest(key))
+            } else {
+                None
+            };
             self.warn(entry.key_line, WarningKind::UnknownKey { key: show_key(key), nearest });
         }
     }
@@ -240,7 +239,8 @@ impl<'a> Walker<'a> {
         // The key as written is what the reader of a message can find.
         let written = old_name.unwrap_or(key);
         let Data::Scalar { text, style } = &node.data else {
-            let mismatch = Mismatch { shown: describe(node), allowed: kind.to_string(), hint: None };
+            let mismatch =
+                Mismatch { shown: node.describe().to_owned(), allowed: kind.to_string(), hint: None };
             self.fail(node.line, ConfigErrorKind::bad_value(written, mismatch));
             return;
         };
@@ -267,15 +267,20 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Replaces every `${NAME}` by the variable of that name; also the names that are not set.
+/// Replaces every `${NAME}` by the variable of that name; also the names that are not set. Stops at a length
+/// that no setting may have, so that a variable named many times over cannot fill the memory.
 fn expand(text: &str, variables: &HashMap<String, String>) -> (String, Vec<String>) {
-    let mut expanded = String::with_capacity(text.len());
+    let mut expanded = String::new();
     let mut missing = Vec::new();
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
+    while let Some((before, after)) = rest.split_once("${")
+        && expanded.len() <= MAX_TEXT_BYTES
+    {
         expanded.push_str(before);
-        match after.split_once('}') {
-            Some((name, after)) if is_variable_name(name) => {
+        let name_end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let (name, end) = after.split_at(name_end);
+        match end.strip_prefix('}') {
+            Some(after) if !name.is_empty() => {
                 match variables.get(name) {
                     Some(value) => expanded.push_str(value),
                     None => missing.push(name.to_owned()),
@@ -289,12 +294,7 @@ fn expand(text: &str, variables: &HashMap<String, String>) -> (String, Vec<Strin
         }
     }
     expanded.push_str(rest);
+    missing.sort();
+    missing.dedup();
     (expanded, missing)
-}
-
-fn is_variable_name(name: &str) -> bool {
-    const MAX_NAME_BYTES: usize = 255;
-    !name.is_empty()
-        && name.len() <= MAX_NAME_BYTES
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

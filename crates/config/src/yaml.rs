@@ -208,6 +208,16 @@ impl Node {
         }
     }
 
+    /// What it is, for a message.
+    pub(crate) fn describe(&self) -> &'static str {
+        match &self.data {
+            Data::Scalar { .. } => "a single value",
+            Data::Mapping { .. } => "a section",
+            Data::Sequence { .. } => "a list",
+            Data::Alias { .. } => "an alias",
+        }
+    }
+
     /// Whether there are no characters of it in the text.
     pub(crate) fn is_left_out(&self) -> bool {
         self.span.is_empty() && self.is_null()

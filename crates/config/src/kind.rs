@@ -127,7 +127,7 @@ impl Kind {
     }
 
     fn read_whole(self, raw: Raw<'_>, min: u64, max: u64) -> Result<Datum, Mismatch> {
-        match parse_number(raw.text.trim()) {
+        match parse_scaled(raw.text.trim()) {
             Some(number) if number.fract() != 0.0 => Err(self.mismatch(self.show(raw), self.to_string())),
             // Beyond 2^53 a float no longer holds every whole number; no range reaches that far.
             Some(number) if number >= min as f64 && number <= max as f64 => Ok(Datum::Whole(number as u64)),
@@ -239,6 +239,17 @@ pub(crate) fn parse_number(word: &str) -> Option<f64> {
         return None;
     }
     word.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// The same with `k` for thousands and `m` for millions, as in 200k.
+fn parse_scaled(word: &str) -> Option<f64> {
+    let scales = [('k', 1e3), ('K', 1e3), ('m', 1e6), ('M', 1e6)];
+    let scaled = scales.iter().find_map(|(letter, scale)| Some((word.strip_suffix(*letter)?, scale)));
+    match scaled {
+        // The product is whole where the decimals allow it: 1.5k is 1500.
+        Some((digits, scale)) => parse_number(digits).map(|number| (number * scale * 1e3).round() / 1e3),
+        None => parse_number(word),
+    }
 }
 
 fn one_line(word: &str) -> Option<String> {

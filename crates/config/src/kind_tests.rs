@@ -53,10 +53,24 @@ fn numbers_are_decimal_finite_and_in_range() {
 
 #[test]
 fn whole_numbers_may_be_grouped_but_not_broken() {
-    for (text, number) in [("20", 20), ("0", 0), ("10_000", 10_000), ("1e3", 1000), ("20.0", 20), ("+3", 3)] {
+    for (text, number) in [
+        ("20", 20),
+        ("0", 0),
+        ("10_000", 10_000),
+        ("1e3", 1000),
+        ("20.0", 20),
+        ("+3", 3),
+        ("2k", 2000),
+        ("1.1K", 1100),
+    ] {
         assert_eq!(read(COUNT, text), Ok(Datum::Whole(number)), "{text}");
     }
     assert_eq!(refusal(COUNT, "20.5"), "is 20.5, but must be a whole number between 0 and 10000");
+    assert_eq!(refusal(COUNT, "20k"), "is \"20k\", but must be between 0 and 10000");
+    assert!(read(COUNT, "k").is_err() && read(COUNT, "2kk").is_err() && read(COUNT, "2 k").is_err());
+    let tokens = Form::Whole { min: 1, max: 100_000_000 };
+    assert_eq!(read(tokens, "1.05m"), Ok(Datum::Whole(1_050_000)));
+    assert!(read(tokens, "1.00000001m").is_err());
     assert_eq!(refusal(COUNT, "-1"), "is -1, but must be between 0 and 10000");
     assert_eq!(refusal(COUNT, "10001"), "is 10001, but must be between 0 and 10000");
     assert_eq!(refusal(COUNT, "twenty"), "is \"twenty\", but must be a whole number between 0 and 10000");

@@ -27,3 +27,4 @@ pub use settings::{
     AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, ModelSettings, ModelThreshold,
     PromptCachingSettings, SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings,
 };
+pub use yaml::MAX_FILE_BYTES;

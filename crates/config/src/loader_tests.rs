@@ -196,6 +196,22 @@ fn text_may_name_variables() {
 }
 
 #[test]
+fn a_variable_named_many_times_does_not_fill_the_memory() {
+    let file = format!("model: {{default: '{}'}}", "${BIG}".repeat(100_000));
+    let outcome = Loader::new().env([("BIG", "x".repeat(100_000))]).file("config.yaml", file).load();
+    let message = outcome.unwrap_err().to_string();
+    assert!(message.ends_with("but must be one line of at most 4096 characters"), "{message}");
+}
+
+#[test]
+fn a_file_for_another_program_is_summed_up_in_a_line() {
+    let file: String = (0..100).map(|at| format!("zzz{at}: 1\n")).collect();
+    let lines = warning_lines(&load(&file).unwrap().warnings);
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].ends_with("zzz19 (line 20), and 80 more"), "{}", lines[0]);
+}
+
+#[test]
 fn aliases_count_and_point_to_where_the_value_stands() {
     let loaded = load("x: &ratio 0.6\ncompression:\n  threshold: *ratio\n").unwrap();
     assert_eq!(loaded.settings.compression.threshold, 0.6);

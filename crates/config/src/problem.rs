@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::kind::Mismatch;
-use crate::yaml::{MAX_BYTES, Reason, Refusal};
+use crate::yaml::{MAX_FILE_BYTES, Reason, Refusal};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -128,10 +128,8 @@ pub enum ConfigErrorKind {
     #[error("the file is UTF-16; save it as UTF-8")]
     Utf16,
     /// The file is larger than any settings file.
-    #[error("the file has {bytes} bytes; a settings file may have at most {limit}")]
+    #[error("the file is too large: settings may have at most {limit} bytes")]
     TooLarge {
-        /// Its size.
-        bytes: usize,
         /// The limit.
         limit: usize,
     },
@@ -188,7 +186,7 @@ impl ConfigError {
 
     pub(crate) fn refusal(name: &Arc<str>, refusal: Refusal) -> Self {
         let kind = match refusal.reason {
-            Reason::TooLarge { bytes } => ConfigErrorKind::TooLarge { bytes, limit: MAX_BYTES },
+            Reason::TooLarge => ConfigErrorKind::TooLarge { limit: MAX_FILE_BYTES },
             Reason::NotUtf8 { column, byte } => ConfigErrorKind::NotUtf8 { column, byte },
             Reason::Utf16 => ConfigErrorKind::Utf16,
             Reason::Tab => ConfigErrorKind::Tab,
@@ -330,6 +328,7 @@ impl fmt::Display for Warning {
 /// Warnings as lines to print. Keys that resemble none of ours, of which a file written for another program
 /// can hold dozens, share one line per file.
 pub fn warning_lines(warnings: &[Warning]) -> Vec<String> {
+    const MAX_NAMED: usize = 20;
     let mut lines = Vec::new();
     let mut foreign: Vec<(&Arc<str>, Vec<String>)> = Vec::new();
     for warning in warnings {
@@ -347,11 +346,14 @@ pub fn warning_lines(warnings: &[Warning]) -> Vec<String> {
             _ => lines.push(warning.to_string()),
         }
     }
-    lines.extend(
-        foreign
-            .into_iter()
-            .map(|(file, items)| format!("{file}: not used by Throughline: {}", items.join(", "))),
-    );
+    lines.extend(foreign.into_iter().map(|(file, mut items)| {
+        if items.len() > MAX_NAMED {
+            let more = items.len() - MAX_NAMED;
+            items.truncate(MAX_NAMED);
+            items.push(format!("and {more} more"));
+        }
+        format!("{file}: not used by Throughline: {}", items.join(", "))
+    }));
     lines
 }
 

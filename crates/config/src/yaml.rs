@@ -11,12 +11,12 @@ use granit_parser::{
     ErrorKind as ParserErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle,
 };
 
-/// The largest file read: far beyond any settings written by hand.
-pub(crate) const MAX_BYTES: usize = 1024 * 1024;
+/// The largest file taken, far beyond any settings written by hand. Whoever reads a file can stop one byte later.
+pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// How deep sections and lists may be nested.
 const MAX_DEPTH: usize = 64;
 /// Comment lines in a row; every line of the largest file may be one.
-const MAX_COMMENTS: usize = MAX_BYTES;
+const MAX_COMMENTS: usize = MAX_FILE_BYTES;
 
 /// The index of a node in its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +92,7 @@ pub(crate) struct Refusal {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    TooLarge { bytes: usize },
+    TooLarge,
     NotUtf8 { column: usize, byte: u8 },
     Utf16,
     Tab,
@@ -106,8 +106,8 @@ pub(crate) enum Reason {
 
 /// Reads bytes as text, naming the first byte that is not UTF-8.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, Refusal> {
-    if bytes.len() > MAX_BYTES {
-        return Err(Refusal { line: None, reason: Reason::TooLarge { bytes: bytes.len() } });
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(Refusal { line: None, reason: Reason::TooLarge });
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(Refusal { line: None, reason: Reason::Utf16 });
@@ -124,8 +124,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, Refusal> {
 
 /// Parses a text; all that can be told apart from the first syntax error on is reported together.
 pub(crate) fn parse(text: &str) -> Result<Document, Vec<Refusal>> {
-    if text.len() > MAX_BYTES {
-        return Err(vec![Refusal { line: None, reason: Reason::TooLarge { bytes: text.len() } }]);
+    if text.len() > MAX_FILE_BYTES {
+        return Err(vec![Refusal { line: None, reason: Reason::TooLarge }]);
     }
     let options = granit_parser::options! {
         max_buffered_comment_events: MAX_COMMENTS,

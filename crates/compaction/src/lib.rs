@@ -1,1 +1,42 @@
-//! Plan, prune, cut, summarise, check, assemble; no I/O.
+//! Compaction in five phases: prune, cut, summarise, check, assemble. No I/O, no clock, no model of its own.
+
+mod act;
+mod anchors;
+mod assemble;
+mod builtin;
+mod check;
+mod compact;
+mod document;
+mod ledger;
+mod merge;
+mod outcome;
+mod plan;
+mod preface;
+mod rendition;
+mod report;
+mod sections;
+mod summarise;
+mod view;
+
+pub use act::{Act, ActOutcome, CLEARED, ToolFamily, one_line, thousands};
+pub use anchors::{AnchorKind, scan_anchors};
+pub use assemble::{Repairs, STUB_RESULT, assemble};
+pub use builtin::RuleSummariser;
+pub use check::{Fact, FactKind, FactReport, NOT_IN_RECORD, check, important_facts};
+pub use compact::{Attempt, Budgets, Conversation, Options, Preview, compact, preview};
+pub use document::{Entry, SummaryDocument};
+pub use ledger::{AnchorInfo, Ledger, SeenBy};
+pub use merge::{merge_parts, trim_to_budget};
+pub use outcome::{AbortReason, NoOpReason, Outcome, Quality};
+pub use plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
+pub use preface::{
+    ACKNOWLEDGEMENT, END_MARKER, FoundSummary, Maker, SUMMARY_TAG, SYSTEM_NOTE, find_summary,
+    is_acknowledgement, summary_text,
+};
+pub use rendition::{PruneCounts, PruneRules, Rendition, RenditionKind, append_note, prune, with_note};
+pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
+pub use sections::Section;
+pub use summarise::{
+    CountTokens, SummariseError, Summariser, SummaryFuture, SummaryRequest, split_span, summarise_all,
+};
+pub use view::{Synthetic, ViewItem};

@@ -1,0 +1,16 @@
+//! Tool calls understood: what was done, to what, and what came of it.
+
+mod call;
+mod family;
+mod line;
+mod result;
+
+pub use call::{Act, one_line};
+pub use family::ToolFamily;
+pub use line::{CLEARED, thousands};
+pub use result::ActOutcome;
+pub(crate) use result::slice_start;
+
+#[cfg(test)]
+#[path = "act_tests.rs"]
+mod tests;

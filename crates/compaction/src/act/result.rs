@@ -1,0 +1,176 @@
+//! Reading a tool's answer: how it ended, how much it was, and what went wrong, word for word.
+
+use throughline_transcript::RawJson;
+
+use super::call::one_line;
+use super::family::ToolFamily;
+
+/// Error lines kept of one answer.
+const MAX_ERROR_LINES: usize = 4;
+/// A quoted error line is cut here.
+const MAX_ERROR_CHARS: usize = 240;
+/// Errors of a long output are looked for in its first and last bytes.
+const ERROR_WINDOW_BYTES: usize = 16 * 1024;
+
+/// What came of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActOutcome {
+    /// Characters of the answer.
+    pub chars: u32,
+    /// Lines of the answer.
+    pub lines: u32,
+    /// Exit status of a command, where it is told.
+    pub exit: Option<i32>,
+    /// Whether it failed: marked so, or a non-zero exit.
+    pub failed: bool,
+    /// The lines that say what went wrong, as they stand.
+    pub errors: Vec<String>,
+    /// The last line that sums a run up (`12 passed, 1 failed`), as it stands.
+    pub verdict: Option<String>,
+    /// The message that carries the answer.
+    pub message: u32,
+}
+
+impl ActOutcome {
+    /// Reads an answer.
+    #[must_use]
+    pub fn read(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
+        let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+        let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+        let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
+        let failed = is_error || exit.is_some_and(|code| code != 0);
+        let mut outcome = Self { chars, lines, exit, failed, message, ..Self::default() };
+        if failed || (family == ToolFamily::Run && ends_badly(text)) {
+            outcome.errors = error_lines(text);
+            outcome.failed = failed || !outcome.errors.is_empty();
+        }
+        if family == ToolFamily::Run {
+            outcome.verdict = verdict_line(text);
+        }
+        outcome
+    }
+}
+
+/// The exit status told in an answer, in the forms agents use.
+fn exit_status(text: &str) -> Option<i32> {
+    let head = slice_start(text, 400);
+    let tail = slice_end(text, 400);
+    if head.trim_start().starts_with('{') {
+        let object = RawJson(text.trim());
+        let direct =
+            object.get("exit_code").or_else(|| object.get("metadata").and_then(|m| m.get("exit_code")));
+        if let Some(code) = direct.and_then(|raw| raw.0.parse().ok()) {
+            return Some(code);
+        }
+    }
+    for place in [head, tail] {
+        for mark in
+            ["Exit code ", "exit code ", "Exit code: ", "exited with code ", "exit status ", "exit_code: "]
+        {
+            if let Some(code) = place.rfind(mark).and_then(|at| leading_number(place.get(at + mark.len()..)?))
+            {
+                return Some(code);
+            }
+        }
+    }
+    None
+}
+
+fn leading_number(text: &str) -> Option<i32> {
+    let digits: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == '-').take(6).collect();
+    digits.parse().ok()
+}
+
+/// The first `bytes` bytes, cut at a character.
+pub(crate) fn slice_start(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// The last `bytes` bytes, cut at a character.
+pub(crate) fn slice_end(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}
+
+/// Whether the end of a command's output speaks of failure although no status is told.
+fn ends_badly(text: &str) -> bool {
+    let tail = slice_end(text, 600);
+    ["FAIL", "error:", "Error:", "panicked at", "Traceback", "fatal:", "npm ERR!", "FAILED"]
+        .iter()
+        .any(|mark| tail.contains(mark))
+}
+
+/// Whether a line says what went wrong.
+fn is_error_line(line: &str) -> bool {
+    const MARKS: &[&str] = &[
+        "error",
+        "Error",
+        "ERROR",
+        "FAIL",
+        "fail:",
+        "failed",
+        "panic",
+        "exception",
+        "Exception",
+        "Traceback",
+        "fatal",
+        "not found",
+        "No such file",
+        "denied",
+        "cannot ",
+        "undefined",
+        "mismatch",
+        "expected",
+        "timed out",
+        "refused",
+        "unable to",
+        "invalid",
+        "conflict",
+    ];
+    MARKS.iter().any(|mark| line.contains(mark))
+}
+
+fn error_lines(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let (head, tail) = if text.len() > 2 * ERROR_WINDOW_BYTES {
+        (slice_start(text, ERROR_WINDOW_BYTES), slice_end(text, ERROR_WINDOW_BYTES))
+    } else {
+        (text, "")
+    };
+    for line in head.lines().chain(tail.lines()) {
+        let trimmed = line.trim();
+        if trimmed.len() >= 4 && is_error_line(trimmed) {
+            let quoted = one_line(trimmed, MAX_ERROR_CHARS);
+            if !found.contains(&quoted) {
+                found.push(quoted);
+            }
+            if found.len() >= MAX_ERROR_LINES {
+                break;
+            }
+        }
+    }
+    if found.is_empty() {
+        let first = text.lines().map(str::trim).find(|line| line.len() > 3 && !line.starts_with("Exit code"));
+        found.extend(first.map(|line| one_line(line, MAX_ERROR_CHARS)));
+    }
+    found
+}
+
+/// The line near the end that sums up a test run or build.
+fn verdict_line(text: &str) -> Option<String> {
+    let tail = slice_end(text, 1_500);
+    let sums_up = |line: &&str| {
+        let has_count = line.bytes().any(|b| b.is_ascii_digit());
+        let words =
+            ["passed", "failed", "test result", "Finished", "ok  \t", "PASS", "FAIL", "Tests:", "0 issues"];
+        has_count && line.len() < 200 && words.iter().any(|word| line.contains(word))
+    };
+    tail.lines().rev().map(str::trim).find(sums_up).map(|line| one_line(line, 160))
+}

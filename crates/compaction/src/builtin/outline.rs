@@ -1,0 +1,126 @@
+//! Anchors ranked and set beside what they belong to: the file they stand in, the command that printed them.
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use crate::act::ToolFamily;
+use crate::anchors::{AnchorKind, scan_anchors};
+use crate::ledger::{AnchorInfo, Ledger, SeenBy};
+
+use super::select::Focus;
+
+/// Where an anchor is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place<'a> {
+    /// In a file's entry.
+    File(&'a str),
+    /// With the command, query or address whose answer showed it.
+    Shown(&'a str),
+    /// In what people and model said.
+    Said,
+}
+
+/// An anchor worth telling.
+pub(crate) struct Ranked<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) place: Place<'a>,
+    pub(crate) score: f32,
+}
+
+/// What is visible to the model without the summary's help.
+pub(crate) struct Visible {
+    pub(crate) head_end: u32,
+    pub(crate) tail_start: u32,
+}
+
+impl Visible {
+    fn covers(&self, info: &AnchorInfo) -> bool {
+        info.first < self.head_end || info.last >= self.tail_start
+    }
+}
+
+/// All anchors of the middle that nothing visible shows, best first.
+pub(crate) fn rank<'a>(
+    ledger: &'a Ledger,
+    visible: &Visible,
+    told: &FxHashSet<&str>,
+    changed: impl Fn(&str) -> bool,
+    focus: &Focus,
+) -> Vec<Ranked<'a>> {
+    let span = visible.tail_start.saturating_sub(visible.head_end).max(1) as f32;
+    let mut ranked: Vec<Ranked<'a>> = Vec::new();
+    for (text, info) in ledger.anchors() {
+        if visible.covers(info) || told.contains(text) || text.len() > 160 {
+            continue;
+        }
+        let place = place_of(ledger, info);
+        let recency = (info.last.saturating_sub(visible.head_end)) as f32 / span;
+        let mut score =
+            1.0 + 1.1 * ln(info.count) + 1.3 * ln(info.messages) + 1.6 * ln(info.written) + 2.2 * recency;
+        score += match info.kind {
+            AnchorKind::Identifier => 0.8,
+            AnchorKind::Path => 0.9,
+            AnchorKind::Flag => 0.2,
+            AnchorKind::Url => 0.2,
+            AnchorKind::Hash => -0.3,
+            AnchorKind::Number => -0.8,
+        };
+        if info.seen_by.has(SeenBy::HUMAN) {
+            score += 2.0;
+        }
+        if let Place::File(path) = place
+            && changed(path)
+        {
+            score += 1.0;
+        }
+        if focus.is_set()
+            && (focus.matches(text) || matches!(place, Place::File(path) if focus.matches(path)))
+        {
+            score += 6.0;
+        }
+        // A long anchor costs as much as several short ones.
+        let cost = (text.len() as f32 / 12.0).max(0.6);
+        ranked.push(Ranked { text, place, score: score / cost.powf(0.5) });
+    }
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(b.text)));
+    ranked
+}
+
+fn ln(count: u32) -> f32 {
+    (count as f32 + 1.0).ln()
+}
+
+fn place_of<'a>(ledger: &'a Ledger, info: &AnchorInfo) -> Place<'a> {
+    let Some(act) = info.home.and_then(|id| ledger.act(id)).filter(|act| !act.target.is_empty()) else {
+        return Place::Said;
+    };
+    match act.family {
+        ToolFamily::Read | ToolFamily::Write | ToolFamily::Edit => Place::File(&act.target),
+        _ => Place::Shown(&act.target),
+    }
+}
+
+/// Anchors grouped by place, in the order of their best rank.
+pub(crate) fn by_place<'a>(chosen: Vec<Ranked<'a>>) -> IndexMap<Place<'a>, Vec<&'a str>, FxBuildHasher> {
+    let mut grouped: IndexMap<Place<'a>, Vec<&'a str>, FxBuildHasher> = IndexMap::default();
+    for anchor in chosen {
+        grouped.entry(anchor.place).or_default().push(anchor.text);
+    }
+    grouped
+}
+
+/// The anchors a text tells already, with the endings of its paths.
+pub(crate) fn told_by(text: &str) -> FxHashSet<&str> {
+    let mut told = FxHashSet::default();
+    scan_anchors(text, |anchor, _| {
+        told.insert(anchor);
+        let mut rest = anchor;
+        while let Some((_, after)) = rest.split_once('/') {
+            if !after.is_empty() {
+                told.insert(after);
+            }
+            rest = after;
+        }
+    });
+    told
+}

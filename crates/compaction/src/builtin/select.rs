@@ -1,0 +1,107 @@
+//! Choosing entries for a budget by importance, not by cutting the end.
+
+use crate::sections::Section;
+use crate::summarise::CountTokens;
+
+/// Share of the budget that entries about the focus may fill before anything else is considered.
+const FOCUS_SHARE_PERCENT: u64 = 65;
+
+/// Something the summary could say.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// Where it belongs.
+    pub(crate) section: Section,
+    /// Its place among its section's entries.
+    pub(crate) order: u32,
+    /// What it says.
+    pub(crate) text: String,
+    /// How much it matters.
+    pub(crate) value: f32,
+    /// Number it carries from an earlier summary, in Completed Actions.
+    pub(crate) number: Option<u32>,
+}
+
+/// What no summary may miss has a value at or above this.
+pub(crate) const ESSENTIAL: f32 = 100.0;
+
+impl Candidate {
+    pub(crate) fn new(section: Section, order: u32, value: f32, text: String) -> Self {
+        Self { section, order, text, value, number: None }
+    }
+}
+
+/// Words of a focus topic, lower-case, without the ones that say nothing.
+pub(crate) struct Focus {
+    words: Vec<String>,
+}
+
+impl Focus {
+    pub(crate) fn new(topic: Option<&str>) -> Self {
+        let fill =
+            ["the", "and", "for", "with", "about", "all", "of", "on", "in", "to", "a", "an", "our", "my"];
+        let words = topic
+            .unwrap_or_default()
+            .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-' && c != '.' && c != '/')
+            .map(str::to_lowercase)
+            .filter(|word| word.chars().count() >= 2 && !fill.contains(&word.as_str()))
+            .collect();
+        Self { words }
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        !self.words.is_empty()
+    }
+
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        if self.words.is_empty() {
+            return false;
+        }
+        let lower = text.to_lowercase();
+        self.words.iter().any(|word| lower.contains(word.as_str()))
+    }
+}
+
+/// Picks candidates until the budget is used: the essential first, then what the focus asks for up to its share, then
+/// the rest by value. Returns the chosen, in section and place order, and the tokens they cost.
+pub(crate) fn select(
+    mut candidates: Vec<Candidate>,
+    budget_tokens: u64,
+    focus: &Focus,
+    count_tokens: CountTokens<'_>,
+) -> (Vec<Candidate>, Vec<Candidate>, u64) {
+    candidates.sort_by(|a, b| b.value.total_cmp(&a.value).then(b.order.cmp(&a.order)));
+    let mut chosen: Vec<Candidate> = Vec::new();
+    let mut left: Vec<Candidate> = Vec::new();
+    let mut used = 0u64;
+    let mut take = |candidate: Candidate, limit: u64, left: &mut Vec<Candidate>| {
+        let cost = count_tokens(&candidate.text) + 2;
+        if used + cost <= limit {
+            used += cost;
+            chosen.push(candidate);
+        } else {
+            left.push(candidate);
+        }
+    };
+    let (essential, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
+    for candidate in essential {
+        take(candidate, budget_tokens, &mut left);
+    }
+    let mut rest = Vec::new();
+    if focus.is_set() {
+        let focus_limit = budget_tokens * FOCUS_SHARE_PERCENT / 100;
+        for candidate in others {
+            if focus.matches(&candidate.text) {
+                take(candidate, focus_limit, &mut rest)
+            } else {
+                rest.push(candidate)
+            }
+        }
+    } else {
+        rest = others;
+    }
+    for candidate in rest {
+        take(candidate, budget_tokens, &mut left);
+    }
+    chosen.sort_by_key(|c| (c.section, c.order));
+    (chosen, left, used)
+}

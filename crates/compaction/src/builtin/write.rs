@@ -1,0 +1,378 @@
+//! Putting the document together: gather what could be said, choose within the budget, set anchors beside their place.
+
+use rustc_hash::FxHashMap;
+use throughline_transcript::{Role, human_words};
+
+use crate::act::{Act, one_line, slice_start};
+use crate::document::{Entry, SummaryDocument};
+use crate::sections::Section;
+use crate::summarise::SummaryRequest;
+
+use super::actions::actions;
+use super::files::{Files, files};
+use super::outline::{Place, Ranked, Visible, by_place, rank, told_by};
+use super::select::{Candidate, ESSENTIAL, Focus, select};
+use super::state::{active_state, blocked, to_do};
+use super::statements::{is_correction, is_decision, is_question, is_rule, sentences};
+use super::turns::{Turn, turns};
+use super::update::{EarlierTask, carried, holds_of, path_of};
+
+/// Share of the budget for entries; the rest is for anchors beside them. What either does not need the other gets.
+const ENTRY_SHARE_PERCENT: u64 = 55;
+/// A quoted request is cut here; the original is in the record.
+const MAX_ASK_CHARS: usize = 1_500;
+/// New entries stand after carried ones.
+const FRESH: u32 = 1 << 24;
+
+/// Writes the summary of a request's span.
+pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
+    let acts = request.ledger.acts_between(request.span.start, request.span.end);
+    let touched = files(acts);
+    let focus = Focus::new(request.focus);
+    let empty_cost = (request.count_tokens)(&SummaryDocument::default().to_markdown());
+    let budget = request.budget_tokens.saturating_sub(empty_cost);
+
+    let candidates = gather(request, acts, &touched);
+    let entry_budget = budget * ENTRY_SHARE_PERCENT / 100;
+    // What must be said may take the room of anchors; what may be said may not.
+    let (essential, optional): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
+    let (mut chosen, _, used_first) = select(essential, budget, &focus, request.count_tokens);
+    let optional_budget = entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 3);
+    let (more, unused, used_then) = select(optional, optional_budget, &focus, request.count_tokens);
+    chosen.extend(more);
+
+    let mut draft = Draft::new(request, chosen, &touched, request.earlier);
+    let used = used_first + used_then;
+    let spent = draft.add_anchors(request, &touched, &focus, budget.saturating_sub(used));
+    // Room that anchors did not need goes back to entries.
+    let left = budget.saturating_sub(used + spent);
+    let (extra, _, _) = select(unused, left * 9 / 10, &focus, request.count_tokens);
+    draft.add(extra);
+    draft.fit(request)
+}
+
+/// Everything the summary could say.
+fn gather(request: &SummaryRequest<'_>, acts: &[Act], touched: &Files<'_>) -> Vec<Candidate> {
+    let plan = request.plan;
+    let tail_start = plan.tail.start;
+    let all_turns = turns(request.messages, &plan.earlier);
+    let mut out = Vec::new();
+
+    let last_before_tail = all_turns.iter().rev().find(|turn| turn.ask < tail_start);
+    let open_task = last_before_tail.filter(|turn| !turn.is_fulfilled());
+    if let Some(earlier) = request.earlier {
+        // The earlier task is still open when nobody has spoken since, or the one who spoke is still unanswered.
+        let task = match all_turns.iter().find(|turn| !plan.head.contains(&turn.ask)) {
+            Some(first) if first.is_fulfilled() => EarlierTask::Fulfilled,
+            _ => EarlierTask::StillOpen,
+        };
+        out.extend(carried(earlier, task, touched));
+    }
+    if let Some(turn) = open_task {
+        out.push(Candidate::new(
+            Section::ActiveTask,
+            FRESH,
+            ESSENTIAL + 50.0,
+            quoted(&turn.words, MAX_ASK_CHARS),
+        ));
+    }
+    if let Some(first) = all_turns.first().filter(|turn| turn.ask < tail_start) {
+        let known = request.earlier.is_some_and(|doc| !doc.entries(Section::Goal).is_empty());
+        if !known {
+            let max = if plan.head.contains(&first.ask) { 300 } else { 900 };
+            out.push(Candidate::new(Section::Goal, FRESH, ESSENTIAL + 40.0, quoted(&first.words, max)));
+        }
+    }
+    for turn in &all_turns {
+        let folded =
+            request.span.contains(&turn.ask) || plan.pinned.as_ref().is_some_and(|p| p.contains(&turn.ask));
+        if folded {
+            out.extend(from_ask(turn, open_task.is_some_and(|open| open.ask == turn.ask), tail_start));
+        }
+    }
+    out.extend(from_answers(request));
+    out.extend(actions(acts, request.span.start, tail_start).into_iter().map(fresh));
+    out.extend(active_state(acts).into_iter().map(fresh));
+    out.extend(blocked(acts, request.ledger.acts()).into_iter().map(fresh));
+    out.extend(to_do(request.messages, tail_start).into_iter().map(fresh));
+    out.extend(file_entries(touched, request));
+    out
+}
+
+fn fresh(mut candidate: Candidate) -> Candidate {
+    candidate.order = candidate.order.saturating_add(FRESH);
+    candidate
+}
+
+/// A person's words as they are, cut only when very long.
+fn quoted(words: &str, max_chars: usize) -> String {
+    let trimmed = words.trim();
+    let count = trimmed.chars().count();
+    if count <= max_chars {
+        return trimmed.to_owned();
+    }
+    let end = trimmed.char_indices().nth(max_chars).map_or(trimmed.len(), |(at, _)| at);
+    format!("{}… ({} more characters in the original)", slice_start(trimmed, end), count - max_chars)
+}
+
+/// What a human message adds: rules and corrections word for word, and the request with what became of it.
+fn from_ask(turn: &Turn, is_active: bool, tail_start: usize) -> Vec<Candidate> {
+    let order = FRESH + u32::try_from(turn.ask).unwrap_or(0);
+    let mut out = Vec::new();
+    for sentence in sentences(&turn.words).filter(|s| s.chars().count() >= 8) {
+        let value = match (is_rule(sentence), is_correction(sentence)) {
+            (true, _) => ESSENTIAL + 30.0,
+            (false, true) => ESSENTIAL + 5.0,
+            _ => continue,
+        };
+        out.push(Candidate::new(Section::Constraints, order, value, quoted(sentence, 500)));
+    }
+    if is_active {
+        return out;
+    }
+    let recency = turn.ask as f32 / tail_start.max(1) as f32;
+    match &turn.answer {
+        Some((_, answer)) => {
+            let text = format!("\"{}\" -> {}", one_line(&turn.words, 320), gist(answer, 320));
+            out.push(Candidate::new(Section::ResolvedQuestions, order, 5.0 + 3.0 * recency, text));
+        }
+        None => {
+            let text = quoted(&turn.words, 700);
+            out.push(Candidate::new(Section::PendingAsks, order, ESSENTIAL + recency, text));
+        }
+    }
+    out
+}
+
+/// The opening sentences of an answer, up to a length.
+fn gist(answer: &str, max_chars: usize) -> String {
+    let mut out = String::new();
+    for sentence in sentences(answer) {
+        if !out.is_empty() && out.chars().count() + sentence.chars().count() > max_chars {
+            break;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(sentence);
+    }
+    one_line(&out, max_chars)
+}
+
+/// Decisions, open questions and where the work stood, from the model's own words.
+fn from_answers(request: &SummaryRequest<'_>) -> Vec<Candidate> {
+    let tail_start = request.plan.tail.start.max(1);
+    let mut out = Vec::new();
+    let mut last_words: Option<(usize, String)> = None;
+    for index in request.summarised() {
+        let Some(message) = request.messages.get(index).filter(|m| m.role() == Role::Assistant) else {
+            continue;
+        };
+        let text = message.text();
+        if text.trim().is_empty() {
+            continue;
+        }
+        let recency = index as f32 / tail_start as f32;
+        let order = FRESH + u32::try_from(index).unwrap_or(0);
+        let decided = sentences(&text).filter(|s| (30..400).contains(&s.len()) && is_decision(s)).take(3);
+        for sentence in decided {
+            let value = 2.0 + 3.0 * recency;
+            out.push(Candidate::new(Section::KeyDecisions, order, value, one_line(sentence, 300)));
+        }
+        last_words = Some((index, text.into_owned()));
+    }
+    let next_is_human = request.messages.get(request.plan.tail.start).and_then(human_words).is_some()
+        && request.plan.pinned.is_none();
+    if let Some((index, text)) = last_words {
+        let order = FRESH + u32::try_from(index).unwrap_or(0);
+        if next_is_human {
+            let asked = sentences(&text).filter(|s| is_question(s)).last();
+            if let Some(question) = asked {
+                let note = format!("asked the user: {}", one_line(question, 300));
+                out.push(Candidate::new(Section::InProgress, order, 7.0, note));
+            }
+        } else {
+            out.push(Candidate::new(Section::InProgress, order, ESSENTIAL, one_line(&text, 500)));
+        }
+    }
+    out
+}
+
+fn file_entries(touched: &Files<'_>, request: &SummaryRequest<'_>) -> Vec<Candidate> {
+    let tail_start = request.plan.tail.start.max(1) as f32;
+    touched
+        .iter()
+        .map(|(path, history)| {
+            let value = if history.changed() {
+                ESSENTIAL + 10.0
+            } else {
+                1.0 + 2.0 * (history.last as f32 / tail_start) + 0.3 * history.reads as f32
+            };
+            let text = format!("`{path}` {}", history.words());
+            Candidate::new(Section::RelevantFiles, FRESH + history.last, value, text)
+        })
+        .collect()
+}
+
+/// A document in the making, with anchors kept apart until they are known to fit.
+struct Draft<'a> {
+    chosen: Vec<Candidate>,
+    anchors: Vec<Ranked<'a>>,
+    /// What an earlier summary knew of the content of files that were touched again.
+    inherited: FxHashMap<String, String>,
+    paths: FxHashMap<&'a str, String>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(
+        request: &SummaryRequest<'a>,
+        chosen: Vec<Candidate>,
+        touched: &Files<'a>,
+        earlier: Option<&SummaryDocument>,
+    ) -> Self {
+        let _ = request;
+        let mut inherited = FxHashMap::default();
+        for entry in earlier.map(|doc| doc.entries(Section::RelevantFiles)).unwrap_or_default() {
+            if let (Some(path), Some(holds)) = (path_of(&entry.text), holds_of(&entry.text)) {
+                inherited.insert(path.to_owned(), holds.to_owned());
+            }
+        }
+        let paths = touched.iter().map(|(path, history)| (*path, history.words())).collect();
+        Self { chosen, anchors: Vec::new(), inherited, paths }
+    }
+
+    fn add(&mut self, more: Vec<Candidate>) {
+        self.chosen.extend(more);
+    }
+
+    /// Takes the best anchors that fit into `room` tokens; returns what they cost.
+    fn add_anchors(
+        &mut self,
+        request: &SummaryRequest<'a>,
+        touched: &Files<'a>,
+        focus: &Focus,
+        room: u64,
+    ) -> u64 {
+        let visible = Visible {
+            head_end: u32::try_from(request.plan.head.end).unwrap_or(u32::MAX),
+            tail_start: u32::try_from(request.plan.tail.start).unwrap_or(u32::MAX),
+        };
+        let said: String = self.chosen.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join("\n");
+        let told = told_by(&said);
+        let changed = |path: &str| touched.get(path).is_some_and(super::files::FileHistory::changed);
+        let ranked = rank(request.ledger, &visible, &told, changed, focus);
+        let mut spent = 0u64;
+        let mut opened: Vec<Place<'a>> = self
+            .chosen
+            .iter()
+            .filter(|c| c.section == Section::RelevantFiles)
+            .filter_map(|c| path_of(&c.text))
+            .filter_map(|path| touched.get_key_value(path).map(|(known, _)| Place::File(known)))
+            .collect();
+        let mut chosen = Vec::new();
+        for anchor in ranked {
+            let mut cost = (request.count_tokens)(anchor.text) + 1;
+            let is_new = !opened.contains(&anchor.place);
+            if is_new {
+                cost += match anchor.place {
+                    Place::File(path) => (request.count_tokens)(path) + 14,
+                    Place::Shown(what) => (request.count_tokens)(what) + 8,
+                    Place::Said => 8,
+                };
+            }
+            if spent + cost > room {
+                if spent + 12 > room {
+                    break;
+                }
+                continue;
+            }
+            spent += cost;
+            if is_new {
+                opened.push(anchor.place);
+            }
+            chosen.push(anchor);
+        }
+        self.anchors = chosen;
+        spent
+    }
+
+    /// Renders within the budget: the estimates of the pieces may add up to a little less than the whole.
+    fn fit(mut self, request: &SummaryRequest<'_>) -> SummaryDocument {
+        for _ in 0..6 {
+            let document = self.render(request);
+            let total = (request.count_tokens)(&document.to_markdown());
+            if total <= request.budget_tokens {
+                return document;
+            }
+            let over = total - request.budget_tokens;
+            if self.anchors.is_empty() {
+                let worst = self.chosen.iter().enumerate().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
+                let Some((at, _)) = worst else { return document };
+                self.chosen.remove(at);
+            } else {
+                let drop = usize::try_from(over / 4 + 4).unwrap_or(usize::MAX);
+                let keep = self.anchors.len().saturating_sub(drop);
+                self.anchors.truncate(keep);
+            }
+        }
+        let mut document = self.render(request);
+        crate::merge::trim_to_budget(&mut document, request.budget_tokens, request.count_tokens);
+        document
+    }
+
+    fn render(&self, request: &SummaryRequest<'_>) -> SummaryDocument {
+        let mut entries: Vec<&Candidate> = self.chosen.iter().collect();
+        entries.sort_by_key(|c| (c.section, c.order));
+        let mut document = SummaryDocument::default();
+        // The numbers of dropped actions are not used again.
+        let mut next = request.earlier.map_or(1, SummaryDocument::next_action_number);
+        for candidate in entries {
+            let list = document.entries_mut(candidate.section);
+            if candidate.section == Section::CompletedActions {
+                let number = candidate.number.unwrap_or_else(|| {
+                    next += 1;
+                    next - 1
+                });
+                list.push(Entry { number: Some(number), text: candidate.text.clone() });
+            } else if !list.iter().any(|entry| entry.text == candidate.text) {
+                list.push(Entry::plain(candidate.text.clone()));
+            }
+        }
+        let kept: Vec<Ranked<'_>> =
+            self.anchors.iter().map(|a| Ranked { text: a.text, place: a.place, score: a.score }).collect();
+        self.place_anchors(&mut document, kept);
+        document
+    }
+
+    fn place_anchors(&self, document: &mut SummaryDocument, kept: Vec<Ranked<'_>>) {
+        let mut grouped = by_place(kept);
+        for entry in document.entries_mut(Section::RelevantFiles) {
+            let Some(path) = path_of(&entry.text) else { continue };
+            let place =
+                grouped.keys().copied().find(|place| matches!(place, Place::File(known) if *known == path));
+            let names = place.and_then(|place| grouped.swap_remove(&place)).unwrap_or_default();
+            let inherited = self.inherited.get(path).map(String::as_str);
+            let holds: Vec<&str> = inherited.into_iter().chain(names).collect();
+            if !holds.is_empty() && !entry.text.contains("holds: ") {
+                entry.text.push_str(&format!("; holds: {}", holds.join(", ")));
+            }
+        }
+        grouped.sort_by(|_, a, _, b| b.len().cmp(&a.len()));
+        for (place, names) in grouped {
+            let names = names.join(", ");
+            match place {
+                Place::File(path) => {
+                    let history = self.paths.get(path).map(String::as_str).unwrap_or("seen");
+                    let text = format!("`{path}` {history}; holds: {names}");
+                    document.entries_mut(Section::RelevantFiles).push(Entry::plain(text));
+                }
+                Place::Shown(what) => {
+                    document.add(Section::CriticalContext, format!("`{what}` showed: {names}"))
+                }
+                Place::Said => {
+                    document.add(Section::CriticalContext, format!("named in the conversation: {names}"))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Checking a summary against the ledger: what matters and is missing is attached, what the source never contained is
+//! taken out, secrets are masked.
+
+use rustc_hash::FxHashSet;
+use throughline_redact::Redactor;
+use throughline_transcript::human_words;
+
+use crate::act::ToolFamily;
+use crate::anchors::{AnchorKind, scan_anchors};
+use crate::builtin::{is_correction, is_rule, sentences};
+use crate::document::SummaryDocument;
+use crate::ledger::SeenBy;
+use crate::preface::Maker;
+use crate::sections::Section;
+use crate::summarise::SummaryRequest;
+
+/// What a fact is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactKind {
+    /// A rule or correction the person stated.
+    Constraint,
+    /// A file that was changed, or one the person named.
+    Path,
+    /// An error that still stands.
+    Error,
+    /// A command that changed something outside the files.
+    Command,
+    /// An address.
+    Url,
+    /// A commit, digest, ticket or other id.
+    Id,
+    /// A number the person gave.
+    Number,
+    /// A name from code that the work turned on.
+    Name,
+}
+
+/// An exact fact with its source.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Fact {
+    /// What it is.
+    pub kind: FactKind,
+    /// The exact text.
+    pub text: String,
+    /// The message it stands in.
+    pub message: usize,
+}
+
+/// What came of the check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct FactReport {
+    /// Important facts of the folded messages.
+    pub important: usize,
+    /// Of those, how many the summary already told.
+    pub kept: usize,
+    /// How many were attached.
+    pub attached: usize,
+    /// How many found no room.
+    pub left_out: usize,
+    /// How many strings were taken out because the source never contained them.
+    pub removed: usize,
+    /// How many secrets were masked.
+    pub redacted: usize,
+    /// The facts that were attached.
+    pub attached_facts: Vec<Fact>,
+    /// The strings that were taken out.
+    pub removed_strings: Vec<String>,
+}
+
+/// What stands in place of a string that no message contains.
+pub const NOT_IN_RECORD: &str = "[not in the record]";
+/// Names the model wrote at least this often are part of what the work turned on.
+const OFTEN_WRITTEN: u32 = 4;
+/// More names than this are detail.
+const MAX_NAMES: usize = 120;
+
+/// The facts of a request's span that a summary should not miss, most important first.
+#[must_use]
+pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut seen: FxHashSet<String> = FxHashSet::default();
+    let mut push = |kind: FactKind, text: &str, message: usize| {
+        if !text.trim().is_empty() && seen.insert(text.to_owned()) {
+            facts.push(Fact { kind, text: text.to_owned(), message });
+        }
+    };
+    let folded: Vec<usize> = request.summarised().collect();
+    for &index in &folded {
+        let Some(words) = request.messages.get(index).and_then(human_words) else { continue };
+        for sentence in sentences(&words).filter(|s| (8..500).contains(&s.chars().count())) {
+            if is_rule(sentence) || is_correction(sentence) {
+                push(FactKind::Constraint, sentence, index);
+            }
+        }
+    }
+    let acts = request.ledger.acts_between(request.span.start, request.span.end);
+    for act in acts {
+        let failed = act.outcome.as_ref().is_some_and(|outcome| outcome.failed);
+        for file in act.changed_files().filter(|_| !failed) {
+            push(FactKind::Path, file, act.message as usize);
+        }
+        let weighty = act.family == ToolFamily::Run
+            && ["git commit", "git push", "gh pr create"].iter().any(|w| act.target.contains(w));
+        if weighty && !failed {
+            push(FactKind::Command, &act.target, act.message as usize);
+        }
+    }
+    let head_end = request.plan.head.end;
+    let tail_start = request.plan.tail.start;
+    let mut names: Vec<(&str, &crate::ledger::AnchorInfo)> = Vec::new();
+    for (text, info) in request.ledger.anchors() {
+        let (first, last) = (info.first as usize, info.last as usize);
+        // What head or tail show needs no help.
+        if first < head_end || last >= tail_start || !request.span.contains(&last) {
+            continue;
+        }
+        let kind = fact_kind(info.kind);
+        if info.seen_by.has(SeenBy::HUMAN) {
+            push(kind, text, last);
+        } else if info.written >= OFTEN_WRITTEN && info.messages >= 3 {
+            names.push((text, info));
+        }
+    }
+    names.sort_by(|a, b| b.1.written.cmp(&a.1.written).then(a.0.cmp(b.0)));
+    for (text, info) in names.into_iter().take(MAX_NAMES) {
+        push(fact_kind(info.kind), text, info.last as usize);
+    }
+    facts
+}
+
+fn fact_kind(kind: AnchorKind) -> FactKind {
+    match kind {
+        AnchorKind::Path => FactKind::Path,
+        AnchorKind::Url => FactKind::Url,
+        AnchorKind::Hash => FactKind::Id,
+        AnchorKind::Number => FactKind::Number,
+        AnchorKind::Flag | AnchorKind::Identifier => FactKind::Name,
+    }
+}
+
+/// White space folded to single spaces, so that wrapping and indenting do not hide a quote.
+fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Compares a summary with the ledger and mends it within `room_tokens`.
+pub fn check(
+    document: &mut SummaryDocument,
+    request: &SummaryRequest<'_>,
+    maker: Maker,
+    redactor: Option<&Redactor>,
+    room_tokens: u64,
+) -> FactReport {
+    let mut report = FactReport::default();
+    if let Some(redactor) = redactor {
+        report.redacted = redact_document(document, redactor);
+    }
+    if maker == Maker::Model {
+        report.removed_strings = remove_invented(document, request);
+        report.removed = report.removed_strings.len();
+    }
+    let facts = important_facts(request);
+    report.important = facts.len();
+    let text = folded(&document.to_markdown());
+    let mut missing = Vec::new();
+    for fact in facts {
+        // A secret in a fact is masked before it is looked for, so that it is never attached in the clear.
+        let fact = match redactor {
+            Some(redactor) => Fact { text: redactor.redact(&fact.text).into_owned(), ..fact },
+            None => fact,
+        };
+        if text.contains(folded(&fact.text).as_str()) { report.kept += 1 } else { missing.push(fact) }
+    }
+    attach(document, missing, request, room_tokens, &mut report);
+    report
+}
+
+fn redact_document(document: &mut SummaryDocument, redactor: &Redactor) -> usize {
+    let mut count = 0;
+    for section in Section::ALL {
+        for entry in document.entries_mut(section) {
+            let found = redactor.find(&entry.text).len();
+            if found > 0 {
+                count += found;
+                entry.text = redactor.redact(&entry.text).into_owned();
+            }
+        }
+    }
+    count
+}
+
+fn attach(
+    document: &mut SummaryDocument,
+    missing: Vec<Fact>,
+    request: &SummaryRequest<'_>,
+    room_tokens: u64,
+    report: &mut FactReport,
+) {
+    let mut spent = 0u64;
+    let mut listed: Vec<&str> = Vec::new();
+    let mut quoted: Vec<(Section, String)> = Vec::new();
+    let mut attached = Vec::new();
+    for fact in missing {
+        let cost = (request.count_tokens)(&fact.text) + 3;
+        if spent + cost > room_tokens {
+            report.left_out += 1;
+            continue;
+        }
+        spent += cost;
+        attached.push(fact);
+    }
+    for fact in &attached {
+        match fact.kind {
+            FactKind::Constraint => quoted.push((Section::Constraints, fact.text.clone())),
+            FactKind::Error => quoted.push((Section::Blocked, fact.text.clone())),
+            FactKind::Command => quoted.push((Section::CriticalContext, format!("ran `{}`", fact.text))),
+            _ => listed.push(&fact.text),
+        }
+    }
+    if !listed.is_empty() {
+        document.add(Section::CriticalContext, format!("also exact in the record: {}", listed.join(", ")));
+    }
+    for (section, text) in quoted {
+        document.add(section, text);
+    }
+    report.attached = attached.len();
+    report.attached_facts = attached;
+}
+
+/// Replaces anchors that stand in no message, no earlier summary and not in the focus.
+fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>) -> Vec<String> {
+    let earlier = request.earlier.map(SummaryDocument::to_markdown).unwrap_or_default();
+    let mut removed: Vec<String> = Vec::new();
+    for section in Section::ALL {
+        for entry in document.entries_mut(section) {
+            let mut unknown: Vec<String> = Vec::new();
+            scan_anchors(&entry.text, |anchor, _| {
+                let known = request.ledger.anchor(anchor).is_some()
+                    || earlier.contains(anchor)
+                    || request.focus.is_some_and(|focus| focus.contains(anchor));
+                if !known {
+                    unknown.push(anchor.to_owned());
+                }
+            });
+            unknown.sort_by_key(|anchor| std::cmp::Reverse(anchor.len()));
+            unknown.dedup();
+            for anchor in unknown {
+                if stands_in_source(request, &anchor) {
+                    continue;
+                }
+                entry.text = entry.text.replace(&anchor, NOT_IN_RECORD);
+                removed.push(anchor);
+            }
+        }
+    }
+    removed
+}
+
+/// A slower look at the text itself: an anchor may be a piece of a longer one, or be written with separators.
+fn stands_in_source(request: &SummaryRequest<'_>, anchor: &str) -> bool {
+    let plain = anchor.replace(',', "");
+    request.messages.iter().any(|message| {
+        let json = message.json();
+        json.contains(anchor) || (plain != anchor && json.contains(plain.as_str()))
+    })
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,372 @@
+//! One attempt, phase by phase: prune, cut, summarise, check, assemble.
+
+use throughline_redact::Redactor;
+use throughline_transcript::{Dialect, Groups, Message, SharedText, decode_message, violations};
+
+use crate::assemble::assemble;
+use crate::check::check;
+use crate::document::SummaryDocument;
+use crate::ledger::Ledger;
+use crate::merge::merge_parts;
+use crate::outcome::{AbortReason, NoOpReason, Outcome, Quality};
+use crate::plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
+use crate::preface::{Maker, find_summary, is_acknowledgement, summary_text};
+use crate::rendition::{PruneRules, prune};
+use crate::report::{BeforeAfter, PlanReport, Report};
+use crate::sections::Section;
+use crate::summarise::{CountTokens, SummariseError, Summariser, SummaryRequest, summarise_all};
+use crate::view::ViewItem;
+
+/// Budgets of one attempt, in tokens of the estimator in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budgets {
+    /// The model's window.
+    pub window_tokens: u64,
+    /// From here on a conversation is compacted.
+    pub threshold_tokens: u64,
+    /// Share of the threshold the tail may have, in thousandths: the base for a forced attempt below the threshold.
+    pub tail_permille: u64,
+    /// Tokens of the tail.
+    pub tail_tokens: u64,
+    /// Most a summary may have.
+    pub summary_cap_tokens: u64,
+    /// Least room a summary is given.
+    pub summary_floor_tokens: u64,
+    /// Messages kept in front.
+    pub protect_first_n: usize,
+    /// Messages kept at the end.
+    pub protect_last_n: usize,
+}
+
+impl Budgets {
+    /// Room for the summary of a middle of that size.
+    #[must_use]
+    pub fn summary_tokens(&self, middle_tokens: u64) -> u64 {
+        (middle_tokens / 5).max(self.summary_floor_tokens).min(self.summary_cap_tokens)
+    }
+}
+
+/// A conversation with what has been gathered about it.
+#[derive(Clone, Copy)]
+pub struct Conversation<'a> {
+    /// Its wire.
+    pub dialect: Dialect,
+    /// Its messages.
+    pub messages: &'a [Message],
+    /// Their groups.
+    pub groups: &'a Groups,
+    /// Tokens of each message.
+    pub sizes: &'a [u64],
+    /// Its exact facts, when they were gathered as messages came in.
+    pub ledger: Option<&'a Ledger>,
+    /// Tokens of system prompt and tools outside the list.
+    pub fixed_tokens: u64,
+}
+
+/// Choices for one attempt.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Compact below the threshold too.
+    pub force: bool,
+    /// What most of the summary shall be about.
+    pub focus: Option<&'a str>,
+    /// Budgets.
+    pub budgets: &'a Budgets,
+    /// Settings of pruning.
+    pub prune: PruneRules,
+    /// Masks secrets in the summary.
+    pub redactor: Option<&'a Redactor>,
+    /// How the model can recall originals, if it can.
+    pub recall: Option<&'a str>,
+    /// Tokens of a text.
+    pub count_tokens: CountTokens<'a>,
+    /// Tokens of a message.
+    pub count_message: &'a (dyn Fn(&Message) -> u64 + Send + Sync),
+    /// Microseconds of a monotonic clock.
+    pub clock_us: &'a (dyn Fn() -> u64 + Send + Sync),
+}
+
+/// What came of an attempt.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// In figures.
+    pub report: Report,
+    /// The view: the new one, or the conversation as it was.
+    pub items: Vec<ViewItem>,
+    /// The summary, when there is a new one.
+    pub summary: Option<SummaryDocument>,
+    /// The plan that was followed.
+    pub plan: Option<Plan>,
+}
+
+/// Part of a summary's room that the summariser may fill; the rest is for facts that the check attaches.
+const SUMMARISER_SHARE_PERCENT: u64 = 92;
+
+/// A plan with what it was made from, or why there is none. Changes nothing.
+pub struct Preview {
+    /// The plan.
+    pub plan: Result<Plan, NoOpReason>,
+    /// In figures.
+    pub report: Report,
+    /// The earlier summary, with how many messages it stands for.
+    pub earlier: Option<(SummaryDocument, usize)>,
+}
+
+/// Decides what an attempt would do.
+#[must_use]
+pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Preview {
+    let total: u64 = conversation.sizes.iter().sum::<u64>().saturating_add(conversation.fixed_tokens);
+    let count = conversation.messages.len() as u64;
+    let mut report = Report {
+        tokens: BeforeAfter { before: total, after: total },
+        messages: BeforeAfter { before: count, after: count },
+        fixed_tokens: conversation.fixed_tokens,
+        ..Report::default()
+    };
+    let budgets = options.budgets;
+    let (earlier, earlier_document) = find_earlier(conversation, budgets.protect_first_n);
+    // A forced attempt below the threshold treats the present size as the threshold, so that there is a middle at all.
+    let below = total < budgets.threshold_tokens;
+    let tail_tokens =
+        if below { total.saturating_mul(budgets.tail_permille) / 1000 } else { budgets.tail_tokens };
+    let found = if conversation.messages.is_empty() {
+        Err(NoOpReason::Empty)
+    } else if below && !options.force {
+        Err(NoOpReason::BelowThreshold)
+    } else {
+        let budget = CutBudget {
+            tail_tokens,
+            protect_first_n: budgets.protect_first_n,
+            protect_last_n: budgets.protect_last_n,
+        };
+        let input = PlanInput {
+            messages: conversation.messages,
+            groups: conversation.groups,
+            sizes: conversation.sizes,
+            earlier,
+            budget,
+        };
+        plan(&input).map_err(|reason: NoPlan| reason.into())
+    };
+    if let Ok(plan) = &found {
+        let mut shown = PlanReport::new(plan, conversation.sizes);
+        shown.window_tokens = budgets.window_tokens;
+        shown.threshold_tokens = budgets.threshold_tokens;
+        shown.tail_budget_tokens = tail_tokens;
+        shown.summary_budget_tokens = budgets.summary_tokens(shown.middle.tokens);
+        report.plan = Some(shown);
+    }
+    Preview { plan: found, report, earlier: earlier_document }
+}
+
+/// Finds summaries an earlier compaction left, only where a compaction puts them: right after a head.
+fn find_earlier(
+    conversation: &Conversation<'_>,
+    protect_first_n: usize,
+) -> (Earlier, Option<(SummaryDocument, usize)>) {
+    let instructions = conversation.messages.iter().take_while(|m| m.role().is_instructions()).count();
+    let reach = instructions + protect_first_n.max(3) + 2;
+    let mut earlier = Earlier::default();
+    let mut documents = Vec::new();
+    let mut stands_for = 0;
+    for (index, message) in conversation.messages.iter().enumerate().take(reach) {
+        if let Some(found) = find_summary(message) {
+            earlier.summaries.push(index);
+            stands_for += found.messages;
+            let mut document = SummaryDocument::parse(&found.body);
+            if let Some(carried) = found.carried {
+                document.add(Section::CriticalContext, carried);
+            }
+            documents.push(document);
+        } else if earlier.summaries.contains(&index.wrapping_sub(1)) && is_acknowledgement(message) {
+            earlier.acknowledgements.push(index);
+        }
+    }
+    if documents.is_empty() {
+        return (earlier, None);
+    }
+    let merged = merge_parts(documents, u64::MAX, &|_| 0);
+    (earlier, Some((merged, stands_for)))
+}
+
+/// Makes an attempt. The conversation itself is never changed; a completed attempt returns a new view of it.
+pub async fn compact(
+    conversation: &Conversation<'_>,
+    options: &Options<'_>,
+    summariser: &dyn Summariser,
+) -> Attempt {
+    let started = (options.clock_us)();
+    let preview = preview(conversation, options);
+    let mut report = preview.report;
+    let unchanged = |outcome: Outcome, report: Report, plan: Option<Plan>| Attempt {
+        outcome,
+        report,
+        items: (0..conversation.messages.len()).map(ViewItem::Verbatim).collect(),
+        summary: None,
+        plan,
+    };
+    let plan = match preview.plan {
+        Ok(plan) => plan,
+        Err(reason) => return unchanged(Outcome::no_op(reason), report, None),
+    };
+    report.timings_us.cut = (options.clock_us)().saturating_sub(started);
+
+    let mark = (options.clock_us)();
+    let gathered;
+    let ledger = match conversation.ledger {
+        Some(ledger) => ledger,
+        None => {
+            gathered = Ledger::of(conversation.messages, conversation.groups);
+            &gathered
+        }
+    };
+    report.timings_us.facts = (options.clock_us)().saturating_sub(mark);
+
+    let mark = (options.clock_us)();
+    let (renditions, pruned) = prune(conversation.messages, &plan, ledger, options.prune);
+    report.pruned = pruned;
+    report.timings_us.prune = (options.clock_us)().saturating_sub(mark);
+
+    let mark = (options.clock_us)();
+    let budget_tokens = report.plan.as_ref().map_or(0, |shown| shown.summary_budget_tokens);
+    let request = SummaryRequest {
+        messages: conversation.messages,
+        groups: conversation.groups,
+        sizes: conversation.sizes,
+        ledger,
+        plan: &plan,
+        span: plan.middle.clone(),
+        earlier: preview.earlier.as_ref().map(|(document, _)| document),
+        focus: options.focus,
+        budget_tokens: budget_tokens * SUMMARISER_SHARE_PERCENT / 100,
+        count_tokens: options.count_tokens,
+    };
+    let summarised = summarise_all(summariser, request.clone()).await;
+    report.summariser = Some(summariser.name().to_owned());
+    report.timings_us.summarise = (options.clock_us)().saturating_sub(mark);
+    let mut document = match summarised {
+        Ok(document) if !document.is_empty() => document,
+        Ok(_) => {
+            let detail = "the summary was empty".to_owned();
+            let outcome = Outcome::Aborted { reason: AbortReason::SummaryUnusable, detail };
+            return unchanged(outcome, report, Some(plan));
+        }
+        Err(error) => return unchanged(aborted(&error), report, Some(plan)),
+    };
+
+    let mark = (options.clock_us)();
+    let used = (options.count_tokens)(&document.to_markdown());
+    let room = budget_tokens.saturating_sub(used);
+    report.facts = check(&mut document, &request, summariser.maker(), options.redactor, room);
+    report.timings_us.check = (options.clock_us)().saturating_sub(mark);
+
+    let mark = (options.clock_us)();
+    let stands_for = plan.summarised().count() + preview.earlier.as_ref().map_or(0, |(_, count)| *count);
+    let text = summary_text(&document.to_markdown(), stands_for, summariser.maker(), options.recall);
+    let (items, repairs) =
+        assemble(conversation.dialect, conversation.messages, conversation.groups, &plan, &renditions, &text);
+    report.repairs = repairs;
+    if repairs.orphan_results > 0 {
+        report.warnings.push(format!(
+            "{} tool results without a call were left out of the view",
+            repairs.orphan_results
+        ));
+    }
+    if repairs.stub_results > 0 {
+        report
+            .warnings
+            .push(format!("{} tool calls without a result were given a stub", repairs.stub_results));
+    }
+    let measured = measure(conversation, options, &items);
+    report.timings_us.assemble = (options.clock_us)().saturating_sub(mark);
+    let view = match measured {
+        Ok(view) => view,
+        Err(detail) => {
+            let outcome = Outcome::Aborted { reason: AbortReason::ResultInvalid, detail };
+            return unchanged(outcome, report, Some(plan));
+        }
+    };
+    let after = view.tokens.saturating_add(conversation.fixed_tokens);
+    if after >= report.tokens.before {
+        return unchanged(Outcome::no_op(NoOpReason::WouldNotShrink), report, Some(plan));
+    }
+    report.tokens.after = after;
+    report.messages.after = items.len() as u64;
+    report.summary_tokens = view.summary_tokens;
+    if after > options.budgets.threshold_tokens {
+        let text = format!(
+            "still {after} tokens, above the threshold of {}: head, last messages and fixed overhead alone are that large",
+            options.budgets.threshold_tokens
+        );
+        report.warnings.push(text);
+    }
+    let (quality, reason) = match summariser.maker() {
+        Maker::Rules => (Quality::Rules, "folded with the built-in rules; no model was used"),
+        Maker::Model => (Quality::Model, "folded with a model's summary, checked against the record"),
+    };
+    let outcome = Outcome::Completed { quality, reason: reason.to_owned() };
+    Attempt { outcome, report, items, summary: Some(document), plan: Some(plan) }
+}
+
+fn aborted(error: &SummariseError) -> Outcome {
+    let reason = match error {
+        SummariseError::Transient(_) => AbortReason::SummariserUnavailable,
+        SummariseError::Permanent(_) | SummariseError::WindowTooSmall { .. } => AbortReason::SummariserFailed,
+        SummariseError::Unusable(_) => AbortReason::SummaryUnusable,
+    };
+    Outcome::Aborted { reason, detail: error.to_string() }
+}
+
+struct Measured {
+    tokens: u64,
+    summary_tokens: u64,
+}
+
+/// Sizes the view and holds it against the rules of its wire: what the conversation did not break, its view must not.
+fn measure(
+    conversation: &Conversation<'_>,
+    options: &Options<'_>,
+    items: &[ViewItem],
+) -> Result<Measured, String> {
+    let mut measured = Measured { tokens: 0, summary_tokens: 0 };
+    let mut view: Vec<Message> = Vec::with_capacity(items.len());
+    for item in items {
+        let (message, tokens) = match item {
+            ViewItem::Verbatim(index) => {
+                let Some(message) = conversation.messages.get(*index) else {
+                    return Err(format!("item points to message {index}, which does not exist"));
+                };
+                (message.clone(), conversation.sizes.get(*index).copied().unwrap_or(0))
+            }
+            other => {
+                let json = other.json(conversation.messages).to_owned();
+                let Some(message) = decode_message(SharedText::new(json)) else {
+                    return Err("an item of the view is not a message".to_owned());
+                };
+                let tokens = (options.count_message)(&message);
+                (message, tokens)
+            }
+        };
+        if matches!(item, ViewItem::Summary(_)) {
+            measured.summary_tokens = tokens;
+        }
+        measured.tokens = measured.tokens.saturating_add(tokens);
+        view.push(message);
+    }
+    let groups = Groups::of(&view);
+    let broken = violations(conversation.dialect, &view, &groups);
+    if broken.is_empty() {
+        return Ok(measured);
+    }
+    let before = violations(conversation.dialect, conversation.messages, conversation.groups);
+    match broken.iter().find(|new| !before.iter().any(|old| old.kind == new.kind)) {
+        Some(new) => Err(format!("the view would break a rule the conversation kept: {new}")),
+        None => Ok(measured),
+    }
+}
+
+#[cfg(test)]
+#[path = "compact_tests.rs"]
+mod tests;

@@ -1,0 +1,191 @@
+//! A summary as a typed document that prints to Markdown and parses from it.
+//!
+//! Entries may span lines. Words that are quoted from a conversation could look like Markdown themselves, so every
+//! entry after its first line is indented, and a heading is only a heading at the start of a line.
+
+use crate::sections::Section;
+
+/// What a section without entries says.
+const NOTHING: &str = "None.";
+
+/// One entry of a section. In Completed Actions it has a number that it keeps for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number, in Completed Actions.
+    pub number: Option<u32>,
+    /// Its text, without bullet or number.
+    pub text: String,
+}
+
+impl Entry {
+    /// An entry without number.
+    #[must_use]
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { number: None, text: text.into() }
+    }
+}
+
+/// A summary in thirteen sections.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct SummaryDocument {
+    sections: [Vec<Entry>; 13],
+}
+
+impl SummaryDocument {
+    /// The entries of a section.
+    #[must_use]
+    pub fn entries(&self, section: Section) -> &[Entry] {
+        &self.sections[section.index()]
+    }
+
+    /// The entries of a section, to change them.
+    pub fn entries_mut(&mut self, section: Section) -> &mut Vec<Entry> {
+        &mut self.sections[section.index()]
+    }
+
+    /// Adds an entry unless the section has the same text already.
+    pub fn add(&mut self, section: Section, text: impl Into<String>) {
+        let text = text.into();
+        let text = text.trim();
+        let list = &mut self.sections[section.index()];
+        if !text.is_empty() && !list.iter().any(|entry| entry.text == text) {
+            list.push(Entry::plain(text));
+        }
+    }
+
+    /// Adds an action with the next number.
+    pub fn add_action(&mut self, text: impl Into<String>) {
+        let number = self.next_action_number();
+        self.sections[Section::CompletedActions.index()]
+            .push(Entry { number: Some(number), text: text.into() });
+    }
+
+    /// The number the next action gets; numbers are never used again, even after old actions were dropped.
+    #[must_use]
+    pub fn next_action_number(&self) -> u32 {
+        self.entries(Section::CompletedActions).iter().filter_map(|e| e.number).max().unwrap_or(0) + 1
+    }
+
+    /// Whether no section says anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sections.iter().all(Vec::is_empty)
+    }
+
+    /// Prints all thirteen sections.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut out = String::new();
+        for section in Section::ALL {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str("## ");
+            out.push_str(section.heading());
+            out.push('\n');
+            let entries = self.entries(section);
+            if entries.is_empty() {
+                out.push_str(NOTHING);
+                out.push('\n');
+            }
+            for entry in entries {
+                match entry.number {
+                    Some(number) => out.push_str(&format!("{number}. ")),
+                    None => out.push_str("- "),
+                }
+                for (at, line) in entry.text.lines().enumerate() {
+                    if at > 0 {
+                        out.push_str("  ");
+                    }
+                    out.push_str(line);
+                    out.push('\n');
+                }
+            }
+        }
+        out
+    }
+
+    /// Reads Markdown: our own exactly, other summarisers' as well as it goes. Text before the first heading and text
+    /// under headings nobody knows goes to Critical Context, so that nothing is dropped.
+    #[must_use]
+    pub fn parse(markdown: &str) -> Self {
+        let mut document = Self::default();
+        let mut section = Section::CriticalContext;
+        let mut open: Option<Entry> = None;
+        for line in markdown.lines() {
+            if let Some(heading) = heading_of(line) {
+                document.close(section, open.take());
+                section = match Section::parse(heading) {
+                    Some(known) => known,
+                    None => {
+                        document.add(Section::CriticalContext, format!("{}:", heading.trim()));
+                        Section::CriticalContext
+                    }
+                };
+                continue;
+            }
+            if let Some(entry) = entry_start(line, section) {
+                document.close(section, open.replace(entry));
+            } else if let Some(entry) = &mut open {
+                let continued = line.strip_prefix("  ").unwrap_or(line);
+                entry.text.push('\n');
+                entry.text.push_str(continued);
+            } else if !line.trim().is_empty() {
+                open = Some(Entry::plain(line));
+            }
+        }
+        document.close(section, open);
+        document
+    }
+
+    fn close(&mut self, section: Section, entry: Option<Entry>) {
+        let Some(mut entry) = entry else { return };
+        let kept = entry.text.trim_end().len();
+        entry.text.truncate(kept);
+        let says_nothing = matches!(entry.text.trim(), "" | NOTHING | "None" | "(none)" | "N/A");
+        if says_nothing {
+            return;
+        }
+        let list = &mut self.sections[section.index()];
+        if section == Section::CompletedActions && entry.number.is_none() {
+            let last = list.iter().filter_map(|e| e.number).max().unwrap_or(0);
+            entry.number = Some(last + 1);
+        }
+        list.push(entry);
+    }
+}
+
+/// The heading a line is, if it is one: `## Goal`, `**Goal**`, `3. **Files and Code Sections:**`.
+fn heading_of(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix("## ").or_else(|| line.strip_prefix("# ")) {
+        return Some(rest.trim());
+    }
+    let bare = line.trim_end().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
+    let inner =
+        bare.strip_prefix("**").and_then(|rest| rest.strip_suffix("**").or_else(|| rest.strip_suffix("**:")));
+    let inner = inner.or_else(|| {
+        // Claude Code's own form: `1. Primary Request and Intent:`
+        (bare.len() < line.len()).then(|| bare.strip_suffix(':')).flatten()
+    })?;
+    Section::parse(inner).map(|_| inner)
+}
+
+/// A new entry, when a line opens one: a bullet, or a number in Completed Actions.
+fn entry_start(line: &str, section: Section) -> Option<Entry> {
+    if let Some(text) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
+        return Some(Entry::plain(text));
+    }
+    if section == Section::CompletedActions {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        if let (Ok(number), Some(text)) =
+            (line.get(..digits)?.parse(), line.get(digits..)?.strip_prefix(". "))
+        {
+            return Some(Entry { number: Some(number), text: text.to_owned() });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

@@ -1,0 +1,324 @@
+//! The ledger of exact facts: every anchor and every tool call of a conversation, with where it was seen.
+//!
+//! It grows message by message, so a live conversation pays for each message once; a whole transcript is read in two
+//! halves at the same time and merged. Nothing in it is ever guessed: an anchor is in the ledger because it stood in a
+//! message.
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_into};
+
+use crate::act::{Act, ActOutcome, ToolFamily};
+use crate::anchors::{AnchorKind, scan_anchors};
+
+/// Who an anchor was seen with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SeenBy(u8);
+
+impl SeenBy {
+    /// A person's words.
+    pub const HUMAN: Self = Self(1);
+    /// The model's words.
+    pub const ASSISTANT: Self = Self(2);
+    /// Arguments of a tool call.
+    pub const CALL: Self = Self(4);
+    /// A tool's answer.
+    pub const RESULT: Self = Self(8);
+    /// Standing instructions, summaries and text that programs write.
+    pub const OTHER: Self = Self(16);
+
+    /// Whether any of `other` is in here.
+    #[must_use]
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// What is known of one anchor.
+#[derive(Clone, Debug)]
+pub struct AnchorInfo {
+    /// What it is.
+    pub kind: AnchorKind,
+    /// Times seen.
+    pub count: u32,
+    /// Times the model itself wrote it, in words or arguments.
+    pub written: u32,
+    /// First message it stands in.
+    pub first: u32,
+    /// Last message it stands in.
+    pub last: u32,
+    /// Messages it stands in.
+    pub messages: u32,
+    /// Who used it.
+    pub seen_by: SeenBy,
+    /// The call that explains it best: the one that changed, read or printed it.
+    pub home: Option<u32>,
+}
+
+/// A result and the call it answers.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    message: u32,
+    part: u32,
+    act: u32,
+}
+
+/// Everything exact that was said and done, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    anchors: IndexMap<Box<str>, AnchorInfo, FxBuildHasher>,
+    acts: Vec<Act>,
+    answers: Vec<Answer>,
+    open_calls: FxHashMap<Box<str>, u32>,
+    messages: u32,
+}
+
+/// Below this many bytes one thread is faster than two.
+const PARALLEL_FROM_BYTES: usize = 256 * 1024;
+
+impl Ledger {
+    /// Reads a whole conversation, on two threads when it is long.
+    #[must_use]
+    pub fn of(messages: &[Message], groups: &Groups) -> Self {
+        let bytes: usize = messages.iter().map(|m| m.json().len()).sum();
+        let middle = if bytes >= PARALLEL_FROM_BYTES { split_at_half(messages, groups, bytes) } else { 0 };
+        if middle == 0 || middle >= messages.len() {
+            let mut whole = Self::default();
+            whole.append_all(messages);
+            return whole;
+        }
+        let (early, late) = messages.split_at(middle);
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let mut second =
+                    Self { messages: u32::try_from(early.len()).unwrap_or(u32::MAX), ..Self::default() };
+                second.append_all(late);
+                second
+            });
+            let mut first = Self::default();
+            first.append_all(early);
+            match worker.join() {
+                Ok(second) => first.merge(second),
+                // A panic in the worker cannot happen by construction; reading the half here keeps the result whole.
+                Err(_) => first.append_all(late),
+            }
+            first
+        })
+    }
+
+    fn append_all(&mut self, messages: &[Message]) {
+        let mut buffers = Buffers::default();
+        for message in messages {
+            self.append_with(message, &mut buffers);
+        }
+    }
+
+    /// Adds the next message.
+    pub fn append(&mut self, message: &Message) {
+        self.append_with(message, &mut Buffers::default());
+    }
+
+    fn append_with(&mut self, message: &Message, buffers: &mut Buffers) {
+        let index = self.messages;
+        self.messages += 1;
+        let speaker = match message.role() {
+            Role::User if message.is_human() => SeenBy::HUMAN,
+            Role::Assistant => SeenBy::ASSISTANT,
+            _ => SeenBy::OTHER,
+        };
+        for (position, part) in message.parts().iter().enumerate() {
+            match part {
+                Part::Text(string) => {
+                    let text = message.str(*string);
+                    self.note_text(&text, index, speaker, None);
+                }
+                Part::ToolCall { id, name, arguments, .. } => {
+                    buffers.arguments.clear();
+                    match arguments {
+                        Arguments::Json(span) => buffers.arguments.push_str(message.raw(*span)),
+                        Arguments::Text(string) => buffers.arguments.push_str(&message.str(*string)),
+                        Arguments::Absent => {}
+                    }
+                    let act = Act::read(&message.str(*name), &buffers.arguments, index);
+                    let act_id = u32::try_from(self.acts.len()).unwrap_or(u32::MAX);
+                    self.acts.push(act);
+                    self.open_calls.insert(message.str(*id).into(), act_id);
+                    // Strings inside the arguments are still escaped; what matters is the text they stand for.
+                    buffers.text.clear();
+                    unescape_into(&buffers.arguments, &mut buffers.text);
+                    self.note_text(&buffers.text, index, SeenBy::CALL, Some(act_id));
+                }
+                Part::ToolResult { call_id, is_error, content, .. } => {
+                    let act = self.open_calls.remove(message.str(*call_id).as_ref());
+                    let text = message.result_text(content);
+                    if let Some(act_id) = act {
+                        let part = u32::try_from(position).unwrap_or(u32::MAX);
+                        self.answers.push(Answer { message: index, part, act: act_id });
+                        if let Some(act) = self.acts.get_mut(act_id as usize) {
+                            act.outcome = Some(ActOutcome::read(act.family, &text, *is_error, index));
+                        }
+                    }
+                    self.note_text(&text, index, SeenBy::RESULT, act);
+                }
+                Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
+            }
+        }
+    }
+
+    fn note_text(&mut self, text: &str, message: u32, seen_by: SeenBy, act: Option<u32>) {
+        let rank = act.map_or(0, |id| self.home_rank(id));
+        let anchors = &mut self.anchors;
+        let acts = &self.acts;
+        scan_anchors(text, |anchor, kind| {
+            let writes = u32::from(seen_by.has(SeenBy(SeenBy::ASSISTANT.0 | SeenBy::CALL.0)));
+            if let Some(info) = anchors.get_mut(anchor) {
+                info.count += 1;
+                info.written += writes;
+                if info.last != message {
+                    info.messages += 1;
+                    info.last = message;
+                }
+                info.seen_by.0 |= seen_by.0;
+                if act.is_some() && act != info.home {
+                    let known =
+                        info.home.and_then(|id| acts.get(id as usize)).map_or(0, |a| family_rank(a.family));
+                    if rank >= known {
+                        info.home = act;
+                    }
+                }
+            } else {
+                let info = AnchorInfo {
+                    kind,
+                    count: 1,
+                    written: writes,
+                    first: message,
+                    last: message,
+                    messages: 1,
+                    seen_by,
+                    home: act,
+                };
+                anchors.insert(anchor.into(), info);
+            }
+        });
+    }
+
+    fn home_rank(&self, act: u32) -> u8 {
+        self.acts.get(act as usize).map_or(0, |act| family_rank(act.family))
+    }
+
+    /// Joins the ledger of the messages that follow.
+    fn merge(&mut self, later: Self) {
+        let offset = u32::try_from(self.acts.len()).unwrap_or(u32::MAX);
+        let moved = |act: Option<u32>| act.map(|id| id + offset);
+        self.acts.extend(later.acts);
+        self.answers.extend(later.answers.iter().map(|a| Answer { act: a.act + offset, ..*a }));
+        self.open_calls.extend(later.open_calls.into_iter().map(|(id, act)| (id, act + offset)));
+        self.messages = later.messages;
+        for (anchor, mut info) in later.anchors {
+            info.home = moved(info.home);
+            match self.anchors.get_mut(&anchor) {
+                None => {
+                    self.anchors.insert(anchor, info);
+                }
+                Some(known) => {
+                    known.count += info.count;
+                    known.written += info.written;
+                    known.messages += info.messages;
+                    known.last = info.last;
+                    known.seen_by.0 |= info.seen_by.0;
+                    let rank = |home: Option<u32>| {
+                        home.and_then(|id| self.acts.get(id as usize))
+                            .map_or(0, |act| family_rank(act.family))
+                    };
+                    if info.home.is_some() && rank(info.home) >= rank(known.home) {
+                        known.home = info.home;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Messages read so far.
+    #[must_use]
+    pub fn messages(&self) -> usize {
+        self.messages as usize
+    }
+
+    /// All calls, in order.
+    #[must_use]
+    pub fn acts(&self) -> &[Act] {
+        &self.acts
+    }
+
+    /// A call by its number.
+    #[must_use]
+    pub fn act(&self, id: u32) -> Option<&Act> {
+        self.acts.get(id as usize)
+    }
+
+    /// The calls made by messages in a range.
+    #[must_use]
+    pub fn acts_between(&self, from: usize, to: usize) -> &[Act] {
+        let start = self.acts.partition_point(|act| (act.message as usize) < from);
+        let end = self.acts.partition_point(|act| (act.message as usize) < to);
+        self.acts.get(start..end).unwrap_or_default()
+    }
+
+    /// The call that a result part answers.
+    #[must_use]
+    pub fn answered_by(&self, message: usize, part: usize) -> Option<&Act> {
+        let at = self.answers.partition_point(|a| (a.message as usize, a.part as usize) < (message, part));
+        let answer = self.answers.get(at)?;
+        (answer.message as usize == message && answer.part as usize == part)
+            .then(|| self.acts.get(answer.act as usize))?
+    }
+
+    /// All anchors in order of first appearance.
+    pub fn anchors(&self) -> impl ExactSizeIterator<Item = (&str, &AnchorInfo)> {
+        self.anchors.iter().map(|(text, info)| (text.as_ref(), info))
+    }
+
+    /// What is known of an anchor.
+    #[must_use]
+    pub fn anchor(&self, text: &str) -> Option<&AnchorInfo> {
+        self.anchors.get(text)
+    }
+}
+
+/// How well a call explains what it shows: changing a file beats reading it, reading beats printing.
+fn family_rank(family: ToolFamily) -> u8 {
+    match family {
+        ToolFamily::Edit | ToolFamily::Write => 4,
+        ToolFamily::Read => 3,
+        ToolFamily::Run | ToolFamily::Web => 2,
+        _ => 1,
+    }
+}
+
+/// Text buffers reused from message to message.
+#[derive(Default)]
+struct Buffers {
+    arguments: String,
+    text: String,
+}
+
+/// The group boundary nearest to half of the bytes, so that calls and their results are read by one thread.
+fn split_at_half(messages: &[Message], groups: &Groups, bytes: usize) -> usize {
+    let mut seen = 0;
+    for group in groups.as_slice() {
+        if seen >= bytes / 2 {
+            return group.start;
+        }
+        seen += messages
+            .get(group.start..group.end)
+            .unwrap_or_default()
+            .iter()
+            .map(|m| m.json().len())
+            .sum::<usize>();
+    }
+    0
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -1,0 +1,72 @@
+//! Joining documents: parts of one middle, in order of time. Later words about the present win; lists are joined.
+
+use crate::document::{Entry, SummaryDocument};
+use crate::sections::Section;
+use crate::summarise::CountTokens;
+
+/// Sections that describe one moment: the last part that says anything about them is right.
+const MOMENTARY: [Section; 4] =
+    [Section::ActiveTask, Section::ActiveState, Section::InProgress, Section::RemainingWork];
+
+/// Order in which entries are given up when the room is too small: detail first, the person's words last.
+const GIVE_UP_ORDER: [Section; 10] = [
+    Section::CompletedActions,
+    Section::ResolvedQuestions,
+    Section::CriticalContext,
+    Section::KeyDecisions,
+    Section::RelevantFiles,
+    Section::InProgress,
+    Section::ActiveState,
+    Section::Blocked,
+    Section::RemainingWork,
+    Section::Goal,
+];
+
+/// Merges the summaries of consecutive parts into one within a budget.
+#[must_use]
+pub fn merge_parts(
+    parts: Vec<SummaryDocument>,
+    budget_tokens: u64,
+    count_tokens: CountTokens<'_>,
+) -> SummaryDocument {
+    let mut merged = SummaryDocument::default();
+    for part in parts {
+        for section in Section::ALL {
+            let entries = part.entries(section);
+            if MOMENTARY.contains(&section) {
+                if !entries.is_empty() || section == Section::ActiveTask {
+                    *merged.entries_mut(section) = entries.to_vec();
+                }
+                continue;
+            }
+            for entry in entries {
+                match entry.number {
+                    Some(number) if number >= merged.next_action_number() => {
+                        merged.entries_mut(section).push(entry.clone());
+                    }
+                    Some(_) => merged.add_action(entry.text.clone()),
+                    None => merged.add(section, entry.text.clone()),
+                }
+            }
+        }
+    }
+    trim_to_budget(&mut merged, budget_tokens, count_tokens);
+    merged
+}
+
+/// Drops the oldest entries of the least important sections until the document fits.
+pub fn trim_to_budget(document: &mut SummaryDocument, budget_tokens: u64, count_tokens: CountTokens<'_>) {
+    let cost = |entry: &Entry| count_tokens(&entry.text) + 3;
+    let mut total = count_tokens(&document.to_markdown());
+    for section in GIVE_UP_ORDER {
+        let entries = document.entries_mut(section);
+        let mut dropped = 0;
+        // Actions keep their most recent ones, so that numbering and the present stay visible.
+        let keep_at_least = usize::from(section == Section::CompletedActions).min(entries.len());
+        while total > budget_tokens && dropped + keep_at_least < entries.len() {
+            total = total.saturating_sub(cost(&entries[dropped]));
+            dropped += 1;
+        }
+        entries.drain(..dropped);
+    }
+}

@@ -1,0 +1,289 @@
+//! Where to cut: head, middle, tail, and in which roles the seam is joined. Pure: values in, a plan out.
+
+use std::ops::Range;
+
+use throughline_transcript::{
+    CutPoints, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Role, cut_points,
+};
+
+/// What the planner needs to know of the budgets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutBudget {
+    /// Tokens the tail should have.
+    pub tail_tokens: u64,
+    /// Messages at the start that stay as they are.
+    pub protect_first_n: usize,
+    /// Messages at the end that stay as they are, as long as they fit one and a half tail budgets.
+    pub protect_last_n: usize,
+}
+
+/// However large they are, this many messages at the end stay.
+const MIN_TAIL_MESSAGES: usize = 3;
+
+/// Where a conversation is cut and how the pieces are joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Messages that stay in front.
+    pub head: Range<usize>,
+    /// Messages that the summary stands for; holds `pinned` and any earlier summary.
+    pub middle: Range<usize>,
+    /// Messages that stay at the end, untouched.
+    pub tail: Range<usize>,
+    /// The group of the last human message, when it lies in the middle: it stands verbatim between summary and tail.
+    pub pinned: Option<Range<usize>>,
+    /// Earlier summaries and acknowledgements of ours in the middle: updated or dropped, never summarised again.
+    pub earlier: Earlier,
+    /// The role the summary speaks in.
+    pub summary_role: Role,
+    /// Whether a one-line acknowledgement of ours must follow the summary.
+    pub acknowledge: bool,
+}
+
+impl Plan {
+    /// Messages of the middle that are new: neither pinned nor an earlier summary of ours.
+    pub fn summarised(&self) -> impl Iterator<Item = usize> + '_ {
+        self.middle.clone().filter(|index| {
+            !self.earlier.contains(*index)
+                && !self.pinned.as_ref().is_some_and(|pinned| pinned.contains(index))
+        })
+    }
+}
+
+/// Earlier work of ours found in the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// Summary messages; one, unless another program left several behind.
+    pub summaries: Vec<usize>,
+    /// Acknowledgements right after them.
+    pub acknowledgements: Vec<usize>,
+}
+
+impl Earlier {
+    /// Whether a message is one of them.
+    #[must_use]
+    pub fn contains(&self, index: usize) -> bool {
+        self.summaries.contains(&index) || self.acknowledgements.contains(&index)
+    }
+
+    fn first(&self) -> Option<usize> {
+        self.summaries.iter().copied().min()
+    }
+
+    fn end(&self) -> usize {
+        self.summaries.iter().chain(&self.acknowledgements).max().map_or(0, |at| at + 1)
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoPlan {
+    /// There are no messages.
+    Empty,
+    /// Everything is head or tail.
+    NothingInTheMiddle,
+    /// The middle holds nothing but the earlier summary.
+    NothingNew,
+}
+
+/// What the planner looks at.
+pub struct PlanInput<'a> {
+    /// The conversation.
+    pub messages: &'a [Message],
+    /// Its groups.
+    pub groups: &'a Groups,
+    /// Tokens of each message.
+    pub sizes: &'a [u64],
+    /// Earlier summary, if there is one.
+    pub earlier: Earlier,
+    /// Budgets.
+    pub budget: CutBudget,
+}
+
+/// Chooses the cut.
+pub fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
+    let count = input.messages.len();
+    if count == 0 {
+        return Err(NoPlan::Empty);
+    }
+    let cuts = cut_points(input.messages, input.groups, &[&Pairing, &GroupAtomicity]);
+    let heads = cut_points(input.messages, input.groups, &[&Pairing, &GroupAtomicity, &LeadingRole]);
+    let instructions = input.messages.iter().take_while(|m| m.role().is_instructions()).count();
+    let last_human =
+        (0..count).rev().find(|at| !input.earlier.contains(*at) && input.messages[*at].is_human());
+    let last_human_group = last_human.and_then(|at| input.groups.containing(at)).map(|g| g.start..g.end);
+
+    let mut head_limit = input.budget.protect_first_n.max(instructions).min(count);
+    head_limit = input.earlier.first().map_or(head_limit, |at| head_limit.min(at));
+    head_limit =
+        last_human_group.as_ref().map_or(head_limit, |group| head_limit.min(group.start.max(instructions)));
+
+    let mut from_here = vec![0u64; count + 1];
+    for at in (0..count).rev() {
+        from_here[at] = from_here[at + 1].saturating_add(input.sizes.get(at).copied().unwrap_or(0));
+    }
+    let search = Search { input, cuts: &cuts, last_human: last_human_group, instructions, from_here };
+    let mut head_end = heads.at_or_before(head_limit, instructions).unwrap_or(instructions);
+    loop {
+        let lowest = search.lowest_tail_start(head_end);
+        let wanted = search.walk_back(lowest);
+        if let Some(found) = search.seam(head_end, lowest, wanted) {
+            return search.finish(head_end, found);
+        }
+        if head_end <= instructions {
+            return Err(NoPlan::NothingInTheMiddle);
+        }
+        // No cut fits the role the head ends with: the head gives up its last group.
+        head_end = heads.at_or_before(head_end - 1, instructions).unwrap_or(instructions);
+    }
+}
+
+struct Search<'a> {
+    input: &'a PlanInput<'a>,
+    cuts: &'a CutPoints,
+    last_human: Option<Range<usize>>,
+    instructions: usize,
+    /// For each message, the tokens from it to the end.
+    from_here: Vec<u64>,
+}
+
+/// A cut with the way its seam is joined.
+struct Seam {
+    tail_start: usize,
+    summary_role: Role,
+    acknowledge: bool,
+}
+
+impl Search<'_> {
+    /// The tail never reaches over an earlier summary or into the head.
+    fn lowest_tail_start(&self, head_end: usize) -> usize {
+        head_end.max(self.input.earlier.end())
+    }
+
+    /// Walks back from the end until the budget is used, and says where the tail would start.
+    fn walk_back(&self, lowest: usize) -> usize {
+        let budget = self.input.budget;
+        let ceiling = budget.tail_tokens.saturating_add(budget.tail_tokens / 2);
+        let end = self.input.messages.len();
+        let mut at = end;
+        let mut used = 0u64;
+        while at > lowest {
+            let kept = end - at;
+            let next = used.saturating_add(self.size(at - 1));
+            let limit = if kept < budget.protect_last_n { ceiling } else { budget.tail_tokens };
+            if kept >= MIN_TAIL_MESSAGES && next > limit {
+                break;
+            }
+            used = next;
+            at -= 1;
+        }
+        at
+    }
+
+    fn size(&self, index: usize) -> u64 {
+        self.input.sizes.get(index).copied().unwrap_or(0)
+    }
+
+    fn tokens(&self, from: usize) -> u64 {
+        self.from_here.get(from).copied().unwrap_or(0)
+    }
+
+    /// The cut nearest to `wanted` that can be joined to a head ending at `head_end`.
+    fn seam(&self, head_end: usize, lowest: usize, wanted: usize) -> Option<Seam> {
+        let end = self.input.messages.len();
+        let ceiling = self.input.budget.tail_tokens.saturating_mul(3) / 2;
+        let no_head = head_end <= self.instructions;
+        // Backwards first: a slightly longer tail loses nothing. But not beyond what the budget allows, unless the
+        // walk itself already had to.
+        let allowed = ceiling.max(self.tokens(wanted));
+        let mut at = wanted;
+        loop {
+            if self.tokens(at) > allowed {
+                break;
+            }
+            if let Some(seam) = self.join(head_end, at) {
+                return Some(seam);
+            }
+            if at <= lowest {
+                break;
+            }
+            at -= 1;
+        }
+        // Forwards: a shorter tail, but not below half the budget while there is a head to give up instead.
+        let floor = if no_head { 0 } else { self.input.budget.tail_tokens / 2 };
+        let mut at = wanted + 1;
+        while at < end && end - at >= MIN_TAIL_MESSAGES.min(end) && self.tokens(at) >= floor {
+            if let Some(seam) = self.join(head_end, at) {
+                return Some(seam);
+            }
+            at += 1;
+        }
+        if !no_head {
+            return None;
+        }
+        // Without a head any legal cut can be joined; the nearest one counts, whatever its size.
+        (lowest..wanted).rev().chain(wanted + 1..end).find_map(|at| self.join(head_end, at))
+    }
+
+    /// How a cut is joined: `None` when it is not legal or no role fits.
+    fn join(&self, head_end: usize, tail_start: usize) -> Option<Seam> {
+        let end = self.input.messages.len();
+        if tail_start >= end || !self.cuts.allows(tail_start) {
+            return None;
+        }
+        let tail_role = self.role(tail_start);
+        let pinned = self.last_human.as_ref().filter(|group| group.start < tail_start);
+        if let Some(group) = pinned {
+            // The pinned message is a user's (or ends with one): what follows must not be.
+            if group.start < head_end || !alternates(self.role(group.end - 1), tail_role) {
+                return None;
+            }
+        }
+        let next_role = pinned.map_or(tail_role, |group| self.role(group.start));
+        if head_end <= self.instructions {
+            let acknowledge = !alternates(Role::User, next_role);
+            return Some(Seam { tail_start, summary_role: Role::User, acknowledge });
+        }
+        let before = self.role(head_end - 1);
+        let role = [Role::User, Role::Assistant]
+            .into_iter()
+            .find(|role| alternates(before, *role) && alternates(*role, next_role))?;
+        Some(Seam { tail_start, summary_role: role, acknowledge: false })
+    }
+
+    fn role(&self, index: usize) -> Role {
+        self.input.messages.get(index).map_or(Role::Other, Message::role)
+    }
+
+    fn finish(&self, head_end: usize, seam: Seam) -> Result<Plan, NoPlan> {
+        let middle = head_end..seam.tail_start;
+        let pinned = self.last_human.clone().filter(|group| group.start < seam.tail_start);
+        let plan = Plan {
+            head: 0..head_end,
+            tail: seam.tail_start..self.input.messages.len(),
+            pinned,
+            earlier: self.input.earlier.clone(),
+            middle,
+            summary_role: seam.summary_role,
+            acknowledge: seam.acknowledge,
+        };
+        if plan.summarised().next().is_some() {
+            return Ok(plan);
+        }
+        Err(if !plan.earlier.summaries.is_empty() { NoPlan::NothingNew } else { NoPlan::NothingInTheMiddle })
+    }
+}
+
+/// Whether two neighbours are of different sides. Tool results (OpenAI) follow calls and precede anything.
+fn alternates(first: Role, second: Role) -> bool {
+    let side = |role: Role| match role {
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::System | Role::Developer | Role::Tool | Role::Other => 0,
+    };
+    side(first) == 0 || side(first) != side(second)
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! The words around a summary: its preface, end marker and acknowledgement, and how to know them again.
+
+use throughline_transcript::{Message, Part, Role};
+
+/// The tag every summary message opens with; Hermes uses the same one.
+pub const SUMMARY_TAG: &str = "[CONTEXT COMPACTION — REFERENCE ONLY]";
+/// The line every summary message closes with; Hermes' begins alike.
+pub const END_MARKER: &str = "--- END OF CONTEXT SUMMARY ---";
+/// Our reply to a summary that leads a conversation whose next message is a user's.
+pub const ACKNOWLEDGEMENT: &str =
+    "Understood. I will use these notes as background and go on with your next message.";
+/// What recall says when nothing better is known.
+const RECALL_DEFAULT: &str =
+    "The original messages are kept; ask the user if an exact detail you need is missing here.";
+
+const END_MARKER_START: &str = "--- END OF CONTEXT SUMMARY";
+const LEGACY_TAG: &str = "[CONTEXT SUMMARY]:";
+/// Hermes may put a summary behind the content of another message; this line parts the two.
+const MERGED_DELIMITER: &str = "END OF PRIOR CONTEXT";
+
+const PREFACE: &str = include_str!("prompts/preface.md");
+/// Appended to a system prompt on the first compaction.
+pub const SYSTEM_NOTE: &str = include_str!("prompts/note.md").trim_ascii_end();
+
+/// Who made a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Maker {
+    /// The built-in rules.
+    Rules,
+    /// A model.
+    Model,
+}
+
+/// The whole text of a summary message.
+#[must_use]
+pub fn summary_text(body: &str, messages: usize, maker: Maker, recall: Option<&str>) -> String {
+    let by = match maker {
+        Maker::Rules => " and were made by fixed rules that quote, without a model",
+        Maker::Model => "",
+    };
+    let preface = PREFACE
+        .trim_end()
+        .replace("{messages}", &messages.to_string())
+        .replace("{maker}", by)
+        .replace("{recall}", recall.unwrap_or(RECALL_DEFAULT));
+    format!("{preface}\n\n{}\n\n{END_MARKER}", body.trim_end())
+}
+
+/// An earlier summary taken out of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSummary {
+    /// The Markdown between preface and end marker.
+    pub body: String,
+    /// How many messages it says it stands for.
+    pub messages: usize,
+    /// What another program had put in front of the summary, in the same message.
+    pub carried: Option<String>,
+}
+
+/// Reads a message as a summary: tag and end marker together, in a plain user or assistant message.
+#[must_use]
+pub fn find_summary(message: &Message) -> Option<FoundSummary> {
+    if !matches!(message.role(), Role::User | Role::Assistant) {
+        return None;
+    }
+    if !message.parts().iter().all(|part| matches!(part, Part::Text(_))) {
+        return None;
+    }
+    let text = message.text();
+    let whole = text.trim();
+    let last_line = whole.lines().next_back()?;
+    if !last_line.trim_start().starts_with(END_MARKER_START) {
+        return None;
+    }
+    let inner = whole.get(..whole.len() - last_line.len())?.trim_end();
+    let (carried, inner) = match inner.find(MERGED_DELIMITER) {
+        Some(at) if inner.starts_with('[') && !inner.starts_with(SUMMARY_TAG) => {
+            let before = inner.get(..at)?.lines().skip(1).collect::<Vec<_>>();
+            let before =
+                before.iter().take(before.len().saturating_sub(1)).copied().collect::<Vec<_>>().join("\n");
+            let after = inner.get(at..)?.split_once('\n')?.1.trim_start();
+            (Some(before.trim().to_owned()).filter(|b| !b.is_empty()), after)
+        }
+        _ => (None, inner),
+    };
+    let rest = inner.strip_prefix(SUMMARY_TAG).or_else(|| inner.strip_prefix(LEGACY_TAG))?;
+    // Our preface ends at the first blank line; others' ends where the first heading starts.
+    let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
+    let messages = rest
+        .get(..body_start)
+        .and_then(|preface| preface.split("stand for ").nth(1))
+        .and_then(|after| after.split(' ').next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0);
+    let body = rest.get(body_start..).unwrap_or(rest).trim().to_owned();
+    Some(FoundSummary { body, messages, carried })
+}
+
+/// Whether a message is our acknowledgement.
+#[must_use]
+pub fn is_acknowledgement(message: &Message) -> bool {
+    message.role() == Role::Assistant && message.text().trim() == ACKNOWLEDGEMENT
+}
+
+#[cfg(test)]
+#[path = "preface_tests.rs"]
+mod tests;

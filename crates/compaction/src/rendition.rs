@@ -1,0 +1,328 @@
+//! Renditions: a message written again with one thing changed and everything else byte for byte as it was.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use throughline_transcript::{
+    Arguments, JsonStr, Message, Part, RawJson, Role, Span, compact_json_string, write_json_string,
+};
+
+use crate::act::{Act, CLEARED, slice_start};
+use crate::ledger::Ledger;
+use crate::plan::Plan;
+
+/// How a message of the record appears in the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RenditionKind {
+    /// A tool result became one line.
+    Pruned,
+    /// Long arguments of a call were shortened.
+    Trimmed,
+    /// A picture became a label.
+    ImageLabel,
+    /// A note was appended to the system prompt.
+    Noted,
+}
+
+/// Settings of the prune phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PruneRules {
+    /// Results longer than this become one line.
+    pub result_min_chars: usize,
+    /// String leaves of arguments longer than this are cut.
+    pub argument_max_chars: usize,
+}
+
+impl Default for PruneRules {
+    fn default() -> Self {
+        Self { result_min_chars: 200, argument_max_chars: 200 }
+    }
+}
+
+/// What pruning did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PruneCounts {
+    /// Results that became one line.
+    pub results: usize,
+    /// Results that repeated an earlier one.
+    pub duplicates: usize,
+    /// Calls whose arguments were shortened.
+    pub arguments: usize,
+    /// Pictures that became labels.
+    pub images: usize,
+}
+
+/// Replacements inside one message's JSON, applied in one go.
+#[derive(Default)]
+struct Edits(Vec<(Span, String)>);
+
+impl Edits {
+    fn apply(mut self, json: &str) -> String {
+        self.0.sort_by_key(|(span, _)| span.start);
+        let mut out = String::with_capacity(json.len());
+        let mut at = 0usize;
+        for (span, text) in &self.0 {
+            out.push_str(json.get(at..span.start as usize).unwrap_or_default());
+            out.push_str(text);
+            at = span.end as usize;
+        }
+        out.push_str(json.get(at..).unwrap_or_default());
+        out
+    }
+}
+
+/// A message as the view shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendition {
+    /// What was changed.
+    pub kinds: Vec<RenditionKind>,
+    /// The exact bytes.
+    pub json: String,
+}
+
+/// Prunes messages before the tail: results to one line, repeats to a reference, long arguments cut, pictures labelled.
+/// Only the head is shown again, so only its renditions are written; for the middle it is counted what they would be.
+#[must_use]
+pub fn prune(
+    messages: &[Message],
+    plan: &Plan,
+    ledger: &Ledger,
+    rules: PruneRules,
+) -> (HashMap<usize, Rendition>, PruneCounts) {
+    let mut counts = PruneCounts::default();
+    let mut renditions = HashMap::new();
+    let mut seen: FxHashMap<u64, (usize, &str)> = FxHashMap::default();
+    let newest_image = messages.iter().rposition(|m| m.is_human() && m.has_image());
+    for (index, message) in messages.iter().enumerate().take(plan.tail.start) {
+        let shown = plan.head.contains(&index);
+        let mut edits = Edits::default();
+        let mut kinds = Vec::new();
+        for (position, part) in message.parts().iter().enumerate() {
+            match part {
+                Part::ToolResult { content, value, .. } => {
+                    let fate = result_fate(message, content, *value, rules, index, &mut seen);
+                    let line = match fate {
+                        Fate::Keep => continue,
+                        Fate::Repeats(earlier) => {
+                            counts.duplicates += 1;
+                            format!("[Same output as the result in message {earlier}]")
+                        }
+                        Fate::OneLine { had_image } => {
+                            counts.results += 1;
+                            counts.images += usize::from(had_image);
+                            if !shown {
+                                continue;
+                            }
+                            ledger.answered_by(index, position).map_or_else(|| CLEARED.to_owned(), Act::line)
+                        }
+                    };
+                    edits.0.push((*value, compact_json_string(&line)));
+                    kinds.push(RenditionKind::Pruned);
+                }
+                Part::ToolCall { arguments, .. } => {
+                    if let Some((span, text)) =
+                        shorten_arguments(message, *arguments, rules.argument_max_chars)
+                    {
+                        counts.arguments += 1;
+                        edits.0.push((span, text));
+                        kinds.push(RenditionKind::Trimmed);
+                    }
+                }
+                Part::Image { block } if newest_image.is_some_and(|newest| index < newest) => {
+                    counts.images += 1;
+                    edits.0.push((*block, image_label(message, *block)));
+                    kinds.push(RenditionKind::ImageLabel);
+                }
+                _ => {}
+            }
+        }
+        if shown && !kinds.is_empty() {
+            kinds.dedup();
+            renditions.insert(index, Rendition { kinds, json: edits.apply(message.json()) });
+        }
+    }
+    (renditions, counts)
+}
+
+/// What becomes of an old result.
+enum Fate {
+    /// Short, or not ours to touch.
+    Keep,
+    /// The same as an earlier one, in that message.
+    Repeats(usize),
+    /// One line takes its place.
+    OneLine { had_image: bool },
+}
+
+fn result_fate<'a>(
+    message: &'a Message,
+    content: &[Part],
+    value: Span,
+    rules: PruneRules,
+    index: usize,
+    seen: &mut FxHashMap<u64, (usize, &'a str)>,
+) -> Fate {
+    let raw = message.raw(value);
+    let had_image = content.iter().any(|part| matches!(part, Part::Image { .. }));
+    let opaque = content.iter().any(|part| matches!(part, Part::Opaque { .. }));
+    if opaque || (raw.len() <= rules.result_min_chars && !had_image) {
+        return Fate::Keep;
+    }
+    // Escapes make the JSON longer than the text: near the limit the text itself decides.
+    if raw.len() <= rules.result_min_chars * 8
+        && !had_image
+        && message.result_text(content).chars().count() <= rules.result_min_chars
+    {
+        return Fate::Keep;
+    }
+    let key = FxBuildHasher.hash_one(raw);
+    match seen.get(&key) {
+        Some((earlier, same)) if *same == raw => Fate::Repeats(*earlier),
+        _ => {
+            seen.insert(key, (index, raw));
+            Fate::OneLine { had_image }
+        }
+    }
+}
+
+/// Cuts long string leaves; the result is valid JSON of the same shape. Text that is not JSON is left alone.
+fn shorten_arguments(message: &Message, arguments: Arguments, max: usize) -> Option<(Span, String)> {
+    let (span, raw_len) = match arguments {
+        Arguments::Json(span) => (span, span.len()),
+        Arguments::Text(JsonStr { span, .. }) => (span, span.len()),
+        Arguments::Absent => return None,
+    };
+    if raw_len <= max {
+        return None;
+    }
+    let text = message.arguments_text(arguments);
+    let is_json = matches!(arguments, Arguments::Json(_))
+        || serde_json::from_str::<serde::de::IgnoredAny>(&text)
+            .is_ok_and(|_| text.trim_start().starts_with(['{', '[']));
+    if !is_json {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len().min(4096));
+    let changed = copy_shortened(RawJson(text.trim()), max, MAX_ARGUMENT_DEPTH, &mut out);
+    if !changed {
+        return None;
+    }
+    match arguments {
+        Arguments::Json(_) => Some((span, out)),
+        _ => {
+            let quoted = compact_json_string(&out);
+            let inside = quoted.get(1..quoted.len().saturating_sub(1))?.to_owned();
+            Some((span, inside))
+        }
+    }
+}
+
+/// Arguments nested deeper than this are copied as they are.
+const MAX_ARGUMENT_DEPTH: u8 = 32;
+
+/// Copies a JSON value, cutting string leaves over `max` characters. Returns whether anything was cut.
+fn copy_shortened(value: RawJson<'_>, max: usize, depth: u8, out: &mut String) -> bool {
+    match value.0.as_bytes().first() {
+        Some(b'{') if depth > 0 => {
+            let mut changed = false;
+            out.push('{');
+            for (at, (key, member)) in value.members().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                write_json_string(&key, out);
+                out.push(':');
+                changed |= copy_shortened(member, max, depth - 1, out);
+            }
+            out.push('}');
+            changed
+        }
+        Some(b'[') if depth > 0 => {
+            let mut changed = false;
+            out.push('[');
+            for (at, element) in value.elements().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                changed |= copy_shortened(element, max, depth - 1, out);
+            }
+            out.push(']');
+            changed
+        }
+        Some(b'"') if value.0.len() > max => match value.as_text() {
+            Some(text) if text.chars().count() > max => {
+                let kept = text.char_indices().nth(max).map_or(text.len(), |(at, _)| at);
+                let dropped = text.chars().count() - max;
+                let head = slice_start(&text, kept);
+                write_json_string(&format!("{head}…[{dropped} more characters]"), out);
+                true
+            }
+            _ => {
+                out.push_str(value.0);
+                false
+            }
+        },
+        _ => {
+            out.push_str(value.0);
+            false
+        }
+    }
+}
+
+/// A text block of the same wire in place of a picture; a link is kept, data is not.
+fn image_label(message: &Message, block: Span) -> String {
+    let raw = RawJson(message.raw(block));
+    let link = raw
+        .get("image_url")
+        .and_then(|value| value.as_text().or_else(|| value.get("url").and_then(RawJson::as_text)))
+        .or_else(|| raw.get("source").and_then(|source| source.get("url")).and_then(RawJson::as_text))
+        .filter(|url| url.starts_with("http"));
+    let label = match link {
+        Some(url) => format!("[image: {url}]"),
+        None => "[image removed to save context space]".to_owned(),
+    };
+    let kind = match raw.get("type").and_then(RawJson::as_text).as_deref() {
+        Some("input_image") if message.role() == Role::Assistant => "output_text",
+        Some("input_image") => "input_text",
+        _ => "text",
+    };
+    format!("{{\"type\":\"{kind}\",\"text\":{}}}", compact_json_string(&label))
+}
+
+/// The system prompt with `note` appended once: to its text, or as one more text block.
+#[must_use]
+pub fn with_note(message: &Message, note: &str) -> Option<Rendition> {
+    let span = message.content_span()?;
+    let json = append_note(message.raw(span), note)?;
+    let edits = Edits(vec![(span, json)]);
+    Some(Rendition { kinds: vec![RenditionKind::Noted], json: edits.apply(message.json()) })
+}
+
+/// A system value (a string or a list of blocks) with the note at its end; `None` when it is there already.
+#[must_use]
+pub fn append_note(value: &str, note: &str) -> Option<String> {
+    let value = value.trim();
+    let raw = RawJson(value);
+    if let Some(text) = raw.as_text() {
+        if text.trim_end().ends_with(note) {
+            return None;
+        }
+        let joined = if text.is_empty() { note.to_owned() } else { format!("{}\n\n{note}", text.trim_end()) };
+        return Some(compact_json_string(&joined));
+    }
+    let inner = value.strip_prefix('[')?.strip_suffix(']')?.trim_end();
+    let kind = raw.elements().find_map(|block| block.get("type")).and_then(RawJson::as_text);
+    let kind = kind.filter(|kind| kind == "input_text").unwrap_or("text".into());
+    let block = format!("{{\"type\":\"{kind}\",\"text\":{}}}", compact_json_string(note));
+    let last_text = raw.elements().last().and_then(|block| block.get("text")).and_then(RawJson::as_text);
+    if last_text.is_some_and(|text| text.trim_end().ends_with(note)) {
+        return None;
+    }
+    Some(if inner.trim().is_empty() { format!("[{block}]") } else { format!("[{inner},{block}]") })
+}
+
+#[cfg(test)]
+#[path = "rendition_tests.rs"]
+mod tests;

@@ -1,0 +1,146 @@
+//! The summariser: whoever turns a middle into a document. And what every one of them gets for free: a middle larger
+//! than the summariser's window is split, summarised in parts and merged here.
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+
+use throughline_transcript::{Groups, Message};
+
+use crate::document::SummaryDocument;
+use crate::ledger::Ledger;
+use crate::merge::merge_parts;
+use crate::plan::Plan;
+use crate::preface::Maker;
+
+/// How many tokens a text has; the estimator of the conversation's model.
+pub type CountTokens<'a> = &'a (dyn Fn(&str) -> u64 + Send + Sync);
+
+/// What a summariser is given.
+#[derive(Clone)]
+pub struct SummaryRequest<'a> {
+    /// The whole conversation.
+    pub messages: &'a [Message],
+    /// Its groups.
+    pub groups: &'a Groups,
+    /// Tokens of each message.
+    pub sizes: &'a [u64],
+    /// Its exact facts.
+    pub ledger: &'a Ledger,
+    /// Where it was cut.
+    pub plan: &'a Plan,
+    /// The messages this summary shall stand for: the middle, or a part of it.
+    pub span: Range<usize>,
+    /// The summary so far, to be brought up to date.
+    pub earlier: Option<&'a SummaryDocument>,
+    /// What the person wants most of the room for.
+    pub focus: Option<&'a str>,
+    /// Room for the summary.
+    pub budget_tokens: u64,
+    /// Measures text.
+    pub count_tokens: CountTokens<'a>,
+}
+
+impl SummaryRequest<'_> {
+    /// Messages in the span that are to be summarised.
+    pub fn summarised(&self) -> impl Iterator<Item = usize> + '_ {
+        self.plan.summarised().filter(|index| self.span.contains(index))
+    }
+}
+
+/// Why there is no summary.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SummariseError {
+    /// It may work later.
+    #[error("the summariser failed for now: {0}")]
+    Transient(String),
+    /// It will not work without a change.
+    #[error("the summariser failed: {0}")]
+    Permanent(String),
+    /// It answered with nothing of use.
+    #[error("the summariser's answer was unusable: {0}")]
+    Unusable(String),
+    /// Its window cannot hold even one group with the room a summary needs.
+    #[error(
+        "the summariser's window of {window_tokens} tokens is too small: one step alone has {needed_tokens}"
+    )]
+    WindowTooSmall {
+        /// What it can read.
+        window_tokens: u64,
+        /// What it would have to.
+        needed_tokens: u64,
+    },
+}
+
+/// A summary on its way.
+pub type SummaryFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<SummaryDocument, SummariseError>> + Send + 'a>>;
+
+/// Turns messages into a summary.
+pub trait Summariser: Send + Sync {
+    /// Its name, for reports.
+    fn name(&self) -> &str;
+
+    /// Whether it quotes by rules or writes freely.
+    fn maker(&self) -> Maker;
+
+    /// How many tokens it can read at once; `None` when that has no limit.
+    fn window_tokens(&self) -> Option<u64>;
+
+    /// Summarises the request's span.
+    fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a>;
+}
+
+/// Share of a summariser's window that a part of the middle may fill; the rest is for instructions, the earlier summary
+/// and the answer.
+const PART_SHARE_PERCENT: u64 = 60;
+
+/// Parts a middle is cut into for a window, on group boundaries. Pure, so that it can be shown and tested.
+pub fn split_span(
+    request: &SummaryRequest<'_>,
+    window_tokens: Option<u64>,
+) -> Result<Vec<Range<usize>>, SummariseError> {
+    let span = request.span.clone();
+    let Some(window_tokens) = window_tokens else { return Ok(vec![span]) };
+    let room = window_tokens.saturating_mul(PART_SHARE_PERCENT) / 100;
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut start = span.start;
+    let mut used = 0u64;
+    for group in request.groups.as_slice().iter().filter(|g| g.end > span.start && g.start < span.end) {
+        let (from, to) = (group.start.max(span.start), group.end.min(span.end));
+        let size: u64 = request.sizes.get(from..to).unwrap_or_default().iter().sum();
+        if used > 0 && used.saturating_add(size) > room {
+            parts.push(start..from);
+            start = from;
+            used = 0;
+        }
+        used = used.saturating_add(size);
+    }
+    parts.push(start..span.end);
+    if room == 0 {
+        return Err(SummariseError::WindowTooSmall { window_tokens, needed_tokens: used });
+    }
+    Ok(parts)
+}
+
+/// Summarises a span of any size with a summariser of any window.
+pub async fn summarise_all(
+    summariser: &dyn Summariser,
+    request: SummaryRequest<'_>,
+) -> Result<SummaryDocument, SummariseError> {
+    let parts = split_span(&request, summariser.window_tokens())?;
+    if let [_only] = parts.as_slice() {
+        return summariser.summarise(request).await;
+    }
+    let mut documents = Vec::with_capacity(parts.len());
+    for (index, span) in parts.into_iter().enumerate() {
+        let earlier = if index == 0 { request.earlier } else { None };
+        let part = SummaryRequest { span, earlier, ..request.clone() };
+        documents.push(summariser.summarise(part).await?);
+    }
+    Ok(merge_parts(documents, request.budget_tokens, request.count_tokens))
+}
+
+#[cfg(test)]
+#[path = "summarise_tests.rs"]
+mod tests;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use throughline_transcript::{DecodeOptions, Dialect, DialectChoice};
 
+use crate::config_cmd::ConfigArgs;
 use crate::context::ColourChoice;
 
 const EXIT_CODES: &str = "\
@@ -74,6 +75,7 @@ pub(crate) struct GlobalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Config(ConfigArgs),
     Completions(CompletionsArgs),
 }
 

@@ -1,9 +1,11 @@
 //! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
 
 mod args;
+mod config_cmd;
 mod context;
 mod failure;
 mod files;
+mod input;
 mod text;
 
 use std::process::ExitCode;
@@ -50,6 +52,7 @@ fn run(arguments: Arguments) -> Exit {
 fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure> {
     match command {
         None => context.print(WELCOME),
+        Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();
             clap_complete::generate(arguments.shell, &mut Arguments::command(), "throughline", &mut script);

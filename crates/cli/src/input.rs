@@ -1,0 +1,92 @@
+//! From the transcript arguments to a decoded transcript, with every way that can fail told to the user.
+
+use throughline_transcript::{DecodeError, Source, Transcript, decode};
+
+use crate::args::TranscriptArgs;
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::files::{input_name, read_input};
+use crate::text::{counted, on_one_line};
+
+/// A file with thousands of broken lines is described by its first ones.
+const MAX_NOTES_SHOWN: usize = 20;
+
+/// What the first bytes of a UTF-16 file are.
+const UTF16_MARKS: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
+
+/// Whether the bytes as they were read are needed later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Original {
+    /// They will be written out again if nothing changes.
+    Keep,
+    /// They are not.
+    Drop,
+}
+
+/// A transcript and what it was read from.
+pub(crate) struct Input {
+    /// How messages call it.
+    pub(crate) name: String,
+    /// Size after unpacking.
+    pub(crate) bytes: u64,
+    /// The conversation.
+    pub(crate) transcript: Transcript,
+    /// The document as it was read, where that was asked for and means anything: a log is never written back.
+    pub(crate) original: Option<Vec<u8>>,
+}
+
+/// Reads, unpacks and decodes the input. What the reader noted goes to stderr.
+pub(crate) fn load_input(
+    context: &Context,
+    args: &TranscriptArgs,
+    original: Original,
+) -> Result<Input, Failure> {
+    let name = input_name(&args.file);
+    let bytes = read_input(&args.file)?;
+    let size = bytes.len() as u64;
+    let is_utf16 = UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
+    let kept = (original == Original::Keep).then(|| bytes.clone());
+    let transcript =
+        decode(bytes, &args.decode_options()).map_err(|error| refused(&name, &error, is_utf16))?;
+    for note in transcript.notes.iter().take(MAX_NOTES_SHOWN) {
+        let place = note.line.map(|line| format!(":{line}")).unwrap_or_default();
+        context.note(&format!("{name}{place}: {}", on_one_line(&note.text)));
+    }
+    if let Some(more) = transcript.notes.len().checked_sub(MAX_NOTES_SHOWN).filter(|more| *more > 0) {
+        context.note(&format!("{name}: {}", counted(more as u64, "more note", "more notes")));
+    }
+    let is_log = matches!(transcript.source, Source::ClaudeCodeLog | Source::CodexLog);
+    Ok(Input { name, bytes: size, transcript, original: kept.filter(|_| !is_log) })
+}
+
+/// The reader's refusal in words that say what to do about it.
+fn refused(name: &str, error: &DecodeError, is_utf16: bool) -> Failure {
+    let failure = Failure::new(Exit::BadInput, format!("cannot read {name} as a transcript"))
+        .because(on_one_line(&error.to_string()));
+    match error {
+        DecodeError::Utf8 { .. } if is_utf16 => failure.hint("the file is UTF-16; save it as UTF-8"),
+        DecodeError::Utf8 { .. } => failure.hint("transcripts are UTF-8 text; was this file damaged, or is it a database?"),
+        DecodeError::Truncated { .. } => failure.hint("the file was probably cut off while it was written or copied"),
+        DecodeError::Several { .. } => failure.hint("for example: --pick 1"),
+        DecodeError::WrongDialect { .. } => failure.hint("leave out --dialect to have it detected"),
+        DecodeError::TooLarge { .. } => failure,
+        DecodeError::NoSuchPick { count, .. } => failure.hint(format!("--pick takes 1 to {count}")),
+        DecodeError::Empty
+        | DecodeError::Syntax { .. }
+        | DecodeError::NotAConversation(_)
+        | DecodeError::NotAMessage { .. } => failure.hint(
+            "a transcript is a list of messages, a request body with messages or input,\na Claude Code session log, or a Codex rollout log",
+        ),
+    }
+}
+
+/// What a document is, in words.
+pub(crate) fn source_words(source: Source) -> &'static str {
+    match source {
+        Source::List => "list of messages",
+        Source::Body => "request body",
+        Source::Lines => "one message a line",
+        Source::ClaudeCodeLog => "Claude Code session log",
+        Source::CodexLog => "Codex rollout log",
+    }
+}

@@ -1,1 +1,42 @@
-//! For tests only: generators of conversations.
+//! For tests only: conversations of every wire, made up.
+//!
+//! [`conversation`] and [`conversation_with`] are proptest strategies of lists that a provider accepts, from nothing to
+//! a few hundred messages, which shrink to the few messages that matter; [`broken_conversation`] gives lists with one
+//! thing wrong. [`from_picture`] writes small lists from a row of letters. [`big_transcript`] writes a coding session of
+//! any size for benchmarks. [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
+//! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
+//!
+//! Not for: anything that ships.
+
+mod anthropic_wire;
+mod big;
+mod broken;
+mod chat_wire;
+mod code;
+mod coverage;
+mod json_text;
+mod list;
+mod logs;
+mod mutate;
+mod notation;
+mod pen;
+mod plan;
+mod responses_wire;
+mod rng;
+mod strategy;
+mod tools;
+mod words;
+
+pub use big::big_transcript;
+pub use broken::{BrokenList, Fault, break_list, broken_conversation};
+pub use coverage::{Coverage, Seam, possible_seams};
+pub use list::GeneratedList;
+pub use logs::{claude_code_log, codex_log};
+pub use mutate::mutate;
+pub use notation::{from_picture, group_kinds, group_picture, picture};
+pub use plan::{ConversationOptions, Ending};
+pub use rng::Rng;
+pub use strategy::{
+    ConversationTree, Conversations, any_conversation, conversation, conversation_from_seed,
+    conversation_with,
+};

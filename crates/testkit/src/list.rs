@@ -1,0 +1,118 @@
+//! A generated list of messages.
+
+use std::fmt;
+
+use throughline_transcript::{Dialect, Message, Transcript, compact_json_string, decode_message_text};
+
+use crate::notation::picture;
+
+/// A conversation as a list of messages, each as the JSON a client would send.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GeneratedList {
+    /// The wire it is written for.
+    pub dialect: Dialect,
+    /// One message (or item) each.
+    pub json: Vec<String>,
+    /// Calls at the end whose results are still on the way.
+    pub open_calls: usize,
+    /// Where the summary that the caller gave stands.
+    pub summary_at: Option<usize>,
+    /// What stands between two messages in a document of this list's style.
+    pub(crate) separator: &'static str,
+}
+
+impl GeneratedList {
+    /// A list of messages that are written already.
+    #[must_use]
+    pub fn of(dialect: Dialect, json: Vec<String>) -> Self {
+        Self { dialect, json, open_calls: 0, summary_at: None, separator: "," }
+    }
+
+    /// How many messages it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.json.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.json.is_empty()
+    }
+
+    /// The messages, decoded.
+    ///
+    /// # Panics
+    ///
+    /// When a message is not a JSON object, which is a mistake of the generator.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a generator that writes broken JSON has to fail its test loudly")]
+    pub fn messages(&self) -> Vec<Message> {
+        let decode = |json: &String| decode_message_text(json.clone()).expect("generated messages are JSON");
+        self.json.iter().map(decode).collect()
+    }
+
+    /// The messages as a conversation that came from no document.
+    #[must_use]
+    pub fn transcript(&self) -> Transcript {
+        Transcript::from_messages(self.dialect, self.messages())
+    }
+
+    /// The list as a JSON array.
+    #[must_use]
+    pub fn document(&self) -> String {
+        let mut out = String::from("[");
+        self.push_joined(self.separator, &mut out);
+        out.push(']');
+        out
+    }
+
+    /// One message a line.
+    #[must_use]
+    pub fn lines(&self) -> String {
+        let mut out = String::new();
+        self.push_joined("\n", &mut out);
+        if !self.is_empty() {
+            out.push('\n');
+        }
+        out
+    }
+
+    /// A request body of the wire, with a system prompt (where the wire has a place for it) and tools.
+    #[must_use]
+    pub fn body(&self, system: &str) -> String {
+        let system = compact_json_string(system);
+        let (head, list, tools) = match self.dialect {
+            Dialect::Chat => (String::new(), "messages", CHAT_TOOLS),
+            Dialect::Responses => (format!("\"instructions\":{system},"), "input", RESPONSES_TOOLS),
+            Dialect::Anthropic => {
+                (format!("\"max_tokens\":4096,\"system\":{system},"), "messages", ANTHROPIC_TOOLS)
+            }
+        };
+        format!("{{\"model\":\"test-model\",{head}\"{list}\":{},\"tools\":{tools}}}", self.document())
+    }
+
+    fn push_joined(&self, separator: &str, out: &mut String) {
+        for (index, message) in self.json.iter().enumerate() {
+            if index > 0 {
+                out.push_str(separator);
+            }
+            out.push_str(message);
+        }
+    }
+}
+
+const CHAT_TOOLS: &str =
+    r#"[{"type":"function","function":{"name":"terminal","parameters":{"type":"object"}}}]"#;
+const RESPONSES_TOOLS: &str = r#"[{"type":"function","name":"shell","parameters":{"type":"object"}}]"#;
+const ANTHROPIC_TOOLS: &str = r#"[{"name":"Bash","input_schema":{"type":"object"}}]"#;
+
+impl fmt::Debug for GeneratedList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} list of {} messages, {}", self.dialect, self.len(), picture(&self.messages()))?;
+        for (index, message) in self.json.iter().enumerate() {
+            writeln!(f, "  {index:>3} {message}")?;
+        }
+        Ok(())
+    }
+}

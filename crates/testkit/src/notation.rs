@@ -1,0 +1,187 @@
+//! Conversations as pictures: one letter a message, so that dozens of cases fit on a screen.
+//!
+//! | letter | message |
+//! |---|---|
+//! | `s` `d` | system, developer |
+//! | `u` | a person |
+//! | `m` | a program in the user's name |
+//! | `a` | an answer in words |
+//! | `e` | an empty answer |
+//! | `r` | reasoning (an item of its own on the Responses wire, otherwise an answer with reasoning) |
+//! | `A` | an answer with tool calls: one, or as many as a digit after it says |
+//! | `T` | results: of the next waiting call, or (Anthropic) of all that wait |
+//! | `H` | Anthropic only: results of all waiting calls, followed by words of a person |
+//! | `X` | a result that no call asked for |
+//! | `o` | an item we do not know |
+
+use throughline_transcript::{
+    Dialect, GroupKind, Groups, Message, Part, Role, text_message, tool_result_stub,
+};
+
+use crate::list::GeneratedList;
+
+/// Writes the list that a picture shows. Blanks and brackets are passed over, so that a picture may mark places.
+///
+/// # Panics
+///
+/// On a letter that means nothing, which is a mistake in the test.
+#[must_use]
+#[expect(clippy::panic, reason = "a picture that cannot be read has to fail its test")]
+pub fn from_picture(dialect: Dialect, picture: &str) -> GeneratedList {
+    let mut json: Vec<String> = Vec::new();
+    let mut waiting: Vec<String> = Vec::new();
+    let mut letters = picture.chars().filter(|c| !c.is_whitespace() && !"[]|.".contains(*c)).peekable();
+    let mut calls_made = 0;
+    while let Some(letter) = letters.next() {
+        let index = json.len();
+        let text = |role, what: &str| text_message(dialect, role, &format!("{what} {index}"));
+        let message = match letter {
+            's' => text(Role::System, "instructions"),
+            'd' => text(Role::Developer, "instructions"),
+            'u' => text(Role::User, "request"),
+            'm' => text_message(dialect, Role::User, "<system-reminder>note</system-reminder>"),
+            'a' => text(Role::Assistant, "answer"),
+            'e' => empty_answer(dialect),
+            'r' => reasoning(dialect, index),
+            'o' => r#"{"type":"x_unknown","data":1}"#.to_owned(),
+            'A' => {
+                let digit = letters.peek().and_then(|c| c.to_digit(10)).inspect(|_| {
+                    letters.next();
+                });
+                let count = digit.unwrap_or(1) as usize;
+                let ids: Vec<String> = (0..count).map(|n| format!("call_{}", calls_made + n)).collect();
+                calls_made += count;
+                let written = calls(dialect, &ids);
+                waiting.extend(ids);
+                json.extend(written);
+                continue;
+            }
+            'T' | 'H' if dialect == Dialect::Anthropic => {
+                let blocks: Vec<String> =
+                    waiting.drain(..).map(|id| tool_result_stub(dialect, &id, "result")).collect();
+                let words = if letter == 'H' { r#",{"type":"text","text":"and also this"}"# } else { "" };
+                format!(r#"{{"role":"user","content":[{}{words}]}}"#, blocks.join(","))
+            }
+            'T' => {
+                let id = if waiting.is_empty() { "none_waits".to_owned() } else { waiting.remove(0) };
+                tool_result_stub(dialect, &id, "result")
+            }
+            'X' => {
+                let stub = tool_result_stub(dialect, "nobody_asked", "result");
+                if dialect == Dialect::Anthropic {
+                    format!(r#"{{"role":"user","content":[{stub}]}}"#)
+                } else {
+                    stub
+                }
+            }
+            other => panic!("{other:?} means nothing in a picture"),
+        };
+        json.push(message);
+    }
+    GeneratedList { open_calls: waiting.len(), ..GeneratedList::of(dialect, json) }
+}
+
+fn empty_answer(dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Responses => r#"{"type":"message","role":"assistant","content":[]}"#,
+        Dialect::Chat | Dialect::Anthropic => r#"{"role":"assistant","content":""}"#,
+    }
+    .to_owned()
+}
+
+fn reasoning(dialect: Dialect, index: usize) -> String {
+    match dialect {
+        Dialect::Chat => {
+            format!(r#"{{"role":"assistant","content":"answer {index}","reasoning_content":"thought"}}"#)
+        }
+        Dialect::Responses => format!(r#"{{"type":"reasoning","id":"rs_{index}","summary":[]}}"#),
+        Dialect::Anthropic => format!(
+            r#"{{"role":"assistant","content":[{{"type":"thinking","thinking":"thought","signature":"c2ln"}},{{"type":"text","text":"answer {index}"}}]}}"#
+        ),
+    }
+}
+
+/// One message with all the calls, or (Responses) one item for each.
+fn calls(dialect: Dialect, ids: &[String]) -> Vec<String> {
+    let each = ids.iter().map(|id| match dialect {
+        Dialect::Chat => {
+            format!(
+                r#"{{"id":"{id}","type":"function","function":{{"name":"terminal","arguments":"{{}}"}}}}"#
+            )
+        }
+        Dialect::Responses => {
+            format!(r#"{{"type":"function_call","call_id":"{id}","name":"shell","arguments":"{{}}"}}"#)
+        }
+        Dialect::Anthropic => format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}"#),
+    });
+    match dialect {
+        Dialect::Responses => each.collect(),
+        Dialect::Chat => {
+            let listed = each.collect::<Vec<_>>().join(",");
+            vec![format!(r#"{{"role":"assistant","content":null,"tool_calls":[{listed}]}}"#)]
+        }
+        Dialect::Anthropic => {
+            let listed = each.collect::<Vec<_>>().join(",");
+            vec![format!(r#"{{"role":"assistant","content":[{listed}]}}"#)]
+        }
+    }
+}
+
+/// The picture of a list, in the letters of [`from_picture`].
+#[must_use]
+pub fn picture(messages: &[Message]) -> String {
+    let groups = Groups::of(messages);
+    let mut out = String::with_capacity(messages.len());
+    for (index, message) in messages.iter().enumerate() {
+        let orphan = groups.orphan_results(index) > 0;
+        out.push(match message.role() {
+            Role::System => 's',
+            Role::Developer => 'd',
+            Role::User | Role::Tool if orphan => 'X',
+            Role::User if message.has_results() && message.is_human() => 'H',
+            Role::User if message.has_results() => 'T',
+            Role::User if message.is_human() => 'u',
+            Role::User => 'm',
+            Role::Assistant if message.has_calls() => 'A',
+            Role::Assistant if message.parts().iter().any(|p| matches!(p, Part::Reasoning { .. })) => 'r',
+            Role::Assistant if message.text().is_empty() && !has_opaque(message) => 'e',
+            Role::Assistant => 'a',
+            Role::Tool => 'T',
+            Role::Other => 'o',
+        });
+        let calls = message.calls().count();
+        if calls > 1 {
+            out.push(char::from_digit(u32::try_from(calls).unwrap_or(0), 10).unwrap_or('+'));
+        }
+    }
+    out
+}
+
+fn has_opaque(message: &Message) -> bool {
+    message.parts().iter().any(|part| matches!(part, Part::Opaque { .. } | Part::Image { .. }))
+}
+
+/// The groups of a list as a picture, with a bar between them: `s|u|ATT|a`.
+#[must_use]
+pub fn group_picture(messages: &[Message]) -> String {
+    let groups = Groups::of(messages);
+    let each = groups.as_slice().iter().map(|group| picture_of_slice(messages, group.start, group.end));
+    each.collect::<Vec<_>>().join("|")
+}
+
+fn picture_of_slice(messages: &[Message], start: usize, end: usize) -> String {
+    picture(messages.get(start..end).unwrap_or_default())
+}
+
+/// The kinds of groups, a letter each: instructions `i`, human `h`, machine `m`, step `s`, other `o`.
+#[must_use]
+pub fn group_kinds(messages: &[Message]) -> String {
+    let letter = |kind| match kind {
+        GroupKind::Instructions => 'i',
+        GroupKind::Human => 'h',
+        GroupKind::Machine => 'm',
+        GroupKind::Step => 's',
+        GroupKind::Other => 'o',
+    };
+    Groups::of(messages).as_slice().iter().map(|group| letter(group.kind)).collect()
+}

@@ -1,0 +1,271 @@
+//! What a generated list will hold, before it is written: a row of units, each of which stands on its own. Any units may
+//! be taken out and the list is still one that a provider accepts, which makes shrinking simple.
+
+use throughline_transcript::{Dialect, Role, text_message};
+
+use crate::json_text::Style;
+use crate::list::GeneratedList;
+use crate::pen::{Detail, Ids, Pen};
+use crate::rng::Rng;
+use crate::tools::{Family, ToolRun};
+use crate::words::Voice;
+use crate::{anthropic_wire, chat_wire, responses_wire};
+
+/// Whether the last calls of a list may wait for their results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Ending {
+    /// Every call has its result.
+    #[default]
+    Settled,
+    /// In some lists the last calls, or some of them, have none yet.
+    MayBeOpen,
+}
+
+/// What kind of lists to generate.
+#[derive(Clone, Debug)]
+pub struct ConversationOptions {
+    /// The wire.
+    pub dialect: Dialect,
+    /// Whether calls may be open at the end.
+    pub ending: Ending,
+    /// The text of an earlier summary: every list holds it, near its start, as a message of its own.
+    pub summary: Option<String>,
+    /// The most units (answers with their results, or single messages) of a list.
+    pub most_units: usize,
+}
+
+impl ConversationOptions {
+    /// Settled lists without a summary, of nothing to a few hundred messages.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, ending: Ending::Settled, summary: None, most_units: 160 }
+    }
+
+    /// Lets the last calls be open.
+    #[must_use]
+    pub fn may_be_open(self) -> Self {
+        Self { ending: Ending::MayBeOpen, ..self }
+    }
+
+    /// Puts a summary into every list.
+    #[must_use]
+    pub fn with_summary(self, text: impl Into<String>) -> Self {
+        Self { summary: Some(text.into()), ..self }
+    }
+
+    /// Bounds the size of a list.
+    #[must_use]
+    pub fn at_most_units(self, units: usize) -> Self {
+        Self { most_units: units, ..self }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnitKind {
+    Human,
+    Machine,
+    Answer,
+    EmptyAnswer,
+    Instructions,
+    Foreign,
+    Step {
+        calls: usize,
+        /// Calls that get no result if this is the last unit of the list.
+        open: usize,
+    },
+    Summary,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    pub(crate) kind: UnitKind,
+    pub(crate) seed: u64,
+    pub(crate) detail: Detail,
+}
+
+impl Unit {
+    /// Simpler units of its kind, to be tried in this order when a case is shrunk.
+    pub(crate) fn simpler(self) -> Vec<Self> {
+        let mut found = Vec::new();
+        if self.detail == Detail::Rich {
+            found.push(Self { detail: Detail::Plain, ..self });
+        }
+        if let UnitKind::Step { calls, open } = self.kind
+            && calls > 1
+        {
+            let fewer = |calls: usize| Self { kind: UnitKind::Step { calls, open: open.min(calls) }, ..self };
+            found.push(fewer(calls / 2));
+            found.push(fewer(calls - 1));
+        }
+        found
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    dialect: Dialect,
+    style: Style,
+    voice: Voice,
+    family: Family,
+    ids: Ids,
+    summary: Option<String>,
+    pub(crate) units: Vec<Unit>,
+}
+
+/// Kinds in the order of the weights below.
+const KINDS: [UnitKind; 7] = [
+    UnitKind::Human,
+    UnitKind::Machine,
+    UnitKind::Answer,
+    UnitKind::EmptyAnswer,
+    UnitKind::Instructions,
+    UnitKind::Foreign,
+    UnitKind::Step { calls: 1, open: 0 },
+];
+/// An agent at work.
+const WORKING: [usize; 7] = [8, 3, 10, 1, 2, 3, 73];
+/// People and a model talking.
+const CHATTING: [usize; 7] = [44, 4, 44, 2, 1, 1, 4];
+/// One request, then nothing but work.
+const ENDLESS: [usize; 7] = [0, 1, 2, 0, 0, 1, 96];
+/// Anything after anything: every pair of roles meets.
+const ANYTHING: [usize; 7] = [20, 12, 18, 8, 12, 10, 20];
+
+impl Plan {
+    /// Decides everything but the words.
+    pub(crate) fn new(options: &ConversationOptions, seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let count = match rng.below(1000) {
+            0..20 => 0,
+            20..300 => rng.between(1, 4),
+            300..720 => rng.between(5, 14),
+            720..920 => rng.between(15, 30),
+            920..985 => rng.between(31, 70),
+            _ => rng.between(71, 160),
+        }
+        .min(options.most_units);
+        let weights = [WORKING, CHATTING, ENDLESS, ANYTHING][rng.weighted(&[35, 15, 10, 40])];
+        let mut units: Vec<Unit> = (0..count).map(|_| unit(&mut rng, &weights)).collect();
+        if options.ending == Ending::MayBeOpen && count > 0 && rng.chance(50) {
+            let calls = rng.between(1, 4);
+            let open = rng.between(1, calls);
+            units.push(Unit { kind: UnitKind::Step { calls, open }, ..unit(&mut rng, &weights) });
+        }
+        if options.summary.is_some() {
+            let at = rng.below(units.len().min(4) + 1);
+            units.insert(at, Unit { kind: UnitKind::Summary, ..unit(&mut rng, &weights) });
+        }
+        let own_family = match options.dialect {
+            Dialect::Chat => Family::Hermes,
+            Dialect::Responses => Family::Codex,
+            Dialect::Anthropic => Family::ClaudeCode,
+        };
+        Self {
+            dialect: options.dialect,
+            style: Style { spaced: rng.chance(30), ascii: rng.chance(15) },
+            voice: if rng.chance(60) { Voice::English } else { Voice::World },
+            family: if rng.chance(75) { own_family } else { Family::ALL[rng.below(3)] },
+            // Anthropic wants ids that differ all over the list.
+            ids: if options.dialect != Dialect::Anthropic && rng.chance(8) {
+                Ids::PerAnswer
+            } else {
+                Ids::Unique
+            },
+            summary: options.summary.clone(),
+            units,
+        }
+    }
+
+    /// Writes the list.
+    pub(crate) fn write(&self) -> GeneratedList {
+        let mut pen = Pen::new(self.style, self.voice, self.family, self.ids);
+        let mut summary_at = None;
+        let mut opened = false;
+        for (index, unit) in self.units.iter().enumerate() {
+            let is_last = index + 1 == self.units.len();
+            let leads = matches!(unit.kind, UnitKind::Human | UnitKind::Machine | UnitKind::Summary);
+            let instructs = unit.kind == UnitKind::Instructions;
+            if !opened && instructs && self.dialect == Dialect::Anthropic {
+                // There the opening instructions stand outside the list.
+                continue;
+            }
+            if !opened && !leads && !instructs {
+                pen.rng = Rng::new(unit.seed ^ 1);
+                pen.detail = unit.detail;
+                self.write_unit(&mut pen, UnitKind::Human, false);
+            }
+            opened |= !instructs;
+            if unit.kind == UnitKind::Summary {
+                summary_at = Some(pen.json.len());
+            }
+            pen.rng = Rng::new(unit.seed);
+            pen.detail = unit.detail;
+            self.write_unit(&mut pen, unit.kind, is_last);
+        }
+        GeneratedList {
+            dialect: self.dialect,
+            json: pen.json,
+            open_calls: pen.open_calls,
+            summary_at,
+            separator: self.style.comma(),
+        }
+    }
+
+    fn write_unit(&self, pen: &mut Pen, kind: UnitKind, is_last: bool) {
+        use UnitKind as U;
+        match (self.dialect, kind) {
+            (_, U::Summary) => self.write_summary(pen),
+            (_, U::Step { calls, open }) => {
+                let open = if is_last { open } else { 0 };
+                pen.open_calls = open;
+                let runs = pen.tool_runs(calls);
+                write_step(self.dialect, pen, &runs, calls - open);
+            }
+            (Dialect::Chat, U::Human) => chat_wire::human(pen),
+            (Dialect::Chat, U::Machine) => chat_wire::machine(pen),
+            (Dialect::Chat, U::Answer) => chat_wire::answer(pen),
+            (Dialect::Chat, U::EmptyAnswer) => chat_wire::empty_answer(pen),
+            (Dialect::Chat, U::Instructions) => chat_wire::instructions(pen),
+            (Dialect::Chat, U::Foreign) => chat_wire::foreign(pen),
+            (Dialect::Responses, U::Human) => responses_wire::human(pen),
+            (Dialect::Responses, U::Machine) => responses_wire::machine(pen),
+            (Dialect::Responses, U::Answer) => responses_wire::answer(pen),
+            (Dialect::Responses, U::EmptyAnswer) => responses_wire::empty_answer(pen),
+            (Dialect::Responses, U::Instructions) => responses_wire::instructions(pen),
+            (Dialect::Responses, U::Foreign) => responses_wire::foreign(pen),
+            (Dialect::Anthropic, U::Human) => anthropic_wire::human(pen),
+            (Dialect::Anthropic, U::Machine) => anthropic_wire::machine(pen),
+            (Dialect::Anthropic, U::EmptyAnswer) if is_last => anthropic_wire::empty_answer(pen),
+            (Dialect::Anthropic, U::Answer | U::EmptyAnswer) => anthropic_wire::answer(pen),
+            (Dialect::Anthropic, U::Instructions) => anthropic_wire::instructions(pen),
+            (Dialect::Anthropic, U::Foreign) => anthropic_wire::foreign(pen),
+        }
+    }
+
+    /// A summary speaks in the role that does not repeat its neighbour's.
+    fn write_summary(&self, pen: &mut Pen) {
+        let role = if pen.last_role == Some(Role::User) { Role::Assistant } else { Role::User };
+        let text = self.summary.as_deref().unwrap_or_default();
+        pen.push(role, text_message(self.dialect, role, text));
+    }
+}
+
+/// An answer that makes these runs, and the results of `answered` of them.
+pub(crate) fn write_step(dialect: Dialect, pen: &mut Pen, runs: &[ToolRun], answered: usize) {
+    match dialect {
+        Dialect::Chat => chat_wire::step(pen, runs, answered),
+        Dialect::Responses => responses_wire::step(pen, runs, answered),
+        Dialect::Anthropic => anthropic_wire::step(pen, runs, answered),
+    }
+}
+
+fn unit(rng: &mut Rng, weights: &[usize; 7]) -> Unit {
+    let kind = match KINDS[rng.weighted(weights)] {
+        UnitKind::Step { .. } => {
+            let calls = [1, 2, 3, 4, 6, 9][rng.weighted(&[60, 20, 10, 5, 4, 1])];
+            UnitKind::Step { calls, open: 0 }
+        }
+        other => other,
+    };
+    Unit { kind, seed: rng.next_u64(), detail: Detail::Rich }
+}

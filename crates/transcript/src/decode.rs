@@ -238,7 +238,9 @@ pub(crate) fn decode_object(
             }
             b"system" | b"instructions" => preamble.system = non_null(document, &value),
             b"tools" => preamble.tools = non_null(document, &value),
-            b"model" => preamble.model = RawJson(text.get(value).unwrap_or_default()).as_text().map(Cow::into_owned),
+            b"model" => {
+                preamble.model = RawJson(text.get(value).unwrap_or_default()).as_text().map(Cow::into_owned)
+            }
             b"max_tokens" | b"max_completion_tokens" | b"max_output_tokens" => {
                 preamble.max_output_tokens = text.get(value).and_then(|raw| raw.parse().ok());
             }

@@ -94,11 +94,12 @@ fn unicode_escape(bytes: &[u8]) -> (char, usize) {
         hex.iter().try_fold(0u32, |value, &b| Some(value << 4 | char::from(b).to_digit(16)?))
     };
     let Some(first) = unit(2) else { return ('\u{fffd}', 2) };
-    if (0xD800..0xDC00).contains(&first) && bytes.get(6..8) == Some(b"\\u") {
-        if let Some(second) = unit(8).filter(|low| (0xDC00..0xE000).contains(low)) {
-            let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-            return (char::from_u32(code).unwrap_or('\u{fffd}'), 12);
-        }
+    if (0xD800..0xDC00).contains(&first)
+        && bytes.get(6..8) == Some(b"\\u")
+        && let Some(second) = unit(8).filter(|low| (0xDC00..0xE000).contains(low))
+    {
+        let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+        return (char::from_u32(code).unwrap_or('\u{fffd}'), 12);
     }
     (char::from_u32(first).unwrap_or('\u{fffd}'), 6)
 }

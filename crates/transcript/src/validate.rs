@@ -150,8 +150,7 @@ fn check_adjacency(dialect: Dialect, messages: &[Message], groups: &Groups, foun
             continue;
         }
         let furthest = if dialect == Dialect::Anthropic { group.start + 2 } else { group.end };
-        for index in group.start + 1..group.end {
-            let message = &messages[index];
+        for (index, message) in messages.iter().enumerate().take(group.end).skip(group.start + 1) {
             if !message.has_results() || index >= furthest {
                 let detail = format!("stands between the calls of message {} and their results", group.start);
                 push(found, ViolationKind::ResultNotAdjacent, index, detail);

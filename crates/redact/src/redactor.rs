@@ -1,0 +1,312 @@
+//! The redactor: built once, shared freely, applied to any text.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use crate::assignment;
+use crate::masked::{Finding, Masked};
+use crate::name::SecretName;
+use crate::rules::{self, Rule};
+use crate::scan::{Rank, Scan};
+use crate::words::WORDS;
+use crate::{facts, header, mask, private_key, randomness::Profile, url, value, vicinity};
+
+/// A text with its secrets masked, and what was masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redaction<'t> {
+    /// The text; borrowed when nothing was found.
+    pub text: Cow<'t, str>,
+    /// What was masked, with ranges into the text as it was before.
+    pub findings: Vec<Finding>,
+}
+
+impl Redaction<'_> {
+    /// How many secrets of each kind were masked, most frequent first, then by name.
+    pub fn counts_by_kind(&self) -> Vec<(&'static str, usize)> {
+        let mut counts: Vec<(&'static str, usize)> = Vec::new();
+        for finding in &self.findings {
+            match counts.iter_mut().find(|(kind, _)| *kind == finding.kind) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((finding.kind, 1)),
+            }
+        }
+        counts.sort_by(|left, right| right.1.cmp(&left.1).then(left.0.cmp(right.0)));
+        counts
+    }
+}
+
+/// Finds secrets in text and masks them.
+///
+/// Building one costs a few milliseconds, cloning one nothing; patterns compile when a text first calls for them.
+/// Masking is idempotent, keeps JSON valid (a mask holds no quote, backslash or control character and never replaces
+/// part of an escape), and borrows the text when there is nothing to mask.
+#[derive(Debug, Clone)]
+pub struct Redactor {
+    engine: Arc<Engine>,
+}
+
+/// What to try where a keyword occurs.
+#[derive(Debug, Clone, Copy)]
+enum Attempt {
+    /// A rule of the table, by index.
+    Format(usize),
+    /// A value the caller named, by keyword.
+    Known,
+    /// A name that may have a secret assigned.
+    Name,
+    /// A query parameter that is a secret only in a URL.
+    Parameter,
+    ForeignWord,
+    /// A mask of an earlier pass.
+    Mask,
+    Url,
+    PrivateKey,
+    Authorization,
+    Bearer,
+    Basic,
+    Cookie,
+}
+
+#[derive(Debug)]
+struct Engine {
+    keywords: AhoCorasick,
+    /// For each keyword: its text and what to try.
+    attempts: Vec<(String, Vec<Attempt>)>,
+    rules: Vec<Rule>,
+}
+
+/// Parts of names that may announce a secret.
+const NAME_KEYWORDS: &[&str] =
+    &["key", "token", "secret", "pass", "pwd", "auth", "cred", "_pat", "jwt", "senha", "kennwort"];
+
+/// Parameters that are secrets in a URL and ordinary words elsewhere.
+const PARAMETER_KEYWORDS: &[&str] = &["sig=", "signature=", "code=", "key=", "sid=", "session=", "state="];
+
+/// How often a masked text is looked at again; the second look already finds next to nothing.
+const MAX_ROUNDS: usize = 8;
+
+/// Shorter values that a caller names are ignored: they would mask ordinary words.
+const MIN_KNOWN_BYTES: usize = 6;
+
+impl Redactor {
+    /// Builds a redactor from the table of formats.
+    pub fn new() -> Self {
+        Self::with_known_secrets(std::iter::empty::<&str>())
+    }
+
+    /// Builds a redactor that also masks the given values wherever they occur, such as the keys this process uses.
+    /// Values shorter than six bytes are ignored.
+    pub fn with_known_secrets<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        Self { engine: Arc::new(Engine::build(secrets)) }
+    }
+
+    /// The text with every secret replaced by its mask. Borrowed, without any allocation, when there is none.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redact_with_findings(text).text
+    }
+
+    /// Like [`Redactor::redact`], and what was masked.
+    pub fn redact_with_findings<'t>(&self, text: &'t str) -> Redaction<'t> {
+        match self.engine.mask(text) {
+            None => Redaction { text: Cow::Borrowed(text), findings: Vec::new() },
+            Some(masked) => Redaction { text: Cow::Owned(masked.text), findings: masked.findings },
+        }
+    }
+
+    /// Every secret in `text`, in order, without overlaps.
+    pub fn find(&self, text: &str) -> Vec<Finding> {
+        self.engine.mask(text).map_or_else(Vec::new, |masked| masked.findings)
+    }
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Engine {
+    fn build<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        let rules = rules::load();
+        let mut attempts: Vec<(String, Vec<Attempt>)> = Vec::new();
+        let mut add =
+            |keyword: &str, attempt: Attempt| match attempts.iter_mut().find(|(known, _)| known == keyword) {
+                Some((_, list)) => list.push(attempt),
+                None => attempts.push((keyword.to_owned(), vec![attempt])),
+            };
+        for (index, rule) in rules.iter().enumerate() {
+            for word in &rule.words {
+                add(word, Attempt::Format(index));
+            }
+        }
+        for (keyword, attempt) in [
+            (mask::OPENING, Attempt::Mask),
+            ("://", Attempt::Url),
+            ("PRIVATE KEY", Attempt::PrivateKey),
+            ("authorization", Attempt::Authorization),
+            ("bearer", Attempt::Bearer),
+            ("basic ", Attempt::Basic),
+            ("basic%20", Attempt::Basic),
+            ("cookie", Attempt::Cookie),
+        ] {
+            add(keyword, attempt);
+        }
+        NAME_KEYWORDS.iter().for_each(|keyword| add(keyword, Attempt::Name));
+        PARAMETER_KEYWORDS.iter().for_each(|keyword| add(keyword, Attempt::Parameter));
+        WORDS.foreign_words.iter().for_each(|keyword| add(keyword, Attempt::ForeignWord));
+        for secret in secrets {
+            let secret = secret.as_ref().trim();
+            if secret.len() >= MIN_KNOWN_BYTES {
+                add(secret, Attempt::Known);
+            }
+        }
+        #[expect(
+            clippy::expect_used,
+            reason = "fails only beyond two billion states; the table is fixed and tests build it"
+        )]
+        let keywords = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(attempts.iter().map(|(keyword, _)| keyword))
+            .expect("the keyword automaton builds");
+        Self { keywords, attempts, rules }
+    }
+
+    /// Masks `text` until nothing more is found; `None` if nothing was to begin with.
+    ///
+    /// A mask is a clean edge where letters stood before, so that something directly beside it may become visible.
+    /// Looking again until nothing changes makes masking idempotent. One more look is the rule, and only texts
+    /// with secrets pay for it.
+    fn mask(&self, text: &str) -> Option<Masked> {
+        let mut masked = Masked::new(text, self.scan(text))?;
+        for _ in 0..MAX_ROUNDS {
+            let more = self.scan(&masked.text);
+            if more.is_empty() {
+                break;
+            }
+            masked = masked.with(text, more);
+        }
+        Some(masked)
+    }
+
+    fn scan(&self, text: &str) -> Vec<Finding> {
+        let mut scan = Scan::new(text);
+        for hit in self.keywords.find_overlapping_iter(text) {
+            let (keyword, attempts) = &self.attempts[hit.pattern().as_usize()];
+            for attempt in attempts {
+                self.attempt(*attempt, &mut scan, keyword, hit.span().range());
+            }
+        }
+        scan.finish()
+            .into_iter()
+            .map(|found| Finding { range: found.range, kind: found.kind, rule: found.rule })
+            .collect()
+    }
+
+    fn attempt(&self, attempt: Attempt, scan: &mut Scan<'_>, keyword: &str, hit: Range<usize>) {
+        match attempt {
+            Attempt::Format(rule) => self.attempt_format(&self.rules[rule], scan, keyword, hit.start),
+            Attempt::Known => {
+                if scan.text.get(hit.clone()) == Some(keyword) {
+                    scan.push(hit, "known_secret", "known_secret", Rank::Known);
+                }
+            }
+            Attempt::Name => self.attempt_name(scan, hit),
+            Attempt::Parameter => attempt_parameter(scan, hit),
+            Attempt::ForeignWord => {
+                if scan.text.get(hit.clone()).is_some_and(|word| word.eq_ignore_ascii_case(keyword)) {
+                    vicinity::examine_foreign(scan, hit);
+                }
+            }
+            Attempt::Mask => scan.note_mask(hit.start),
+            Attempt::Url => url::examine(scan, hit),
+            Attempt::PrivateKey => {
+                if !scan.is_covered(hit.start, Rank::Block) {
+                    private_key::examine(scan, hit);
+                }
+            }
+            Attempt::Authorization => header::examine_authorization(scan, hit),
+            Attempt::Bearer => header::examine_bearer(scan, hit),
+            Attempt::Basic => header::examine_basic(scan, hit.start..hit.start + "basic".len()),
+            Attempt::Cookie => header::examine_cookie(scan, hit),
+        }
+    }
+
+    fn attempt_format(&self, rule: &Rule, scan: &mut Scan<'_>, keyword: &str, at: usize) {
+        let rank = if rule.needs_random { Rank::LooseFormat } else { Rank::Format };
+        if scan.is_covered(at, rank) {
+            return;
+        }
+        let Some(found) = rule.match_at(scan.text, at, keyword) else {
+            return;
+        };
+        let secret = &scan.text[found.secret.clone()];
+        let content = secret.get(found.fixed_bytes..).unwrap_or(secret);
+        let is_unreal =
+            if found.is_beside_name { value::is_stand_in(secret) } else { value::is_filler(content) };
+        if is_unreal || (rule.needs_random && !Profile::of(content).looks_random()) {
+            return;
+        }
+        scan.push(found.secret, rule.kind, rule.id, rank);
+    }
+
+    fn attempt_name(&self, scan: &mut Scan<'_>, hit: Range<usize>) {
+        let Some(found) = assignment::read(scan, hit.clone()) else {
+            return vicinity::examine(scan, hit);
+        };
+        let Some(value) = scan.text.get(found.value.clone()) else {
+            return;
+        };
+        let vendor = self.rules.iter().find(|rule| {
+            !rule.names.is_empty() && found.words.contains_any(&rule.names) && rule.accepts_value(value)
+        });
+        if let Some(rule) = vendor.filter(|_| !value::is_filler(value)) {
+            scan.push(found.value, rule.kind, rule.id, Rank::Format);
+        } else if value::is_secret(value, found.announces, found.setting) {
+            let (kind, rule) = kind_of(found.announces);
+            scan.push(found.value, kind, rule, Rank::Context);
+        }
+    }
+}
+
+/// A parameter whose name means a secret only after `?` or `&`.
+fn attempt_parameter(scan: &mut Scan<'_>, hit: Range<usize>) {
+    let bytes = scan.bytes();
+    let name_start = hit.start
+        - bytes[..hit.start]
+            .iter()
+            .rev()
+            .take(24)
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+            .count();
+    let before = name_start.checked_sub(1).map(|at| bytes[at]);
+    if !matches!(before, Some(b'?' | b'&' | b';')) {
+        return;
+    }
+    let run = bytes[hit.end..]
+        .iter()
+        .take(2048)
+        .take_while(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~' | b'%' | b'+' | b'/' | b'=')
+        })
+        .count();
+    let range = hit.end..hit.end + run;
+    let value = &scan.text[range.clone()];
+    let profile = Profile::of(value);
+    if profile.len >= 16 && profile.looks_random() && !facts::is_plain_fact(value) && !facts::is_uuid(value) {
+        scan.push(range, "url_parameter", "url_parameter", Rank::Context);
+    }
+}
+
+fn kind_of(announces: SecretName) -> (&'static str, &'static str) {
+    match announces {
+        SecretName::Password | SecretName::Passphrase => ("password", "named_password"),
+        SecretName::Key => ("secret", "named_secret"),
+        SecretName::Token => ("token", "named_token"),
+        SecretName::Credential | SecretName::OnlyNamed => ("credential", "named_credential"),
+    }
+}

@@ -1,0 +1,88 @@
+//! The word lists: what names and values mean, as data beside the code that uses them.
+
+use std::sync::LazyLock;
+
+/// The lists; each is described where it stands.
+const LISTS: &str = include_str!("words.txt");
+
+/// The word lists, read on first use.
+pub(crate) static WORDS: LazyLock<Words> = LazyLock::new(Words::load);
+
+/// One field per list in `words.txt`.
+#[derive(Debug)]
+pub(crate) struct Words {
+    pub(crate) transparent_tails: Vec<String>,
+    pub(crate) key_qualifiers: Vec<String>,
+    pub(crate) other_tokens: Vec<String>,
+    pub(crate) pass_owners: Vec<String>,
+    pub(crate) denials: Vec<String>,
+    pub(crate) stand_ins: Vec<String>,
+    pub(crate) telltales: Vec<String>,
+    pub(crate) filler: Vec<String>,
+    pub(crate) terms: Vec<String>,
+    pub(crate) public_id_prefixes: Vec<String>,
+    pub(crate) secret_name_words: Vec<String>,
+    pub(crate) units: Vec<String>,
+    pub(crate) extensions: Vec<String>,
+    pub(crate) connection_schemes: Vec<String>,
+    pub(crate) parameter_schemes: Vec<String>,
+    pub(crate) foreign_words: Vec<String>,
+}
+
+impl Words {
+    fn load() -> Self {
+        Self {
+            transparent_tails: list("transparent_tails"),
+            key_qualifiers: list("key_qualifiers"),
+            other_tokens: list("other_tokens"),
+            pass_owners: list("pass_owners"),
+            denials: list("denials"),
+            stand_ins: list("stand_ins"),
+            telltales: list("telltales"),
+            filler: list("filler"),
+            terms: list("terms"),
+            public_id_prefixes: list("public_id_prefixes"),
+            secret_name_words: list("secret_name_words"),
+            units: list("units"),
+            extensions: list("extensions"),
+            connection_schemes: list("connection_schemes"),
+            parameter_schemes: list("parameter_schemes"),
+            foreign_words: list("foreign_words"),
+        }
+    }
+}
+
+/// The entries of the list called `name`.
+fn list(name: &str) -> Vec<String> {
+    let mut entries = Vec::new();
+    let mut current = "";
+    for line in LISTS.lines().filter(|line| !line.starts_with('#')) {
+        match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            Some(heading) => current = heading,
+            None if current == name => {
+                entries.extend(line.split_whitespace().map(|word| word.replace("\\s", " ")));
+            }
+            None => {}
+        }
+    }
+    entries
+}
+
+/// Whether `word` is one of `list`, ASCII case aside.
+pub(crate) fn is_one_of<S: AsRef<str>>(word: &str, list: &[S]) -> bool {
+    list.iter().any(|entry| word.eq_ignore_ascii_case(entry.as_ref()))
+}
+
+/// Whether one of `list` occurs in `text`, ASCII case aside.
+pub(crate) fn contains_one_of<S: AsRef<str>>(text: &str, list: &[S]) -> bool {
+    list.iter().any(|entry| contains(text, entry.as_ref()))
+}
+
+/// Whether `wanted` occurs in `text`, ASCII case aside.
+pub(crate) fn contains(text: &str, wanted: &str) -> bool {
+    text.as_bytes().windows(wanted.len()).any(|window| window.eq_ignore_ascii_case(wanted.as_bytes()))
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;

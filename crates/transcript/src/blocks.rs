@@ -76,6 +76,19 @@ pub fn decode_message(origin: SharedText) -> Option<Message> {
     Some(message_from(members, whole, origin.clone()))
 }
 
+/// Decodes the message that begins at `from` in a document, and says where it ends; `None` when no object begins there.
+/// One pass over the message finds both, so a list need not be parted first.
+pub(crate) fn decode_message_at(document: &SharedText, from: usize) -> Option<(Message, usize)> {
+    let rest = document.as_str().get(from..)?;
+    let mut cursor = Cursor::new(rest);
+    if cursor.peek() != Some(b'{') {
+        return None;
+    }
+    let (members, whole) = read_members(rest, &mut cursor, 0);
+    let end = from + whole.end as usize;
+    Some((message_from(members, whole, document.slice(from..end)), end))
+}
+
 /// As [`decode_message`], from a text that is checked first.
 pub fn decode_message_text(json: String) -> Result<Message, serde_json::Error> {
     serde_json::from_str::<serde::de::IgnoredAny>(&json)?;

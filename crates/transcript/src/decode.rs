@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use crate::blocks::decode_message;
+use crate::blocks::{decode_message, decode_message_at};
 use crate::detect::{DialectChoice, Evidence};
 use crate::json::Cursor;
 use crate::layout::{DocumentRange, Layout};
@@ -151,14 +151,19 @@ fn syntax_error(error: &serde_json::Error) -> DecodeError {
 }
 
 fn decode_array(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
-    let (list, items) = list_at(document, 0);
-    if items.first().is_some_and(|first| holds_conversation(&document.slice(first.clone()))) {
+    if holds_conversations(document) {
+        let (_, items) = list_at(document, 0);
         return decode_object(&document.slice(pick(&items, options)?.clone()), options);
     }
-    let mut evidence = Evidence::default();
-    let messages = read_messages(document, &items, &mut evidence)?;
-    let layout = Some(Layout::of_array(document, list, &items));
-    finish(messages, evidence, Source::List, Preamble::default(), layout, options)
+    let list = MessageList::read(document, 0)?;
+    let layout = Some(Layout::of_array(document, list.range, &list.items));
+    finish(list.messages, list.evidence, Source::List, Preamble::default(), layout, options)
+}
+
+/// Whether the elements of an array are no messages but hold lists of them, by the first.
+fn holds_conversations(document: &SharedText) -> bool {
+    let mut cursor = Cursor::new(document.as_str());
+    cursor.enter_array() && cursor.next_element() && holds_conversation_at(document, cursor.position())
 }
 
 /// The elements of the array that starts at `at`.
@@ -186,7 +191,11 @@ pub(crate) fn pick<'a, T>(conversations: &'a [T], options: &DecodeOptions) -> Re
 
 /// Whether an object is no message but holds a list of them.
 pub(crate) fn holds_conversation(object: &SharedText) -> bool {
-    let mut cursor = Cursor::new(object.as_str());
+    holds_conversation_at(object, 0)
+}
+
+fn holds_conversation_at(document: &SharedText, from: usize) -> bool {
+    let mut cursor = Cursor::starting_at(document.as_str(), from);
     if !cursor.enter_object() {
         return false;
     }
@@ -216,7 +225,7 @@ pub(crate) fn decode_object(
     cursor.enter_object();
     let mut evidence = Evidence::default();
     let mut preamble = Preamble::default();
-    let mut list_start: Option<usize> = None;
+    let mut list: Option<Result<MessageList, DecodeError>> = None;
     let (mut log_line, mut has_role) = (false, false);
     let mut input_text = None;
     while let Some(key) = cursor.next_key() {
@@ -228,14 +237,21 @@ pub(crate) fn decode_object(
         if !(key == b"input" && value_starts != Some(b'[')) {
             evidence.member(key);
         }
+        // `messages` outranks the other names: a body may hold both it and an unrelated `input`.
+        if value_starts == Some(b'[') && (key == b"messages" || (list.is_none() && is_list_member(key))) {
+            let found = MessageList::read(document, from);
+            match &found {
+                Ok(found) => cursor.jump(found.range.end),
+                Err(_) => {
+                    cursor.skip_value();
+                }
+            }
+            list = Some(found);
+            continue;
+        }
         cursor.skip_value();
         let value = from..cursor.position();
         match key {
-            // `messages` outranks the other names: a body may hold both it and an unrelated `input`.
-            b"messages" if value_starts == Some(b'[') => list_start = Some(from),
-            _ if list_start.is_none() && is_list_member(key) && value_starts == Some(b'[') => {
-                list_start = Some(from)
-            }
             b"system" | b"instructions" => preamble.system = non_null(document, &value),
             b"tools" => preamble.tools = non_null(document, &value),
             b"model" => {
@@ -249,7 +265,7 @@ pub(crate) fn decode_object(
             _ => {}
         }
     }
-    let Some(list_start) = list_start else {
+    let Some(list) = list else {
         let own = trimmed(document);
         if log_line && !has_role {
             return lines::decode_objects(document, &[(1, own)], Vec::new(), options);
@@ -267,10 +283,10 @@ pub(crate) fn decode_object(
             "the object has no list under messages, input, history or traj".into(),
         ));
     };
-    let (list, items) = list_at(document, list_start);
-    let messages = read_messages(document, &items, &mut evidence)?;
-    let layout = Some(Layout::of_array(document, list, &items));
-    finish(messages, evidence, Source::Body, preamble, layout, options)
+    let list = list?;
+    evidence.add(&list.evidence);
+    let layout = Some(Layout::of_array(document, list.range, &list.items));
+    finish(list.messages, evidence, Source::Body, preamble, layout, options)
 }
 
 /// A document without the white space around it.
@@ -306,34 +322,50 @@ fn non_null(document: &SharedText, value: &DocumentRange) -> Option<SharedText> 
     (slice.as_str() != "null").then_some(slice)
 }
 
-fn read_messages(
-    document: &SharedText,
-    items: &[DocumentRange],
-    evidence: &mut Evidence,
-) -> Result<Vec<Message>, DecodeError> {
-    let mut messages = Vec::with_capacity(items.len());
-    for (index, range) in items.iter().enumerate() {
-        let origin = document.slice(range.clone());
-        let Some(message) = decode_message(origin.clone()) else {
-            let detail = match origin.as_str().bytes().next() {
-                Some(b'[') => "a list",
-                Some(b'"') => "a string",
-                Some(b'n') => "null",
-                Some(b't' | b'f') => "true or false",
-                _ => "a number",
-            };
-            return Err(DecodeError::NotAMessage { index, detail: detail.into() });
-        };
-        if message.form == Form::Neither {
-            return Err(DecodeError::NotAMessage {
+/// The messages of an array, where each lies in its document, and which wire they speak for.
+struct MessageList {
+    range: DocumentRange,
+    items: Vec<DocumentRange>,
+    messages: Vec<Message>,
+    evidence: Evidence,
+}
+
+impl MessageList {
+    /// Reads the array that begins at `from`.
+    fn read(document: &SharedText, from: usize) -> Result<Self, DecodeError> {
+        let mut cursor = Cursor::starting_at(document.as_str(), from);
+        let _ = cursor.peek();
+        let start = cursor.position();
+        cursor.enter_array();
+        let (mut items, mut messages, mut evidence) = (Vec::new(), Vec::new(), Evidence::default());
+        while cursor.next_element() {
+            let at = cursor.position();
+            let index = items.len();
+            let (message, end) = decode_message_at(document, at).ok_or_else(|| DecodeError::NotAMessage {
                 index,
-                detail: "an object with neither role nor type".into(),
-            });
+                detail: name_of_value(document, at).into(),
+            })?;
+            if message.form == Form::Neither {
+                let detail = "an object with neither role nor type".into();
+                return Err(DecodeError::NotAMessage { index, detail });
+            }
+            evidence.message(&message);
+            messages.push(message);
+            items.push(at..end);
+            cursor.jump(end);
         }
-        evidence.message(&message);
-        messages.push(message);
+        Ok(Self { range: start..cursor.position(), items, messages, evidence })
     }
-    Ok(messages)
+}
+
+fn name_of_value(document: &SharedText, at: usize) -> &'static str {
+    match document.as_str().as_bytes().get(at) {
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "true or false",
+        _ => "a number",
+    }
 }
 
 pub(crate) fn finish(

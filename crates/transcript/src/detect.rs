@@ -1,7 +1,7 @@
 //! Which wire a list of messages is in, from what only that wire has.
 
-use crate::json::JsonStr;
-use crate::message::{Form, Message, Part, Role};
+use crate::json::{JsonStr, Span};
+use crate::message::{Arguments, Form, Message, Part, Role};
 use crate::write::Dialect;
 
 /// What the user asked for.
@@ -13,6 +13,9 @@ pub enum DialectChoice {
     /// The user says so.
     Forced(Dialect),
 }
+
+/// How far around a text or the edge of a block its type is looked for.
+const NEAR_BYTES: usize = 40;
 
 /// Evidence for each wire; the strongest wins and chat is the plain default.
 #[derive(Default)]
@@ -35,6 +38,13 @@ impl Evidence {
         }
     }
 
+    /// What other evidence says too.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.chat += other.chat;
+        self.responses += other.responses;
+        self.anthropic += other.anthropic;
+    }
+
     pub(crate) fn message(&mut self, message: &Message) {
         match (message.role(), message.form) {
             (Role::Tool, Form::Item) => self.responses += 8,
@@ -46,11 +56,11 @@ impl Evidence {
         }
         for part in message.parts() {
             match part {
-                Part::ToolCall { block, .. } => {
-                    let raw = message.raw(*block);
-                    if block.start == 0 {
-                        self.responses += 8;
-                    } else if raw.contains("\"tool_use\"") {
+                Part::ToolCall { .. } if message.form == Form::Item => self.responses += 8,
+                Part::ToolCall { block, arguments, .. } => {
+                    let untyped =
+                        matches!(arguments, Arguments::Json(_)) && !near_edge(message, *block, "function");
+                    if untyped || near_edge(message, *block, "tool_use") {
                         self.anthropic += 8;
                     } else {
                         self.chat += 8;
@@ -58,17 +68,18 @@ impl Evidence {
                 }
                 Part::ToolResult { .. } if message.role() == Role::User => self.anthropic += 8,
                 Part::Reasoning { block, .. } => {
-                    if block.start == 0 {
+                    if message.form == Form::Item {
                         self.responses += 4;
-                    } else if message.raw(*block).contains("thinking\"") {
+                    } else if near_edge(message, *block, "thinking")
+                        || near_edge(message, *block, "redacted_thinking")
+                    {
                         self.anthropic += 4;
                     }
                 }
                 Part::Image { block } => {
-                    let raw = message.raw(*block);
-                    if raw.contains("\"source\"") {
+                    if near_edge(message, *block, "source") {
                         self.anthropic += 2;
-                    } else if raw.contains("\"input_image\"") {
+                    } else if near_edge(message, *block, "input_image") {
                         self.responses += 2;
                     } else {
                         self.chat += 2;
@@ -109,15 +120,29 @@ impl Evidence {
     }
 }
 
+/// Whether a word stands in quotes near the start or the end of a block: members that say what a block is are short and
+/// stand outside its long ones, and looking through those would cost a pass over the document.
+fn near_edge(message: &Message, block: Span, word: &str) -> bool {
+    let raw = message.raw(block).as_bytes();
+    let head = raw.get(..raw.len().min(NEAR_BYTES * 2)).unwrap_or_default();
+    let tail = raw.get(raw.len().saturating_sub(NEAR_BYTES * 2)..).unwrap_or_default();
+    [head, tail].into_iter().any(|part| quotes(part, word))
+}
+
+fn quotes(bytes: &[u8], word: &str) -> bool {
+    memchr::memchr_iter(b'"', bytes).any(|at| {
+        bytes
+            .get(at + 1..)
+            .and_then(|rest| rest.strip_prefix(word.as_bytes()))
+            .is_some_and(|rest| rest.first() == Some(&b'"'))
+    })
+}
+
 /// Whether a text stands in a block of type `input_text` or `output_text`, which only the Responses wire has. The type
 /// stands right before the text or right after it.
 fn names_direction(json: &[u8], text: JsonStr) -> bool {
-    const NEAR_BYTES: usize = 40;
     let (start, end) = (text.span.start as usize, text.span.end as usize);
     let before = json.get(start.saturating_sub(NEAR_BYTES)..start).unwrap_or_default();
     let after = json.get(end..json.len().min(end + NEAR_BYTES)).unwrap_or_default();
-    [before, after].into_iter().any(|near| {
-        memchr::memmem::find(near, b"\"input_text\"").is_some()
-            || memchr::memmem::find(near, b"\"output_text\"").is_some()
-    })
+    [before, after].into_iter().any(|near| quotes(near, "input_text") || quotes(near, "output_text"))
 }

@@ -166,6 +166,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Goes on from `at`, where another cursor has read to.
+    pub(crate) fn jump(&mut self, at: usize) {
+        self.at = at;
+    }
+
     /// The next byte that is not white space, not consumed.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         while let Some(&b) = self.bytes.get(self.at) {
@@ -227,8 +232,7 @@ impl<'a> Cursor<'a> {
         let mut at = start;
         let mut escaped = false;
         loop {
-            let rest = self.bytes.get(at..).unwrap_or_default();
-            let Some(hit) = memchr::memchr2(b'"', b'\\', rest).map(|offset| offset + at) else {
+            let Some(hit) = find_quote_or_backslash(self.bytes, at) else {
                 // A string that never closes swallows the rest, so that a walk over broken text comes to an end.
                 self.at = self.bytes.len();
                 return None;
@@ -301,6 +305,30 @@ impl<'a> Cursor<'a> {
             self.at += 1;
         }
     }
+}
+
+/// Where the next quote or backslash stands. Code and JSON inside strings hold one every few bytes, for which a vector
+/// search costs more to start than it saves; long plain runs are left to it.
+fn find_quote_or_backslash(bytes: &[u8], from: usize) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES << 7;
+    const NEAR_WORDS: usize = 6;
+    /// Marks the lowest byte that is zero (and perhaps some above it).
+    fn zero_bytes(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word & HIGHS
+    }
+    let rest = bytes.get(from..)?;
+    let (words, _) = rest.as_chunks::<8>();
+    for (index, word) in words.iter().take(NEAR_WORDS).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let hits = zero_bytes(word ^ (ONES * b'"' as u64)) | zero_bytes(word ^ (ONES * b'\\' as u64));
+        if hits != 0 {
+            return Some(from + index * 8 + hits.trailing_zeros() as usize / 8);
+        }
+    }
+    let searched = words.len().min(NEAR_WORDS) * 8;
+    let hit = memchr::memchr2(b'"', b'\\', rest.get(searched..)?)?;
+    Some(from + searched + hit)
 }
 
 /// Offsets inside one message fit in 32 bits: larger messages are refused before they get here.

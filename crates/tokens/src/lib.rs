@@ -1,1 +1,26 @@
 //! How big and how dear things are: estimates, exact counts, calibration, budgets.
+mod ascii;
+mod content;
+mod exact;
+mod fit;
+mod image;
+mod lanes;
+mod message;
+mod model;
+mod profile;
+mod scan;
+mod unescape;
+mod usage;
+mod weights;
+mod wide;
+pub use content::ContentProfile;
+pub use exact::Encoding;
+pub use fit::{FitOptions, Sample, fit_weights, relative_error};
+pub use image::{ImageRule, ImageTokens, UNKNOWN_IMAGE_TOKENS, sniff_base64_image, sniff_image};
+pub use message::{
+    MessageSize, SizeCache, Sizes, profile_message, profile_preamble, profile_system, profile_tools,
+};
+pub use model::{Family, Overhead, TokenModel};
+pub use profile::{FEATURE_COUNT, Feature, TextProfile};
+pub use scan::{profile_json_str, profile_text};
+pub use usage::{Usage, UsageDoubt, UsageError, UsageReading, parse_usage};

@@ -1,0 +1,56 @@
+//! Loops over a stretch of text, shaped so that the compiler makes vector code of them.
+//!
+//! A *lane* holds one byte for each position of a stretch, all ones where the position belongs to a class and zero
+//! elsewhere. Shapes are counted by combining lanes at neighbouring positions; the counters are eight bits wide and
+//! side by side, which is why a stretch is shorter than 256 positions. There is no branch a byte and no table, so the
+//! speed does not depend on what the text says, and there is no `unsafe`.
+
+/// Positions before the stretch that shapes may look back to; the longest is a run of twelve.
+pub(crate) const HISTORY: usize = 16;
+/// Positions counted at once.
+pub(crate) const STRETCH: usize = 240;
+/// History and stretch together.
+pub(crate) const SPAN: usize = HISTORY + STRETCH;
+/// Stands where there is no text: a byte that no UTF-8 text holds and no class contains.
+pub(crate) const FILLER: u8 = 0xFF;
+
+/// One byte for each position, the history first.
+pub(crate) type Lane = [u8; SPAN];
+
+/// All ones for true, zero for false.
+#[inline(always)]
+pub(crate) fn mask(yes: bool) -> u8 {
+    0u8.wrapping_sub(u8::from(yes))
+}
+
+/// All ones for a byte of the range, both ends included.
+#[inline(always)]
+pub(crate) fn within(byte: u8, low: u8, high: u8) -> u8 {
+    mask(byte.wrapping_sub(low) <= high - low)
+}
+
+/// Positions of `a` whose class holds there and in `b` some bytes before.
+#[inline(always)]
+pub(crate) fn both(a: &Lane, b: &Lane, back: usize) -> Lane {
+    let mut lane = [0; SPAN];
+    for at in HISTORY..SPAN {
+        lane[at] = a[at] & b[at - back];
+    }
+    for at in back..HISTORY {
+        lane[at] = a[at] & b[at - back];
+    }
+    lane
+}
+
+/// For each of `N` shapes, the positions of the stretch for which `shapes` gives a mask of ones.
+#[inline(always)]
+pub(crate) fn count<const N: usize>(shapes: impl Fn(usize) -> [u8; N]) -> [u32; N] {
+    let mut sums = [0u8; N];
+    for at in HISTORY..SPAN {
+        let hits = shapes(at);
+        for (sum, hit) in sums.iter_mut().zip(hits) {
+            *sum = sum.wrapping_sub(hit);
+        }
+    }
+    sums.map(u32::from)
+}

@@ -1,0 +1,262 @@
+//! What a text is made of: counts of shapes that decide how many tokens it becomes.
+//!
+//! A [`TextProfile`] is a bag of additive integer counts. Profiles of parts can be summed into the profile of the
+//! whole (exactly, but for the few shapes that straddle a seam), so a text is scanned once and every later question,
+//! for any model, is a dot product over the counts. Every shape is recognised at its last byte from what stands before
+//! it, never from what follows: appending to a text cannot lower any count.
+//!
+//! Not for: reading the bytes (see `scan`), weighing the counts (see `model`).
+
+use std::ops::{Add, AddAssign, Sub};
+
+macro_rules! features {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// A countable shape in a text.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(usize)]
+        pub enum Feature { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Feature {
+            /// All features, in the order of the counts.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The name used in tables and dumps.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)+ }
+            }
+        }
+    };
+}
+
+features! {
+    /// Bytes of UTF-8.
+    Bytes,
+    /// Bytes that continue a character, so that characters = bytes - continuations.
+    Continuations,
+    /// Bytes of letters: ASCII, accented Latin, and the scripts of the U+1000 block (two or three bytes each).
+    Letters,
+    /// Runs of letters.
+    Words,
+    /// Words right after punctuation: `.name`, `(name`, `_name`.
+    WordsAfterPunct,
+    /// Words at the start of a line or after a tab.
+    WordsAtLineStart,
+    /// Runs of capitals.
+    CapitalRuns,
+    /// Capitals inside a word: the seams of camelCase, and the later letters of ACRONYMS.
+    InnerCapitals,
+    /// A small letter after two capitals: where an acronym meets a word.
+    AcronymEnds,
+    /// Consonants that are at least the fourth of their run: letters that do not read as a word.
+    Consonants4,
+    /// The letters j k q v w x z, which rarely stand in common pieces.
+    RareLetters,
+    /// Letters and digits that are at least the twelfth of their run: long names, base64, hashes.
+    LongRun12,
+    /// Decimal digits.
+    Digits,
+    /// Runs of digits.
+    DigitRuns,
+    /// Digits that are at least the fourth of their run.
+    Digits4,
+    /// Digit runs right after a space or tab.
+    DigitsAfterBlank,
+    /// Changes between letter and digit: `x86`, `7f3a`.
+    MixedSeams,
+    /// Runs of ASCII punctuation.
+    PunctRuns,
+    /// Punctuation inside a run that differs from its predecessor.
+    PunctChanges,
+    /// Punctuation equal to its predecessor: rulers, `==`, `//`.
+    PunctRepeats,
+    /// Slashes.
+    Slashes,
+    /// Spaces and tabs.
+    Blanks,
+    /// Runs of spaces and tabs.
+    BlankRuns,
+    /// Runs of at least two spaces or tabs.
+    WideBlankRuns,
+    /// Runs of tabs.
+    TabRuns,
+    /// Tabs at the start of a line.
+    TabIndents,
+    /// Line feeds.
+    Newlines,
+    /// Line feeds right after a letter or digit.
+    NewlinesAfterWord,
+    /// Other control characters, carriage returns among them.
+    Controls,
+    /// Accented and extended Latin letters, IPA, combining marks.
+    LatinExtended,
+    /// Latin-1 signs: degree, section, no-break space, inverted marks.
+    LatinSigns,
+    /// Cyrillic letters.
+    Cyrillic,
+    /// Runs of Cyrillic letters.
+    CyrillicRuns,
+    /// Greek letters.
+    Greek,
+    /// Armenian letters.
+    Armenian,
+    /// Hebrew letters.
+    Hebrew,
+    /// Arabic letters.
+    Arabic,
+    /// Syriac, Thaana, N'Ko.
+    OtherTwoByte,
+    /// Devanagari.
+    Devanagari,
+    /// Thai.
+    Thai,
+    /// Other scripts of South Asia (Bengali to Sinhala), Lao, Tibetan.
+    Indic,
+    /// Vietnamese and other Latin letters with two marks.
+    LatinAdditional,
+    /// The rest of the U+1000 block: Georgian, Khmer, Burmese, Ethiopic, Mongolian.
+    OtherThreeByte,
+    /// Typographic punctuation: curly quotes, dashes, ellipsis.
+    Typographic,
+    /// Arrows.
+    Arrows,
+    /// Box drawing and block elements.
+    BoxDrawing,
+    /// Box drawing equal to the character before.
+    BoxRepeats,
+    /// Mathematical, technical and other symbols, dingbats.
+    Symbols,
+    /// CJK and full-width punctuation.
+    CjkPunct,
+    /// Hiragana and Katakana.
+    Kana,
+    /// Han characters.
+    Han,
+    /// Runs of Han characters.
+    HanRuns,
+    /// Hangul syllables.
+    Hangul,
+    /// Runs of Hangul.
+    HangulRuns,
+    /// Private use, compatibility and presentation forms.
+    Compatibility,
+    /// Variation selectors, which turn symbols into emoji.
+    VariationSelectors,
+    /// Characters outside the basic plane: emoji, rare Han, historic scripts.
+    Astral,
+    /// Bytes that occur in no UTF-8 text.
+    InvalidBytes,
+}
+
+/// Number of counts in a profile.
+pub const FEATURE_COUNT: usize = Feature::ALL.len();
+
+/// Counts being gathered.
+pub(crate) struct Counts([u32; FEATURE_COUNT]);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self([0; FEATURE_COUNT])
+    }
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, feature: Feature, more: u32) {
+        let sum = &mut self.0[feature as usize];
+        *sum = sum.saturating_add(more);
+    }
+}
+
+/// Additive shape counts of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TextProfile {
+    counts: [u32; FEATURE_COUNT],
+}
+
+impl TextProfile {
+    /// The profile of nothing.
+    pub const EMPTY: Self = Self { counts: [0; FEATURE_COUNT] };
+
+    pub(crate) fn from_counts(counts: Counts) -> Self {
+        Self { counts: counts.0 }
+    }
+
+    /// How often a shape occurs.
+    #[must_use]
+    pub fn count(&self, feature: Feature) -> u32 {
+        self.counts[feature as usize]
+    }
+
+    /// All counts, in the order of [`Feature::ALL`].
+    #[must_use]
+    pub fn counts(&self) -> &[u32; FEATURE_COUNT] {
+        &self.counts
+    }
+
+    /// Bytes scanned.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.count(Feature::Bytes))
+    }
+
+    /// Characters (Unicode scalar values) scanned.
+    #[must_use]
+    pub fn chars(&self) -> u64 {
+        u64::from(self.count(Feature::Bytes).saturating_sub(self.count(Feature::Continuations)))
+    }
+
+    /// Whether nothing was scanned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count(Feature::Bytes) == 0
+    }
+}
+
+impl Default for TextProfile {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl std::fmt::Debug for TextProfile {
+    /// Only the shapes that occur: a profile is mostly zeros.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let present = Feature::ALL.iter().filter(|feature| self.count(**feature) > 0);
+        f.debug_map().entries(present.map(|feature| (feature.name(), self.count(*feature)))).finish()
+    }
+}
+
+impl AddAssign for TextProfile {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, more) in self.counts.iter_mut().zip(other.counts) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+impl Add for TextProfile {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl Sub for TextProfile {
+    type Output = Self;
+
+    /// What remains when a part is taken away again; never below zero.
+    fn sub(mut self, other: Self) -> Self {
+        for (rest, less) in self.counts.iter_mut().zip(other.counts) {
+            *rest = rest.saturating_sub(less);
+        }
+        self
+    }
+}
+
+impl std::iter::Sum for TextProfile {
+    fn sum<I: Iterator<Item = Self>>(profiles: I) -> Self {
+        profiles.fold(Self::EMPTY, Add::add)
+    }
+}

@@ -1,0 +1,100 @@
+//! The one pass over the bytes that fills a [`TextProfile`].
+//!
+//! Text flows through a window of a few hundred bytes on the stack, as it stands or out of the inside of a JSON string,
+//! whose escapes become the characters they stand for on the way. Shapes look back a few bytes and never ahead, so
+//! it makes no difference where a window ends or in how many pieces a text is pushed.
+
+use crate::ascii;
+use crate::lanes::{FILLER, HISTORY, Lane, SPAN, STRETCH};
+use crate::profile::{Counts, Feature, TextProfile};
+use crate::wide;
+
+/// Takes text in pieces and gives its profile.
+pub(crate) struct Scanner {
+    pub(crate) window: Lane,
+    /// Bytes in the window beyond the history; fewer than a stretch.
+    pub(crate) filled: usize,
+    /// Fillers in the window that separate texts and are no part of any.
+    seams: usize,
+    counts: Counts,
+}
+
+impl Scanner {
+    pub(crate) fn new() -> Self {
+        Self { window: [FILLER; SPAN], filled: 0, seams: 0, counts: Counts::default() }
+    }
+
+    /// Takes the next bytes of the text.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = STRETCH - self.filled;
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            let at = HISTORY + self.filled;
+            self.window[at..at + now.len()].copy_from_slice(now);
+            bytes = later;
+            self.advance(now.len());
+        }
+    }
+
+    /// Takes one byte.
+    pub(crate) fn push_byte(&mut self, byte: u8) {
+        self.window[HISTORY + self.filled] = byte;
+        self.advance(1);
+    }
+
+    /// Counts bytes that were written into the window as text.
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.filled += bytes;
+        if self.filled >= STRETCH {
+            self.count_window();
+        }
+    }
+
+    /// Ends one text and begins another in the same profile. Shapes do not form across the seam, so the result is the
+    /// sum of the profiles of both.
+    pub(crate) fn next_text(&mut self) {
+        self.seams += 1;
+        self.push(&[FILLER]);
+    }
+
+    /// The profile of everything pushed.
+    pub(crate) fn finish(mut self) -> TextProfile {
+        if self.filled > 0 {
+            self.count_window();
+        }
+        TextProfile::from_counts(self.counts)
+    }
+
+    fn count_window(&mut self) {
+        self.window[HISTORY + self.filled..].fill(FILLER);
+        let bytes = self.filled.saturating_sub(self.seams);
+        self.counts.add(Feature::Bytes, u32::try_from(bytes).unwrap_or(u32::MAX));
+        // Fillers are above ASCII as well; a window with one takes the longer way and counts nothing more.
+        let is_ascii = self.window.is_ascii();
+        let letters = if is_ascii { None } else { wide::count_scripts(&self.window, &mut self.counts) };
+        ascii::count_shapes(&self.window, letters.as_ref(), &mut self.counts);
+        self.window.copy_within(STRETCH.., 0);
+        self.filled = 0;
+        self.seams = 0;
+    }
+}
+
+/// Profiles a text.
+#[must_use]
+pub fn profile_text(text: &str) -> TextProfile {
+    let mut scanner = Scanner::new();
+    scanner.push(text.as_bytes());
+    scanner.finish()
+}
+
+/// Profiles the text that the inside of a JSON string stands for, without building that text.
+///
+/// The result equals [`profile_text`] of the unescaped string. What no JSON string holds is read leniently: a backslash
+/// that starts no escape stands for itself, `\u` without four hexadecimal digits and a surrogate without its other
+/// half for U+FFFD.
+#[must_use]
+pub fn profile_json_str(raw: &[u8]) -> TextProfile {
+    let mut scanner = Scanner::new();
+    scanner.push_json(raw);
+    scanner.finish()
+}

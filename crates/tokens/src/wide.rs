@@ -1,0 +1,177 @@
+//! Shapes of text beyond ASCII, told apart by the first one or two bytes of a character.
+//!
+//! Characters of three and four bytes are counted at their second byte, where the first is already history: a count
+//! must not depend on where a stretch ends.
+
+use crate::lanes::{Lane, SPAN, count, mask, within};
+use crate::profile::{Counts, Feature as F};
+
+/// Counts the characters of each script. Returns the bytes that are letters of a word, where there are any.
+pub(crate) fn count_scripts(text: &Lane, counts: &mut Counts) -> Option<Lane> {
+    let [continuations, invalid, two_byte, latin, astral] = count(|at| {
+        let byte = text[at];
+        [
+            within(byte, 0x80, 0xBF),
+            within(byte, 0xC0, 0xC1) | within(byte, 0xF5, 0xFE),
+            within(byte, 0xC2, 0xDF),
+            within(byte, 0xC3, 0xCD),
+            within(text[at - 1], 0xF0, 0xF4),
+        ]
+    });
+    counts.add(F::Continuations, continuations);
+    counts.add(F::InvalidBytes, invalid);
+    counts.add(F::LatinExtended, latin);
+    counts.add(F::Astral, astral);
+    if two_byte > latin {
+        count_two_byte(text, counts);
+    }
+
+    let [south_asian, lettered, signs, east_asian, compatibility] = count(|at| {
+        let first = text[at - 1];
+        [
+            mask(first == 0xE0),
+            mask(first == 0xE1),
+            mask(first == 0xE2),
+            within(first, 0xE3, 0xED),
+            within(first, 0xEE, 0xEF),
+        ]
+    });
+    if south_asian > 0 {
+        count_south_asian(text, south_asian, counts);
+    }
+    if lettered > 0 {
+        let [additional] = count(|at| [mask(text[at - 1] == 0xE1) & within(text[at], 0xB8, 0xBB)]);
+        counts.add(F::LatinAdditional, additional);
+        counts.add(F::OtherThreeByte, lettered - additional);
+    }
+    if signs > 0 {
+        count_signs(text, signs, counts);
+    }
+    if east_asian > 0 {
+        count_east_asian(text, counts);
+    }
+    if compatibility > 0 {
+        count_compatibility(text, compatibility, counts);
+    }
+    letters_beyond_ascii(text)
+}
+
+/// The bytes of accented Latin (first byte C3 to CD, one more follows) and of the U+1000 block (first byte E1, two
+/// more follow), which join the ASCII letters around them: `naïve` and `tiếng` are one word each.
+fn letters_beyond_ascii(text: &Lane) -> Option<Lane> {
+    let mut any = 0;
+    let mut letters = [0; SPAN];
+    for at in 2..SPAN {
+        let marks = letter_lead(text[at]) | letter_lead(text[at - 1]) | mask(text[at - 2] == 0xE1);
+        letters[at] = marks;
+        any |= marks;
+    }
+    letters[0] = letter_lead(text[0]);
+    letters[1] = letter_lead(text[1]) | letter_lead(text[0]);
+    (any != 0).then_some(letters)
+}
+
+#[inline(always)]
+fn letter_lead(byte: u8) -> u8 {
+    within(byte, 0xC3, 0xCD) | mask(byte == 0xE1)
+}
+
+fn count_two_byte(text: &Lane, counts: &mut Counts) {
+    let [signs, greek, cyrillic, cyrillic_pairs] = count(|at| {
+        let byte = text[at];
+        let cyrillic = within(byte, 0xD0, 0xD3);
+        [mask(byte == 0xC2), within(byte, 0xCE, 0xCF), cyrillic, cyrillic & within(text[at - 2], 0xD0, 0xD3)]
+    });
+    counts.add(F::LatinSigns, signs);
+    counts.add(F::Greek, greek);
+    counts.add(F::Cyrillic, cyrillic);
+    counts.add(F::CyrillicRuns, cyrillic - cyrillic_pairs);
+    let [armenian, hebrew, arabic, other] = count(|at| {
+        let byte = text[at];
+        [
+            within(byte, 0xD4, 0xD5),
+            within(byte, 0xD6, 0xD7),
+            within(byte, 0xD8, 0xDB),
+            within(byte, 0xDC, 0xDF),
+        ]
+    });
+    counts.add(F::Armenian, armenian);
+    counts.add(F::Hebrew, hebrew);
+    counts.add(F::Arabic, arabic);
+    counts.add(F::OtherTwoByte, other);
+}
+
+fn count_south_asian(text: &Lane, all: u32, counts: &mut Counts) {
+    let [devanagari, thai] = count(|at| {
+        let first = mask(text[at - 1] == 0xE0);
+        [first & within(text[at], 0xA4, 0xA5), first & within(text[at], 0xB8, 0xB9)]
+    });
+    counts.add(F::Devanagari, devanagari);
+    counts.add(F::Thai, thai);
+    counts.add(F::Indic, all - devanagari - thai);
+}
+
+fn count_signs(text: &Lane, all: u32, counts: &mut Counts) {
+    let [typographic, arrows, boxes] = count(|at| {
+        let first = mask(text[at - 1] == 0xE2);
+        let second = text[at];
+        [
+            first & within(second, 0x80, 0x81),
+            first & within(second, 0x86, 0x87),
+            first & within(second, 0x94, 0x96),
+        ]
+    });
+    counts.add(F::Typographic, typographic);
+    counts.add(F::Arrows, arrows);
+    counts.add(F::BoxDrawing, boxes);
+    counts.add(F::Symbols, all - typographic - arrows - boxes);
+    let [box_ends] = count(|at| [mask(text[at - 2] == 0xE2) & within(text[at - 1], 0x94, 0x96)]);
+    if box_ends > 0 {
+        // Equal in all three bytes to the character before, judged at the third.
+        let [repeats] = count(|at| {
+            let is_box = mask(text[at - 2] == 0xE2) & within(text[at - 1], 0x94, 0x96);
+            let is_same = mask(text[at] == text[at - 3])
+                & mask(text[at - 1] == text[at - 4])
+                & mask(text[at - 5] == 0xE2);
+            [is_box & is_same]
+        });
+        counts.add(F::BoxRepeats, repeats);
+    }
+}
+
+fn count_east_asian(text: &Lane, counts: &mut Counts) {
+    let is_han = |first: u8, second: u8| {
+        within(first, 0xE4, 0xE9) | (mask(first == 0xE3) & within(second, 0x84, 0xBF))
+    };
+    let is_hangul = |first: u8| within(first, 0xEA, 0xED);
+    let [punct, kana, hangul, hangul_pairs] = count(|at| {
+        let (first, second) = (text[at - 1], text[at]);
+        let block = mask(first == 0xE3);
+        [
+            block & mask(second == 0x80),
+            block & within(second, 0x81, 0x83),
+            is_hangul(first),
+            is_hangul(first) & is_hangul(text[at - 4]),
+        ]
+    });
+    let [han, han_pairs] = count(|at| {
+        let now = is_han(text[at - 1], text[at]);
+        [now, now & is_han(text[at - 4], text[at - 3])]
+    });
+    counts.add(F::CjkPunct, punct);
+    counts.add(F::Kana, kana);
+    counts.add(F::Hangul, hangul);
+    counts.add(F::HangulRuns, hangul - hangul_pairs);
+    counts.add(F::Han, han);
+    counts.add(F::HanRuns, han - han_pairs);
+}
+
+fn count_compatibility(text: &Lane, all: u32, counts: &mut Counts) {
+    let [full_width, selectors] = count(|at| {
+        let first = mask(text[at - 1] == 0xEF);
+        [first & within(text[at], 0xBC, 0xBD), first & mask(text[at] == 0xB8)]
+    });
+    counts.add(F::CjkPunct, full_width);
+    counts.add(F::VariationSelectors, selectors);
+    counts.add(F::Compatibility, all - full_width - selectors);
+}

@@ -1,3 +1,58 @@
 //! Benchmarks that print tables: retention, speed, estimates.
 
-fn main() {}
+mod anchor;
+mod measure;
+mod recorded;
+mod retention;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "throughline-bench", about = "Benchmarks that print tables")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// How many of the anchors an agent needs later survive a compaction.
+    Retention {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+        /// List what was not found.
+        #[arg(long)]
+        missing: bool,
+    },
+    /// The whole summary of one recorded session.
+    Show {
+        /// Folder of recorded sessions.
+        folder: PathBuf,
+        /// Part of the file's name.
+        name: String,
+        /// Where it is cut, in percent of its tokens.
+        #[arg(long, default_value_t = 70)]
+        percent: u64,
+    },
+}
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "printing tables is what this program does")]
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Retention { folder, missing } => retention::run(&folder, missing),
+        Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),
+    };
+    match result {
+        Ok(table) => {
+            println!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -106,22 +106,23 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
             push(FactKind::Command, &act.target, act.message as usize);
         }
     }
-    let head_end = request.plan.head.end;
+    let shown = request.shown_text;
     let tail_start = request.plan.tail.start;
     let mut names: Vec<(&str, &crate::ledger::AnchorInfo)> = Vec::new();
     for (text, info) in request.ledger.anchors() {
-        let (first, last) = (info.first as usize, info.last as usize);
-        // What head or tail show needs no help.
-        if first < head_end || last >= tail_start || !request.span.contains(&last) {
+        let last = info.last as usize;
+        // What the tail shows needs no help.
+        if last >= tail_start || !request.span.contains(&last) {
             continue;
         }
         let kind = fact_kind(info.kind);
-        if info.seen_by.has(SeenBy::HUMAN) {
+        if info.seen_by.has(SeenBy::HUMAN) && !shown.contains(text) {
             push(kind, text, last);
         } else if info.written >= OFTEN_WRITTEN && info.messages >= 3 {
             names.push((text, info));
         }
     }
+    names.retain(|(text, _)| !shown.contains(text));
     names.sort_by(|a, b| b.1.written.cmp(&a.1.written).then(a.0.cmp(b.0)));
     for (text, info) in names.into_iter().take(MAX_NAMES) {
         push(fact_kind(info.kind), text, info.last as usize);

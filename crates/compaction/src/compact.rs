@@ -1,7 +1,9 @@
 //! One attempt, phase by phase: prune, cut, summarise, check, assemble.
 
+use std::collections::HashMap;
+
 use throughline_redact::Redactor;
-use throughline_transcript::{Dialect, Groups, Message, SharedText, decode_message, violations};
+use throughline_transcript::{Dialect, Groups, Message, Part, SharedText, decode_message, unescape, violations};
 
 use crate::assemble::assemble;
 use crate::check::check;
@@ -11,7 +13,7 @@ use crate::merge::merge_parts;
 use crate::outcome::{AbortReason, NoOpReason, Outcome, Quality};
 use crate::plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
 use crate::preface::{Maker, find_summary, is_acknowledgement, summary_text};
-use crate::rendition::{PruneRules, prune};
+use crate::rendition::{PruneRules, Rendition, RenditionKind, prune};
 use crate::report::{BeforeAfter, PlanReport, Report};
 use crate::sections::Section;
 use crate::summarise::{CountTokens, SummariseError, Summariser, SummaryRequest, summarise_all};
@@ -104,6 +106,9 @@ pub struct Attempt {
 /// Part of a summary's room that the summariser may fill; the rest is for facts that the check attaches.
 const SUMMARISER_SHARE_PERCENT: u64 = 92;
 
+/// About what a pruned result costs.
+const PRUNED_LINE_TOKENS: u64 = 60;
+
 /// A plan with what it was made from, or why there is none. Changes nothing.
 pub struct Preview {
     /// The plan.
@@ -141,7 +146,9 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
             protect_first_n: budgets.protect_first_n,
             protect_last_n: budgets.protect_last_n,
         };
+        let pruned_sizes = pruned_head_sizes(conversation, budgets.protect_first_n, options.prune);
         let input = PlanInput {
+            pruned_sizes: &pruned_sizes,
             messages: conversation.messages,
             groups: conversation.groups,
             sizes: conversation.sizes,
@@ -159,6 +166,21 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         report.plan = Some(shown);
     }
     Preview { plan: found, report, earlier: earlier_document }
+}
+
+/// Tokens of the first messages once their old tool results are one line each.
+fn pruned_head_sizes(conversation: &Conversation<'_>, protect_first_n: usize, rules: PruneRules) -> Vec<u64> {
+    let messages = conversation.messages.iter().zip(conversation.sizes);
+    messages
+        .take(protect_first_n)
+        .map(|(message, size)| {
+            let pruned = message.parts().iter().any(|part| match part {
+                Part::ToolResult { value, .. } => value.len() > rules.result_min_chars,
+                _ => false,
+            });
+            if pruned { (*size).min(PRUNED_LINE_TOKENS * message.answered().count() as u64) } else { *size }
+        })
+        .collect()
 }
 
 /// Finds summaries an earlier compaction left, only where a compaction puts them: right after a head.
@@ -231,6 +253,7 @@ pub async fn compact(
 
     let mark = (options.clock_us)();
     let budget_tokens = report.plan.as_ref().map_or(0, |shown| shown.summary_budget_tokens);
+    let shown_text = shown_text(conversation, &plan, &renditions);
     let request = SummaryRequest {
         messages: conversation.messages,
         groups: conversation.groups,
@@ -240,6 +263,7 @@ pub async fn compact(
         span: plan.middle.clone(),
         earlier: preview.earlier.as_ref().map(|(document, _)| document),
         focus: options.focus,
+        shown_text: &shown_text,
         budget_tokens: budget_tokens * SUMMARISER_SHARE_PERCENT / 100,
         count_tokens: options.count_tokens,
     };
@@ -308,6 +332,25 @@ pub async fn compact(
     };
     let outcome = Outcome::Completed { quality, reason: reason.to_owned() };
     Attempt { outcome, report, items, summary: Some(document), plan: Some(plan) }
+}
+
+/// The text that head and pinned message show: what is in it needs no place in the summary.
+fn shown_text(conversation: &Conversation<'_>, plan: &Plan, renditions: &HashMap<usize, Rendition>) -> String {
+    let mut out = String::new();
+    for index in plan.head.clone().chain(plan.pinned.clone().into_iter().flatten()) {
+        let Some(message) = conversation.messages.get(index) else { continue };
+        let pruned = renditions.get(&index).is_some_and(|r| r.kinds.contains(&RenditionKind::Pruned));
+        for part in message.parts() {
+            match part {
+                Part::Text(string) => out.push_str(&message.str(*string)),
+                Part::ToolCall { arguments, .. } => out.push_str(&unescape(&message.arguments_text(*arguments))),
+                Part::ToolResult { content, .. } if !pruned => out.push_str(&message.result_text(content)),
+                _ => {}
+            }
+            out.push('\n');
+        }
+    }
+    out
 }
 
 fn aborted(error: &SummariseError) -> Outcome {

@@ -146,6 +146,7 @@ impl Ledger {
                     // Strings inside the arguments are still escaped; what matters is the text they stand for.
                     buffers.text.clear();
                     unescape_into(&buffers.arguments, &mut buffers.text);
+                    self.note_text(&message.str(*name), index, SeenBy::CALL, None);
                     self.note_text(&buffers.text, index, SeenBy::CALL, Some(act_id));
                 }
                 Part::ToolResult { call_id, is_error, content, .. } => {

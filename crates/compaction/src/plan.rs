@@ -94,6 +94,8 @@ pub struct PlanInput<'a> {
     pub groups: &'a Groups,
     /// Tokens of each message.
     pub sizes: &'a [u64],
+    /// Tokens of the first messages as the head would show them, old tool results pruned.
+    pub pruned_sizes: &'a [u64],
     /// Earlier summary, if there is one.
     pub earlier: Earlier,
     /// Budgets.
@@ -114,6 +116,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     let last_human_group = last_human.and_then(|at| input.groups.containing(at)).map(|g| g.start..g.end);
 
     let mut head_limit = input.budget.protect_first_n.max(instructions).min(count);
+    head_limit = head_limit.min(affordable_head(input, instructions).max(instructions));
     head_limit = input.earlier.first().map_or(head_limit, |at| head_limit.min(at));
     head_limit =
         last_human_group.as_ref().map_or(head_limit, |group| head_limit.min(group.start.max(instructions)));
@@ -136,6 +139,19 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
         // No cut fits the role the head ends with: the head gives up its last group.
         head_end = heads.at_or_before(head_end - 1, instructions).unwrap_or(instructions);
     }
+}
+
+/// How many messages fit into the head's share: half a tail budget. A first message as long as a book is folded like
+/// anything else, or every later compaction would start from it.
+fn affordable_head(input: &PlanInput<'_>, instructions: usize) -> usize {
+    let mut used = 0u64;
+    for (index, size) in input.pruned_sizes.iter().enumerate().skip(instructions) {
+        used = used.saturating_add(*size);
+        if used > input.budget.tail_tokens / 2 {
+            return index;
+        }
+    }
+    usize::MAX
 }
 
 struct Search<'a> {

@@ -35,6 +35,8 @@ pub struct SummaryRequest<'a> {
     pub earlier: Option<&'a SummaryDocument>,
     /// What the person wants most of the room for.
     pub focus: Option<&'a str>,
+    /// Text that stays in view before the tail: the head as it will be shown, and a pinned message.
+    pub shown_text: &'a str,
     /// Room for the summary.
     pub budget_tokens: u64,
     /// Measures text.

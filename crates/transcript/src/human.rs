@@ -10,6 +10,8 @@ const INJECTED_TAGS: &[&str] = &[
     "system-reminder",
     "command-name",
     "command-message",
+    "command-args",
+    "command-contents",
     "local-command-stdout",
     "local-command-stderr",
     "local-command-caveat",

@@ -69,6 +69,7 @@ impl Act {
     pub fn outcome_words(&self, outcome: &ActOutcome) -> String {
         let mut words = Vec::new();
         match (self.family, outcome.exit) {
+            _ if outcome.not_run => return "not run".to_owned(),
             (_, Some(code)) => words.push(format!("exit {code}")),
             (_, None) if outcome.failed => words.push("failed".to_owned()),
             (ToolFamily::Run, None) => words.push("ok".to_owned()),

@@ -12,6 +12,15 @@ const MAX_ERROR_CHARS: usize = 240;
 /// Errors of a long output are looked for in its first and last bytes.
 const ERROR_WINDOW_BYTES: usize = 16 * 1024;
 
+/// Answers that clients give in place of a result when a call did not run.
+const NOT_RUN: &[&str] = &[
+    "Sibling tool call errored",
+    "The tool use was rejected",
+    "[Request interrupted by user",
+    "File has not been read yet",
+    "aborted by user",
+];
+
 /// What came of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActOutcome {
@@ -27,6 +36,8 @@ pub struct ActOutcome {
     pub errors: Vec<String>,
     /// The last line that sums a run up (`12 passed, 1 failed`), as it stands.
     pub verdict: Option<String>,
+    /// The call was refused or cancelled before it ran.
+    pub not_run: bool,
     /// The message that carries the answer.
     pub message: u32,
 }
@@ -40,6 +51,11 @@ impl ActOutcome {
         let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
         let failed = is_error || exit.is_some_and(|code| code != 0);
         let mut outcome = Self { chars, lines, exit, failed, message, ..Self::default() };
+        if NOT_RUN.iter().any(|mark| slice_start(text, 400).contains(mark)) {
+            // The tool never ran; there is no error to carry.
+            outcome.not_run = true;
+            return outcome;
+        }
         if failed || (family == ToolFamily::Run && ends_badly(text)) {
             outcome.errors = error_lines(text);
             outcome.failed = failed || !outcome.errors.is_empty();

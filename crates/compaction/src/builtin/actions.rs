@@ -7,6 +7,8 @@ use super::select::Candidate;
 
 /// Looks collected into one entry at most.
 const MAX_LOOKS: usize = 8;
+/// A command that only looks is quoted up to this length.
+const MAX_LOOK_CHARS: usize = 70;
 
 /// Commands that change the world outside the files: worth more than a look at something.
 const WEIGHTY: &[&str] = &[
@@ -17,8 +19,10 @@ const WEIGHTY: &[&str] = &[
     "git rebase",
     "git reset",
     "git revert",
-    "gh pr",
-    "gh issue",
+    "git read-tree",
+    "gh pr create",
+    "gh pr edit",
+    "gh issue create",
     "npm install",
     "pip install",
     "cargo add",
@@ -28,27 +32,55 @@ const WEIGHTY: &[&str] = &[
     "terraform",
     "rm ",
     "mv ",
-    "curl",
     "psql",
     "migrate",
     "deploy",
 ];
+
+/// First words of commands that only look.
+const LOOKING: &[&str] = &[
+    "ls", "cat", "head", "tail", "grep", "rg", "find", "wc", "which", "pwd", "echo", "tree", "stat", "file", "du", "df",
+    "env", "ps", "pgrep", "sed -n", "git status", "git log", "git diff", "git show", "git branch", "git blame", "gh pr view",
+    "gh pr list", "gh api", "gh pr diff", "jq",
+];
+
+/// Whether a command only looks at things: its first word says so, after any change of folder.
+fn only_looks(command: &str) -> bool {
+    let mut rest = command.trim_start();
+    while let Some(after) = rest.strip_prefix("cd ").and_then(|tail| tail.split_once("&&")).map(|(_, after)| after) {
+        rest = after.trim_start();
+    }
+    let plain = rest.strip_prefix("git -C ").and_then(|tail| tail.split_once(' ')).map(|(_, after)| format!("git {after}"));
+    let rest = plain.as_deref().unwrap_or(rest);
+    LOOKING.iter().any(|word| rest.strip_prefix(word).is_some_and(|after| after.is_empty() || after.starts_with([' ', '|'])))
+}
+
+fn is_look(act: &Act) -> bool {
+    if act.outcome.as_ref().is_some_and(|outcome| outcome.failed && !outcome.not_run) {
+        return false;
+    }
+    match act.family {
+        ToolFamily::Read | ToolFamily::Search => true,
+        ToolFamily::Run => only_looks(&act.target),
+        _ => false,
+    }
+}
 
 /// Entries for a run of calls. `recent` is the message where the tail begins: nearer actions matter more.
 pub(crate) fn actions(acts: &[Act], from: usize, recent: usize) -> Vec<Candidate> {
     let mut out: Vec<Candidate> = Vec::new();
     let mut looks: Vec<&Act> = Vec::new();
     for act in acts {
-        let is_look = matches!(act.family, ToolFamily::Read | ToolFamily::Search)
-            && !act.outcome.as_ref().is_some_and(|o| o.failed);
-        if is_look && looks.len() < MAX_LOOKS {
-            looks.push(act);
+        if act.family == ToolFamily::Plan || act.outcome.as_ref().is_some_and(|outcome| outcome.not_run) {
             continue;
         }
-        flush_looks(&mut looks, &mut out, from, recent);
-        if is_look {
+        if is_look(act) {
+            if looks.len() >= MAX_LOOKS {
+                flush_looks(&mut looks, &mut out, from, recent);
+            }
             looks.push(act);
-        } else if !matches!(act.family, ToolFamily::Plan) {
+        } else {
+            flush_looks(&mut looks, &mut out, from, recent);
             out.push(entry(act, from, recent));
         }
     }
@@ -63,7 +95,10 @@ fn recency(message: u32, from: usize, recent: usize) -> f32 {
 }
 
 fn entry(act: &Act, from: usize, recent: usize) -> Candidate {
-    let mut text = format!("[{}] {}", act.tool, act.phrase());
+    let mut text = act.phrase();
+    if matches!(act.family, ToolFamily::Other | ToolFamily::Web | ToolFamily::Delegate) {
+        text = format!("[{}] {text}", act.tool);
+    }
     let mut value = match act.family {
         ToolFamily::Edit | ToolFamily::Write => 6.0,
         ToolFamily::Run if WEIGHTY.iter().any(|word| act.target.contains(word)) => 6.0,
@@ -79,7 +114,7 @@ fn entry(act: &Act, from: usize, recent: usize) -> Candidate {
             text.push_str(&ending);
         }
         if outcome.failed {
-            value += 2.0;
+            value += 1.0;
             for error in outcome.errors.iter().take(2) {
                 text.push_str(&format!("\n{}", one_line(error, 200)));
             }
@@ -96,37 +131,28 @@ fn entry(act: &Act, from: usize, recent: usize) -> Candidate {
 fn flush_looks(looks: &mut Vec<&Act>, out: &mut Vec<Candidate>, from: usize, recent: usize) {
     let Some(last) = looks.last() else { return };
     let message = last.message;
-    let mut reads = Vec::new();
-    let mut searches = Vec::new();
+    let (mut reads, mut searches, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for act in looks.iter() {
-        let mut what = short_path(&act.target).to_owned();
-        match act.family {
+        let (list, what): (&mut Vec<String>, String) = match act.family {
             ToolFamily::Search => {
-                what = format!("{what:?}");
-                if !act.detail.is_empty() {
-                    what.push_str(&format!(" in {}", short_path(&act.detail)));
-                }
-                searches.push(what);
+                let place = if act.detail.is_empty() { String::new() } else { format!(" in {}", short_path(&act.detail)) };
+                (&mut searches, format!("{:?}{place}", act.target))
             }
-            _ => {
-                if !act.detail.is_empty() {
-                    what.push_str(&format!(" {}", act.detail));
-                }
-                if !reads.contains(&what) {
-                    reads.push(what);
-                }
-            }
+            ToolFamily::Run => (&mut commands, format!("`{}`", one_line(&act.target, MAX_LOOK_CHARS))),
+            _ if act.detail.is_empty() => (&mut reads, short_path(&act.target).to_owned()),
+            _ => (&mut reads, format!("{} {}", short_path(&act.target), act.detail)),
+        };
+        if !list.contains(&what) {
+            list.push(what);
         }
     }
-    let mut pieces = Vec::new();
-    if !reads.is_empty() {
-        pieces.push(format!("read {}", reads.join(", ")));
-    }
-    if !searches.is_empty() {
-        pieces.push(format!("searched {}", searches.join(", ")));
-    }
+    let told: Vec<String> = [("read", reads), ("searched", searches), ("looked with", commands)]
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(verb, list)| format!("{verb} {}", list.join(", ")))
+        .collect();
     let value = 1.2 * (0.3 + 0.7 * recency(message, from, recent));
-    out.push(Candidate::new(Section::CompletedActions, message, value, pieces.join("; ")));
+    out.push(Candidate::new(Section::CompletedActions, message, value, told.join("; ")));
     looks.clear();
 }
 

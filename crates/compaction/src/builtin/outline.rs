@@ -28,38 +28,41 @@ pub(crate) struct Ranked<'a> {
 }
 
 /// What is visible to the model without the summary's help.
-pub(crate) struct Visible {
-    pub(crate) head_end: u32,
+pub(crate) struct Visible<'a> {
+    pub(crate) middle_start: u32,
     pub(crate) tail_start: u32,
+    /// Anchors of the head and of a pinned message.
+    pub(crate) shown: FxHashSet<&'a str>,
 }
 
-impl Visible {
-    fn covers(&self, info: &AnchorInfo) -> bool {
-        info.first < self.head_end || info.last >= self.tail_start
+impl Visible<'_> {
+    fn covers(&self, text: &str, info: &AnchorInfo) -> bool {
+        info.last >= self.tail_start || self.shown.contains(text)
     }
 }
 
 /// All anchors of the middle that nothing visible shows, best first.
 pub(crate) fn rank<'a>(
     ledger: &'a Ledger,
-    visible: &Visible,
+    visible: &Visible<'_>,
     told: &FxHashSet<&str>,
     changed: impl Fn(&str) -> bool,
     focus: &Focus,
 ) -> Vec<Ranked<'a>> {
-    let span = visible.tail_start.saturating_sub(visible.head_end).max(1) as f32;
+    let span = visible.tail_start.saturating_sub(visible.middle_start).max(1) as f32;
     let mut ranked: Vec<Ranked<'a>> = Vec::new();
     for (text, info) in ledger.anchors() {
-        if visible.covers(info) || told.contains(text) || text.len() > 160 {
+        if visible.covers(text, info) || told.contains(text) || text.len() > 160 {
             continue;
         }
         let place = place_of(ledger, info);
-        let recency = (info.last.saturating_sub(visible.head_end)) as f32 / span;
+        let recency = (info.last.saturating_sub(visible.middle_start)) as f32 / span;
         let mut score =
             1.0 + 1.1 * ln(info.count) + 1.3 * ln(info.messages) + 1.6 * ln(info.written) + 2.2 * recency;
         score += match info.kind {
             AnchorKind::Identifier => 0.8,
             AnchorKind::Path => 0.9,
+            AnchorKind::Flag if text.len() <= 3 => -1.5,
             AnchorKind::Flag => 0.2,
             AnchorKind::Url => 0.2,
             AnchorKind::Hash => -0.3,

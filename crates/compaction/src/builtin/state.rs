@@ -19,7 +19,10 @@ pub(crate) fn active_state(acts: &[Act]) -> Vec<Candidate> {
         let is_git = act.target.contains("git commit")
             || act.target.contains("git checkout")
             || act.target.contains("git push");
-        let is_check = CHECKS.iter().any(|word| act.target.contains(word));
+        let is_check = act
+            .target
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| CHECKS.contains(&word));
         if !(is_git || is_check) {
             continue;
         }
@@ -55,7 +58,7 @@ pub(crate) fn blocked(acts: &[Act], all: &[Act]) -> Vec<Candidate> {
     let mut out = Vec::new();
     for act in acts.iter().filter(|act| act.message >= oldest) {
         let Some(outcome) =
-            act.outcome.as_ref().filter(|outcome| outcome.failed && !outcome.errors.is_empty())
+            act.outcome.as_ref().filter(|o| o.failed && !o.not_run && !o.errors.is_empty())
         else {
             continue;
         };

@@ -254,8 +254,9 @@ impl<'a> Draft<'a> {
         room: u64,
     ) -> u64 {
         let visible = Visible {
-            head_end: u32::try_from(request.plan.head.end).unwrap_or(u32::MAX),
+            middle_start: u32::try_from(request.plan.head.end).unwrap_or(u32::MAX),
             tail_start: u32::try_from(request.plan.tail.start).unwrap_or(u32::MAX),
+            shown: told_by(request.shown_text),
         };
         let said: String = self.chosen.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join("\n");
         let told = told_by(&said);

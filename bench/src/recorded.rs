@@ -1,0 +1,46 @@
+//! Recorded sessions from a folder: what the benchmarks run on. The folder is an argument and never part of this
+//! repository.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use throughline_transcript::{DecodeOptions, Transcript, decode};
+
+/// A session with the name of its file.
+pub(crate) struct Recorded {
+    pub(crate) name: String,
+    pub(crate) transcript: Transcript,
+}
+
+/// Files of a folder, sorted by name.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| format!("recorded sessions not found: {} ({error})", folder.display()))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|e| e.path())).collect();
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    Ok(paths)
+}
+
+/// The bytes of a file, unpacked where it is packed.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let packed = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if !packed.starts_with(&[0x1f, 0x8b]) {
+        return Ok(packed);
+    }
+    let mut bytes = Vec::new();
+    let mut unpacker = flate2::read::MultiGzDecoder::new(packed.as_slice());
+    unpacker.read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(bytes)
+}
+
+/// All sessions of a folder.
+pub(crate) fn sessions(folder: &Path) -> Result<Vec<Recorded>, String> {
+    let mut found = Vec::new();
+    for path in files(folder)? {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let transcript = decode(read(&path)?, &DecodeOptions::default()).map_err(|e| format!("{name}: {e}"))?;
+        found.push(Recorded { name, transcript });
+    }
+    Ok(found)
+}

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::blocks::decode_message;
 use crate::human::is_injected;
 use crate::json::{Cursor, Span};
+use crate::members::RawJson;
 use crate::message::{Message, Role};
 use crate::shared_text::SharedText;
 use crate::transcript::{Note, Preamble, Source, Transcript};
@@ -113,15 +114,20 @@ fn add_event<'a>(
         by_message_id.insert(event.message_id, drafts.len());
     }
     let carries_results = role == Role::User && has_result_block(event.content);
-    if carries_results {
-        // Results of parallel calls belong into the one user message after their assistant message.
-        if let Some(last) = drafts.last_mut().filter(|d| d.role == Role::User && d.carries_results) {
-            last.contents.push(event.content);
-            return;
-        }
-    }
     let meta = event.meta || event.compact_summary;
-    drafts.push(Draft { role, contents: vec![event.content], meta, carries_results });
+    let draft = Draft { role, contents: vec![event.content], meta, carries_results };
+    if !carries_results {
+        drafts.push(draft);
+        return;
+    }
+    // Results of parallel calls belong into the one user message right after their assistant message, whatever the
+    // client noted in between.
+    let answer = drafts.iter().rposition(|draft| draft.role == Role::Assistant);
+    let place = answer.map_or(drafts.len(), |at| at + 1);
+    match drafts.get_mut(place..).and_then(|since| since.iter_mut().find(|draft| draft.carries_results)) {
+        Some(earlier) => earlier.contents.push(event.content),
+        None => drafts.insert(place, draft),
+    }
 }
 
 fn has_result_block(content: &str) -> bool {
@@ -208,8 +214,20 @@ fn is_prompt(event: &Event<'_>) -> bool {
     {
         return false;
     }
-    let Some(text) = Cursor::new(event.content).string() else { return false };
-    !is_injected(&text.text(event.content))
+    let content = RawJson(event.content);
+    match content.as_text() {
+        Some(text) => !is_injected(&text),
+        None => !has_result_block(event.content) && content.elements().any(is_persons_block),
+    }
+}
+
+/// A block that a person adds to a prompt: words, or a picture.
+fn is_persons_block(block: RawJson<'_>) -> bool {
+    match block.get("type").and_then(RawJson::as_text).as_deref() {
+        Some("text") => block.get("text").and_then(RawJson::as_text).is_some_and(|text| !is_injected(&text)),
+        Some("image") => true,
+        _ => false,
+    }
 }
 
 fn last_compaction(events: &[Event<'_>]) -> usize {
@@ -266,3 +284,7 @@ fn raw_string<'a>(cursor: &mut Cursor<'_>, json: &'a str) -> &'a str {
 fn is_true(cursor: &mut Cursor<'_>, json: &str) -> bool {
     cursor.skip_value().of(json) == "true"
 }
+
+#[cfg(test)]
+#[path = "claude_log_tests.rs"]
+mod tests;

@@ -390,3 +390,7 @@ fn read_reasoning(json: &str, cursor: &mut Cursor<'_>) -> Option<Part> {
 fn span_between(start: usize, end: usize) -> Span {
     Span { start: u32::try_from(start).unwrap_or(u32::MAX), end: u32::try_from(end).unwrap_or(u32::MAX) }
 }
+
+#[cfg(test)]
+#[path = "blocks_tests.rs"]
+mod tests;

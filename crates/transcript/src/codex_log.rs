@@ -160,3 +160,7 @@ fn read_compacted(payload: &SharedText) -> (Option<String>, Vec<Message>) {
     }
     (summary, replacement)
 }
+
+#[cfg(test)]
+#[path = "codex_log_tests.rs"]
+mod tests;

@@ -16,11 +16,20 @@ pub struct Sample {
     pub importance: f64,
 }
 
+/// What is known of a column before any sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Prior {
+    /// The weight it has if the samples say nothing about it.
+    pub weight: f64,
+    /// The most it can weigh.
+    pub ceiling: f64,
+}
+
 /// How to fit.
 #[derive(Clone, Copy, Debug)]
 pub struct FitOptions {
-    /// Pull towards the prior, as a share of each column's own weight in the data.
-    pub prior_strength: f64,
+    /// How much the prior counts, in samples that would consist of nothing but the shape.
+    pub prior_samples: f64,
     /// Relative error below which a sample counts fully; beyond it counts less the further it is off.
     pub tolerance: f64,
     /// Rounds of re-weighting.
@@ -29,19 +38,19 @@ pub struct FitOptions {
 
 impl Default for FitOptions {
     fn default() -> Self {
-        Self { prior_strength: 1e-3, tolerance: 0.02, rounds: 8 }
+        Self { prior_samples: 1e-6, tolerance: 0.02, rounds: 8 }
     }
 }
 
-/// Non-negative weights, one a column, that best explain the samples. `prior` has one value a column; a column no
-/// sample holds keeps its prior.
+/// The weights, one a column, that best explain the samples: none below zero, none above its ceiling. `priors` has one
+/// value a column; a column no sample holds keeps its prior.
 #[must_use]
-pub fn fit_weights(samples: &[Sample], prior: &[f64], options: FitOptions) -> Vec<f64> {
-    let mut weights = prior.to_vec();
+pub fn fit_weights(samples: &[Sample], priors: &[Prior], options: FitOptions) -> Vec<f64> {
+    let mut weights: Vec<f64> = priors.iter().map(|prior| prior.weight).collect();
     let mut trust = vec![1.0; samples.len()];
     for _ in 0..options.rounds {
-        let system = System::build(samples, &trust, prior, options.prior_strength);
-        weights = system.solve(&weights);
+        let system = System::build(samples, &trust, priors, options.prior_samples);
+        weights = system.solve(&weights, priors);
         for (sample, trust) in samples.iter().zip(&mut trust) {
             let off = relative_error(sample, &weights).abs();
             *trust = (options.tolerance / off.max(options.tolerance)).sqrt();
@@ -66,8 +75,8 @@ struct System {
 }
 
 impl System {
-    fn build(samples: &[Sample], trust: &[f64], prior: &[f64], prior_strength: f64) -> Self {
-        let size = prior.len();
+    fn build(samples: &[Sample], trust: &[f64], priors: &[Prior], prior_samples: f64) -> Self {
+        let size = priors.len();
         let mut gram = vec![0.0; size * size];
         let mut right = vec![0.0; size];
         for (sample, trust) in samples.iter().zip(trust) {
@@ -80,19 +89,22 @@ impl System {
                 }
             }
         }
+        for (at, prior) in priors.iter().enumerate() {
+            gram[at * size + at] += prior_samples;
+            right[at] += prior_samples * prior.weight;
+        }
         let scale: Vec<f64> = (0..size).map(|at| gram[at * size + at].sqrt().max(1e-12)).collect();
         for row in 0..size {
             for column in 0..size {
                 gram[row * size + column] /= scale[row] * scale[column];
             }
-            right[row] = right[row] / scale[row] + prior_strength * prior[row] * scale[row];
-            gram[row * size + row] += prior_strength;
+            right[row] /= scale[row];
         }
         Self { size, gram, right, scale }
     }
 
-    /// Coordinate descent, which keeps every weight at or above zero on its way.
-    fn solve(&self, start: &[f64]) -> Vec<f64> {
+    /// Coordinate descent, which keeps every weight within its bounds on the way.
+    fn solve(&self, start: &[f64], priors: &[Prior]) -> Vec<f64> {
         const SWEEPS: usize = 4000;
         const SETTLED: f64 = 1e-10;
         let mut scaled: Vec<f64> =
@@ -102,7 +114,8 @@ impl System {
             for at in 0..self.size {
                 let row = &self.gram[at * self.size..(at + 1) * self.size];
                 let gradient = row.iter().zip(&scaled).map(|(g, x)| g * x).sum::<f64>() - self.right[at];
-                let next = (scaled[at] - gradient / row[at].max(1e-12)).max(0.0);
+                let ceiling = priors[at].ceiling * self.scale[at];
+                let next = (scaled[at] - gradient / row[at].max(1e-12)).clamp(0.0, ceiling.max(0.0));
                 largest_step = largest_step.max((next - scaled[at]).abs());
                 scaled[at] = next;
             }

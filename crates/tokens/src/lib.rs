@@ -1,5 +1,6 @@
 //! How big and how dear things are: estimates, exact counts, calibration, budgets.
 mod ascii;
+mod calibrate;
 mod content;
 mod exact;
 mod fit;
@@ -13,9 +14,10 @@ mod unescape;
 mod usage;
 mod weights;
 mod wide;
+pub use calibrate::{Calibrations, Calibrator, Observed};
 pub use content::ContentProfile;
 pub use exact::Encoding;
-pub use fit::{FitOptions, Sample, fit_weights, relative_error};
+pub use fit::{FitOptions, Prior, Sample, fit_weights, relative_error};
 pub use image::{ImageRule, ImageTokens, UNKNOWN_IMAGE_TOKENS, sniff_base64_image, sniff_image};
 pub use message::{
     MessageSize, SizeCache, Sizes, profile_message, profile_preamble, profile_system, profile_tools,

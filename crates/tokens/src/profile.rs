@@ -120,7 +120,7 @@ features! {
     Typographic,
     /// Arrows.
     Arrows,
-    /// Box drawing and block elements.
+    /// Box drawing and block elements that differ from the character before.
     BoxDrawing,
     /// Box drawing equal to the character before.
     BoxRepeats,

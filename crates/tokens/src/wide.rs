@@ -3,7 +3,7 @@
 //! Characters of three and four bytes are counted at their second byte, where the first is already history: a count
 //! must not depend on where a stretch ends.
 
-use crate::lanes::{Lane, SPAN, count, mask, within};
+use crate::lanes::{HISTORY, Lane, SPAN, count, mask, within};
 use crate::profile::{Counts, Feature as F};
 
 /// Counts the characters of each script. Returns the bytes that are letters of a word, where there are any.
@@ -44,7 +44,8 @@ pub(crate) fn count_scripts(text: &Lane, counts: &mut Counts) -> Option<Lane> {
         counts.add(F::LatinAdditional, additional);
         counts.add(F::OtherThreeByte, lettered - additional);
     }
-    if signs > 0 {
+    // A sign that began before the stretch may have its third byte in it.
+    if signs > 0 || text[HISTORY - 2] == 0xE2 {
         count_signs(text, signs, counts);
     }
     if east_asian > 0 {
@@ -123,20 +124,16 @@ fn count_signs(text: &Lane, all: u32, counts: &mut Counts) {
     });
     counts.add(F::Typographic, typographic);
     counts.add(F::Arrows, arrows);
-    counts.add(F::BoxDrawing, boxes);
     counts.add(F::Symbols, all - typographic - arrows - boxes);
-    let [box_ends] = count(|at| [mask(text[at - 2] == 0xE2) & within(text[at - 1], 0x94, 0x96)]);
-    if box_ends > 0 {
-        // Equal in all three bytes to the character before, judged at the third.
-        let [repeats] = count(|at| {
-            let is_box = mask(text[at - 2] == 0xE2) & within(text[at - 1], 0x94, 0x96);
-            let is_same = mask(text[at] == text[at - 3])
-                & mask(text[at - 1] == text[at - 4])
-                & mask(text[at - 5] == 0xE2);
-            [is_box & is_same]
-        });
-        counts.add(F::BoxRepeats, repeats);
-    }
+    // Judged at the third byte, where all of the character is known.
+    let [boxes, repeats] = count(|at| {
+        let is_box = mask(text[at - 2] == 0xE2) & within(text[at - 1], 0x94, 0x96);
+        let is_same =
+            mask(text[at] == text[at - 3]) & mask(text[at - 1] == text[at - 4]) & mask(text[at - 5] == 0xE2);
+        [is_box, is_box & is_same]
+    });
+    counts.add(F::BoxDrawing, boxes - repeats);
+    counts.add(F::BoxRepeats, repeats);
 }
 
 fn count_east_asian(text: &Lane, counts: &mut Counts) {

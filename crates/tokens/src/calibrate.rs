@@ -1,0 +1,190 @@
+//! Learning from real usage how far an estimate is off.
+//!
+//! Every answered call says how many tokens its prompt had. The difference to the prompt before is what the things added
+//! in between really weigh; held against their estimate it gives a ratio. A [`Calibrator`] keeps a running mean of the
+//! logarithm of that ratio for one provider and model, robust against the steps that say nothing about the tokenizer
+//! (hidden reminders, dropped reasoning, a changed system prompt), and forgets slowly, so that it follows a model that
+//! changes behind its name. Pure: no clock, no randomness, same observations, same state.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::ContentProfile;
+use crate::model::TokenModel;
+
+/// Additions estimated below this are mostly overhead and rounding, and are not learnt from.
+const SMALLEST_ADDITION_TOKENS: u64 = 100;
+/// An addition of this size counts half as much as a huge one.
+const HALF_EVIDENCE_TOKENS: f64 = 400.0;
+/// Ratios beyond this either way are something else than a tokenizer.
+const LARGEST_RATIO: f64 = 4.0;
+/// How many observations the prior is worth.
+const PRIOR_EVIDENCE: f64 = 2.0;
+/// What remains of the evidence with each new observation: about the last thirty count.
+const MEMORY: f64 = 0.97;
+/// Where a prior that was never measured is expected to lie: one in three models is further off than this.
+const PRIOR_DISPERSION: f64 = 0.2;
+/// An observation further from the mean than this many times the usual distance counts as being just there.
+const OUTLIER_DISTANCE: f64 = 1.5;
+
+/// How much further the scatter looks than the factor.
+const SCATTER_REACH: f64 = 2.0;
+/// Never so sure that a real change looks like an outlier for ever.
+const SMALLEST_DISPERSION: f64 = 0.02;
+
+/// How far estimates are off for one provider and model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Calibrator {
+    /// Logarithm of measured / estimated.
+    log_factor: f64,
+    /// Evidence behind it, the prior's included.
+    evidence: f64,
+    /// Mean square distance of observations from the factor, in logarithms.
+    variance: f64,
+    /// Observations that were learnt from.
+    samples: u64,
+    /// The last prompt the provider counted, where the next prediction starts.
+    last_prompt: Option<u64>,
+}
+
+impl Default for Calibrator {
+    fn default() -> Self {
+        Self {
+            log_factor: 0.0,
+            evidence: PRIOR_EVIDENCE,
+            variance: PRIOR_DISPERSION * PRIOR_DISPERSION,
+            samples: 0,
+            last_prompt: None,
+        }
+    }
+}
+
+/// Whether an observation was learnt from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// It moved the factor.
+    Learnt,
+    /// Too small to tell anything.
+    TooSmall,
+    /// The prompt did not grow, so something was removed as well.
+    NotAnAddition,
+}
+
+impl Calibrator {
+    /// Knows nothing yet: factor 1.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Learns that something estimated at `estimated_added` tokens was counted as `measured_added`.
+    pub fn observe(&mut self, estimated_added: u64, measured_added: u64) -> Observed {
+        if measured_added == 0 {
+            return Observed::NotAnAddition;
+        }
+        if estimated_added < SMALLEST_ADDITION_TOKENS {
+            return Observed::TooSmall;
+        }
+        let (estimated, measured) = (estimated_added as f64, measured_added as f64);
+        let ratio = (measured / estimated).clamp(LARGEST_RATIO.recip(), LARGEST_RATIO);
+        let reach = OUTLIER_DISTANCE * self.variance.sqrt();
+        let whole_distance = ratio.ln() - self.log_factor;
+        let distance = whole_distance.clamp(-reach, reach);
+        let weight = estimated / (estimated + HALF_EVIDENCE_TOKENS);
+        self.evidence = self.evidence * MEMORY + weight;
+        let share = weight / self.evidence;
+        self.log_factor += share * distance;
+        // The scatter sees more of an outlier than the factor does: a lasting change widens the reach until it is
+        // followed, a single odd step does not.
+        let seen = whole_distance.clamp(-SCATTER_REACH * reach, SCATTER_REACH * reach);
+        self.variance += share * (seen * seen - self.variance);
+        self.variance = self.variance.max(SMALLEST_DISPERSION * SMALLEST_DISPERSION);
+        self.samples += 1;
+        Observed::Learnt
+    }
+
+    /// Learns from two prompts in a row: `estimated_added` stood between the last prompt and this one.
+    pub fn observe_prompt(&mut self, estimated_added: u64, measured_prompt: u64) -> Observed {
+        let grown =
+            self.last_prompt.replace(measured_prompt).map(|last| measured_prompt.saturating_sub(last));
+        match grown {
+            Some(measured_added) => self.observe(estimated_added, measured_added),
+            None => Observed::NotAnAddition,
+        }
+    }
+
+    /// Forgets where the last prompt ended, as after a compaction; what was learnt stays.
+    pub fn forget_prompt(&mut self) {
+        self.last_prompt = None;
+    }
+
+    /// What to multiply estimates with.
+    #[must_use]
+    pub fn factor(&self) -> f64 {
+        self.log_factor.exp()
+    }
+
+    /// How much of the factor is measured rather than assumed, lowered by how much observations scatter; 0 to 1.
+    #[must_use]
+    pub fn confidence(&self) -> f64 {
+        let prior = PRIOR_EVIDENCE * MEMORY.powi(i32::try_from(self.samples).unwrap_or(i32::MAX));
+        let measured = 1.0 - (prior / self.evidence).min(1.0);
+        measured / (1.0 + self.dispersion())
+    }
+
+    /// Usual distance of an observation from the factor, as a share of it.
+    #[must_use]
+    pub fn dispersion(&self) -> f64 {
+        self.variance.sqrt()
+    }
+
+    /// Observations that were learnt from.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// The last prompt the provider counted.
+    #[must_use]
+    pub fn last_prompt(&self) -> Option<u64> {
+        self.last_prompt
+    }
+
+    /// An estimate, corrected.
+    #[must_use]
+    pub fn correct(&self, estimated: u64) -> u64 {
+        if estimated == 0 { 0 } else { ((estimated as f64 * self.factor()).round() as u64).max(1) }
+    }
+
+    /// The next whole prompt: what was measured last, and what has been added since.
+    #[must_use]
+    pub fn predict_next_prompt(&self, last_measured: u64, added: &ContentProfile, model: &TokenModel) -> u64 {
+        last_measured.saturating_add(self.correct(model.estimate_content(added)))
+    }
+}
+
+/// Calibrators by provider and model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Calibrations {
+    by_provider: BTreeMap<String, BTreeMap<String, Calibrator>>,
+}
+
+impl Calibrations {
+    /// What is known of a model; the prior if nothing is.
+    #[must_use]
+    pub fn get(&self, provider: &str, model: &str) -> Calibrator {
+        self.by_provider.get(provider).and_then(|models| models.get(model)).copied().unwrap_or_default()
+    }
+
+    /// Where to record what is learnt of a model.
+    pub fn entry(&mut self, provider: &str, model: &str) -> &mut Calibrator {
+        self.by_provider.entry(provider.to_owned()).or_default().entry(model.to_owned()).or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "calibrate_tests.rs"]
+mod tests;

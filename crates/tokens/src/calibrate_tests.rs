@@ -1,0 +1,144 @@
+//! What a calibrator learns, forgets and refuses to learn.
+
+use super::*;
+use crate::model::Family;
+
+/// Deterministic scatter between -1 and 1.
+fn scatter(step: u64) -> f64 {
+    let hash = step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    hash as f64 / f64::from(1u32 << 23) - 1.0
+}
+
+fn learnt(factor: f64, steps: u64) -> Calibrator {
+    let mut calibrator = Calibrator::new();
+    for step in 0..steps {
+        let measured = (2_000.0 * factor * (1.0 + 0.1 * scatter(step))) as u64;
+        assert_eq!(calibrator.observe(2_000, measured), Observed::Learnt);
+    }
+    calibrator
+}
+
+#[test]
+fn starts_at_the_prior() {
+    let fresh = Calibrator::new();
+    assert_eq!(fresh.factor(), 1.0);
+    assert_eq!(fresh.confidence(), 0.0);
+    assert_eq!(fresh.correct(1_234), 1_234);
+    assert_eq!(fresh.correct(0), 0);
+}
+
+#[test]
+fn ten_calls_find_a_constant_factor_within_a_few_percent() {
+    for factor in [0.7, 0.9, 1.0, 1.3, 1.6] {
+        let calibrator = learnt(factor, 10);
+        let off = (calibrator.factor() / factor - 1.0).abs();
+        assert!(off < 0.1, "{factor}: {}", calibrator.factor());
+        let settled = learnt(factor, 60);
+        assert!((settled.factor() / factor - 1.0).abs() < 0.03, "{factor}: {}", settled.factor());
+    }
+}
+
+#[test]
+fn confidence_grows_with_evidence_and_falls_with_scatter() {
+    let (few, many) = (learnt(1.2, 3), learnt(1.2, 30));
+    assert!(few.confidence() > 0.0 && few.confidence() < many.confidence() && many.confidence() < 1.0);
+    let mut wild = Calibrator::new();
+    for step in 0..30 {
+        wild.observe(2_000, if step % 2 == 0 { 1_000 } else { 5_000 });
+    }
+    assert!(wild.confidence() < many.confidence());
+}
+
+#[test]
+fn one_outlier_moves_a_settled_factor_little() {
+    let mut calibrator = learnt(1.1, 40);
+    let before = calibrator.factor();
+    calibrator.observe(3_000, 300_000);
+    assert!((calibrator.factor() / before - 1.0).abs() < 0.02, "{before} {}", calibrator.factor());
+}
+
+#[test]
+fn a_lasting_change_is_followed() {
+    let mut calibrator = learnt(1.0, 40);
+    for _ in 0..60 {
+        calibrator.observe(2_000, 3_000);
+    }
+    assert!((calibrator.factor() - 1.5).abs() < 0.1, "{}", calibrator.factor());
+}
+
+#[test]
+fn what_says_nothing_is_not_learnt_from() {
+    let mut calibrator = Calibrator::new();
+    assert_eq!(calibrator.observe(99, 5_000), Observed::TooSmall);
+    assert_eq!(calibrator.observe(5_000, 0), Observed::NotAnAddition);
+    assert_eq!(calibrator, Calibrator::new());
+}
+
+#[test]
+fn no_observation_makes_it_useless() {
+    let mut calibrator = Calibrator::new();
+    for step in 0..1_000u64 {
+        let (estimated, measured) = match step % 4 {
+            0 => (u64::MAX, 1),
+            1 => (100, u64::MAX),
+            2 => (u64::MAX, u64::MAX),
+            _ => (100, 1),
+        };
+        calibrator.observe(estimated, measured);
+        assert!(calibrator.factor().is_finite());
+        assert!((0.2..=5.0).contains(&calibrator.factor()), "{}", calibrator.factor());
+        assert!((0.0..=1.0).contains(&calibrator.confidence()));
+    }
+    assert_eq!(calibrator.correct(1).max(1), calibrator.correct(1));
+}
+
+#[test]
+fn prompts_in_a_row_are_held_against_each_other() {
+    let mut calibrator = Calibrator::new();
+    assert_eq!(calibrator.observe_prompt(50_000, 40_000), Observed::NotAnAddition);
+    assert_eq!(calibrator.last_prompt(), Some(40_000));
+    assert_eq!(calibrator.observe_prompt(1_000, 41_200), Observed::Learnt);
+    assert!(calibrator.factor() > 1.0);
+    assert_eq!(calibrator.observe_prompt(1_000, 20_000), Observed::NotAnAddition, "something was removed");
+    calibrator.forget_prompt();
+    assert_eq!(calibrator.observe_prompt(1_000, 30_000), Observed::NotAnAddition);
+    assert_eq!(calibrator.samples(), 1);
+}
+
+#[test]
+fn predicts_the_next_prompt_from_the_last() {
+    let model = TokenModel::of(Family::Claude);
+    let mut calibrator = Calibrator::new();
+    for _ in 0..50 {
+        calibrator.observe(1_000, 1_200);
+    }
+    let added = ContentProfile {
+        text: crate::profile_text(&"some words of an answer\n".repeat(200)),
+        messages: 2,
+        ..ContentProfile::default()
+    };
+    let estimated = model.estimate_content(&added);
+    let predicted = calibrator.predict_next_prompt(100_000, &added, &model);
+    assert_eq!(predicted, 100_000 + calibrator.correct(estimated));
+    let growth = (predicted - 100_000) as f64 / estimated as f64;
+    assert!((growth - 1.2).abs() < 0.02, "{growth}");
+}
+
+#[test]
+fn survives_being_stored() {
+    let mut all = Calibrations::default();
+    for _ in 0..7 {
+        all.entry("anthropic", "claude-opus-4-6").observe_prompt(1_000, 1_300);
+    }
+    *all.entry("openai", "gpt-5") = learnt(0.95, 12);
+    let stored = serde_json::to_string(&all).unwrap();
+    let back: Calibrations = serde_json::from_str(&stored).unwrap();
+    assert_eq!(back.get("anthropic", "claude-opus-4-6").last_prompt(), Some(1_300));
+    let (kept, original) = (back.get("openai", "gpt-5"), all.get("openai", "gpt-5"));
+    assert!((kept.factor() - original.factor()).abs() < 1e-12);
+    assert!((kept.confidence() - original.confidence()).abs() < 1e-12);
+    assert_eq!(back.get("openai", "gpt-5").samples(), 12);
+    assert_eq!(back.get("openai", "unheard of"), Calibrator::new());
+    let old: Calibrator = serde_json::from_str("{}").unwrap();
+    assert_eq!(old, Calibrator::new(), "a record without members is a fresh one");
+}

@@ -121,7 +121,3 @@ pub fn cut_points(messages: &[Message], groups: &Groups, rules: &[&dyn CutRule])
     }
     cuts
 }
-
-#[cfg(test)]
-#[path = "cuts_tests.rs"]
-mod tests;

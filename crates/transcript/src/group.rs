@@ -176,7 +176,3 @@ impl Groups {
         self.groups.get(at).copied()
     }
 }
-
-#[cfg(test)]
-#[path = "group_tests.rs"]
-mod tests;

@@ -110,20 +110,5 @@ pub(crate) fn has_human_part(message: &Message) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn injected_blocks_are_stripped_and_words_kept() {
-        assert!(is_injected("<system-reminder>\nbe good\n</system-reminder>"));
-        assert!(is_injected("<command-name>/clear</command-name>\n<command-message>x</command-message>"));
-        assert!(is_injected("  \n"));
-        assert_eq!(strip_injected("<system-reminder>a</system-reminder>\nfix the bug"), "fix the bug");
-        assert_eq!(
-            strip_injected("fix it <b>now</b>\n<system-reminder>a</system-reminder>"),
-            "fix it <b>now</b>"
-        );
-        assert_eq!(strip_injected("<div>mine</div>"), "<div>mine</div>");
-        assert_eq!(strip_injected("<system-reminder>never closed"), "<system-reminder>never closed");
-    }
-}
+#[path = "human_tests.rs"]
+mod tests;

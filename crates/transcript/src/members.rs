@@ -47,3 +47,7 @@ impl<'a> RawJson<'a> {
         self.members().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 }
+
+#[cfg(test)]
+#[path = "members_tests.rs"]
+mod tests;

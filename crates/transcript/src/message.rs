@@ -317,3 +317,7 @@ fn join<'a>(mut texts: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
     }
     Cow::Owned(all)
 }
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+//! Where a conversation may be parted, as pictures: a dot stands where a cut is allowed. Each rule alone, then together.
+
+use throughline_testkit::from_picture;
+use throughline_transcript::{
+    CutPoints, CutRule, Dialect, GroupAtomicity, Groups, LeadingRole, Pairing, Role, SeamRoles, cut_points,
+};
+
+/// Draws the allowed cuts into the picture (of letters only).
+fn drawn(dialect: Dialect, picture: &str, rules: &[&dyn CutRule]) -> String {
+    let letters: Vec<char> = picture.chars().collect();
+    let messages = from_picture(dialect, picture).messages();
+    assert_eq!(messages.len(), letters.len(), "one letter a message in {picture}");
+    let cuts = cut_points(&messages, &Groups::of(&messages), rules);
+    let mut out = String::new();
+    for (index, letter) in letters.iter().enumerate() {
+        if cuts.allows(index) {
+            out.push('.');
+        }
+        out.push(*letter);
+    }
+    if cuts.allows(letters.len()) {
+        out.push('.');
+    }
+    out
+}
+
+fn check(dialect: Dialect, rules: &[&dyn CutRule], wanted: &[&str]) {
+    for picture in wanted {
+        let letters: String = picture.chars().filter(|c| *c != '.').collect();
+        assert_eq!(drawn(dialect, &letters, rules), *picture, "{dialect}");
+    }
+}
+
+#[test]
+fn without_rules_every_cut_is_allowed() {
+    check(Dialect::Chat, &[], &[".s.u.A.T.a.", "."]);
+}
+
+#[test]
+fn calls_and_results_stay_together() {
+    check(Dialect::Chat, &[&Pairing], &[".s.u.AT.a.", ".u.AuT.a.", ".u.A.", ".X.u.", ".u.AT.AT.AT."]);
+    check(Dialect::Anthropic, &[&Pairing], &[".u.AT.AH.a."]);
+    check(Dialect::Responses, &[&Pairing], &[".u.r.AATT.r.AT.a."]);
+}
+
+#[test]
+fn answers_stay_whole() {
+    check(Dialect::Responses, &[&GroupAtomicity], &[".u.rAATT.rAT.ra.", ".u.raAT.u.", ".u.aa.o.a."]);
+    check(Dialect::Chat, &[&GroupAtomicity], &[".u.AT.r.a.", ".s.d.u.m.AT."]);
+}
+
+#[test]
+fn what_follows_begins_with_a_wanted_role() {
+    check(Dialect::Chat, &[&SeamRoles(&[Role::User])], &["s.uATa.u.", ".u.ma.", "a."]);
+    check(Dialect::Chat, &[&SeamRoles(&[Role::Assistant])], &["su.AT.au."]);
+    check(Dialect::Chat, &[&SeamRoles(&[Role::User, Role::Assistant])], &["s.u.AT.a.u."]);
+    check(Dialect::Chat, &[&SeamRoles(&[])], &["sua."]);
+}
+
+#[test]
+fn what_precedes_may_lead_a_request() {
+    check(Dialect::Chat, &[&LeadingRole], &[".s.d.u.a.", ".s.a", ".a", ".s.Xu", ".", ".s."]);
+    check(Dialect::Anthropic, &[&LeadingRole], &[".Xua", ".u.a."]);
+}
+
+#[test]
+fn rules_together_allow_what_each_of_them_does() {
+    let all: [&dyn CutRule; 4] =
+        [&Pairing, &GroupAtomicity, &SeamRoles(&[Role::User, Role::Assistant]), &LeadingRole];
+    check(Dialect::Chat, &all, &["s.u.AT.AT.a.u.", ".u.AT.", "s.a"]);
+    check(Dialect::Responses, &all, &["d.u.rAATT.ra.u."]);
+    check(Dialect::Anthropic, &all, &[".u.AT.AH.a.u."]);
+    for picture in ["suATATau", "uAuTa", "uXa"] {
+        let messages = from_picture(Dialect::Chat, picture).messages();
+        let groups = Groups::of(&messages);
+        let together = cut_points(&messages, &groups, &all);
+        for cut in 0..=messages.len() {
+            let each = all.iter().all(|rule| cut_points(&messages, &groups, &[*rule]).allows(cut));
+            assert_eq!(together.allows(cut), each, "{picture} at {cut}");
+        }
+    }
+}
+
+#[test]
+fn the_nearest_cut_is_found_within_bounds() {
+    let mut cuts = CutPoints::all(6);
+    for cut in [2, 3, 4] {
+        cuts.forbid(cut);
+    }
+    cuts.forbid(99);
+    assert_eq!(cuts.iter().collect::<Vec<_>>(), [0, 1, 5, 6]);
+    assert_eq!(cuts.at_or_before(4, 0), Some(1));
+    assert_eq!(cuts.at_or_before(5, 0), Some(5));
+    assert_eq!(cuts.at_or_before(4, 2), None);
+    assert_eq!(cuts.at_or_before(99, 0), Some(6));
+    assert_eq!(cuts.at_or_before(1, 3), None);
+    assert_eq!(cuts.at_or_after(2, 6), Some(5));
+    assert_eq!(cuts.at_or_after(2, 4), None);
+    assert_eq!(cuts.at_or_after(0, 0), Some(0));
+    assert_eq!(cuts.at_or_after(7, 99), None);
+    assert!(!cuts.allows(7));
+}

@@ -4,6 +4,7 @@ mod anchor;
 mod measure;
 mod recorded;
 mod retention;
+mod speed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ enum Command {
         #[arg(long)]
         missing: bool,
     },
+    /// How fast transcripts are decoded and compacted.
+    Speed,
     /// The whole summary of one recorded session.
     Show {
         /// Folder of recorded sessions.
@@ -43,6 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Retention { folder, missing } => retention::run(&folder, missing),
+        Command::Speed => speed::run(),
         Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),
     };
     match result {

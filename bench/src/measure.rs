@@ -1,30 +1,27 @@
 //! Sizes and budgets for the benchmarks, from the product's own estimator.
 
 use throughline_compaction::Budgets;
+use throughline_tokens::{Family, MessageSize, TokenModel, profile_message, profile_text};
 use throughline_transcript::Message;
 
-/// Measures text and messages.
-#[derive(Default)]
-pub(crate) struct Estimator;
+/// Measures text and messages as the product does for a model family.
+pub(crate) struct Estimator {
+    model: TokenModel,
+}
+
+impl Default for Estimator {
+    fn default() -> Self {
+        Self { model: TokenModel::of(Family::Claude) }
+    }
+}
 
 impl Estimator {
     pub(crate) fn text(&self, text: &str) -> u64 {
-        (text.len() as u64).div_ceil(3)
+        self.model.estimate(&profile_text(text))
     }
 
     pub(crate) fn message(&self, message: &Message) -> u64 {
-        let mut size = 0;
-        for part in message.parts() {
-            use throughline_transcript::Part;
-            size += match part {
-                Part::Text(s) => s.span.len(),
-                Part::Reasoning { text, .. } => text.map_or(0, |t| t.span.len()),
-                Part::ToolCall { block, .. } => block.len(),
-                Part::ToolResult { content, .. } => message.result_text(content).len(),
-                _ => 0,
-            } as u64;
-        }
-        size.div_ceil(3) + 4
+        MessageSize::new(profile_message(message), &self.model).tokens
     }
 
     pub(crate) fn budgets(&self, window: u64, target_ratio: f64) -> Budgets {

@@ -54,6 +54,20 @@ fn all_text(message: &Message) -> String {
     out
 }
 
+/// A text without the line numbers that a file reader prints in its margin (`   120→code`): they are the tool's, not the
+/// conversation's, and an agent that asks for line 530 has not remembered them.
+fn without_margins(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let digits = line.trim_start();
+        let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        let has_margin = after.len() < digits.len() && after.starts_with(['→', '\t']);
+        out.push_str(if has_margin { after } else { line });
+        out.push('\n');
+    }
+    out
+}
+
 /// Where a session is cut: the first human message after a share of its tokens.
 fn cut_at(messages: &[Message], sizes: &[u64], percent: u64) -> Option<usize> {
     let total: u64 = sizes.iter().sum();
@@ -108,6 +122,7 @@ fn measure_cut(session: &Recorded, percent: u64, estimator: &Estimator, finder: 
     let cut = cut_at(messages, &sizes, percent)?;
     let (before, after) = messages.split_at(cut);
     let earlier: String = before.iter().map(all_text).collect::<Vec<_>>().join("\n");
+    let earlier = without_margins(&earlier);
     let known = finder.find(&earlier);
 
     let mut shown: HashSet<String> = HashSet::new();

@@ -6,15 +6,17 @@
 //! everything that came in until the second: tool results, the user's words. The log is not complete: reminders that the
 //! client adds to a request are not in it, and thinking is there in summary only.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use throughline_tokens::{ContentProfile, parse_usage, profile_message};
-use throughline_transcript::decode_message_text;
+use throughline_tokens::{
+    ContentProfile, Encoding, FEATURE_COUNT, Family, Feature, FitOptions, Overhead, Prior, Sample, TokenModel,
+    parse_usage, profile_message,
+};
+use throughline_transcript::{Message, Part, decode_message_text};
+
+use crate::recorded;
 
 /// What was added between two calls.
 pub(crate) struct Step {
@@ -26,9 +28,66 @@ pub(crate) struct Step {
     pub(crate) prompt_after: u64,
     /// What the log shows of the addition.
     pub(crate) added: ContentProfile,
+    /// Its text as counted by OpenAI's newer encoding, for comparison.
+    pub(crate) o200k_tokens: u64,
+}
+
+/// Columns of a step beside the shapes of its text, and what they weigh before a fit: messages, tool calls, tool results.
+const OVERHEAD_PRIORS: [Prior; 3] = [
+    Prior { weight: 5.0, ceiling: 30.0 },
+    Prior { weight: 60.0, ceiling: 150.0 },
+    Prior { weight: 10.0, ceiling: 50.0 },
+];
+/// Claude against the OpenAI encodings before its own usage says otherwise: text of agents runs at 1.12 times o200k;
+/// scripts that the sessions do not hold are taken from the older encoding, whose vocabulary is as small.
+const CLAUDE_TO_O200K: f64 = 1.12;
+const CLAUDE_TO_CL100K_BEYOND_ASCII: f64 = 1.1;
+
+/// How steps are fitted. The sessions are few and of one kind, so the pull to the prior is strong.
+pub(crate) const FIT: FitOptions = FitOptions { prior_samples: 1e-3, tolerance: 0.03, rounds: 8 };
+
+/// What is known of Claude's weights before any session: one value for each shape, then the overheads.
+pub(crate) fn claude_priors() -> Vec<Prior> {
+    let (o200k, cl100k) = (TokenModel::of(Family::O200k), TokenModel::of(Family::Cl100k));
+    let shape = |feature: &Feature| {
+        let weight = if feature.is_beyond_ascii() {
+            f64::from(cl100k.weight(*feature)) * CLAUDE_TO_CL100K_BEYOND_ASCII
+        } else {
+            f64::from(o200k.weight(*feature)) * CLAUDE_TO_O200K
+        };
+        Prior { weight, ceiling: feature.most_tokens() }
+    };
+    Feature::ALL.iter().map(shape).chain(OVERHEAD_PRIORS).collect()
+}
+
+/// The model that fitted weights describe.
+pub(crate) fn model_of(fitted: &[f64]) -> TokenModel {
+    let prior = TokenModel::of(Family::Claude);
+    let weights = std::array::from_fn(|at| fitted[at] as f32);
+    let around = |at: usize| fitted[FEATURE_COUNT + at] as f32;
+    let overhead = Overhead {
+        message: around(0),
+        tool_call: around(1),
+        tool_result: around(2),
+        ..prior.overhead()
+    };
+    prior.with_weights(weights, overhead)
 }
 
 impl Step {
+    /// The step as a sample to fit. Small additions are mostly what the log does not show, so they count for less.
+    pub(crate) fn sample(&self) -> Sample {
+        const FULL_IMPORTANCE_TOKENS: f64 = 500.0;
+        let tokens = self.measured() as f64;
+        let text = self.added.text.counts().iter();
+        let around = [self.added.messages, self.added.tool_calls, self.added.tool_results];
+        Sample {
+            columns: text.chain(&around).map(|count| f64::from(*count)).collect(),
+            tokens,
+            importance: (tokens / FULL_IMPORTANCE_TOKENS).min(1.0),
+        }
+    }
+
     /// Tokens the provider counted for the addition.
     pub(crate) fn measured(&self) -> u64 {
         self.prompt_after.saturating_sub(self.prompt_before)
@@ -45,35 +104,18 @@ pub(crate) struct Session {
     pub(crate) left_out: usize,
 }
 
-/// Reads every `.jsonl` and `.jsonl.gz` file of a folder, in the order of their names.
+/// Reads every session of a folder, in the order of their names.
 pub(crate) fn read_sessions(folder: &Path) -> Result<Vec<Session>, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| {
-        let name = path.to_string_lossy();
-        name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
-    });
-    paths.sort();
-    if paths.is_empty() {
-        return Err(format!("{}: no recorded sessions (*.jsonl, *.jsonl.gz) here", folder.display()));
-    }
-    paths.iter().map(|path| read_session(path)).collect()
+    recorded::files(folder)?.iter().map(|path| read_session(path)).collect()
 }
 
 fn read_session(path: &Path) -> Result<Session, String> {
-    let at = |error: std::io::Error| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(at)?;
-    let mut text = Vec::new();
-    if path.extension().is_some_and(|extension| extension == "gz") {
-        GzDecoder::new(file).read_to_end(&mut text).map_err(at)?;
-    } else {
-        { file }.read_to_end(&mut text).map_err(at)?;
-    }
+    let bytes = recorded::read(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.split('.').next().unwrap_or_default().to_owned();
     let mut log = Log::default();
     // A line that is not JSON is passed over, as every reader of these logs has to.
-    for line in String::from_utf8_lossy(&text).lines() {
+    for line in String::from_utf8_lossy(&bytes).lines() {
         if let Ok(event) = serde_json::from_str::<Event<'_>>(line) {
             log.read(&event);
         }
@@ -113,6 +155,7 @@ struct Log {
     call_id: Option<String>,
     prompt: Option<u64>,
     added: ContentProfile,
+    o200k_tokens: u64,
     last_added_results: bool,
     compacted: bool,
 }
@@ -128,7 +171,7 @@ impl Log {
         match event.kind.as_str() {
             "assistant" if message.model.as_deref() != Some("<synthetic>") => self.read_answer(message, content),
             "user" => {
-                let profile = profile("user", content);
+                let profile = self.profile("user", content);
                 self.add(profile, profile.tool_results > 0);
             }
             _ => {}
@@ -138,8 +181,8 @@ impl Log {
     /// One answer is spread over several lines with the same id and the same usage.
     fn read_answer(&mut self, message: &Inner<'_>, content: &RawValue) {
         let continues = message.id.is_some() && message.id == self.call_id;
-        let profile = profile("assistant", content);
         if continues {
+            let profile = self.profile("assistant", content);
             self.added += ContentProfile { messages: 0, ..profile };
             return;
         }
@@ -149,12 +192,15 @@ impl Log {
                 self.left_out += 1;
             } else {
                 let model = message.model.clone().unwrap_or_default();
-                self.steps.push(Step { model, prompt_before: before, prompt_after: prompt, added: self.added });
+                let (added, o200k_tokens) = (self.added, self.o200k_tokens);
+                self.steps.push(Step { model, prompt_before: before, prompt_after: prompt, added, o200k_tokens });
             }
         }
         self.call_id.clone_from(&message.id);
         self.added = ContentProfile::default();
+        self.o200k_tokens = 0;
         self.compacted = false;
+        let profile = self.profile("assistant", content);
         self.add(profile, false);
     }
 
@@ -164,9 +210,23 @@ impl Log {
         self.added += ContentProfile { messages: u32::from(!same_message), ..profile };
         self.last_added_results = carries_results;
     }
+
+    fn profile(&mut self, role: &str, content: &RawValue) -> ContentProfile {
+        let json = format!("{{\"role\":\"{role}\",\"content\":{}}}", content.get());
+        let Ok(message) = decode_message_text(json) else { return ContentProfile::default() };
+        self.o200k_tokens += o200k_tokens(&message, message.parts());
+        profile_message(&message)
+    }
 }
 
-fn profile(role: &str, content: &RawValue) -> ContentProfile {
-    let json = format!("{{\"role\":\"{role}\",\"content\":{}}}", content.get());
-    decode_message_text(json).map(|message| profile_message(&message)).unwrap_or_default()
+fn o200k_tokens(message: &Message, parts: &[Part]) -> u64 {
+    let tokens = |part: &Part| match part {
+        Part::Text(text) | Part::Reasoning { text: Some(text), .. } => Encoding::O200k.count(&message.str(*text)),
+        Part::ToolCall { name, arguments, .. } => {
+            Encoding::O200k.count(&message.str(*name)) + Encoding::O200k.count(&message.arguments_text(*arguments))
+        }
+        Part::ToolResult { content, .. } => o200k_tokens(message, content),
+        _ => 0,
+    };
+    parts.iter().map(tokens).sum()
 }

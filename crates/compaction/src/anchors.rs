@@ -21,29 +21,22 @@ pub enum AnchorKind {
     Number,
 }
 
-const LOWER: u8 = 1;
-const UPPER: u8 = 2;
-const DIGIT: u8 = 4;
-const UNDERSCORE: u8 = 8;
-const SLASH: u8 = 16;
-const DOT: u8 = 32;
-const JOINER: u8 = 64;
-/// The mark of camelCase: see [`camel_mark`].
-const CAMEL: u8 = 128;
-
-/// `CAMEL` where a capital follows a small letter or digit (`readFile`), or a small letter follows two capitals
-/// (`HTTPServer`). `previous` holds the classes of the two bytes before, the nearer one in its low byte.
-#[inline]
-fn camel_mark(class: u8, previous: u16) -> u8 {
-    let near = (previous & 0xff) as u8;
-    let hump = class == UPPER && near & (LOWER | DIGIT) != 0;
-    let initials = class == LOWER && previous == (u16::from(UPPER) << 8 | u16::from(UPPER));
-    if hump || initials { CAMEL } else { 0 }
-}
+const LOWER: u16 = 1;
+const UPPER: u16 = 2;
+const DIGIT: u16 = 4;
+const UNDERSCORE: u16 = 8;
+const SLASH: u16 = 16;
+const DOT: u16 = 32;
+const DASH: u16 = 64;
+const COLON: u16 = 128;
+/// Signs that part a name from a value or a place: `= & ? # % @ + ~`.
+const SIGN: u16 = 256;
+/// The mark of camelCase: see [`is_camel`].
+const CAMEL: u16 = 512;
 
 /// What each byte may be part of; zero ends a chunk.
-static CLASS: [u8; 256] = {
-    let mut table = [0u8; 256];
+static CLASS: [u16; 256] = {
+    let mut table = [0u16; 256];
     let mut byte = 0usize;
     while byte < 256 {
         table[byte] = match byte as u8 {
@@ -53,13 +46,30 @@ static CLASS: [u8; 256] = {
             b'_' => UNDERSCORE,
             b'/' => SLASH,
             b'.' => DOT,
-            b'-' | b':' | b'@' | b'+' | b'~' | b'=' | b'&' | b'?' | b'#' | b'%' => JOINER,
+            b'-' => DASH,
+            b':' => COLON,
+            b'@' | b'+' | b'~' | b'=' | b'&' | b'?' | b'#' | b'%' => SIGN,
             _ => 0,
         };
         byte += 1;
     }
     table
 };
+
+/// Whether a capital follows a small letter or digit (`readFile`), or a small letter follows two capitals
+/// (`HTTPServer`).
+fn is_camel(chunk: &[u8]) -> bool {
+    let (mut before, mut previous) = (0u16, 0u16);
+    for &byte in chunk {
+        let class = CLASS[usize::from(byte)];
+        let hump = class == UPPER && previous & (LOWER | DIGIT) != 0;
+        if hump || (class == LOWER && previous == UPPER && before == UPPER) {
+            return true;
+        }
+        (before, previous) = (previous, class);
+    }
+    false
+}
 
 /// Chunks longer than this are data (base64, minified code), not something a person or model would repeat.
 const MAX_CHUNK_BYTES: usize = 400;
@@ -70,28 +80,31 @@ const MAX_NAME_BYTES: usize = 120;
 pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
-        if CLASS[usize::from(bytes[at])] == 0 {
+    while let Some(&byte) = bytes.get(at) {
+        let mut flags = CLASS[usize::from(byte)];
+        if flags == 0 {
             at += 1;
             continue;
         }
         let start = at;
-        let mut flags = 0u8;
-        let mut previous = 0u16;
-        while at < bytes.len() {
-            let class = CLASS[usize::from(bytes[at])];
+        at += 1;
+        while let Some(&byte) = bytes.get(at) {
+            let class = CLASS[usize::from(byte)];
             if class == 0 {
                 break;
             }
-            flags |= class | camel_mark(class, previous);
-            previous = previous << 8 | u16::from(class);
+            flags |= class;
             at += 1;
         }
-        // Plain words, capitalised or not, and lone punctuation carry nothing exact.
-        if flags & (DIGIT | UNDERSCORE | SLASH | DOT | JOINER | CAMEL) != 0
-            && flags & (LOWER | UPPER | DIGIT) != 0
-            && at - start >= 2
-            && at - start <= MAX_CHUNK_BYTES
+        // Plain words and lone punctuation carry nothing exact; most of a text ends here.
+        let length = at - start;
+        if flags & (LOWER | UPPER | DIGIT) == 0 || length < 2 || length > MAX_CHUNK_BYTES {
+            continue;
+        }
+        if flags & (UPPER | LOWER) == UPPER | LOWER && bytes.get(start..at).is_some_and(is_camel) {
+            flags |= CAMEL;
+        }
+        if flags & !(LOWER | UPPER) != 0
             && let Some(chunk) = text.get(start..at)
         {
             classify(chunk, flags, &mut found);
@@ -99,30 +112,33 @@ pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind
     }
 }
 
-fn classify<'a>(chunk: &'a str, flags: u8, found: &mut impl FnMut(&'a str, AnchorKind)) {
-    if flags & (SLASH | DOT | JOINER) == 0 {
+fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, AnchorKind)) {
+    if flags & (SLASH | DOT | DASH | COLON | SIGN) == 0 {
         return simple(chunk, flags, found);
     }
     let trimmed = chunk.trim_end_matches(['.', ':', '=', '?', '&', '-', '+', '#', '%', '@']);
     let trimmed = trimmed.trim_start_matches(['.', ':', '=', '&', '?', '+', '#', '%']);
-    // Hidden files and relative paths keep their leading dots.
-    let lead = chunk.len() - chunk.trim_start_matches(['.', ':', '=', '&', '?', '+', '#', '%']).len();
-    let whole = match chunk.get(..lead) {
-        Some(dots) if !dots.is_empty() && dots.bytes().all(|b| b == b'.') => {
-            chunk.get(..lead + trimmed.len()).unwrap_or(trimmed)
-        }
-        _ => trimmed,
-    };
-    if whole.len() < 2 {
+    if trimmed.len() < 2 {
         return;
     }
-    if let Some(scheme_end) = whole.find("://") {
+    // Hidden files and relative paths keep their leading dots.
+    let lead = chunk.bytes().take_while(|b| *b == b'.').count();
+    let whole = match chunk.get(..lead + trimmed.len()) {
+        Some(dotted) if lead > 0 && dotted.ends_with(trimmed) => dotted,
+        _ => trimmed,
+    };
+    if flags & COLON != 0
+        && flags & SLASH != 0
+        && let Some(scheme_end) = whole.find("://")
+    {
         if scheme_end >= 2 && whole.len() > scheme_end + 5 {
             found(whole.trim_end_matches('/'), AnchorKind::Url);
         }
         return;
     }
-    if let Some(option) = whole.strip_prefix("--") {
+    if flags & DASH != 0
+        && let Some(option) = whole.strip_prefix("--")
+    {
         let name_len = option.find('=').unwrap_or(option.len());
         if option.bytes().next().is_some_and(|b| b.is_ascii_alphabetic()) {
             found(whole.get(..name_len + 2).unwrap_or(whole), AnchorKind::Flag);
@@ -132,7 +148,7 @@ fn classify<'a>(chunk: &'a str, flags: u8, found: &mut impl FnMut(&'a str, Ancho
         }
         return;
     }
-    if whole.bytes().any(|b| matches!(b, b'=' | b'&' | b'?' | b'#' | b'%' | b':' | b'@')) {
+    if flags & (COLON | SIGN) != 0 && whole.bytes().any(|b| CLASS[usize::from(b)] & (COLON | SIGN) != 0 && !matches!(b, b'+' | b'~')) {
         // `key=value`, `file.rs:120`, `a@b`: each side on its own, but a module path keeps its pieces.
         for piece in whole.split(['=', '&', '?', '#', '%', ':', '@']) {
             if piece.len() >= 2 {
@@ -141,28 +157,32 @@ fn classify<'a>(chunk: &'a str, flags: u8, found: &mut impl FnMut(&'a str, Ancho
         }
         return;
     }
+    if flags & SLASH != 0 && whole.contains('/') {
+        return path(whole, found);
+    }
     if let Some(flag) = short_flag(whole) {
         return found(flag, AnchorKind::Flag);
     }
-    if whole.contains('/') {
-        return path(whole, found);
+    if whole.len() == trimmed.len() && flags & (DOT | DASH | SIGN) != 0 && !whole.bytes().any(|b| matches!(b, b'.' | b'-' | b'+' | b'~')) {
+        // The signs stood at the ends only.
+        if flags & (DIGIT | UNDERSCORE | CAMEL) != 0 {
+            simple(whole, flags, found);
+        }
+        return;
     }
     dotted_or_dashed(whole, found);
 }
 
 /// Classifies a piece of a chunk by its own characters.
 fn rescan<'a>(piece: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
-    let mut flags = 0u8;
-    let mut previous = 0u16;
-    for byte in piece.bytes() {
-        let class = CLASS[usize::from(byte)];
-        flags |= class | camel_mark(class, previous);
-        previous = previous << 8 | u16::from(class);
+    let mut flags = piece.bytes().fold(0u16, |flags, byte| flags | CLASS[usize::from(byte)]);
+    if flags & (UPPER | LOWER) == UPPER | LOWER && is_camel(piece.as_bytes()) {
+        flags |= CAMEL;
     }
-    let inner = piece.trim_matches(['.', '-', '+']);
     if flags & SLASH != 0 {
         path(piece, found);
-    } else if flags & (DOT | JOINER) != 0 {
+    } else if flags & (DOT | DASH | COLON | SIGN) != 0 {
+        let inner = piece.trim_matches(['.', '-', '+']);
         if inner.len() >= 2 {
             dotted_or_dashed(inner, found);
         }
@@ -245,7 +265,7 @@ fn dotted_or_dashed<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKi
 }
 
 /// Chunks of letters, digits and underscores only.
-fn simple<'a>(chunk: &'a str, flags: u8, found: &mut impl FnMut(&'a str, AnchorKind)) {
+fn simple<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, AnchorKind)) {
     if flags & (LOWER | UPPER | UNDERSCORE) == 0 {
         if chunk.len() >= 3 && chunk.len() <= 20 {
             found(chunk, AnchorKind::Number);

@@ -4,12 +4,12 @@
 //! halves at the same time and merged. Nothing in it is ever guessed: an anchor is in the ledger because it stood in a
 //! message.
 
-use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_into};
 
 use crate::act::{Act, ActOutcome, ToolFamily};
 use crate::anchors::{AnchorKind, scan_anchors};
+use crate::interner::{Interner, Seen};
 
 /// Who an anchor was seen with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -66,12 +66,15 @@ struct Answer {
 /// Everything exact that was said and done, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    anchors: IndexMap<Box<str>, AnchorInfo, FxBuildHasher>,
+    anchors: Interner<AnchorInfo>,
     acts: Vec<Act>,
     answers: Vec<Answer>,
     open_calls: FxHashMap<Box<str>, u32>,
     messages: u32,
 }
+
+/// Measures a message in tokens.
+pub type CountMessage<'a> = &'a (dyn Fn(&Message) -> u64 + Send + Sync);
 
 /// Below this many bytes one thread is faster than two.
 const PARALLEL_FROM_BYTES: usize = 256 * 1024;
@@ -80,37 +83,50 @@ impl Ledger {
     /// Reads a whole conversation, on two threads when it is long.
     #[must_use]
     pub fn of(messages: &[Message], groups: &Groups) -> Self {
+        Self::gather(messages, groups, &|_| 0).0
+    }
+
+    /// Reads a whole conversation and measures its messages in the same two threads.
+    #[must_use]
+    pub fn gather(messages: &[Message], groups: &Groups, count_message: CountMessage<'_>) -> (Self, Vec<u64>) {
         let bytes: usize = messages.iter().map(|m| m.json().len()).sum();
         let middle = if bytes >= PARALLEL_FROM_BYTES { split_at_half(messages, groups, bytes) } else { 0 };
         if middle == 0 || middle >= messages.len() {
             let mut whole = Self::default();
-            whole.append_all(messages);
-            return whole;
+            let sizes = whole.append_all(messages, count_message);
+            return (whole, sizes);
         }
         let (early, late) = messages.split_at(middle);
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 let mut second =
                     Self { messages: u32::try_from(early.len()).unwrap_or(u32::MAX), ..Self::default() };
-                second.append_all(late);
-                second
+                let sizes = second.append_all(late, count_message);
+                (second, sizes)
             });
             let mut first = Self::default();
-            first.append_all(early);
+            let mut sizes = first.append_all(early, count_message);
             match worker.join() {
-                Ok(second) => first.merge(second),
+                Ok((second, later_sizes)) => {
+                    first.merge(second);
+                    sizes.extend(later_sizes);
+                }
                 // A panic in the worker cannot happen by construction; reading the half here keeps the result whole.
-                Err(_) => first.append_all(late),
+                Err(_) => sizes.extend(first.append_all(late, count_message)),
             }
-            first
+            (first, sizes)
         })
     }
 
-    fn append_all(&mut self, messages: &[Message]) {
+    fn append_all(&mut self, messages: &[Message], count_message: CountMessage<'_>) -> Vec<u64> {
         let mut buffers = Buffers::default();
-        for message in messages {
-            self.append_with(message, &mut buffers);
-        }
+        messages
+            .iter()
+            .map(|message| {
+                self.append_with(message, &mut buffers);
+                count_message(message)
+            })
+            .collect()
     }
 
     /// Adds the next message.
@@ -172,33 +188,32 @@ impl Ledger {
         let acts = &self.acts;
         scan_anchors(text, |anchor, kind| {
             let writes = u32::from(seen_by.has(SeenBy(SeenBy::ASSISTANT.0 | SeenBy::CALL.0)));
-            if let Some(info) = anchors.get_mut(anchor) {
-                info.count += 1;
-                info.written += writes;
-                if info.last != message {
-                    info.messages += 1;
-                    info.last = message;
+            let new = || AnchorInfo {
+                kind,
+                count: 1,
+                written: writes,
+                first: message,
+                last: message,
+                messages: 1,
+                seen_by,
+                home: act,
+            };
+            let (info, seen) = anchors.get_or_insert_with(anchor, new);
+            if seen == Seen::Now {
+                return;
+            }
+            info.count += 1;
+            info.written += writes;
+            if info.last != message {
+                info.messages += 1;
+                info.last = message;
+            }
+            info.seen_by.0 |= seen_by.0;
+            if act.is_some() && act != info.home {
+                let known = info.home.and_then(|id| acts.get(id as usize)).map_or(0, |a| family_rank(a.family));
+                if rank >= known {
+                    info.home = act;
                 }
-                info.seen_by.0 |= seen_by.0;
-                if act.is_some() && act != info.home {
-                    let known =
-                        info.home.and_then(|id| acts.get(id as usize)).map_or(0, |a| family_rank(a.family));
-                    if rank >= known {
-                        info.home = act;
-                    }
-                }
-            } else {
-                let info = AnchorInfo {
-                    kind,
-                    count: 1,
-                    written: writes,
-                    first: message,
-                    last: message,
-                    messages: 1,
-                    seen_by,
-                    home: act,
-                };
-                anchors.insert(anchor.into(), info);
             }
         });
     }
@@ -215,26 +230,22 @@ impl Ledger {
         self.answers.extend(later.answers.iter().map(|a| Answer { act: a.act + offset, ..*a }));
         self.open_calls.extend(later.open_calls.into_iter().map(|(id, act)| (id, act + offset)));
         self.messages = later.messages;
-        for (anchor, mut info) in later.anchors {
-            info.home = moved(info.home);
-            match self.anchors.get_mut(&anchor) {
-                None => {
-                    self.anchors.insert(anchor, info);
-                }
-                Some(known) => {
-                    known.count += info.count;
-                    known.written += info.written;
-                    known.messages += info.messages;
-                    known.last = info.last;
-                    known.seen_by.0 |= info.seen_by.0;
-                    let rank = |home: Option<u32>| {
-                        home.and_then(|id| self.acts.get(id as usize))
-                            .map_or(0, |act| family_rank(act.family))
-                    };
-                    if info.home.is_some() && rank(info.home) >= rank(known.home) {
-                        known.home = info.home;
-                    }
-                }
+        let acts = &self.acts;
+        let rank = |home: Option<u32>| home.and_then(|id| acts.get(id as usize)).map_or(0, |act| family_rank(act.family));
+        self.anchors.reserve(later.anchors.len() / 2, later.anchors.text_bytes() / 2);
+        for (anchor, info) in later.anchors.iter() {
+            let home = moved(info.home);
+            let (known, seen) = self.anchors.get_or_insert_with(anchor, || AnchorInfo { home, ..info.clone() });
+            if seen == Seen::Now {
+                continue;
+            }
+            known.count += info.count;
+            known.written += info.written;
+            known.messages += info.messages;
+            known.last = info.last;
+            known.seen_by.0 |= info.seen_by.0;
+            if home.is_some() && rank(home) >= rank(known.home) {
+                known.home = home;
             }
         }
     }
@@ -276,7 +287,7 @@ impl Ledger {
 
     /// All anchors in order of first appearance.
     pub fn anchors(&self) -> impl ExactSizeIterator<Item = (&str, &AnchorInfo)> {
-        self.anchors.iter().map(|(text, info)| (text.as_ref(), info))
+        self.anchors.iter()
     }
 
     /// What is known of an anchor.

@@ -7,7 +7,9 @@ mod builtin;
 mod check;
 mod compact;
 mod document;
+mod interner;
 mod ledger;
+mod mend;
 mod merge;
 mod outcome;
 mod plan;
@@ -20,17 +22,18 @@ mod view;
 
 pub use act::{Act, ActOutcome, CLEARED, ToolFamily, one_line, thousands};
 pub use anchors::{AnchorKind, scan_anchors};
-pub use assemble::{Repairs, STUB_RESULT, assemble};
+pub use assemble::assemble;
 pub use builtin::RuleSummariser;
 pub use check::{Fact, FactKind, FactReport, NOT_IN_RECORD, check, important_facts};
 pub use compact::{Attempt, Budgets, Conversation, Options, Preview, compact, preview};
 pub use document::{Entry, SummaryDocument};
-pub use ledger::{AnchorInfo, Ledger, SeenBy};
+pub use ledger::{AnchorInfo, CountMessage, Ledger, SeenBy};
+pub use mend::{Repairs, STUB_RESULT};
 pub use merge::{merge_parts, trim_to_budget};
 pub use outcome::{AbortReason, NoOpReason, Outcome, Quality};
 pub use plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
 pub use preface::{
-    ACKNOWLEDGEMENT, END_MARKER, FoundSummary, Maker, SUMMARY_TAG, SYSTEM_NOTE, find_summary,
+    ACKNOWLEDGEMENT, END_MARKER, FoundSummary, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, find_summary,
     is_acknowledgement, summary_text,
 };
 pub use rendition::{PruneCounts, PruneRules, Rendition, RenditionKind, append_note, prune, with_note};

@@ -46,7 +46,9 @@ impl ActOutcome {
     /// Reads an answer.
     #[must_use]
     pub fn read(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
-        let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+        let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        let lines = breaks + usize::from(!text.is_empty() && !text.ends_with('\n'));
+        let lines = u32::try_from(lines).unwrap_or(u32::MAX);
         let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
         let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
         let failed = is_error || exit.is_some_and(|code| code != 0);
@@ -80,6 +82,10 @@ fn exit_status(text: &str) -> Option<i32> {
         }
     }
     for place in [head, tail] {
+        // Every form has these letters; looking for them first is cheap.
+        if memchr::memmem::find(place.as_bytes(), b"xit").is_none() {
+            continue;
+        }
         for mark in
             ["Exit code ", "exit code ", "Exit code: ", "exited with code ", "exit status ", "exit_code: "]
         {
@@ -181,12 +187,15 @@ fn error_lines(text: &str) -> Vec<String> {
 
 /// The line near the end that sums up a test run or build.
 fn verdict_line(text: &str) -> Option<String> {
-    let tail = slice_end(text, 1_500);
+    let tail = slice_end(text, 700);
     let sums_up = |line: &&str| {
         let has_count = line.bytes().any(|b| b.is_ascii_digit());
+        if !has_count || line.len() >= 200 {
+            return false;
+        }
         let words =
             ["passed", "failed", "test result", "Finished", "ok  \t", "PASS", "FAIL", "Tests:", "0 issues"];
-        has_count && line.len() < 200 && words.iter().any(|word| line.contains(word))
+        words.iter().any(|word| line.contains(word))
     };
     tail.lines().rev().map(str::trim).find(sums_up).map(|line| one_line(line, 160))
 }

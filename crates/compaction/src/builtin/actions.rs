@@ -96,6 +96,9 @@ fn recency(message: u32, from: usize, recent: usize) -> f32 {
 
 fn entry(act: &Act, from: usize, recent: usize) -> Candidate {
     let mut text = act.phrase();
+    if !act.target.is_empty() && matches!(act.family, ToolFamily::Edit | ToolFamily::Write | ToolFamily::Read) {
+        text = text.replacen(&act.target, short_path(&act.target), 1);
+    }
     if matches!(act.family, ToolFamily::Other | ToolFamily::Web | ToolFamily::Delegate) {
         text = format!("[{}] {text}", act.tool);
     }

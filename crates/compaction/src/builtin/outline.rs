@@ -48,6 +48,7 @@ pub(crate) fn rank<'a>(
     told: &FxHashSet<&str>,
     changed: impl Fn(&str) -> bool,
     focus: &Focus,
+    at_most: usize,
 ) -> Vec<Ranked<'a>> {
     let span = visible.tail_start.saturating_sub(visible.middle_start).max(1) as f32;
     let mut ranked: Vec<Ranked<'a>> = Vec::new();
@@ -58,15 +59,15 @@ pub(crate) fn rank<'a>(
         let place = place_of(ledger, info);
         let recency = (info.last.saturating_sub(visible.middle_start)) as f32 / span;
         let mut score =
-            1.0 + 1.1 * ln(info.count) + 1.3 * ln(info.messages) + 1.6 * ln(info.written) + 2.2 * recency;
+            1.0 + 0.7 * ln(info.count) + 2.0 * ln(info.written) + 1.3 * recency;
         score += match info.kind {
             AnchorKind::Identifier => 0.8,
-            AnchorKind::Path => 0.9,
+            AnchorKind::Path => 1.0,
             AnchorKind::Flag if text.len() <= 3 => -1.5,
             AnchorKind::Flag => 0.2,
             AnchorKind::Url => 0.2,
-            AnchorKind::Hash => -0.3,
-            AnchorKind::Number => -0.8,
+            AnchorKind::Hash => 0.1,
+            AnchorKind::Number => -1.5,
         };
         if info.seen_by.has(SeenBy::HUMAN) {
             score += 2.0;
@@ -74,7 +75,7 @@ pub(crate) fn rank<'a>(
         if let Place::File(path) = place
             && changed(path)
         {
-            score += 1.0;
+            score += 0.4;
         }
         if focus.is_set()
             && (focus.matches(text) || matches!(place, Place::File(path) if focus.matches(path)))
@@ -83,9 +84,15 @@ pub(crate) fn rank<'a>(
         }
         // A long anchor costs as much as several short ones.
         let cost = (text.len() as f32 / 12.0).max(0.6);
-        ranked.push(Ranked { text, place, score: score / cost.powf(0.5) });
+        ranked.push(Ranked { text, place, score: score / cost.powf(0.33) });
     }
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(b.text)));
+    let better = |a: &Ranked<'_>, b: &Ranked<'_>| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(b.text));
+    // Only the best can fit; the rest need no order.
+    if ranked.len() > at_most && at_most > 0 {
+        ranked.select_nth_unstable_by(at_most - 1, better);
+        ranked.truncate(at_most);
+    }
+    ranked.sort_unstable_by(better);
     ranked
 }
 

@@ -1,6 +1,6 @@
 //! Putting the document together: gather what could be said, choose within the budget, set anchors beside their place.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use throughline_transcript::{Role, human_words};
 
 use crate::act::{Act, one_line, slice_start};
@@ -18,7 +18,7 @@ use super::turns::{Turn, turns};
 use super::update::{EarlierTask, carried, holds_of, path_of};
 
 /// Share of the budget for entries; the rest is for anchors beside them. What either does not need the other gets.
-const ENTRY_SHARE_PERCENT: u64 = 55;
+const ENTRY_SHARE_PERCENT: u64 = 45;
 /// A quoted request is cut here; the original is in the record.
 const MAX_ASK_CHARS: usize = 1_500;
 /// New entries stand after carried ones.
@@ -261,9 +261,11 @@ impl<'a> Draft<'a> {
         let said: String = self.chosen.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join("\n");
         let told = told_by(&said);
         let changed = |path: &str| touched.get(path).is_some_and(super::files::FileHistory::changed);
-        let ranked = rank(request.ledger, &visible, &told, changed, focus);
+        // No anchor costs less than two tokens.
+        let at_most = usize::try_from(room / 2).unwrap_or(usize::MAX);
+        let ranked = rank(request.ledger, &visible, &told, changed, focus, at_most);
         let mut spent = 0u64;
-        let mut opened: Vec<Place<'a>> = self
+        let mut opened: FxHashSet<Place<'a>> = self
             .chosen
             .iter()
             .filter(|c| c.section == Section::RelevantFiles)
@@ -289,7 +291,7 @@ impl<'a> Draft<'a> {
             }
             spent += cost;
             if is_new {
-                opened.push(anchor.place);
+                opened.insert(anchor.place);
             }
             chosen.push(anchor);
         }
@@ -355,12 +357,12 @@ impl<'a> Draft<'a> {
             let inherited = self.inherited.get(path).map(String::as_str);
             let holds: Vec<&str> = inherited.into_iter().chain(names).collect();
             if !holds.is_empty() && !entry.text.contains("holds: ") {
-                entry.text.push_str(&format!("; holds: {}", holds.join(", ")));
+                entry.text.push_str(&format!("; holds: {}", holds.join(" ")));
             }
         }
         grouped.sort_by(|_, a, _, b| b.len().cmp(&a.len()));
         for (place, names) in grouped {
-            let names = names.join(", ");
+            let names = names.join(" ");
             match place {
                 Place::File(path) => {
                     let history = self.paths.get(path).map(String::as_str).unwrap_or("seen");

@@ -8,11 +8,11 @@ use throughline_transcript::{Dialect, Groups, Message, Part, SharedText, decode_
 use crate::assemble::assemble;
 use crate::check::check;
 use crate::document::SummaryDocument;
-use crate::ledger::Ledger;
+use crate::ledger::{CountMessage, Ledger};
 use crate::merge::merge_parts;
 use crate::outcome::{AbortReason, NoOpReason, Outcome, Quality};
 use crate::plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
-use crate::preface::{Maker, find_summary, is_acknowledgement, summary_text};
+use crate::preface::{Maker, SummaryFrame, find_summary, is_acknowledgement, summary_text};
 use crate::rendition::{PruneRules, Rendition, RenditionKind, prune};
 use crate::report::{BeforeAfter, PlanReport, Report};
 use crate::sections::Section;
@@ -83,7 +83,7 @@ pub struct Options<'a> {
     /// Tokens of a text.
     pub count_tokens: CountTokens<'a>,
     /// Tokens of a message.
-    pub count_message: &'a (dyn Fn(&Message) -> u64 + Send + Sync),
+    pub count_message: CountMessage<'a>,
     /// Microseconds of a monotonic clock.
     pub clock_us: &'a (dyn Fn() -> u64 + Send + Sync),
 }
@@ -115,8 +115,19 @@ pub struct Preview {
     pub plan: Result<Plan, NoOpReason>,
     /// In figures.
     pub report: Report,
-    /// The earlier summary, with how many messages it stands for.
-    pub earlier: Option<(SummaryDocument, usize)>,
+    /// What earlier compactions left.
+    pub earlier: Option<EarlierSummary>,
+}
+
+/// What the summaries of earlier compactions say, as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierSummary {
+    /// Their sections.
+    pub document: SummaryDocument,
+    /// How many messages they stand for.
+    pub messages: usize,
+    /// How many messages after the last of them were kept when it was made, if it says so.
+    pub kept: Option<usize>,
 }
 
 /// Decides what an attempt would do.
@@ -131,7 +142,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         ..Report::default()
     };
     let budgets = options.budgets;
-    let (earlier, earlier_document) = find_earlier(conversation, budgets.protect_first_n);
+    let (earlier, earlier_summary) = find_earlier(conversation, budgets.protect_first_n);
     // A forced attempt below the threshold treats the present size as the threshold, so that there is a middle at all.
     let below = total < budgets.threshold_tokens;
     let tail_tokens =
@@ -140,6 +151,8 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         Err(NoOpReason::Empty)
     } else if below && !options.force {
         Err(NoOpReason::BelowThreshold)
+    } else if below && nothing_said_since(conversation, &earlier, earlier_summary.as_ref()) {
+        Err(NoOpReason::NothingNew)
     } else {
         let budget = CutBudget {
             tail_tokens,
@@ -165,7 +178,18 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         shown.summary_budget_tokens = budgets.summary_tokens(shown.middle.tokens);
         report.plan = Some(shown);
     }
-    Preview { plan: found, report, earlier: earlier_document }
+    Preview { plan: found, report, earlier: earlier_summary }
+}
+
+/// Whether the list is what the last compaction left. Below the threshold there is then nothing to be done, even when
+/// forced: each further fold would only eat into what was kept on purpose.
+fn nothing_said_since(
+    conversation: &Conversation<'_>,
+    earlier: &Earlier,
+    summary: Option<&EarlierSummary>,
+) -> bool {
+    let since = conversation.messages.len().saturating_sub(earlier.end());
+    summary.and_then(|summary| summary.kept).is_some_and(|kept| since <= kept)
 }
 
 /// Tokens of the first messages once their old tool results are one line each.
@@ -183,20 +207,25 @@ fn pruned_head_sizes(conversation: &Conversation<'_>, protect_first_n: usize, ru
         .collect()
 }
 
+/// Heads are rarely longer than this, whoever made them and with whatever settings.
+const USUAL_HEAD_MESSAGES: usize = 64;
+
 /// Finds summaries an earlier compaction left, only where a compaction puts them: right after a head.
 fn find_earlier(
     conversation: &Conversation<'_>,
     protect_first_n: usize,
-) -> (Earlier, Option<(SummaryDocument, usize)>) {
+) -> (Earlier, Option<EarlierSummary>) {
     let instructions = conversation.messages.iter().take_while(|m| m.role().is_instructions()).count();
-    let reach = instructions + protect_first_n.max(3) + 2;
+    let reach = instructions + protect_first_n.max(USUAL_HEAD_MESSAGES) + 2;
     let mut earlier = Earlier::default();
     let mut documents = Vec::new();
     let mut stands_for = 0;
+    let mut kept = None;
     for (index, message) in conversation.messages.iter().enumerate().take(reach) {
         if let Some(found) = find_summary(message) {
             earlier.summaries.push(index);
             stands_for += found.messages;
+            kept = found.kept;
             let mut document = SummaryDocument::parse(&found.body);
             if let Some(carried) = found.carried {
                 document.add(Section::CriticalContext, carried);
@@ -210,7 +239,7 @@ fn find_earlier(
         return (earlier, None);
     }
     let merged = merge_parts(documents, u64::MAX, &|_| 0);
-    (earlier, Some((merged, stands_for)))
+    (earlier, Some(EarlierSummary { document: merged, messages: stands_for, kept }))
 }
 
 /// Makes an attempt. The conversation itself is never changed; a completed attempt returns a new view of it.
@@ -261,7 +290,7 @@ pub async fn compact(
         ledger,
         plan: &plan,
         span: plan.middle.clone(),
-        earlier: preview.earlier.as_ref().map(|(document, _)| document),
+        earlier: preview.earlier.as_ref().map(|earlier| &earlier.document),
         focus: options.focus,
         shown_text: &shown_text,
         budget_tokens: budget_tokens * SUMMARISER_SHARE_PERCENT / 100,
@@ -271,7 +300,8 @@ pub async fn compact(
     report.summariser = Some(summariser.name().to_owned());
     report.timings_us.summarise = (options.clock_us)().saturating_sub(mark);
     let mut document = match summarised {
-        Ok(document) if !document.is_empty() => document,
+        // By rules an empty summary is an honest one: nothing of the middle was worth a word.
+        Ok(document) if !document.is_empty() || summariser.maker() == Maker::Rules => document,
         Ok(_) => {
             let detail = "the summary was empty".to_owned();
             let outcome = Outcome::Aborted { reason: AbortReason::SummaryUnusable, detail };
@@ -287,10 +317,14 @@ pub async fn compact(
     report.timings_us.check = (options.clock_us)().saturating_sub(mark);
 
     let mark = (options.clock_us)();
-    let stands_for = plan.summarised().count() + preview.earlier.as_ref().map_or(0, |(_, count)| *count);
-    let text = summary_text(&document.to_markdown(), stands_for, summariser.maker(), options.recall);
+    let stands_for = plan.summarised().count() + preview.earlier.as_ref().map_or(0, |e| e.messages);
+    let markdown = document.to_markdown();
+    let text = |kept: usize| {
+        let maker = summariser.maker();
+        summary_text(&markdown, &SummaryFrame { messages: stands_for, kept, maker, recall: options.recall })
+    };
     let (items, repairs) =
-        assemble(conversation.dialect, conversation.messages, conversation.groups, &plan, &renditions, &text);
+        assemble(conversation.dialect, conversation.messages, conversation.groups, &plan, &renditions, text);
     report.repairs = repairs;
     if repairs.orphan_results > 0 {
         report.warnings.push(format!(

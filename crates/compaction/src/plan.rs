@@ -69,7 +69,8 @@ impl Earlier {
         self.summaries.iter().copied().min()
     }
 
-    fn end(&self) -> usize {
+    /// One past the last of them.
+    pub(crate) fn end(&self) -> usize {
         self.summaries.iter().chain(&self.acknowledgements).max().map_or(0, |at| at + 1)
     }
 }
@@ -166,8 +167,27 @@ struct Search<'a> {
 /// A cut with the way its seam is joined.
 struct Seam {
     tail_start: usize,
-    summary_role: Role,
-    acknowledge: bool,
+    joint: Joint,
+}
+
+/// How a summary stands between its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Joint {
+    pub(crate) summary_role: Role,
+    pub(crate) acknowledge: bool,
+}
+
+/// The joint between a head that ends with `before` (`None`: only instructions stand in front) and what follows;
+/// `None` when the two leave no role for the summary. A summary that leads is a user's, as every wire demands.
+pub(crate) fn joint(before: Option<Role>, next: Option<Role>) -> Option<Joint> {
+    let fits = |role: Role| next.is_none_or(|next| alternates(role, next));
+    let Some(before) = before else {
+        return Some(Joint { summary_role: Role::User, acknowledge: !fits(Role::User) });
+    };
+    [Role::User, Role::Assistant]
+        .into_iter()
+        .find(|role| alternates(before, *role) && fits(*role))
+        .map(|summary_role| Joint { summary_role, acknowledge: false })
 }
 
 impl Search<'_> {
@@ -256,15 +276,8 @@ impl Search<'_> {
             }
         }
         let next_role = pinned.map_or(tail_role, |group| self.role(group.start));
-        if head_end <= self.instructions {
-            let acknowledge = !alternates(Role::User, next_role);
-            return Some(Seam { tail_start, summary_role: Role::User, acknowledge });
-        }
-        let before = self.role(head_end - 1);
-        let role = [Role::User, Role::Assistant]
-            .into_iter()
-            .find(|role| alternates(before, *role) && alternates(*role, next_role))?;
-        Some(Seam { tail_start, summary_role: role, acknowledge: false })
+        let before = (head_end > self.instructions).then(|| self.role(head_end - 1));
+        Some(Seam { tail_start, joint: joint(before, Some(next_role))? })
     }
 
     fn role(&self, index: usize) -> Role {
@@ -280,8 +293,8 @@ impl Search<'_> {
             pinned,
             earlier: self.input.earlier.clone(),
             middle,
-            summary_role: seam.summary_role,
-            acknowledge: seam.acknowledge,
+            summary_role: seam.joint.summary_role,
+            acknowledge: seam.joint.acknowledge,
         };
         if plan.summarised().next().is_some() {
             return Ok(plan);

@@ -32,19 +32,39 @@ pub enum Maker {
     Model,
 }
 
+/// What a summary says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SummaryFrame<'a> {
+    /// How many messages it stands for.
+    pub messages: usize,
+    /// How many messages were kept as they were and stand after it. By this number a later attempt knows whether
+    /// anything was said since.
+    pub kept: usize,
+    /// Who made it.
+    pub maker: Maker,
+    /// How the model can recall originals, if it can.
+    pub recall: Option<&'a str>,
+}
+
 /// The whole text of a summary message.
 #[must_use]
-pub fn summary_text(body: &str, messages: usize, maker: Maker, recall: Option<&str>) -> String {
-    let by = match maker {
+pub fn summary_text(body: &str, frame: &SummaryFrame<'_>) -> String {
+    let by = match frame.maker {
         Maker::Rules => " and were made by fixed rules that quote, without a model",
         Maker::Model => "",
     };
     let preface = PREFACE
         .trim_end()
-        .replace("{messages}", &messages.to_string())
+        .replace("{messages}", &counted(frame.messages))
+        .replace("{kept}", &counted(frame.kept))
         .replace("{maker}", by)
-        .replace("{recall}", recall.unwrap_or(RECALL_DEFAULT));
+        .replace("{recall}", frame.recall.unwrap_or(RECALL_DEFAULT));
     format!("{preface}\n\n{}\n\n{END_MARKER}", body.trim_end())
+}
+
+/// `1 message`, `12 messages`.
+fn counted(messages: usize) -> String {
+    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
 /// An earlier summary taken out of a message.
@@ -54,6 +74,8 @@ pub struct FoundSummary {
     pub body: String,
     /// How many messages it says it stands for.
     pub messages: usize,
+    /// How many messages after it were kept when it was made, if it says so.
+    pub kept: Option<usize>,
     /// What another program had put in front of the summary, in the same message.
     pub carried: Option<String>,
 }
@@ -87,14 +109,15 @@ pub fn find_summary(message: &Message) -> Option<FoundSummary> {
     let rest = inner.strip_prefix(SUMMARY_TAG).or_else(|| inner.strip_prefix(LEGACY_TAG))?;
     // Our preface ends at the first blank line; others' ends where the first heading starts.
     let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
-    let messages = rest
-        .get(..body_start)
-        .and_then(|preface| preface.split("stand for ").nth(1))
-        .and_then(|after| after.split(' ').next())
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(0);
+    let preface = rest.get(..body_start).unwrap_or_default();
+    let messages = number_after(preface, "stand for ").unwrap_or(0);
+    let kept = number_after(preface, "The next ");
     let body = rest.get(body_start..).unwrap_or(rest).trim().to_owned();
-    Some(FoundSummary { body, messages, carried })
+    Some(FoundSummary { body, messages, kept, carried })
+}
+
+fn number_after(text: &str, mark: &str) -> Option<usize> {
+    text.split_once(mark)?.1.split(' ').next()?.parse().ok()
 }
 
 /// Whether a message is our acknowledgement.

@@ -24,6 +24,8 @@ pub enum RenditionKind {
     ImageLabel,
     /// A note was appended to the system prompt.
     Noted,
+    /// Results without a call were taken out, or ones that strayed or were missing put in.
+    Mended,
 }
 
 /// Settings of the prune phase.

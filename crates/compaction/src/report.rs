@@ -1,7 +1,7 @@
 //! What an attempt did, in figures: for people and for machines.
 
-use crate::assemble::Repairs;
 use crate::check::FactReport;
+use crate::mend::Repairs;
 use crate::plan::Plan;
 use crate::rendition::PruneCounts;
 

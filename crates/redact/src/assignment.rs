@@ -94,7 +94,7 @@ pub(crate) fn read<'t>(scan: &mut Scan<'t>, hit: Range<usize>) -> Option<Assignm
     } else if separator == Separator::Colon {
         value_at = typed_value(bytes, value_at).unwrap_or(value_at);
     }
-    if let Some(value) = quoted_value(bytes, value_at) {
+    if let Some(value) = quoted_value(bytes, value_at, quoted_name) {
         let is_loose = matches!(separator, Separator::Comma | Separator::Comparison);
         let setting = if is_loose { Setting::Argument } else { Setting::Quoted };
         return Some(Assignment { words, announces, value, setting });
@@ -114,10 +114,14 @@ pub(crate) fn read<'t>(scan: &mut Scan<'t>, hit: Range<usize>) -> Option<Assignm
         {
             Setting::Environment
         }
+        // `POSTGRES_PASSWORD: postgres`, an environment written as YAML.
+        Separator::Colon if is_upper_case(full_name) && stands_alone(bytes, name_start) => {
+            Setting::Environment
+        }
         _ => Setting::ConfigLine,
     };
     let value = bare_value(scan, value_at, setting)?;
-    let setting = settle(bytes, name_start, &value, setting);
+    let setting = settle(bytes, &value, setting);
     Some(Assignment { words, announces, value, setting })
 }
 
@@ -294,7 +298,7 @@ fn key_after_blank(text: &str, name_start: usize, full_name: &str) -> Option<Sec
 }
 
 /// The inside of a quoted string that starts at `from`, if one does and ends on the same line.
-fn quoted_value(bytes: &[u8], from: usize) -> Option<Range<usize>> {
+fn quoted_value(bytes: &[u8], from: usize, quoted_name: bool) -> Option<Range<usize>> {
     let mut at = from;
     // String prefixes: b"", r'', f"", u"", @"", L"", &"", and a call such as String::from( is none.
     let prefix = bytes[at.min(bytes.len())..]
@@ -317,7 +321,7 @@ fn quoted_value(bytes: &[u8], from: usize) -> Option<Range<usize>> {
     // A quote that in truth closes a string which ends in a name: `"Password:") + f("`.
     let is_between_strings = matches!(bytes[start], b')' | b'+' | b',' | b';' | b'}' | b']' | b'.')
         && bytes[start..end].iter().any(|byte| matches!(byte, b'(' | b'{' | b'['));
-    (end > start && !is_between_strings).then_some(start..end)
+    (end > start && (quoted_name || !is_between_strings)).then_some(start..end)
 }
 
 /// Where the string that began with `escapes` backslashes and `quote` ends.
@@ -456,29 +460,24 @@ fn is_upper_case(name: &str) -> bool {
 }
 
 /// What a bare value turns out to be once its end is known: code goes on after it, configuration does not.
-fn settle(bytes: &[u8], name_start: usize, value: &Range<usize>, setting: Setting) -> Setting {
+fn settle(bytes: &[u8], value: &Range<usize>, setting: Setting) -> Setting {
     if setting == Setting::ConfigLine && bytes.get(value.end) == Some(&b';') && bytes[value.start - 1] == b'='
     {
         // The first of `Password=x;Database=y`.
         return Setting::Parameter;
     }
     let goes_on_like_code = matches!(bytes.get(value.end), Some(b',' | b';' | b')' | b'(' | b'[' | b'{'));
+    let follows_equals = bytes[value.start - 1] == b'=';
+    let ends_line = || {
+        let blanks =
+            bytes[value.end..].iter().take(MAX_GAP_BYTES).take_while(|byte| is_blank(**byte)).count();
+        let after = bytes.get(value.end + blanks);
+        matches!(after, None | Some(b'\n' | b'\r' | b'#' | b'"' | b'\'' | b'\\' | b'<'))
+    };
     match setting {
-        Setting::Environment if goes_on_like_code && matches!(bytes.get(value.end), Some(b',' | b')')) => {
-            Setting::Bare
-        }
-        Setting::ConfigLine => {
-            let rest_of_line = bytes[value.end..].iter().take_while(|byte| is_blank(**byte)).count();
-            let ends_line = matches!(
-                bytes.get(value.end + rest_of_line),
-                None | Some(b'\n' | b'\r' | b'#' | b'"' | b'\'' | b'\\' | b'<')
-            );
-            if !goes_on_like_code && ends_line && name_start < value.start {
-                Setting::ConfigLine
-            } else {
-                Setting::Bare
-            }
-        }
+        Setting::Environment if matches!(bytes.get(value.end), Some(b',' | b')')) => Setting::Bare,
+        Setting::ConfigLine if goes_on_like_code => Setting::Bare,
+        Setting::Environment | Setting::ConfigLine if !follows_equals && !ends_line() => Setting::Bare,
         other => other,
     }
 }

@@ -13,6 +13,9 @@ use crate::words::{WORDS, is_one_of};
 /// Longest credential that is read.
 const MAX_CREDENTIAL_BYTES: usize = 8192;
 
+/// Longest list of parameters that is read.
+const MAX_PARAMETERS_BYTES: usize = 2048;
+
 /// Looks at the word `authorization` at `hit`.
 pub(crate) fn examine_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
@@ -31,15 +34,18 @@ pub(crate) fn examine_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
         return;
     }
     let credential = token(bytes, gap);
-    if is_credential(scan.text, &credential, 6) {
+    if is_credential(scan.text, &credential, 6) || is_vouched_for(scan.text, &credential) {
         scan.push(credential, kind_of(scheme), "authorization_header", Rank::Context);
     }
 }
 
 /// The parameters of a scheme such as Digest: every random value on the line. Whether there was any.
 fn examine_parameters(scan: &mut Scan<'_>, from: usize) -> bool {
+    if from < scan.parameters_end {
+        return true;
+    }
     let (text, bytes) = (scan.text, scan.bytes());
-    let limit = bytes.len().min(from + MAX_CREDENTIAL_BYTES);
+    let limit = bytes.len().min(from + MAX_PARAMETERS_BYTES);
     let (mut at, mut found) = (from, false);
     while at < limit && !matches!(bytes[at], b'\n' | b'\r') && !bytes[at..].starts_with(b"\\n") {
         if bytes[at] != b'=' {
@@ -57,6 +63,7 @@ fn examine_parameters(scan: &mut Scan<'_>, from: usize) -> bool {
         }
         at = value.end.max(at + 1);
     }
+    scan.parameters_end = at;
     found
 }
 
@@ -225,6 +232,15 @@ fn kind_of(scheme: &str) -> &'static str {
     } else {
         "authorization"
     }
+}
+
+/// Behind a scheme stands a credential and nothing else, so a short one that mixes letters and digits will do.
+fn is_vouched_for(text: &str, range: &Range<usize>) -> bool {
+    text.get(range.clone()).is_some_and(|credential| {
+        credential.len() >= 6
+            && Profile::of(credential).is_mixed()
+            && value::is_secret(credential, SecretName::Password, Setting::Flag)
+    })
 }
 
 /// Whether the token is a credential: not a variable, not a placeholder, not a word.

@@ -12,6 +12,7 @@ mod assignment;
 mod boundary;
 mod facts;
 mod header;
+mod keywords;
 mod mask;
 mod masked;
 mod name;

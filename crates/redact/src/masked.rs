@@ -98,3 +98,7 @@ fn push_merged(merged: &mut Vec<Finding>, finding: Finding) {
         _ => merged.push(finding),
     }
 }
+
+#[cfg(test)]
+#[path = "masked_tests.rs"]
+mod tests;

@@ -182,3 +182,7 @@ fn classify_last(last: &str, front: &[&str]) -> Option<SecretName> {
     }
     None
 }
+
+#[cfg(test)]
+#[path = "name_tests.rs"]
+mod tests;

@@ -108,11 +108,15 @@ fn end_marker_end(text: &str, at: usize) -> usize {
 }
 
 /// Whether the body is one string or the lines of one (`"..." + "..."`), and not the fields of an object that happen
-/// to start and end like a key. Quotes come in pairs then, and nothing but glue stands between two strings.
+/// to start and end like a key. Quotes are of one level and in pairs then, and only glue stands between two strings.
 fn is_one_value(body: &str) -> bool {
-    let pieces = body.split('"').count();
+    let pieces: Vec<&str> = body.split('"').collect();
+    let escapes = |piece: &&str| piece.len() - piece.trim_end_matches('\\').len();
+    let level = pieces.first().map(escapes);
     let glue = |c: char| c.is_whitespace() || matches!(c, '+' | '.' | '\\' | 'n' | 'r');
-    pieces % 2 == 1 && body.split('"').skip(1).step_by(2).all(|between| between.chars().all(glue))
+    pieces.len() % 2 == 1
+        && pieces[..pieces.len() - 1].iter().all(|piece| Some(escapes(piece)) == level)
+        && pieces.iter().skip(1).step_by(2).all(|between| between.chars().all(glue))
 }
 
 fn is_base64(c: char) -> bool {

@@ -167,6 +167,30 @@ fn starts_part(part: &[u8], byte: u8, next: Option<u8>) -> bool {
             || (last.is_ascii_uppercase() && next.is_some_and(|after| after.is_ascii_lowercase())))
 }
 
+/// How often `second` follows `first` in text, on the scale of the table, also where one is no letter.
+pub(crate) fn pair_frequency(first: u8, second: u8) -> u32 {
+    const DIGITS: u32 = 8;
+    const BLANK_OR_PUNCTUATION: u32 = 8;
+    const JOINT: u32 = 3;
+    let of_other = |byte: u8| match byte {
+        b'0'..=b'9' => DIGITS,
+        b'_' | b'-' => JOINT,
+        b'A'..=b'Z' | b'a'..=b'z' | 0x80.. => 0,
+        _ => BLANK_OR_PUNCTUATION,
+    };
+    match pair_score(first, second) {
+        Some(score) => u32::from(score),
+        None => of_other(first).max(of_other(second)),
+    }
+}
+
+/// The entry of the table for two letters.
+fn pair_score(first: u8, second: u8) -> Option<u8> {
+    let row = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
+    let column = usize::from(second.to_ascii_lowercase().wrapping_sub(b'a'));
+    Some(PAIR_SCORES.get(row)?.get(column)? - b'0')
+}
+
 /// The letters of `part` if it reads like a word, else 0.
 fn wordlike_letters(part: &[u8]) -> usize {
     if part.len() < MIN_JUDGED_LETTERS || !part[0].is_ascii_alphabetic() {
@@ -174,16 +198,14 @@ fn wordlike_letters(part: &[u8]) -> usize {
     }
     let doubled: i32 = part
         .windows(2)
-        .map(|pair| {
-            let row = usize::from(pair[0].to_ascii_lowercase().wrapping_sub(b'a'));
-            let column = usize::from(pair[1].to_ascii_lowercase().wrapping_sub(b'a'));
-            let score =
-                PAIR_SCORES.get(row).and_then(|scores| scores.get(column)).map_or(0, |s| i32::from(s - b'0'));
-            2 * score - CHANCE_HALF_STEPS
-        })
+        .map(|pair| 2 * pair_score(pair[0], pair[1]).map_or(0, i32::from) - CHANCE_HALF_STEPS)
         .sum();
     let pairs = i32::try_from(part.len() - 1).unwrap_or(i32::MAX);
     // A part of three letters passes by chance too often, so it has to score well above it.
     let needed_per_pair = if part.len() == MIN_JUDGED_LETTERS { 1 } else { 0 };
     if doubled >= needed_per_pair * pairs { part.len() } else { 0 }
 }
+
+#[cfg(test)]
+#[path = "randomness_tests.rs"]
+mod tests;

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
-use crate::assignment;
+use crate::assignment::{self, Assignment};
+use crate::keywords::{Case, Keywords};
 use crate::masked::{Finding, Masked};
 use crate::name::SecretName;
 use crate::rules::{self, Rule};
@@ -72,10 +71,12 @@ enum Attempt {
 
 #[derive(Debug)]
 struct Engine {
-    keywords: AhoCorasick,
+    keywords: Keywords,
     /// For each keyword: its text and what to try.
     attempts: Vec<(String, Vec<Attempt>)>,
+    /// The table, rules with names last.
     rules: Vec<Rule>,
+    first_named: usize,
 }
 
 /// Parts of names that may announce a secret.
@@ -87,6 +88,9 @@ const PARAMETER_KEYWORDS: &[&str] = &["sig=", "signature=", "code=", "key=", "si
 
 /// How often a masked text is looked at again; the second look already finds next to nothing.
 const MAX_ROUNDS: usize = 8;
+
+/// How long the values are that named rules describe.
+const NAMED_VALUE_BYTES: std::ops::RangeInclusive<usize> = 20..=1024;
 
 /// Shorter values that a caller names are ignored: they would mask ordinary words.
 const MIN_KNOWN_BYTES: usize = 6;
@@ -130,7 +134,9 @@ impl Default for Redactor {
 
 impl Engine {
     fn build<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
-        let rules = rules::load();
+        let mut rules = rules::load();
+        rules.sort_by_key(|rule| !rule.names.is_empty());
+        let first_named = rules.partition_point(|rule| rule.names.is_empty());
         let mut attempts: Vec<(String, Vec<Attempt>)> = Vec::new();
         let mut add =
             |keyword: &str, attempt: Attempt| match attempts.iter_mut().find(|(known, _)| known == keyword) {
@@ -163,17 +169,9 @@ impl Engine {
                 add(secret, Attempt::Known);
             }
         }
-        #[expect(
-            clippy::expect_used,
-            reason = "fails only beyond two billion states; the table is fixed and tests build it"
-        )]
-        let keywords = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(attempts.iter().map(|(keyword, _)| keyword))
-            .expect("the keyword automaton builds");
-        Self { keywords, attempts, rules }
+        let keywords =
+            Keywords::new(attempts.iter().map(|(keyword, list)| (keyword.as_str(), case_of(list))));
+        Self { keywords, attempts, rules, first_named }
     }
 
     /// Masks `text` until nothing more is found; `None` if nothing was to begin with.
@@ -195,12 +193,12 @@ impl Engine {
 
     fn scan(&self, text: &str) -> Vec<Finding> {
         let mut scan = Scan::new(text);
-        for hit in self.keywords.find_overlapping_iter(text) {
-            let (keyword, attempts) = &self.attempts[hit.pattern().as_usize()];
+        self.keywords.for_each_hit(text.as_bytes(), |index, at| {
+            let (keyword, attempts) = &self.attempts[index];
             for attempt in attempts {
-                self.attempt(*attempt, &mut scan, keyword, hit.span().range());
+                self.attempt(*attempt, &mut scan, keyword, at..at + keyword.len());
             }
-        }
+        });
         scan.finish()
             .into_iter()
             .map(|found| Finding { range: found.range, kind: found.kind, rule: found.rule })
@@ -251,7 +249,7 @@ impl Engine {
         if is_unreal || (rule.needs_random && !Profile::of(content).looks_random()) {
             return;
         }
-        scan.push(found.secret, rule.kind, rule.id, rank);
+        scan.push(found.whole_secret(scan.bytes()), rule.kind, rule.id, rank);
     }
 
     fn attempt_name(&self, scan: &mut Scan<'_>, hit: Range<usize>) {
@@ -261,16 +259,33 @@ impl Engine {
         let Some(value) = scan.text.get(found.value.clone()) else {
             return;
         };
-        let vendor = self.rules.iter().find(|rule| {
-            !rule.names.is_empty() && found.words.contains_any(&rule.names) && rule.accepts_value(value)
-        });
-        if let Some(rule) = vendor.filter(|_| !value::is_filler(value)) {
+        if let Some(rule) = self.named_rule(&found, value).filter(|_| !value::is_filler(value)) {
             scan.push(found.value, rule.kind, rule.id, Rank::Format);
         } else if value::is_secret(value, found.announces, found.setting) {
             let (kind, rule) = kind_of(found.announces);
             scan.push(found.value, kind, rule, Rank::Context);
         }
     }
+}
+
+impl Engine {
+    /// The vendor's rule for an assignment, if its name and its value both fit one.
+    fn named_rule(&self, found: &Assignment<'_>, value: &str) -> Option<&Rule> {
+        let is_possible = NAMED_VALUE_BYTES.contains(&value.len()) && found.words.as_slice().len() > 1;
+        let mut named = self.rules[self.first_named..].iter().filter(|_| is_possible);
+        named.find(|rule| found.words.contains_any(&rule.names) && rule.accepts_value(value))
+    }
+}
+
+/// Formats, known values and markers are what they are; names and words are written in any case.
+fn case_of(attempts: &[Attempt]) -> Case {
+    let is_exact = |attempt: &Attempt| {
+        matches!(
+            attempt,
+            Attempt::Format(_) | Attempt::Known | Attempt::PrivateKey | Attempt::Mask | Attempt::Url
+        )
+    };
+    if attempts.iter().all(is_exact) { Case::Counts } else { Case::Ignored }
 }
 
 /// A parameter whose name means a secret only after `?` or `&`.

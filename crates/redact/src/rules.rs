@@ -80,6 +80,19 @@ pub(crate) struct RuleMatch {
     pub(crate) fixed_bytes: usize,
     /// Whether the pattern holds what stands around the secret rather than the secret's own form.
     pub(crate) is_beside_name: bool,
+    /// Whether the secret may go on beyond the window that the pattern saw.
+    may_go_on: bool,
+}
+
+impl RuleMatch {
+    /// The whole secret, also if it goes on beyond the window. Costs as much as the rest is long, so only a match that
+    /// is believed is worth it.
+    pub(crate) fn whole_secret(&self, bytes: &[u8]) -> Range<usize> {
+        let rest = &bytes[self.secret.end..];
+        let more =
+            if self.may_go_on { rest.iter().take_while(|byte| continues_token(**byte)).count() } else { 0 };
+        self.secret.start..self.secret.end + more
+    }
 }
 
 impl Rule {
@@ -173,14 +186,13 @@ impl Rule {
             regex.find(window)?.range()
         };
         let fixed_bytes = if secret.start == 0 && start == word_at { word.len() } else { 0 };
-        let mut end = start + secret.end;
-        if secret.end == window.len() {
-            end += bytes[end..].iter().take_while(|byte| continues_token(**byte)).count();
-        }
-        let ends_cleanly = !bytes[end - 1].is_ascii_alphanumeric() || boundary::token_may_end(bytes, end);
+        let end = start + secret.end;
+        let may_go_on = secret.end == window.len() && end < bytes.len();
+        let ends_cleanly =
+            may_go_on || !bytes[end - 1].is_ascii_alphanumeric() || boundary::token_may_end(bytes, end);
         let is_beside_name = secret.start > 0;
         let secret = start + secret.start..end;
-        ends_cleanly.then_some(RuleMatch { secret, fixed_bytes, is_beside_name })
+        ends_cleanly.then_some(RuleMatch { secret, fixed_bytes, is_beside_name, may_go_on })
     }
 }
 

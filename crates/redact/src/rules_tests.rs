@@ -17,7 +17,7 @@ fn every_rule_is_complete() {
         assert!(!rule.pattern.is_empty(), "{} has no pattern", rule.id);
         assert_ne!(rule.words.is_empty(), rule.names.is_empty(), "{} needs either words or names", rule.id);
         assert!(rule.regex().is_some(), "the pattern of {} does not compile", rule.id);
-        assert!(rule.words.iter().all(|word| word.len() >= 2), "{} has a word that is too short", rule.id);
+        assert!(rule.words.iter().all(|word| word.len() >= 3), "{} has a word that is too short", rule.id);
     }
 }
 

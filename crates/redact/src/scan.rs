@@ -61,6 +61,8 @@ pub(crate) struct Scan<'t> {
     pub(crate) value_run: RunMemo,
     /// The run of an unquoted value in an environment file.
     pub(crate) environment_run: RunMemo,
+    /// Up to where the parameters of an `Authorization` header were examined.
+    pub(crate) parameters_end: usize,
     /// The run of a URL.
     pub(crate) url_run: RunMemo,
     found: Vec<Candidate>,
@@ -75,6 +77,7 @@ impl<'t> Scan<'t> {
             last_name_end: 0,
             value_run: RunMemo::default(),
             environment_run: RunMemo::default(),
+            parameters_end: 0,
             url_run: RunMemo::default(),
             found: Vec::new(),
             masks: Vec::new(),

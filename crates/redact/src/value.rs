@@ -35,7 +35,7 @@ impl Setting {
     }
 }
 
-/// Shorter values are left alone: too little to protect and too likely to be a word.
+/// Shorter values are left alone, except in an environment file: too little to protect, too likely to be a word.
 const MIN_VALUE_BYTES: usize = 4;
 
 /// Longer values cannot be words or placeholders; they are judged by their looks alone, which keeps the time
@@ -44,11 +44,12 @@ const MAX_WORDED_BYTES: usize = 160;
 
 /// Whether `value` beside a name of kind `name` is a secret.
 pub(crate) fn is_secret(value: &str, name: SecretName, setting: Setting) -> bool {
-    if value.len() < MIN_VALUE_BYTES || mask::starts_with_mask(value) {
+    let is_too_short = value.len() < MIN_VALUE_BYTES && setting != Setting::Environment;
+    if name == SecretName::OnlyNamed || value.len() < 3 || is_too_short || mask::starts_with_mask(value) {
         return false;
     }
     if value.len() > MAX_WORDED_BYTES {
-        return is_long_secret(value, name, setting);
+        return is_long_secret(value, setting);
     }
     if value.bytes().any(|byte| byte.is_ascii_whitespace()) {
         return setting == Setting::Quoted && is_phrase(value, name);
@@ -88,14 +89,13 @@ fn is_phrase(value: &str, name: SecretName) -> bool {
 }
 
 /// A value too long for a password: a token of some make, or code, or prose.
-fn is_long_secret(value: &str, name: SecretName, setting: Setting) -> bool {
+fn is_long_secret(value: &str, setting: Setting) -> bool {
     let start = &value[..value.floor_char_boundary(MAX_WORDED_BYTES)];
     let token_like = start
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'(' | b')' | b'{' | b'}' | b'<'));
     let profile = Profile::of(start);
-    name != SecretName::OnlyNamed
-        && token_like
+    token_like
         && profile.looks_random()
         && profile.digits > 0
         && (setting.is_quoted() || !looks_like_code(start))
@@ -104,15 +104,15 @@ fn is_long_secret(value: &str, name: SecretName, setting: Setting) -> bool {
 
 /// People choose passwords: short ones and words count when the place is one where only a value can stand.
 fn is_password(value: &str, profile: &Profile, setting: Setting) -> bool {
-    if is_one_of(value, &WORDS.terms) || is_uuid(value) {
+    let is_assignment = !setting.is_quoted() && value.contains('=') && mentions_secret(value);
+    if is_one_of(value, &WORDS.terms) || is_uuid(value) || is_assignment {
         return false;
     }
     let mixed = profile.is_mixed();
     match setting {
         Setting::Quoted | Setting::Argument => {
-            let is_name = setting == Setting::Argument && mentions_secret(value);
             let is_selector = mentions_secret(value) && value.starts_with(['[', '#', '.']);
-            if looks_like_pattern(value) || is_qualified_name(value) || is_selector || is_name {
+            if looks_like_pattern(value) || is_qualified_name(value) || is_selector {
                 return false;
             }
             mixed
@@ -122,20 +122,17 @@ fn is_password(value: &str, profile: &Profile, setting: Setting) -> bool {
                 || (setting == Setting::Quoted
                     && profile.symbols == 0
                     && profile.len >= 6
-                    && !mentions_secret(value)
                     && is_one_case(profile))
         }
         Setting::Environment => {
-            (!mentions_secret(value) || profile.digits > 0)
-                && !value.ends_with(['[', '(', '{'])
-                && !value.starts_with('\\')
+            let names_another = is_qualified_name(value) && mentions_secret(value);
+            !names_another && !value.ends_with(['[', '(', '{']) && !value.starts_with('\\')
         }
         Setting::Parameter => mixed || profile.hard_symbols > 0 || profile.looks_random(),
         Setting::ConfigLine | Setting::Flag => {
             profile.len >= 5
                 && !looks_like_code(value)
                 && (mixed || profile.looks_random() || (profile.hard_symbols > 0 && !ends_sentence(value)))
-                && !(mentions_secret(value) && profile.hard_symbols == 0)
                 && !is_qualified_name(value)
         }
         Setting::Bare => {
@@ -219,8 +216,10 @@ pub(crate) fn is_stand_in(value: &str) -> bool {
 fn names_a_secret(value: &str) -> bool {
     let words = crate::name::NameWords::split(value);
     let named = words.as_slice();
+    // `password1` and `token2` are names as well; `secret123` is what people choose.
+    let is_number = |word: &str| word.len() == 1 && word.as_bytes()[0].is_ascii_digit();
     !named.is_empty()
-        && named.iter().all(|word| is_one_of(word, &WORDS.secret_name_words))
+        && named.iter().all(|word| is_one_of(word, &WORDS.secret_name_words) || is_number(word))
         && (mentions_secret(value) || contains(value, "pass"))
 }
 
@@ -243,7 +242,12 @@ fn is_lookup(value: &str, setting: Setting) -> bool {
                 && (profile.lower == 0 || profile.reads_like_words() || !setting.is_quoted());
         }
         b'{' | b'<' | b'(' => return true,
-        b'%' => return value.len() < 4 || value.ends_with('%') || bytes[1].is_ascii_lowercase(),
+        b'%' => {
+            return value.len() < 4
+                || value.ends_with('%')
+                || bytes[1].is_ascii_lowercase()
+                || bytes[1] == b'(';
+        }
         b'#' | b'@' => return matches!(bytes[1], b'{' | b'(') || (!setting.is_quoted() && bytes[0] == b'@'),
         b'!' | b'&' | b'*' | b'~' if setting == Setting::ConfigLine || setting == Setting::Bare => {
             return true;

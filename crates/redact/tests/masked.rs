@@ -25,6 +25,14 @@ fn assignments_keep_name_quotes_and_what_follows() {
         ("password = \"S3cure!pass\"  # prod", "password = \"[redacted:password]\"  # prod"),
         ("password: hunter2", "password: [redacted:password]"),
         ("password=hunter2", "password=[redacted:password]"),
+        ("password=foo", "password=[redacted:password]"),
+        ("then set password=foo and go", "then set password=foo and go"),
+        ("then set password=hunter2 and go", "then set password=[redacted:password] and go"),
+        ("POSTGRES_PASSWORD: postgres", "POSTGRES_PASSWORD: [redacted:password]"),
+        ("POSTGRES_PASSWORD=mysecretpassword", "POSTGRES_PASSWORD=[redacted:password]"),
+        ("password = \"supersecret\"", "password = \"[redacted:password]\""),
+        ("password: secret123", "password: [redacted:password]"),
+        ("\"NewPassword\": \"]35d/{pB9Fo9wJ\"", "\"NewPassword\": \"[redacted:password]\""),
         ("\"password\": \"hunter2\",", "\"password\": \"[redacted:password]\","),
         ("{\\\"password\\\":\\\"hunter2\\\"}", "{\\\"password\\\":\\\"[redacted:password]\\\"}"),
         ("\"password\": \"a\\\"b1c\", \"n\": 1", "\"password\": \"[redacted:password]\", \"n\": 1"),
@@ -70,6 +78,7 @@ fn named_keys_say_whose_they_are() {
 fn headers_keep_their_scheme() {
     assert_masked(&[
         ("Authorization: Bearer q7Rk2Vw9Xz4Bn6Mt", "Authorization: Bearer [redacted:bearer_token]"),
+        ("Authorization: Bearer secret123", "Authorization: Bearer [redacted:bearer_token]"),
         ("authorization: token q7Rk2Vw9Xz4Bn6Mt", "authorization: token [redacted:authorization]"),
         ("Authorization: Basic YWxpY2U6aHVudGVyMg==", "Authorization: Basic [redacted:basic_auth]"),
         (

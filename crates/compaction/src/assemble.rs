@@ -21,10 +21,9 @@ pub fn assemble(
     summary_text: impl FnOnce(usize) -> String,
 ) -> (Vec<ViewItem>, Repairs) {
     let mut repairs = Repairs::default();
-    let first_system =
-        plan.head.clone().find(|&at| messages.get(at).is_some_and(|m| m.role().is_instructions()));
+    let is_prompt = |index: usize| index == 0 && messages.first().is_some_and(|m| m.role().is_instructions());
     let head = plan.head.clone().map(|index| {
-        let noted = if Some(index) == first_system { with_note_on(messages, index) } else { None };
+        let noted = if is_prompt(index) { with_note_on(messages, index) } else { None };
         match noted.or_else(|| renditions.get(&index).cloned()) {
             Some(rendition) => ViewItem::Rendition { message: index, rendition },
             None => ViewItem::Verbatim(index),

@@ -109,6 +109,9 @@ const SUMMARISER_SHARE_PERCENT: u64 = 92;
 /// About what a pruned result costs.
 const PRUNED_LINE_TOKENS: u64 = 60;
 
+/// For a rough size where nothing was measured.
+const BYTES_A_TOKEN: u64 = 3;
+
 /// A plan with what it was made from, or why there is none. Changes nothing.
 pub struct Preview {
     /// The plan.
@@ -159,7 +162,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
             protect_first_n: budgets.protect_first_n,
             protect_last_n: budgets.protect_last_n,
         };
-        let pruned_sizes = pruned_head_sizes(conversation, budgets.protect_first_n, options.prune);
+        let pruned_sizes = pruned_head_sizes(conversation, budgets.protect_first_n);
         let input = PlanInput {
             pruned_sizes: &pruned_sizes,
             messages: conversation.messages,
@@ -192,17 +195,25 @@ fn nothing_said_since(
     summary.and_then(|summary| summary.kept).is_some_and(|kept| since <= kept)
 }
 
-/// Tokens of the first messages once their old tool results are one line each.
-fn pruned_head_sizes(conversation: &Conversation<'_>, protect_first_n: usize, rules: PruneRules) -> Vec<u64> {
+/// About how many tokens the first messages have once their old tool results are one line each. A message never counts
+/// for more after it was pruned than before, so that the next compaction finds the same head affordable.
+fn pruned_head_sizes(conversation: &Conversation<'_>, protect_first_n: usize) -> Vec<u64> {
     let messages = conversation.messages.iter().zip(conversation.sizes);
     messages
         .take(protect_first_n)
         .map(|(message, size)| {
-            let pruned = message.parts().iter().any(|part| match part {
-                Part::ToolResult { value, .. } => value.len() > rules.result_min_chars,
-                _ => false,
-            });
-            if pruned { (*size).min(PRUNED_LINE_TOKENS * message.answered().count() as u64) } else { *size }
+            let mut results = 0;
+            let mut other_bytes = message.json().len();
+            for part in message.parts() {
+                if let Part::ToolResult { value, .. } = part {
+                    results += 1;
+                    other_bytes = other_bytes.saturating_sub(value.len());
+                }
+            }
+            if results == 0 {
+                return *size;
+            }
+            (*size).min(PRUNED_LINE_TOKENS * results + other_bytes as u64 / BYTES_A_TOKEN)
         })
         .collect()
 }

@@ -120,8 +120,11 @@ pub fn prune(
                             ledger.answered_by(index, position).map_or_else(|| CLEARED.to_owned(), Act::line)
                         }
                     };
-                    edits.0.push((*value, compact_json_string(&line)));
-                    kinds.push(RenditionKind::Pruned);
+                    let line = compact_json_string(&line);
+                    if line.len() < value.len() {
+                        edits.0.push((*value, line));
+                        kinds.push(RenditionKind::Pruned);
+                    }
                 }
                 Part::ToolCall { arguments, .. } => {
                     if let Some((span, text)) =
@@ -258,8 +261,15 @@ fn copy_shortened(value: RawJson<'_>, max: usize, depth: u8, out: &mut String) -
                 let kept = text.char_indices().nth(max).map_or(text.len(), |(at, _)| at);
                 let dropped = text.chars().count() - max;
                 let head = slice_start(&text, kept);
-                write_json_string(&format!("{head}…[{dropped} more characters]"), out);
-                true
+                let cut = format!("{head}…[{dropped} more characters]");
+                // Just over the limit the words about the cut are longer than what they save.
+                let shorter = cut.len() < text.len();
+                if shorter {
+                    write_json_string(&cut, out);
+                } else {
+                    out.push_str(value.0);
+                }
+                shorter
             }
             _ => {
                 out.push_str(value.0);

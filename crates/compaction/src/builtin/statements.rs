@@ -8,7 +8,7 @@ const RULE_CUES: &[&str] = &[
     "dont",
     "never",
     "always",
-    "must",
+    "must ",
     "mustn't",
     "should not",
     "shouldn't",

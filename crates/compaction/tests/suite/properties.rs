@@ -1,0 +1,301 @@
+//! For every list that a provider accepts the result is one it accepts too, and much besides; for broken lists too.
+
+use proptest::prelude::any;
+use proptest::strategy::{Strategy, Union};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use throughline_compaction::{
+    Attempt, Maker, Outcome, Section, SummaryDocument, SummaryFrame, ViewItem, summary_text,
+};
+use throughline_testkit::{
+    ConversationOptions, Coverage, GeneratedList, Rng, broken_conversation, conversation_with, from_picture,
+};
+use throughline_transcript::{Dialect, Group, Message, Part, Role, text_message};
+
+use crate::harness::{Case, Setup};
+use crate::invariants::{Check, check, check_repaired, hold};
+
+/// Lists of each wire that a provider accepts; with the broken ones below well over 10,000 cases a run.
+const ACCEPTED_CASES: u32 = 3_600;
+const BROKEN_CASES: u32 = 800;
+/// Lists made for each pair of roles around the summary.
+const SEAM_CASES: u64 = 12;
+
+fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 4_000, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}
+
+/// Budgets of every size: most of them fitted to the conversation, so that there is something to fold.
+fn setup(case: &Case, seed: u64) -> Setup {
+    let mut rng = Rng::new(seed);
+    let window = if rng.chance(65) {
+        case.tokens() * rng.between(40, 200) as u64 / 100
+    } else {
+        [1_000, 3_000, 8_000, 30_000, 200_000][rng.weighted(&[15, 25, 30, 20, 10])]
+    };
+    let permille = rng.between(1, 8) as u64 * 100;
+    let first = [0, rng.between(1, 4), rng.between(5, 50)][rng.weighted(&[10, 45, 45])];
+    let last = [0, rng.between(1, 5), 20][rng.weighted(&[40, 40, 20])];
+    let setup = Setup::window(window).tail_permille(permille).protect(first, last);
+    if rng.chance(15) { setup.unforced() } else { setup }
+}
+
+/// A summary as an earlier compaction would have left it.
+fn earlier_summary() -> String {
+    let mut document = SummaryDocument::default();
+    document.add_action("read src/lib.rs -> 120 lines");
+    document.add_action("edited src/lib.rs (+3 -1 lines)");
+    document.add(Section::Constraints, "Never touch the public API.");
+    summary_text(
+        &document.to_markdown(),
+        &SummaryFrame { messages: 40, kept: 12, maker: Maker::Rules, recall: None },
+    )
+}
+
+fn lists(dialect: Dialect) -> impl Strategy<Value = GeneratedList> {
+    let plain = ConversationOptions::new(dialect).at_most_units(60);
+    Union::new_weighted(vec![
+        (6, conversation_with(plain.clone())),
+        (2, conversation_with(plain.clone().may_be_open())),
+        (2, conversation_with(plain.with_summary(earlier_summary()))),
+    ])
+}
+
+/// What the cases of one wire reached.
+#[derive(Default)]
+struct Reached {
+    /// Conversations that were compacted.
+    lists: Coverage,
+    /// Roles before and after each summary.
+    seams: Coverage,
+}
+
+#[test]
+fn what_chat_accepted_it_accepts_compacted() {
+    what_a_provider_accepted_it_accepts_compacted(Dialect::Chat);
+}
+
+#[test]
+fn what_responses_accepted_it_accepts_compacted() {
+    what_a_provider_accepted_it_accepts_compacted(Dialect::Responses);
+}
+
+#[test]
+fn what_anthropic_accepted_it_accepts_compacted() {
+    what_a_provider_accepted_it_accepts_compacted(Dialect::Anthropic);
+}
+
+fn what_a_provider_accepted_it_accepts_compacted(dialect: Dialect) {
+    let reached = Reached::default();
+    let strategy = (lists(dialect), any::<u64>());
+    let outcome = runner(ACCEPTED_CASES).run(&strategy, |(list, seed)| {
+        let case = Case::of(&list);
+        let setup = setup(&case, seed);
+        accepted(&case, &setup, &reached)
+            .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nwith {setup:?}")))
+    });
+    if let Err(error) = outcome {
+        panic!("{dialect}: {error}");
+    }
+    for (before, after) in seams_to_reach(dialect) {
+        for seed in 0..SEAM_CASES {
+            let (list, setup) = around_a_seam(dialect, before, after, seed);
+            let case = Case::of(&list);
+            if let Err(wrong) = accepted(&case, &setup, &reached) {
+                panic!("{dialect}, {before:?} before {after:?}: {wrong}\nwith {setup:?}\n{list:?}");
+            }
+        }
+    }
+    println!("{dialect}: conversations that were compacted\n{}", reached.lists);
+    println!("{dialect}: roles around the summary\n{}", reached.seams);
+    assert_reached(dialect, &reached);
+}
+
+fn accepted(case: &Case, setup: &Setup, reached: &Reached) -> Check {
+    let attempt = case.compact(setup);
+    check(case, &attempt)?;
+    let again = case.compact(setup);
+    hold!(again.outcome == attempt.outcome, "the same input ended differently");
+    hold!(case.bytes(&again.items) == case.bytes(&attempt.items), "the same input gave other bytes");
+    reached.note(case, &attempt);
+    if attempt.outcome.is_completed() {
+        let after = case.after(&attempt);
+        let second = after.compact(setup);
+        check(&after, &second)?;
+        hold!(
+            matches!(second.outcome, Outcome::NoOp { .. }),
+            "compacting twice with nothing new did something:\n{:?}\nthen\n{:?}",
+            attempt.plan,
+            second.plan
+        );
+    }
+    Ok(())
+}
+
+impl Reached {
+    fn note(&self, case: &Case, attempt: &Attempt) {
+        match &attempt.outcome {
+            Outcome::Completed { .. } => self.lists.note("outcome: completed"),
+            Outcome::NoOp { reason, .. } => self.lists.note(format!("outcome: no-op, {reason:?}")),
+            Outcome::Aborted { reason, .. } => self.lists.note(format!("outcome: aborted, {reason:?}")),
+        }
+        let Some(plan) = attempt.plan.as_ref().filter(|_| attempt.outcome.is_completed()) else { return };
+        self.lists.list(&case.messages);
+        for kind in attempt.items.iter().flat_map(ViewItem::renditions) {
+            self.lists.note(format!("rendition: {kind:?}"));
+        }
+        let mut traits = vec![
+            (plan.acknowledge, "plan: acknowledged"),
+            (plan.pinned.is_some(), "plan: last human message folded over"),
+            (
+                plan.pinned.as_ref().is_some_and(|pinned| pinned.len() > 1),
+                "plan: ... together with its calls",
+            ),
+            (!plan.earlier.summaries.is_empty(), "plan: updates an earlier summary"),
+            (plan.head.is_empty(), "plan: no head"),
+            (plan.head.len() > 10, "plan: head of more than ten messages"),
+            (plan.summary_role == Role::Assistant, "plan: summary speaks as assistant"),
+        ];
+        let last = case.groups.as_slice().last();
+        traits.push((last.is_some_and(|group| group.open_calls > 0), "plan: calls open at the end"));
+        for (_, name) in traits.into_iter().filter(|(holds, _)| *holds) {
+            self.lists.note(name);
+        }
+        for (part, name) in [(&plan.head, "head"), (&plan.middle, "middle"), (&plan.tail, "tail")] {
+            let messages = &case.messages[part.clone()];
+            let parallel = |group: &&Group| {
+                let calls =
+                    case.messages[group.start..group.end].iter().map(|message| message.calls().count());
+                part.contains(&group.start) && calls.sum::<usize>() > 1
+            };
+            if case.groups.as_slice().iter().any(|group| parallel(&group)) {
+                self.lists.note(format!("plan: parallel calls in the {name}"));
+            }
+            let reasons =
+                |message: &Message| message.parts().iter().any(|p| matches!(p, Part::Reasoning { .. }));
+            if messages.iter().any(reasons) {
+                self.lists.note(format!("plan: reasoning in the {name}"));
+            }
+        }
+        let before = plan.head.clone().next_back().map(|at| case.messages[at].role());
+        let next = plan.pinned.clone().unwrap_or(plan.tail.clone()).start;
+        self.seams.seam_of((before, Some(case.messages[next].role())));
+    }
+}
+
+/// Roles that may stand before and after a summary on a wire. Between a user and an assistant, in either order, there
+/// is no role left for it, so the cut is moved; a tail never opens with a tool's answer.
+fn seams_to_reach(dialect: Dialect) -> Vec<(Role, Role)> {
+    let roles: &[Role] = match dialect {
+        Dialect::Chat => &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool],
+        Dialect::Responses => {
+            &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Other]
+        }
+        Dialect::Anthropic => &[Role::System, Role::User, Role::Assistant],
+    };
+    let mut pairs = Vec::new();
+    for &before in roles {
+        for &after in roles {
+            let no_role_left =
+                matches!((before, after), (Role::User, Role::Assistant) | (Role::Assistant, Role::User));
+            if after != Role::Tool && !no_role_left {
+                pairs.push((before, after));
+            }
+        }
+    }
+    pairs
+}
+
+/// A head that ends with one role, a heavy middle, and a tail that opens with another, in sizes that make the cut fall
+/// there. Chance alone seldom brings two rare roles together.
+fn around_a_seam(dialect: Dialect, before: Role, after: Role, seed: u64) -> (GeneratedList, Setup) {
+    let mut rng = Rng::new(seed);
+    let letter = |role: Role| match role {
+        Role::System => "s",
+        Role::Developer => "d",
+        Role::User if seed.is_multiple_of(2) => "m",
+        Role::User => "u",
+        Role::Assistant => "a",
+        Role::Tool => "AT",
+        Role::Other => "o",
+    };
+    let opening = rng.pick(&["u", "ua", "uATa", "mA2TT", "uaATu"]);
+    let opening = if dialect == Dialect::Anthropic { opening.replace("TT", "T") } else { opening.to_owned() };
+    // A wire that keeps its prompt in the list opens with it.
+    let prompt = if dialect != Dialect::Anthropic && rng.chance(40) { "s" } else { "" };
+    let head = from_picture(dialect, &format!("{prompt}{opening}{}", letter(before)));
+    let ending = rng.pick(&["uaATa", "ATuATAT", "aua", "mATA"]);
+    let tail = from_picture(dialect, &format!("{}{ending}", letter(after)));
+    let mut json = head.json.clone();
+    for _ in 0..rng.between(3, 6) {
+        let role = if rng.chance(30) { Role::User } else { Role::Assistant };
+        json.push(text_message(dialect, role, &"the parser takes 1,024 bytes at a time. ".repeat(90)));
+    }
+    // Each half of the list was written on its own: its calls need names of their own.
+    json.extend(tail.json.iter().map(|message| message.replace(":\"call_", ":\"late_call_")));
+    let tail_tokens = Case::of(&tail).tokens();
+    let mut setup = Setup::window(Case::of(&head).tokens() * 8 + tail_tokens * 8).protect(head.len(), 0);
+    setup.budgets.threshold_tokens = 1_000;
+    setup.budgets.tail_tokens = tail_tokens + 400;
+    (GeneratedList::of(dialect, json), setup)
+}
+
+fn assert_reached(dialect: Dialect, reached: &Reached) {
+    let missing: Vec<(Role, Role)> = seams_to_reach(dialect)
+        .into_iter()
+        .filter(|(before, after)| reached.seams.seam_count(*before, *after) == 0)
+        .collect();
+    assert_eq!(missing, [], "{dialect}: roles around a summary that never occurred");
+    let noted =
+        if dialect == Dialect::Anthropic { "plan: ... together with its calls" } else { "rendition: Noted" };
+    for what in [
+        "outcome: completed",
+        "outcome: no-op, BelowThreshold",
+        "outcome: no-op, Empty",
+        "outcome: no-op, NothingInTheMiddle",
+        "outcome: no-op, NothingNew",
+        "outcome: no-op, WouldNotShrink",
+        "rendition: Pruned",
+        "rendition: Trimmed",
+        "rendition: ImageLabel",
+        noted,
+        "plan: acknowledged",
+        "plan: last human message folded over",
+        "plan: updates an earlier summary",
+        "plan: no head",
+        "plan: head of more than ten messages",
+        "plan: summary speaks as assistant",
+        "plan: calls open at the end",
+        "plan: parallel calls in the head",
+        "plan: parallel calls in the middle",
+        "plan: parallel calls in the tail",
+        "plan: reasoning in the head",
+        "plan: reasoning in the middle",
+        "plan: reasoning in the tail",
+        "reasoning, readable",
+        "reasoning, sealed",
+        "image",
+        "unknown block",
+        "machine-written",
+        "over 8,000 bytes",
+    ] {
+        assert!(reached.lists.count(what) > 0, "{dialect}: no case reached {what:?}");
+    }
+}
+
+#[test]
+fn broken_lists_are_mended_and_never_panic() {
+    for dialect in Dialect::ALL {
+        let strategy = (broken_conversation(dialect), any::<u64>());
+        let outcome = runner(BROKEN_CASES).run(&strategy, |(broken, seed)| {
+            let case = Case::of(&broken.list);
+            let setup = setup(&case, seed);
+            let attempt = case.compact(&setup);
+            check_repaired(&case, &attempt)
+                .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nwith {setup:?}\n{:?}", attempt.plan)))
+        });
+        if let Err(error) = outcome {
+            panic!("{dialect}: {error}");
+        }
+    }
+}

@@ -23,7 +23,8 @@ const CALIBRATION_CALLS: u64 = 10;
 pub(crate) fn run(folder: &Path) -> Result<String, String> {
     let sessions = steps::read_sessions(folder)?;
     let shipped = TokenModel::of(Family::Claude);
-    let unseen: Vec<TokenModel> = (0..sessions.len()).map(|left_out| fit_without(&sessions, left_out)).collect();
+    let unseen: Vec<TokenModel> =
+        (0..sessions.len()).map(|left_out| fit_without(&sessions, left_out)).collect();
 
     let quarter = judge(&sessions, |_, step| step.added.text.chars().div_ceil(4));
     let counted = judge(&sessions, |_, step| step.o200k_tokens);

@@ -39,7 +39,8 @@ pub(crate) fn sessions(folder: &Path) -> Result<Vec<Recorded>, String> {
     let mut found = Vec::new();
     for path in files(folder)? {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let transcript = decode(read(&path)?, &DecodeOptions::default()).map_err(|e| format!("{name}: {e}"))?;
+        let transcript =
+            decode(read(&path)?, &DecodeOptions::default()).map_err(|e| format!("{name}: {e}"))?;
         found.push(Recorded { name, transcript });
     }
     Ok(found)

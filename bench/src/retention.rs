@@ -116,7 +116,13 @@ pub(crate) fn compact_half(
     pollster::block_on(compact(&conversation, &options, &RuleSummariser))
 }
 
-fn measure_cut(session: &Recorded, percent: u64, estimator: &Estimator, finder: &AnchorFinder, ratio: f64) -> Option<CutResult> {
+fn measure_cut(
+    session: &Recorded,
+    percent: u64,
+    estimator: &Estimator,
+    finder: &AnchorFinder,
+    ratio: f64,
+) -> Option<CutResult> {
     let messages = &session.transcript.messages;
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
     let cut = cut_at(messages, &sizes, percent)?;
@@ -163,10 +169,22 @@ fn measure_cut(session: &Recorded, percent: u64, estimator: &Estimator, finder: 
         .filter(|act| !act.outcome.as_ref().is_some_and(|o| o.failed))
         .flat_map(|act| act.changed_files())
         .collect();
-    let missing: Vec<String> = missing.into_iter().map(|anchor| {
-        let info = ledger.anchor(&anchor).map(|i| format!("x{} in {} msgs, written {}, {:?}, home {:?}", i.count, i.messages, i.written, i.seen_by, i.home.and_then(|h| ledger.act(h)).map(|a| format!("{:?}", a.family))));
-        format!("{anchor} [{}]", info.unwrap_or_else(|| "NOT AN ANCHOR".into()))
-    }).collect();
+    let missing: Vec<String> = missing
+        .into_iter()
+        .map(|anchor| {
+            let info = ledger.anchor(&anchor).map(|i| {
+                format!(
+                    "x{} in {} msgs, written {}, {:?}, home {:?}",
+                    i.count,
+                    i.messages,
+                    i.written,
+                    i.seen_by,
+                    i.home.and_then(|h| ledger.act(h)).map(|a| format!("{:?}", a.family))
+                )
+            });
+            format!("{anchor} [{}]", info.unwrap_or_else(|| "NOT AN ANCHOR".into()))
+        })
+        .collect();
     let edited_named = edited.iter().filter(|path| context.contains(**path)).count();
     Some(CutResult {
         name: session.name.clone(),
@@ -183,8 +201,13 @@ fn measure_cut(session: &Recorded, percent: u64, estimator: &Estimator, finder: 
             let share = |tokens: u64| 100.0 * tokens as f64 / attempt.report.tokens.before.max(1) as f64;
             format!(
                 "head {:.1} ({}) summary {:.1} pinned {:.1} tail {:.1} ({} messages) of {} tokens",
-                share(plan.head.tokens), plan.head.messages, share(attempt.report.summary_tokens),
-                plan.pinned.map_or(0.0, |p| share(p.tokens)), share(plan.tail.tokens), plan.tail.messages, attempt.report.tokens.before
+                share(plan.head.tokens),
+                plan.head.messages,
+                share(attempt.report.summary_tokens),
+                plan.pinned.map_or(0.0, |p| share(p.tokens)),
+                share(plan.tail.tokens),
+                plan.tail.messages,
+                attempt.report.tokens.before
             )
         }),
     })
@@ -204,13 +227,24 @@ pub(crate) fn run(folder: &Path, show_missing: bool) -> Result<String, String> {
             }
         }
         let _ = writeln!(out, "\ntarget_ratio {ratio:.2}\n");
-        let _ = writeln!(out, "{:<24} {:>4} {:>7} {:>7} {:>8} {:>8} {:>8}", "session", "cut", "needed", "found", "recall", "tokens", "edited");
+        let _ = writeln!(
+            out,
+            "{:<24} {:>4} {:>7} {:>7} {:>8} {:>8} {:>8}",
+            "session", "cut", "needed", "found", "recall", "tokens", "edited"
+        );
         for r in &results {
             let recall = 100.0 * r.found as f64 / r.needed as f64;
             let _ = writeln!(
                 out,
                 "{:<24} {:>3}% {:>7} {:>7} {:>7.1}% {:>7.1}% {:>5}/{}",
-                r.name.trim_end_matches(".gz"), r.percent, r.needed, r.found, recall, 100.0 * r.share_of_tokens, r.edited_named, r.edited
+                r.name.trim_end_matches(".gz"),
+                r.percent,
+                r.needed,
+                r.found,
+                recall,
+                100.0 * r.share_of_tokens,
+                r.edited_named,
+                r.edited
             );
             if show_missing {
                 let _ = writeln!(out, "    {}", r.parts);
@@ -226,11 +260,16 @@ pub(crate) fn run(folder: &Path, show_missing: bool) -> Result<String, String> {
         let all_after: u64 = results.iter().map(|r| r.after).sum();
         let edited: usize = results.iter().map(|r| r.edited).sum();
         let named: usize = results.iter().map(|r| r.edited_named).sum();
-        let mean = results.iter().map(|r| r.found as f64 / r.needed as f64).sum::<f64>() / results.len().max(1) as f64;
+        let mean = results.iter().map(|r| r.found as f64 / r.needed as f64).sum::<f64>()
+            / results.len().max(1) as f64;
         let _ = writeln!(
             out,
             "\n{} cuts: {found} of {needed} needed anchors = {:.1} % (mean of cuts {:.1} %) at {:.1} % of the tokens (mean of cuts {:.1} %); edited files named {named} of {edited}",
-            results.len(), 100.0 * found as f64 / needed.max(1) as f64, 100.0 * mean, 100.0 * all_after as f64 / all_before.max(1) as f64, 100.0 * share
+            results.len(),
+            100.0 * found as f64 / needed.max(1) as f64,
+            100.0 * mean,
+            100.0 * all_after as f64 / all_before.max(1) as f64,
+            100.0 * share
         );
     }
     Ok(out)
@@ -240,7 +279,8 @@ pub(crate) fn run(folder: &Path, show_missing: bool) -> Result<String, String> {
 pub(crate) fn show(folder: &Path, name: &str, percent: u64) -> Result<String, String> {
     let estimator = Estimator::default();
     let sessions = sessions(folder)?;
-    let session = sessions.iter().find(|s| s.name.contains(name)).ok_or_else(|| format!("no session named {name}"))?;
+    let session =
+        sessions.iter().find(|s| s.name.contains(name)).ok_or_else(|| format!("no session named {name}"))?;
     let messages = &session.transcript.messages;
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
     let cut = cut_at(messages, &sizes, percent).unwrap_or(messages.len());

@@ -32,7 +32,13 @@ struct Live {
     ledger: Option<Ledger>,
 }
 
-fn attempt(transcript: &Transcript, live: &Live, estimator: &Estimator, redactor: &Redactor, clock: Instant) -> Attempt {
+fn attempt(
+    transcript: &Transcript,
+    live: &Live,
+    estimator: &Estimator,
+    redactor: &Redactor,
+    clock: Instant,
+) -> Attempt {
     let total: u64 = live.sizes.iter().sum();
     let budgets = estimator.budgets(total * 2, 0.20);
     let conversation = Conversation {
@@ -61,7 +67,8 @@ fn attempt(transcript: &Transcript, live: &Live, estimator: &Estimator, redactor
 pub(crate) fn run() -> Result<String, String> {
     let mut out = String::new();
     let text = big_transcript(Dialect::Anthropic, 4_000_000, 2_400, 7);
-    let transcript = decode(text.clone().into_bytes(), &DecodeOptions::default()).map_err(|e| e.to_string())?;
+    let transcript =
+        decode(text.clone().into_bytes(), &DecodeOptions::default()).map_err(|e| e.to_string())?;
     let estimator = Estimator::default();
     let redactor = Redactor::new();
     let clock = Instant::now();
@@ -83,7 +90,13 @@ pub(crate) fn run() -> Result<String, String> {
         best_ms(ROUNDS, || transcript.messages.iter().map(|m| estimator.message(m)).sum::<u64>());
     let (facts_ms, _) = best_ms(ROUNDS, || Ledger::of(&transcript.messages, &live.groups).anchors().len());
     let attempt = result.ok_or("no round was run")?;
-    let _ = writeln!(out, "Compaction of {:.1} MB, {} messages, {anchors} anchors ({:?})\n", text.len() as f64 / 1e6, transcript.messages.len(), attempt.outcome);
+    let _ = writeln!(
+        out,
+        "Compaction of {:.1} MB, {} messages, {anchors} anchors ({:?})\n",
+        text.len() as f64 / 1e6,
+        transcript.messages.len(),
+        attempt.outcome
+    );
     let _ = writeln!(out, "{:<66} {:>9}", "what", "best ms");
     for (what, ms) in [
         ("from parsed messages, nothing cached (groups, sizes, facts, 5 phases)", cold_ms),
@@ -142,14 +155,23 @@ fn decoding() -> Result<String, String> {
         let _ = writeln!(
             out,
             "{:<10} {:>9.1} {:>12.0} {:>18.0} {:>18.0} {:>7.1}x",
-            dialect.name(), megabytes, speed(plain_ms), speed(full_ms), speed(tree_ms), tree_ms / plain_ms
+            dialect.name(),
+            megabytes,
+            speed(plain_ms),
+            speed(full_ms),
+            speed(tree_ms),
+            tree_ms / plain_ms
         );
     }
     Ok(out)
 }
 
 /// As [`best_ms`], with an input made anew, unmeasured, for each round.
-fn best_input<T>(rounds: usize, input: impl Fn() -> Vec<u8>, mut work: impl FnMut(Vec<u8>) -> T) -> (f64, Option<T>) {
+fn best_input<T>(
+    rounds: usize,
+    input: impl Fn() -> Vec<u8>,
+    mut work: impl FnMut(Vec<u8>) -> T,
+) -> (f64, Option<T>) {
     let mut best = f64::MAX;
     let mut last = None;
     for _ in 0..rounds {

@@ -11,8 +11,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use throughline_tokens::{
-    ContentProfile, Encoding, FEATURE_COUNT, Family, Feature, FitOptions, Overhead, Prior, Sample, TokenModel,
-    parse_usage, profile_message,
+    ContentProfile, Encoding, FEATURE_COUNT, Family, Feature, FitOptions, Overhead, Prior, Sample,
+    TokenModel, parse_usage, profile_message,
 };
 use throughline_transcript::{Message, Part, decode_message_text};
 
@@ -65,12 +65,8 @@ pub(crate) fn model_of(fitted: &[f64]) -> TokenModel {
     let prior = TokenModel::of(Family::Claude);
     let weights = std::array::from_fn(|at| fitted[at] as f32);
     let around = |at: usize| fitted[FEATURE_COUNT + at] as f32;
-    let overhead = Overhead {
-        message: around(0),
-        tool_call: around(1),
-        tool_result: around(2),
-        ..prior.overhead()
-    };
+    let overhead =
+        Overhead { message: around(0), tool_call: around(1), tool_result: around(2), ..prior.overhead() };
     prior.with_weights(weights, overhead)
 }
 
@@ -169,7 +165,9 @@ impl Log {
         let Some(message) = &event.message else { return };
         let Some(content) = message.content else { return };
         match event.kind.as_str() {
-            "assistant" if message.model.as_deref() != Some("<synthetic>") => self.read_answer(message, content),
+            "assistant" if message.model.as_deref() != Some("<synthetic>") => {
+                self.read_answer(message, content)
+            }
             "user" => {
                 let profile = self.profile("user", content);
                 self.add(profile, profile.tool_results > 0);
@@ -186,14 +184,22 @@ impl Log {
             self.added += ContentProfile { messages: 0, ..profile };
             return;
         }
-        let prompt = message.usage.map_or(0, |usage| parse_usage(usage.get()).map_or(0, |reading| reading.usage.prompt()));
+        let prompt = message
+            .usage
+            .map_or(0, |usage| parse_usage(usage.get()).map_or(0, |reading| reading.usage.prompt()));
         if let Some(before) = self.prompt.replace(prompt) {
             if self.compacted || prompt <= before {
                 self.left_out += 1;
             } else {
                 let model = message.model.clone().unwrap_or_default();
                 let (added, o200k_tokens) = (self.added, self.o200k_tokens);
-                self.steps.push(Step { model, prompt_before: before, prompt_after: prompt, added, o200k_tokens });
+                self.steps.push(Step {
+                    model,
+                    prompt_before: before,
+                    prompt_after: prompt,
+                    added,
+                    o200k_tokens,
+                });
             }
         }
         self.call_id.clone_from(&message.id);
@@ -221,9 +227,12 @@ impl Log {
 
 fn o200k_tokens(message: &Message, parts: &[Part]) -> u64 {
     let tokens = |part: &Part| match part {
-        Part::Text(text) | Part::Reasoning { text: Some(text), .. } => Encoding::O200k.count(&message.str(*text)),
+        Part::Text(text) | Part::Reasoning { text: Some(text), .. } => {
+            Encoding::O200k.count(&message.str(*text))
+        }
         Part::ToolCall { name, arguments, .. } => {
-            Encoding::O200k.count(&message.str(*name)) + Encoding::O200k.count(&message.arguments_text(*arguments))
+            Encoding::O200k.count(&message.str(*name))
+                + Encoding::O200k.count(&message.arguments_text(*arguments))
         }
         Part::ToolResult { content, .. } => o200k_tokens(message, content),
         _ => 0,

@@ -148,7 +148,9 @@ fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, Anch
         }
         return;
     }
-    if flags & (COLON | SIGN) != 0 && whole.bytes().any(|b| CLASS[usize::from(b)] & (COLON | SIGN) != 0 && !matches!(b, b'+' | b'~')) {
+    if flags & (COLON | SIGN) != 0
+        && whole.bytes().any(|b| CLASS[usize::from(b)] & (COLON | SIGN) != 0 && !matches!(b, b'+' | b'~'))
+    {
         // `key=value`, `file.rs:120`, `a@b`: each side on its own, but a module path keeps its pieces.
         for piece in whole.split(['=', '&', '?', '#', '%', ':', '@']) {
             if piece.len() >= 2 {
@@ -163,7 +165,10 @@ fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, Anch
     if let Some(flag) = short_flag(whole) {
         return found(flag, AnchorKind::Flag);
     }
-    if whole.len() == trimmed.len() && flags & (DOT | DASH | SIGN) != 0 && !whole.bytes().any(|b| matches!(b, b'.' | b'-' | b'+' | b'~')) {
+    if whole.len() == trimmed.len()
+        && flags & (DOT | DASH | SIGN) != 0
+        && !whole.bytes().any(|b| matches!(b, b'.' | b'-' | b'+' | b'~'))
+    {
         // The signs stood at the ends only.
         if flags & (DIGIT | UNDERSCORE | CAMEL) != 0 {
             simple(whole, flags, found);
@@ -201,7 +206,7 @@ fn short_flag(chunk: &str) -> Option<&str> {
 }
 
 fn path<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
-    let clean = chunk.trim_end_matches(['/', '.']);
+    let clean = without_line_number(chunk.trim_end_matches(['/', '.']));
     if clean.len() < 3 || clean.len() > MAX_CHUNK_BYTES {
         return;
     }
@@ -223,8 +228,18 @@ fn path<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
     }
 }
 
+/// `grep` prints lines of context as `file.rs-12-code`: the number is a margin, not part of the name.
+fn without_line_number(chunk: &str) -> &str {
+    let Some((name, number)) = chunk.rsplit_once('-') else { return chunk };
+    let is_margin = !number.is_empty()
+        && number.bytes().all(|b| b.is_ascii_digit())
+        && name.rsplit_once('.').is_some_and(|(_, ending)| is_extension(ending));
+    if is_margin { name } else { chunk }
+}
+
 /// Chunks with dots or dashes: file names, versions, dotted names, kebab-case, dates, UUIDs.
 fn dotted_or_dashed<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
+    let chunk = without_line_number(chunk);
     let digits = chunk.bytes().filter(u8::is_ascii_digit).count();
     let letters = chunk.bytes().filter(u8::is_ascii_alphabetic).count();
     if letters == 0 {
@@ -253,7 +268,8 @@ fn dotted_or_dashed<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKi
     }
     // Kebab-case names of packages, branches and test cases; plain hyphenated prose has no digit and few dashes.
     let dashes = chunk.bytes().filter(|&b| b == b'-').count();
-    let named = digits > 0 || dashes >= 2 || chunk.contains('_');
+    let numbered = chunk.bytes().next().is_some_and(|b| b.is_ascii_digit());
+    let named = !numbered && (digits > 0 || dashes >= 2 || chunk.contains('_'));
     if dashes > 0 && named && chunk.len() <= MAX_NAME_BYTES && chunk.len() >= 5 {
         found(chunk, AnchorKind::Identifier);
     }
@@ -296,11 +312,19 @@ fn is_uuid(chunk: &str) -> bool {
         })
 }
 
-/// Endings of one to five lower-case letters or digits, the first a letter: `rs`, `yaml`, `mp3`; not `Println`.
+/// Endings of files that people work with; `tt.want` and `s.repo` are not files.
 fn is_extension(ending: &str) -> bool {
-    (1..=5).contains(&ending.len())
-        && ending.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-        && ending.bytes().next().is_some_and(|b| b.is_ascii_lowercase())
+    const KNOWN: &[&str] = &[
+        "bash", "bat", "bin", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "cu", "cxx",
+        "dart", "db", "diff", "env", "erl", "ex", "exs", "gif", "go", "gradle", "graphql", "gz", "h", "hpp",
+        "hs", "html", "hrl", "ini", "ipynb", "java", "jpeg", "jpg", "js", "json", "jsonl", "jsx", "kt",
+        "less", "lock", "log", "lua", "m", "md", "mdx", "mjs", "mk", "ml", "mod", "mp3", "mp4", "nix",
+        "patch", "pdf", "php", "pl", "png", "proto", "ps1", "py", "pyi", "r", "rb", "rs", "rst", "sass",
+        "scala", "scss", "sh", "snap", "sql", "sqlite", "sum", "svelte", "svg", "swift", "tar", "tex", "tf",
+        "toml", "ts", "tsv", "tsx", "ttf", "txt", "vue", "wasm", "webp", "xml", "yaml", "yml", "zig", "zip",
+        "zsh", "exe", "so", "dll", "jar", "cert", "crt", "pem", "key", "plist", "service", "tmpl", "tpl",
+    ];
+    KNOWN.contains(&ending)
 }
 
 #[cfg(test)]

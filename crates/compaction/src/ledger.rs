@@ -88,7 +88,11 @@ impl Ledger {
 
     /// Reads a whole conversation and measures its messages in the same two threads.
     #[must_use]
-    pub fn gather(messages: &[Message], groups: &Groups, count_message: CountMessage<'_>) -> (Self, Vec<u64>) {
+    pub fn gather(
+        messages: &[Message],
+        groups: &Groups,
+        count_message: CountMessage<'_>,
+    ) -> (Self, Vec<u64>) {
         let bytes: usize = messages.iter().map(|m| m.json().len()).sum();
         let middle = if bytes >= PARALLEL_FROM_BYTES { split_at_half(messages, groups, bytes) } else { 0 };
         if middle == 0 || middle >= messages.len() {
@@ -163,7 +167,10 @@ impl Ledger {
                     buffers.text.clear();
                     unescape_into(&buffers.arguments, &mut buffers.text);
                     self.note_text(&message.str(*name), index, SeenBy::CALL, None);
-                    self.note_text(&buffers.text, index, SeenBy::CALL, Some(act_id));
+                    let is_plan = self.acts.last().is_some_and(|act| act.family == ToolFamily::Plan);
+                    if !is_plan {
+                        self.note_text(&buffers.text, index, SeenBy::CALL, Some(act_id));
+                    }
                 }
                 Part::ToolResult { call_id, is_error, content, .. } => {
                     let act = self.open_calls.remove(message.str(*call_id).as_ref());
@@ -175,7 +182,16 @@ impl Ledger {
                             act.outcome = Some(ActOutcome::read(act.family, &text, *is_error, index));
                         }
                     }
-                    self.note_text(&text, index, SeenBy::RESULT, act);
+                    let prints_margins = act.and_then(|id| self.acts.get(id as usize)).is_none_or(|act| {
+                        matches!(act.family, ToolFamily::Read | ToolFamily::Search | ToolFamily::Run)
+                    });
+                    if prints_margins {
+                        buffers.text.clear();
+                        push_without_margins(&text, &mut buffers.text);
+                        self.note_text(&buffers.text, index, SeenBy::RESULT, act);
+                    } else {
+                        self.note_text(&text, index, SeenBy::RESULT, act);
+                    }
                 }
                 Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
             }
@@ -210,7 +226,8 @@ impl Ledger {
             }
             info.seen_by.0 |= seen_by.0;
             if act.is_some() && act != info.home {
-                let known = info.home.and_then(|id| acts.get(id as usize)).map_or(0, |a| family_rank(a.family));
+                let known =
+                    info.home.and_then(|id| acts.get(id as usize)).map_or(0, |a| family_rank(a.family));
                 if rank >= known {
                     info.home = act;
                 }
@@ -231,11 +248,14 @@ impl Ledger {
         self.open_calls.extend(later.open_calls.into_iter().map(|(id, act)| (id, act + offset)));
         self.messages = later.messages;
         let acts = &self.acts;
-        let rank = |home: Option<u32>| home.and_then(|id| acts.get(id as usize)).map_or(0, |act| family_rank(act.family));
+        let rank = |home: Option<u32>| {
+            home.and_then(|id| acts.get(id as usize)).map_or(0, |act| family_rank(act.family))
+        };
         self.anchors.reserve(later.anchors.len() / 2, later.anchors.text_bytes() / 2);
         for (anchor, info) in later.anchors.iter() {
             let home = moved(info.home);
-            let (known, seen) = self.anchors.get_or_insert_with(anchor, || AnchorInfo { home, ..info.clone() });
+            let (known, seen) =
+                self.anchors.get_or_insert_with(anchor, || AnchorInfo { home, ..info.clone() });
             if seen == Seen::Now {
                 continue;
             }
@@ -294,6 +314,34 @@ impl Ledger {
     #[must_use]
     pub fn anchor(&self, text: &str) -> Option<&AnchorInfo> {
         self.anchors.get(text)
+    }
+}
+
+/// Copies a text without the line numbers a reader or `grep -n` prints before each line: they are the tool's, not the
+/// file's, and there are as many of them as lines.
+fn push_without_margins(text: &str, out: &mut String) {
+    out.reserve(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
+        let (line, after) = rest.split_at(end);
+        out.push_str(line.get(margin_len(line.as_bytes())..).unwrap_or(line));
+        rest = after;
+    }
+}
+
+/// Length of `   12→`, `12:`, `12-`, `12|` or `12<tab>` at the start of a line; zero when there is none.
+fn margin_len(line: &[u8]) -> usize {
+    let spaces = line.iter().take_while(|b| **b == b' ').count();
+    let digits = line.iter().skip(spaces).take_while(|b| b.is_ascii_digit()).count();
+    let end = spaces + digits;
+    if digits == 0 || digits > 6 {
+        return 0;
+    }
+    match line.get(end) {
+        Some(b':' | b'-' | b'|' | b'\t') => end + 1,
+        Some(0xE2) if line.get(end..end + 3) == Some("→".as_bytes()) => end + 3,
+        _ => 0,
     }
 }
 

@@ -10,8 +10,7 @@ pub const END_MARKER: &str = "--- END OF CONTEXT SUMMARY ---";
 pub const ACKNOWLEDGEMENT: &str =
     "Understood. I will use these notes as background and go on with your next message.";
 /// What recall says when nothing better is known.
-const RECALL_DEFAULT: &str =
-    "The original messages are kept; ask the user if an exact detail you need is missing here.";
+const RECALL_DEFAULT: &str = "The originals are kept; ask if an exact detail is missing here.";
 
 const END_MARKER_START: &str = "--- END OF CONTEXT SUMMARY";
 const LEGACY_TAG: &str = "[CONTEXT SUMMARY]:";
@@ -50,7 +49,7 @@ pub struct SummaryFrame<'a> {
 #[must_use]
 pub fn summary_text(body: &str, frame: &SummaryFrame<'_>) -> String {
     let by = match frame.maker {
-        Maker::Rules => " and were made by fixed rules that quote, without a model",
+        Maker::Rules => ", made by fixed rules, without a model",
         Maker::Model => "",
     };
     let preface = PREFACE

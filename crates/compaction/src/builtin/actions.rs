@@ -8,7 +8,7 @@ use super::select::Candidate;
 /// Looks collected into one entry at most.
 const MAX_LOOKS: usize = 8;
 /// A command that only looks is quoted up to this length.
-const MAX_LOOK_CHARS: usize = 70;
+const MAX_LOOK_CHARS: usize = 60;
 
 /// Commands that change the world outside the files: worth more than a look at something.
 const WEIGHTY: &[&str] = &[
@@ -39,20 +39,55 @@ const WEIGHTY: &[&str] = &[
 
 /// First words of commands that only look.
 const LOOKING: &[&str] = &[
-    "ls", "cat", "head", "tail", "grep", "rg", "find", "wc", "which", "pwd", "echo", "tree", "stat", "file", "du", "df",
-    "env", "ps", "pgrep", "sed -n", "git status", "git log", "git diff", "git show", "git branch", "git blame", "gh pr view",
-    "gh pr list", "gh api", "gh pr diff", "jq",
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "grep",
+    "rg",
+    "find",
+    "wc",
+    "which",
+    "pwd",
+    "echo",
+    "tree",
+    "stat",
+    "file",
+    "du",
+    "df",
+    "env",
+    "ps",
+    "pgrep",
+    "sed -n",
+    "git status",
+    "git log",
+    "git diff",
+    "git show",
+    "git branch",
+    "git blame",
+    "gh pr view",
+    "gh pr list",
+    "gh api",
+    "gh pr diff",
+    "jq",
 ];
 
 /// Whether a command only looks at things: its first word says so, after any change of folder.
 fn only_looks(command: &str) -> bool {
     let mut rest = command.trim_start();
-    while let Some(after) = rest.strip_prefix("cd ").and_then(|tail| tail.split_once("&&")).map(|(_, after)| after) {
+    while let Some(after) =
+        rest.strip_prefix("cd ").and_then(|tail| tail.split_once("&&")).map(|(_, after)| after)
+    {
         rest = after.trim_start();
     }
-    let plain = rest.strip_prefix("git -C ").and_then(|tail| tail.split_once(' ')).map(|(_, after)| format!("git {after}"));
+    let plain = rest
+        .strip_prefix("git -C ")
+        .and_then(|tail| tail.split_once(' '))
+        .map(|(_, after)| format!("git {after}"));
     let rest = plain.as_deref().unwrap_or(rest);
-    LOOKING.iter().any(|word| rest.strip_prefix(word).is_some_and(|after| after.is_empty() || after.starts_with([' ', '|'])))
+    LOOKING.iter().any(|word| {
+        rest.strip_prefix(word).is_some_and(|after| after.is_empty() || after.starts_with([' ', '|']))
+    })
 }
 
 fn is_look(act: &Act) -> bool {
@@ -70,9 +105,23 @@ fn is_look(act: &Act) -> bool {
 pub(crate) fn actions(acts: &[Act], from: usize, recent: usize) -> Vec<Candidate> {
     let mut out: Vec<Candidate> = Vec::new();
     let mut looks: Vec<&Act> = Vec::new();
+    let mut run: Option<EditRun<'_>> = None;
     for act in acts {
         if act.family == ToolFamily::Plan || act.outcome.as_ref().is_some_and(|outcome| outcome.not_run) {
             continue;
+        }
+        if let Some(open) = &mut run {
+            if open.takes(act) {
+                // Looks at the file between two edits of it are part of editing it.
+                looks.clear();
+                continue;
+            }
+            let looks_at_it =
+                is_look(act) && (act.target == open.act.target || act.detail == open.act.target);
+            if !looks_at_it || looks.len() >= MAX_LOOKS {
+                let done = run.take().map(|finished| finished.entry(from, recent));
+                out.extend(done);
+            }
         }
         if is_look(act) {
             if looks.len() >= MAX_LOOKS {
@@ -81,11 +130,67 @@ pub(crate) fn actions(acts: &[Act], from: usize, recent: usize) -> Vec<Candidate
             looks.push(act);
         } else {
             flush_looks(&mut looks, &mut out, from, recent);
-            out.push(entry(act, from, recent));
+            match EditRun::start(act) {
+                Some(started) => run = Some(started),
+                None => out.push(entry(act, from, recent)),
+            }
         }
     }
+    out.extend(run.map(|finished| finished.entry(from, recent)));
     flush_looks(&mut looks, &mut out, from, recent);
+    out.sort_by_key(|candidate| candidate.order);
     out
+}
+
+/// Successive edits of one file, told as one action.
+struct EditRun<'a> {
+    act: &'a Act,
+    times: u32,
+    added: u64,
+    removed: u64,
+    last: u32,
+}
+
+impl<'a> EditRun<'a> {
+    fn start(act: &'a Act) -> Option<Self> {
+        let clean = act.family == ToolFamily::Edit
+            && act.more_files.is_empty()
+            && act.outcome.as_ref().is_some_and(|outcome| !outcome.failed);
+        let (added, removed) = line_counts(&act.detail)?;
+        clean.then_some(Self { act, times: 1, added, removed, last: act.message })
+    }
+
+    /// Takes one more edit of the same file.
+    fn takes(&mut self, act: &'a Act) -> bool {
+        let Some(next) = Self::start(act).filter(|next| next.act.target == self.act.target) else {
+            return false;
+        };
+        self.times += 1;
+        self.added += next.added;
+        self.removed += next.removed;
+        self.last = next.last;
+        true
+    }
+
+    fn entry(&self, from: usize, recent: usize) -> Candidate {
+        let times = if self.times > 1 { format!(" {} times", self.times) } else { String::new() };
+        let text = format!(
+            "edited {}{times} (+{} -{} lines)",
+            short_path(&self.act.target),
+            self.added,
+            self.removed
+        );
+        let value = 6.0 * (0.4 + 0.6 * recency(self.last, from, recent));
+        Candidate::new(Section::CompletedActions, self.last, value, text)
+    }
+}
+
+/// `+6 -14 lines` as numbers.
+fn line_counts(detail: &str) -> Option<(u64, u64)> {
+    let mut words = detail.split_whitespace();
+    let added = words.next()?.strip_prefix('+')?.parse().ok()?;
+    let removed = words.next()?.strip_prefix('-')?.parse().ok()?;
+    Some((added, removed))
 }
 
 fn recency(message: u32, from: usize, recent: usize) -> f32 {
@@ -96,7 +201,8 @@ fn recency(message: u32, from: usize, recent: usize) -> f32 {
 
 fn entry(act: &Act, from: usize, recent: usize) -> Candidate {
     let mut text = act.phrase();
-    if !act.target.is_empty() && matches!(act.family, ToolFamily::Edit | ToolFamily::Write | ToolFamily::Read) {
+    if !act.target.is_empty() && matches!(act.family, ToolFamily::Edit | ToolFamily::Write | ToolFamily::Read)
+    {
         text = text.replacen(&act.target, short_path(&act.target), 1);
     }
     if matches!(act.family, ToolFamily::Other | ToolFamily::Web | ToolFamily::Delegate) {
@@ -138,8 +244,12 @@ fn flush_looks(looks: &mut Vec<&Act>, out: &mut Vec<Candidate>, from: usize, rec
     for act in looks.iter() {
         let (list, what): (&mut Vec<String>, String) = match act.family {
             ToolFamily::Search => {
-                let place = if act.detail.is_empty() { String::new() } else { format!(" in {}", short_path(&act.detail)) };
-                (&mut searches, format!("{:?}{place}", act.target))
+                let place = if act.detail.is_empty() {
+                    String::new()
+                } else {
+                    format!(" in {}", short_path(&act.detail))
+                };
+                (&mut searches, format!("{:?}{place}", one_line(&act.target, 40)))
             }
             ToolFamily::Run => (&mut commands, format!("`{}`", one_line(&act.target, MAX_LOOK_CHARS))),
             _ if act.detail.is_empty() => (&mut reads, short_path(&act.target).to_owned()),

@@ -13,7 +13,6 @@ pub(crate) struct FileHistory {
     pub(crate) writes: u32,
     pub(crate) failed_edits: u32,
     pub(crate) ranges: Vec<String>,
-    pub(crate) changes: Vec<String>,
     pub(crate) last: u32,
 }
 
@@ -29,9 +28,7 @@ impl FileHistory {
             words.push(format!("written{}", times(self.writes)));
         }
         if self.edits > 0 {
-            let sizes = one_line(&self.changes.join("; "), 80);
-            let sizes = if sizes.is_empty() { sizes } else { format!(" ({sizes})") };
-            words.push(format!("edited{}{sizes}", times(self.edits)));
+            words.push(format!("edited{}", times(self.edits)));
         }
         if self.failed_edits > 0 {
             words.push(format!("{} failed edits", self.failed_edits));
@@ -81,9 +78,6 @@ pub(crate) fn files<'a>(acts: &'a [Act]) -> Files<'a> {
                         history.writes += 1;
                     } else {
                         history.edits += 1;
-                        if !act.detail.is_empty() && history.changes.len() < 4 {
-                            history.changes.push(act.detail.trim_end_matches(" lines").to_owned());
-                        }
                     }
                 }
             }

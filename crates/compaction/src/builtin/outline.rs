@@ -41,6 +41,9 @@ impl Visible<'_> {
     }
 }
 
+/// Anchors that score less were seen once, long ago, in passing; telling them would cost more than it helps.
+const WORTH_TELLING: f32 = 1.8;
+
 /// All anchors of the middle that nothing visible shows, best first.
 pub(crate) fn rank<'a>(
     ledger: &'a Ledger,
@@ -58,8 +61,7 @@ pub(crate) fn rank<'a>(
         }
         let place = place_of(ledger, info);
         let recency = (info.last.saturating_sub(visible.middle_start)) as f32 / span;
-        let mut score =
-            1.0 + 0.7 * ln(info.count) + 2.0 * ln(info.written) + 1.3 * recency;
+        let mut score = 1.0 + 0.7 * ln(info.count) + 2.0 * ln(info.written) + 1.3 * recency;
         score += match info.kind {
             AnchorKind::Identifier => 0.8,
             AnchorKind::Path => 1.0,
@@ -82,11 +84,18 @@ pub(crate) fn rank<'a>(
         {
             score += 6.0;
         }
+        if info.kind == AnchorKind::Path && is_prose(text) {
+            score -= 1.2;
+        }
         // A long anchor costs as much as several short ones.
         let cost = (text.len() as f32 / 12.0).max(0.6);
-        ranked.push(Ranked { text, place, score: score / cost.powf(0.33) });
+        let score = score / cost.powf(0.33);
+        if score >= WORTH_TELLING {
+            ranked.push(Ranked { text, place, score });
+        }
     }
-    let better = |a: &Ranked<'_>, b: &Ranked<'_>| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(b.text));
+    let better =
+        |a: &Ranked<'_>, b: &Ranked<'_>| b.score.total_cmp(&a.score).then_with(|| a.text.cmp(b.text));
     // Only the best can fit; the rest need no order.
     if ranked.len() > at_most && at_most > 0 {
         ranked.select_nth_unstable_by(at_most - 1, better);
@@ -94,6 +103,12 @@ pub(crate) fn rank<'a>(
     }
     ranked.sort_unstable_by(better);
     ranked
+}
+
+/// Words joined by one slash (`read/write`) are rarely a path.
+fn is_prose(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphabetic() || b == b'/')
+        && text.bytes().filter(|b| *b == b'/').count() == 1
 }
 
 fn ln(count: u32) -> f32 {

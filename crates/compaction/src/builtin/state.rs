@@ -19,10 +19,8 @@ pub(crate) fn active_state(acts: &[Act]) -> Vec<Candidate> {
         let is_git = act.target.contains("git commit")
             || act.target.contains("git checkout")
             || act.target.contains("git push");
-        let is_check = act
-            .target
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|word| CHECKS.contains(&word));
+        let is_check =
+            act.target.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| CHECKS.contains(&word));
         if !(is_git || is_check) {
             continue;
         }
@@ -57,8 +55,7 @@ pub(crate) fn blocked(acts: &[Act], all: &[Act]) -> Vec<Candidate> {
         |act: &Act| if act.family == ToolFamily::Run { command_key(&act.target) } else { act.target.clone() };
     let mut out = Vec::new();
     for act in acts.iter().filter(|act| act.message >= oldest) {
-        let Some(outcome) =
-            act.outcome.as_ref().filter(|o| o.failed && !o.not_run && !o.errors.is_empty())
+        let Some(outcome) = act.outcome.as_ref().filter(|o| o.failed && !o.not_run && !o.errors.is_empty())
         else {
             continue;
         };

@@ -18,7 +18,9 @@ use super::turns::{Turn, turns};
 use super::update::{EarlierTask, carried, holds_of, path_of};
 
 /// Share of the budget for entries; the rest is for anchors beside them. What either does not need the other gets.
-const ENTRY_SHARE_PERCENT: u64 = 45;
+const ENTRY_SHARE_PERCENT: u64 = 40;
+/// Below this an entry only fills room that nobody needs filled.
+const WORTH_ADDING: f32 = 2.0;
 /// A quoted request is cut here; the original is in the record.
 const MAX_ASK_CHARS: usize = 1_500;
 /// New entries stand after carried ones.
@@ -37,7 +39,7 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     // What must be said may take the room of anchors; what may be said may not.
     let (essential, optional): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
     let (mut chosen, _, used_first) = select(essential, budget, &focus, request.count_tokens);
-    let optional_budget = entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 3);
+    let optional_budget = entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 4);
     let (more, unused, used_then) = select(optional, optional_budget, &focus, request.count_tokens);
     chosen.extend(more);
 
@@ -46,7 +48,9 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let spent = draft.add_anchors(request, &touched, &focus, budget.saturating_sub(used));
     // Room that anchors did not need goes back to entries.
     let left = budget.saturating_sub(used + spent);
-    let (extra, _, _) = select(unused, left * 9 / 10, &focus, request.count_tokens);
+    let worth_it: Vec<Candidate> =
+        unused.into_iter().filter(|candidate| candidate.value >= WORTH_ADDING).collect();
+    let (extra, _, _) = select(worth_it, left * 9 / 10, &focus, request.count_tokens);
     draft.add(extra);
     draft.fit(request)
 }
@@ -133,7 +137,7 @@ fn from_ask(turn: &Turn, is_active: bool, tail_start: usize) -> Vec<Candidate> {
     let recency = turn.ask as f32 / tail_start.max(1) as f32;
     match &turn.answer {
         Some((_, answer)) => {
-            let text = format!("\"{}\" -> {}", one_line(&turn.words, 320), gist(answer, 320));
+            let text = format!("\"{}\" -> {}", one_line(&turn.words, 320), gist(answer, 280));
             out.push(Candidate::new(Section::ResolvedQuestions, order, 5.0 + 3.0 * recency, text));
         }
         None => {

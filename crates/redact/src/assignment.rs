@@ -30,6 +30,14 @@ pub(crate) struct Assignment<'t> {
     pub(crate) setting: Setting,
 }
 
+impl Assignment<'_> {
+    /// Whether an argument is the name once more: `("authPass", "authPass")`.
+    pub(crate) fn repeats_name(&self, value: &str) -> bool {
+        let same = || NameWords::split(value).as_slice() == self.words.as_slice();
+        self.setting == Setting::Argument && same()
+    }
+}
+
 /// What stands between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Separator {

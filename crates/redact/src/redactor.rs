@@ -39,7 +39,7 @@ impl Redaction<'_> {
 
 /// Finds secrets in text and masks them.
 ///
-/// Building one costs a few milliseconds, cloning one nothing; patterns compile when a text first calls for them.
+/// Building one takes less than a millisecond, cloning one nothing; patterns compile when a text first calls for them.
 /// Masking is idempotent, keeps JSON valid (a mask holds no quote, backslash or control character and never replaces
 /// part of an escape), and borrows the text when there is nothing to mask.
 #[derive(Debug, Clone)]
@@ -253,15 +253,20 @@ impl Engine {
     }
 
     fn attempt_name(&self, scan: &mut Scan<'_>, hit: Range<usize>) {
+        let examined_before = scan.last_name_end;
         let Some(found) = assignment::read(scan, hit.clone()) else {
-            return vicinity::examine(scan, hit);
+            // Another keyword of a name that was already looked at needs no second look.
+            if scan.last_name_end != examined_before {
+                vicinity::examine(scan, hit);
+            }
+            return;
         };
         let Some(value) = scan.text.get(found.value.clone()) else {
             return;
         };
         if let Some(rule) = self.named_rule(&found, value).filter(|_| !value::is_filler(value)) {
             scan.push(found.value, rule.kind, rule.id, Rank::Format);
-        } else if value::is_secret(value, found.announces, found.setting) {
+        } else if value::is_secret(value, found.announces, found.setting) && !found.repeats_name(value) {
             let (kind, rule) = kind_of(found.announces);
             scan.push(found.value, kind, rule, Rank::Context);
         }

@@ -112,7 +112,8 @@ fn is_password(value: &str, profile: &Profile, setting: Setting) -> bool {
     match setting {
         Setting::Quoted | Setting::Argument => {
             let is_selector = mentions_secret(value) && value.starts_with(['[', '#', '.']);
-            if looks_like_pattern(value) || is_qualified_name(value) || is_selector {
+            let is_label = value.ends_with(':') && profile.hard_symbols == 1 && profile.digits == 0;
+            if looks_like_pattern(value) || is_qualified_name(value) || is_selector || is_label {
                 return false;
             }
             mixed
@@ -188,7 +189,11 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
     if value.contains("...") || value.contains('…') || (value.starts_with('<') && value.ends_with('>')) {
         return true;
     }
-    if contains_one_of(value, &WORDS.telltales) && Profile::of(value).wordlike * 10 >= value.len() {
+    // A value with letters, digits and signs is believed unless it says outright that it is none.
+    let profile = Profile::of(value);
+    let is_strong = profile.digits > 0 && profile.hard_symbols > 0 && profile.letters() > 0;
+    let telltales = if is_strong { &WORDS.filler } else { &WORDS.telltales };
+    if contains_one_of(value, telltales) && profile.wordlike * 10 >= value.len() {
         return true;
     }
     is_repetition(&Profile::of(bare))

@@ -98,7 +98,8 @@ fn look_behind(scan: &mut Scan<'_>, from: usize, announces: SecretName) {
         if !is_short_word {
             return;
         }
-        stated |= is_one_of(token, &["is", "was", "are", "ist", "est", "es", "to", "use"]);
+        // Only what directly follows the statement counts: `is hunter2`, not `is required for snmpV3`.
+        stated = is_one_of(token, &["is", "was", "ist", "est", "es", "to", "use"]);
         at = candidate.end;
     }
 }
@@ -162,7 +163,7 @@ fn is_secret_in_prose(token: &str, announces: SecretName, stated: bool) -> bool 
         let marked =
             profile.hard_symbols > 0 && profile.letters() > 0 && !token.ends_with(['!', '?', '/', '=']);
         if (profile.is_mixed() || marked)
-            && !token.contains('/')
+            && !token.contains(['/', '='])
             && !profile.is_hex_of(token)
             && !profile.reads_like_words_only(token)
         {

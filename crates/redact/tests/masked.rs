@@ -31,6 +31,7 @@ fn assignments_keep_name_quotes_and_what_follows() {
         ("POSTGRES_PASSWORD: postgres", "POSTGRES_PASSWORD: [redacted:password]"),
         ("POSTGRES_PASSWORD=mysecretpassword", "POSTGRES_PASSWORD=[redacted:password]"),
         ("password = \"supersecret\"", "password = \"[redacted:password]\""),
+        ("password = \"Example-2024!\"", "password = \"[redacted:password]\""),
         ("password: secret123", "password: [redacted:password]"),
         ("\"NewPassword\": \"]35d/{pB9Fo9wJ\"", "\"NewPassword\": \"[redacted:password]\""),
         ("\"password\": \"hunter2\",", "\"password\": \"[redacted:password]\","),

@@ -135,7 +135,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
             return search.finish(head_end, found);
         }
         if head_end <= instructions {
-            return Err(NoPlan::NothingInTheMiddle);
+            return Err(search.nothing());
         }
         // No cut fits the role the head ends with: the head gives up its last group.
         head_end = heads.at_or_before(head_end - 1, instructions).unwrap_or(instructions);
@@ -299,7 +299,13 @@ impl Search<'_> {
         if plan.summarised().next().is_some() {
             return Ok(plan);
         }
-        Err(if !plan.earlier.summaries.is_empty() { NoPlan::NothingNew } else { NoPlan::NothingInTheMiddle })
+        Err(self.nothing())
+    }
+
+    /// Why there is nothing to fold.
+    fn nothing(&self) -> NoPlan {
+        let first_time = self.input.earlier.summaries.is_empty();
+        if first_time { NoPlan::NothingInTheMiddle } else { NoPlan::NothingNew }
     }
 }
 

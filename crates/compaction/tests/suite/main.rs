@@ -1,5 +1,8 @@
 //! Compaction from outside: what must hold for every conversation, named cases, and what the model sees.
 
+#[cfg(test)]
 mod harness;
+#[cfg(test)]
 mod invariants;
+#[cfg(test)]
 mod properties;

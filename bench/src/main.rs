@@ -45,7 +45,10 @@ enum Command {
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "printing tables is what this program does")]
 fn main() -> ExitCode {
     let result = match Args::parse().command {
-        Command::Retention { folder, missing } => retention::run(&folder, missing),
+        Command::Retention { folder, missing } => {
+            let detail = if missing { retention::Detail::Missing } else { retention::Detail::Figures };
+            retention::run(&folder, detail)
+        }
         Command::Speed => speed::run(),
         Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),
     };

@@ -1,7 +1,7 @@
 //! Sizes and budgets for the benchmarks, from the product's own estimator.
 
 use throughline_compaction::Budgets;
-use throughline_tokens::{Family, MessageSize, TokenModel, profile_message, profile_text};
+use throughline_tokens::{Family, LimitPolicy, Limits, MessageSize, TokenModel, profile_message, profile_text};
 use throughline_transcript::Message;
 
 /// Measures text and messages as the product does for a model family.
@@ -24,17 +24,9 @@ impl Estimator {
         MessageSize::new(profile_message(message), &self.model).tokens
     }
 
-    pub(crate) fn budgets(&self, window: u64, target_ratio: f64) -> Budgets {
-        let threshold = window / 2;
-        Budgets {
-            window_tokens: window,
-            threshold_tokens: threshold,
-            tail_permille: (target_ratio * 1000.0) as u64,
-            tail_tokens: (threshold as f64 * target_ratio) as u64,
-            summary_cap_tokens: 12_000.min((window / 20).max(2_000.min(window / 8))),
-            summary_floor_tokens: 2_000,
-            protect_first_n: 3,
-            protect_last_n: 20,
-        }
+    /// Budgets at the defaults, but for the tail's share.
+    pub(crate) fn budgets(&self, window_tokens: u64, target_ratio: f64) -> Result<Budgets, String> {
+        let policy = LimitPolicy { target_ratio, ..LimitPolicy::for_window(window_tokens) };
+        Limits::compute(&policy).map(|limits| Budgets::from(&limits)).map_err(|error| error.to_string())
     }
 }

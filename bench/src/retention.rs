@@ -9,10 +9,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use throughline_compaction::{
-    Attempt, Conversation, Ledger, Options, PruneRules, RuleSummariser, SummaryDocument, compact,
+    Attempt, Conversation, Ledger, Options, PruneRules, RuleSummariser, SummaryDocument, ViewItem, compact,
 };
 use throughline_redact::Redactor;
-use throughline_transcript::{Groups, Message, Part, Role};
+use throughline_transcript::{Dialect, Groups, Message, Part, Role, decode_message_text};
 
 use crate::anchor::{AnchorFinder, stands_in};
 use crate::measure::Estimator;
@@ -25,14 +25,24 @@ struct CutResult {
     name: String,
     percent: u64,
     needed: usize,
-    found: usize,
-    share_of_tokens: f64,
+    missing: Vec<String>,
+    /// Needed anchors that a plain list of the most frequent ones, of the same size as the summary, would have held.
+    found_by_list: usize,
+    tokens_before: u64,
+    tokens_after: u64,
     edited: usize,
     edited_named: usize,
-    missing: Vec<String>,
     parts: String,
-    before: u64,
-    after: u64,
+}
+
+impl CutResult {
+    fn recall(&self) -> f64 {
+        (self.needed - self.missing.len()) as f64 / self.needed as f64
+    }
+
+    fn share(&self) -> f64 {
+        self.tokens_after as f64 / self.tokens_before.max(1) as f64
+    }
 }
 
 /// All readable text of a message: words, arguments, results.
@@ -82,25 +92,18 @@ fn cut_at(messages: &[Message], sizes: &[u64], percent: u64) -> Option<usize> {
 }
 
 /// Compacts messages for a window of twice their size.
-pub(crate) fn compact_half(
-    transcript: &throughline_transcript::Transcript,
+fn compact_half(
+    dialect: Dialect,
     messages: &[Message],
+    ledger: &Ledger,
+    groups: &Groups,
     estimator: &Estimator,
     target_ratio: f64,
-) -> Attempt {
-    let groups = Groups::of(messages);
+) -> Result<Attempt, String> {
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
-    let total: u64 = sizes.iter().sum();
-    let budgets = estimator.budgets(total * 2, target_ratio);
-    let ledger = Ledger::of(messages, &groups);
-    let conversation = Conversation {
-        dialect: transcript.dialect,
-        messages,
-        groups: &groups,
-        sizes: &sizes,
-        ledger: Some(&ledger),
-        fixed_tokens: 0,
-    };
+    let budgets = estimator.budgets(sizes.iter().sum::<u64>() * 2, target_ratio)?;
+    let conversation =
+        Conversation { dialect, messages, groups, sizes: &sizes, ledger: Some(ledger), fixed_tokens: 0 };
     let redactor = Redactor::new();
     let options = Options {
         force: true,
@@ -113,26 +116,15 @@ pub(crate) fn compact_half(
         count_message: &|message| estimator.message(message),
         clock_us: &|| 0,
     };
-    pollster::block_on(compact(&conversation, &options, &RuleSummariser))
+    Ok(pollster::block_on(compact(&conversation, &options, &RuleSummariser)))
 }
 
-fn measure_cut(
-    session: &Recorded,
-    percent: u64,
-    estimator: &Estimator,
-    finder: &AnchorFinder,
-    ratio: f64,
-) -> Option<CutResult> {
-    let messages = &session.transcript.messages;
-    let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
-    let cut = cut_at(messages, &sizes, percent)?;
-    let (before, after) = messages.split_at(cut);
-    let earlier: String = before.iter().map(all_text).collect::<Vec<_>>().join("\n");
-    let earlier = without_margins(&earlier);
+/// Anchors the agent writes after the cut, that occurred before it and that nothing since had shown.
+fn needed_anchors(before: &[Message], after: &[Message], estimator: &Estimator, finder: &AnchorFinder) -> Vec<String> {
+    let earlier = without_margins(&before.iter().map(all_text).collect::<Vec<_>>().join("\n"));
     let known = finder.find(&earlier);
-
     let mut shown: HashSet<String> = HashSet::new();
-    let mut needed: Vec<String> = Vec::new();
+    let mut needed = Vec::new();
     let mut spent = 0;
     for message in after {
         spent += estimator.message(message);
@@ -142,79 +134,98 @@ fn measure_cut(
         let text = all_text(message);
         let anchors = finder.find(&text);
         if message.role() == Role::Assistant {
-            let mut fresh: Vec<&str> =
-                anchors.iter().copied().filter(|a| known.contains(a) && !shown.contains(*a)).collect();
+            let fresh = anchors.iter().filter(|a| known.contains(**a) && !shown.contains(**a));
+            let mut fresh: Vec<String> = fresh.map(|a| (*a).to_owned()).collect();
             fresh.sort_unstable();
-            needed.extend(fresh.into_iter().map(str::to_owned));
+            needed.extend(fresh);
         }
         shown.extend(anchors.into_iter().map(str::to_owned));
     }
-    if needed.is_empty() {
-        return None;
+    needed
+}
+
+/// The text of a view, with or without its summary.
+fn view_text(attempt: &Attempt, messages: &[Message], with_summary: bool) -> String {
+    let items = attempt.items.iter().filter(|item| with_summary || !matches!(item, ViewItem::Summary(_)));
+    let texts = items.filter_map(|item| decode_message_text(item.json(messages).to_owned()).ok());
+    texts.map(|message| all_text(&message)).collect::<Vec<_>>().join("\n")
+}
+
+/// A plain list of the most frequent anchors, as large as `tokens`.
+fn frequent_anchors(ledger: &Ledger, estimator: &Estimator, tokens: u64) -> String {
+    let mut anchors: Vec<_> = ledger.anchors().collect();
+    anchors.sort_by(|a, b| b.1.count.cmp(&a.1.count).then(a.0.cmp(b.0)));
+    let mut list = String::new();
+    let mut used = 0;
+    for (anchor, _) in anchors {
+        used += estimator.text(anchor) + 1;
+        if used > tokens {
+            break;
+        }
+        list.push_str(anchor);
+        list.push('\n');
     }
-    let attempt = compact_half(&session.transcript, before, estimator, ratio);
-    let context: String = attempt
-        .items
-        .iter()
-        .filter_map(|item| throughline_transcript::decode_message_text(item.json(before).to_owned()).ok())
-        .map(|message| all_text(&message))
-        .collect::<Vec<_>>()
-        .join("\n");
-    let missing: Vec<String> = needed.iter().filter(|a| !stands_in(&context, a)).cloned().collect();
+    list
+}
+
+fn measure_cut(
+    session: &Recorded,
+    percent: u64,
+    estimator: &Estimator,
+    finder: &AnchorFinder,
+    ratio: f64,
+) -> Result<Option<CutResult>, String> {
+    let messages = &session.transcript.messages;
+    let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
+    let Some(cut) = cut_at(messages, &sizes, percent) else { return Ok(None) };
+    let (before, after) = messages.split_at(cut);
+    let needed = needed_anchors(before, after, estimator, finder);
+    if needed.is_empty() {
+        return Ok(None);
+    }
     let groups = Groups::of(before);
     let ledger = Ledger::of(before, &groups);
+    let attempt = compact_half(session.transcript.dialect, before, &ledger, &groups, estimator, ratio)?;
+    let context = view_text(&attempt, before, true);
+    let rest = view_text(&attempt, before, false);
+    let list = frequent_anchors(&ledger, estimator, attempt.report.summary_tokens);
+    let found_by_list = needed.iter().filter(|a| stands_in(&rest, a) || stands_in(&list, a)).count();
     let edited: HashSet<&str> = ledger
         .acts()
         .iter()
         .filter(|act| !act.outcome.as_ref().is_some_and(|o| o.failed))
         .flat_map(|act| act.changed_files())
         .collect();
-    let missing: Vec<String> = missing
-        .into_iter()
-        .map(|anchor| {
-            let info = ledger.anchor(&anchor).map(|i| {
-                format!(
-                    "x{} in {} msgs, written {}, {:?}, home {:?}",
-                    i.count,
-                    i.messages,
-                    i.written,
-                    i.seen_by,
-                    i.home.and_then(|h| ledger.act(h)).map(|a| format!("{:?}", a.family))
-                )
-            });
-            format!("{anchor} [{}]", info.unwrap_or_else(|| "NOT AN ANCHOR".into()))
-        })
-        .collect();
-    let edited_named = edited.iter().filter(|path| context.contains(**path)).count();
-    Some(CutResult {
-        name: session.name.clone(),
+    Ok(Some(CutResult {
+        name: session.name.trim_end_matches(".gz").trim_end_matches(".jsonl").to_owned(),
         percent,
         needed: needed.len(),
-        found: needed.len() - missing.len(),
-        share_of_tokens: attempt.report.tokens.after as f64 / attempt.report.tokens.before.max(1) as f64,
+        missing: needed.into_iter().filter(|a| !stands_in(&context, a)).collect(),
+        found_by_list,
+        tokens_before: attempt.report.tokens.before,
+        tokens_after: attempt.report.tokens.after,
+        edited_named: edited.iter().filter(|path| context.contains(**path)).count(),
         edited: edited.len(),
-        edited_named,
-        missing,
-        before: attempt.report.tokens.before,
-        after: attempt.report.tokens.after,
-        parts: attempt.report.plan.as_ref().map_or_else(String::new, |plan| {
-            let share = |tokens: u64| 100.0 * tokens as f64 / attempt.report.tokens.before.max(1) as f64;
-            format!(
-                "head {:.1} ({}) summary {:.1} pinned {:.1} tail {:.1} ({} messages) of {} tokens",
-                share(plan.head.tokens),
-                plan.head.messages,
-                share(attempt.report.summary_tokens),
-                plan.pinned.map_or(0.0, |p| share(p.tokens)),
-                share(plan.tail.tokens),
-                plan.tail.messages,
-                attempt.report.tokens.before
-            )
-        }),
-    })
+        parts: parts(&attempt),
+    }))
+}
+
+/// Shares of the view in percent of what was there before.
+fn parts(attempt: &Attempt) -> String {
+    let Some(plan) = &attempt.report.plan else { return String::new() };
+    let share = |tokens: u64| 100.0 * tokens as f64 / attempt.report.tokens.before.max(1) as f64;
+    format!(
+        "summary {:.1} %, last human message {:.1} %, tail {:.1} % ({} messages), of {} tokens",
+        share(attempt.report.summary_tokens),
+        plan.pinned.map_or(0.0, |pinned| share(pinned.tokens)),
+        share(plan.tail.tokens),
+        plan.tail.messages,
+        attempt.report.tokens.before
+    )
 }
 
 /// Prints the table for a folder of sessions.
-pub(crate) fn run(folder: &Path, show_missing: bool) -> Result<String, String> {
+pub(crate) fn run(folder: &Path, detail: Detail) -> Result<String, String> {
     let estimator = Estimator::default();
     let finder = AnchorFinder::new().map_err(|e| e.to_string())?;
     let sessions = sessions(folder)?;
@@ -223,68 +234,86 @@ pub(crate) fn run(folder: &Path, show_missing: bool) -> Result<String, String> {
         let mut results = Vec::new();
         for session in &sessions {
             for percent in [40, 70] {
-                results.extend(measure_cut(session, percent, &estimator, &finder, ratio));
+                results.extend(measure_cut(session, percent, &estimator, &finder, ratio)?);
             }
         }
         let _ = writeln!(out, "\ntarget_ratio {ratio:.2}\n");
-        let _ = writeln!(
-            out,
-            "{:<24} {:>4} {:>7} {:>7} {:>8} {:>8} {:>8}",
-            "session", "cut", "needed", "found", "recall", "tokens", "edited"
-        );
-        for r in &results {
-            let recall = 100.0 * r.found as f64 / r.needed as f64;
-            let _ = writeln!(
-                out,
-                "{:<24} {:>3}% {:>7} {:>7} {:>7.1}% {:>7.1}% {:>5}/{}",
-                r.name.trim_end_matches(".gz"),
-                r.percent,
-                r.needed,
-                r.found,
-                recall,
-                100.0 * r.share_of_tokens,
-                r.edited_named,
-                r.edited
-            );
-            if show_missing {
-                let _ = writeln!(out, "    {}", r.parts);
-            }
-            if show_missing && !r.missing.is_empty() {
-                let _ = writeln!(out, "    missing: {}", r.missing.join("\n        "));
-            }
-        }
-        let needed: usize = results.iter().map(|r| r.needed).sum();
-        let found: usize = results.iter().map(|r| r.found).sum();
-        let share = results.iter().map(|r| r.share_of_tokens).sum::<f64>() / results.len().max(1) as f64;
-        let all_before: u64 = results.iter().map(|r| r.before).sum();
-        let all_after: u64 = results.iter().map(|r| r.after).sum();
-        let edited: usize = results.iter().map(|r| r.edited).sum();
-        let named: usize = results.iter().map(|r| r.edited_named).sum();
-        let mean = results.iter().map(|r| r.found as f64 / r.needed as f64).sum::<f64>()
-            / results.len().max(1) as f64;
-        let _ = writeln!(
-            out,
-            "\n{} cuts: {found} of {needed} needed anchors = {:.1} % (mean of cuts {:.1} %) at {:.1} % of the tokens (mean of cuts {:.1} %); edited files named {named} of {edited}",
-            results.len(),
-            100.0 * found as f64 / needed.max(1) as f64,
-            100.0 * mean,
-            100.0 * all_after as f64 / all_before.max(1) as f64,
-            100.0 * share
-        );
+        out.push_str(&table(&results, detail));
+        out.push_str(&totals(&results));
     }
     Ok(out)
+}
+
+/// How much the table tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Figures,
+    Missing,
+}
+
+fn table(results: &[CutResult], detail: Detail) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{:<14} {:>4} {:>7} {:>7} {:>8} {:>8} {:>9}",
+        "session", "cut", "needed", "found", "recall", "tokens", "edited"
+    );
+    for r in results {
+        let _ = writeln!(
+            out,
+            "{:<14} {:>3}% {:>7} {:>7} {:>7.1}% {:>7.1}% {:>6}/{}",
+            r.name,
+            r.percent,
+            r.needed,
+            r.needed - r.missing.len(),
+            100.0 * r.recall(),
+            100.0 * r.share(),
+            r.edited_named,
+            r.edited
+        );
+        if detail == Detail::Missing {
+            let _ = writeln!(out, "    {}\n    missing: {}", r.parts, r.missing.join("  "));
+        }
+    }
+    out
+}
+
+fn totals(results: &[CutResult]) -> String {
+    let count = results.len().max(1) as f64;
+    let needed: usize = results.iter().map(|r| r.needed).sum();
+    let missing: usize = results.iter().map(|r| r.missing.len()).sum();
+    let listed: usize = results.iter().map(|r| r.found_by_list).sum();
+    let before: u64 = results.iter().map(|r| r.tokens_before).sum();
+    let after: u64 = results.iter().map(|r| r.tokens_after).sum();
+    let share = |part: usize| 100.0 * part as f64 / needed.max(1) as f64;
+    format!(
+        "\n{} cuts: {} of {needed} needed anchors = {:.1} % (mean of cuts {:.1} %)\n\
+         at {:.1} % of the tokens (mean of cuts {:.1} %); edited files named: {} of {}\n\
+         the same tail with a plain list of the most frequent anchors of the same size: {:.1} %\n",
+        results.len(),
+        needed - missing,
+        share(needed - missing),
+        100.0 * results.iter().map(CutResult::recall).sum::<f64>() / count,
+        100.0 * after as f64 / before.max(1) as f64,
+        100.0 * results.iter().map(CutResult::share).sum::<f64>() / count,
+        results.iter().map(|r| r.edited_named).sum::<usize>(),
+        results.iter().map(|r| r.edited).sum::<usize>(),
+        share(listed),
+    )
 }
 
 /// The summary of one session's first part, in full.
 pub(crate) fn show(folder: &Path, name: &str, percent: u64) -> Result<String, String> {
     let estimator = Estimator::default();
     let sessions = sessions(folder)?;
-    let session =
-        sessions.iter().find(|s| s.name.contains(name)).ok_or_else(|| format!("no session named {name}"))?;
+    let session = sessions.iter().find(|s| s.name.contains(name)).ok_or_else(|| format!("no session named {name}"))?;
     let messages = &session.transcript.messages;
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
     let cut = cut_at(messages, &sizes, percent).unwrap_or(messages.len());
-    let attempt = compact_half(&session.transcript, &messages[..cut], &estimator, 0.20);
+    let before = messages.get(..cut).unwrap_or_default();
+    let groups = Groups::of(before);
+    let ledger = Ledger::of(before, &groups);
+    let attempt = compact_half(session.transcript.dialect, before, &ledger, &groups, &estimator, 0.20)?;
     let summary = attempt.summary.as_ref().map(SummaryDocument::to_markdown).unwrap_or_default();
-    Ok(format!("{:?}\n{:#?}\n\n{summary}", attempt.outcome, attempt.report.plan))
+    Ok(format!("{}\n\n{summary}", parts(&attempt)))
 }

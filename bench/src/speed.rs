@@ -38,9 +38,9 @@ fn attempt(
     estimator: &Estimator,
     redactor: &Redactor,
     clock: Instant,
-) -> Attempt {
+) -> Result<Attempt, String> {
     let total: u64 = live.sizes.iter().sum();
-    let budgets = estimator.budgets(total * 2, 0.20);
+    let budgets = estimator.budgets(total * 2, 0.20)?;
     let conversation = Conversation {
         dialect: transcript.dialect,
         messages: &transcript.messages,
@@ -60,7 +60,7 @@ fn attempt(
         count_message: &|message| estimator.message(message),
         clock_us: &|| u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX),
     };
-    pollster::block_on(compact(&conversation, &options, &RuleSummariser))
+    Ok(pollster::block_on(compact(&conversation, &options, &RuleSummariser)))
 }
 
 /// Prints the compaction and decoding tables.
@@ -89,7 +89,7 @@ pub(crate) fn run() -> Result<String, String> {
     let (sizes_ms, _) =
         best_ms(ROUNDS, || transcript.messages.iter().map(|m| estimator.message(m)).sum::<u64>());
     let (facts_ms, _) = best_ms(ROUNDS, || Ledger::of(&transcript.messages, &live.groups).anchors().len());
-    let attempt = result.ok_or("no round was run")?;
+    let attempt = result.ok_or("no round was run")??;
     let _ = writeln!(
         out,
         "Compaction of {:.1} MB, {} messages, {anchors} anchors ({:?})\n",

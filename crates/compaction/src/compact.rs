@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use throughline_redact::Redactor;
-use throughline_transcript::{Dialect, Groups, Message, Part, SharedText, decode_message, unescape, violations};
+use throughline_tokens::Limits;
+use throughline_transcript::{
+    Dialect, Groups, Message, Part, SharedText, decode_message, unescape, violations,
+};
 
 use crate::assemble::assemble;
 use crate::check::check;
@@ -38,6 +41,21 @@ pub struct Budgets {
     pub protect_first_n: usize,
     /// Messages kept at the end.
     pub protect_last_n: usize,
+}
+
+impl From<&Limits> for Budgets {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            window_tokens: limits.window_tokens,
+            threshold_tokens: limits.threshold_tokens.effective,
+            tail_permille: (limits.target_ratio.effective * 1000.0).round() as u64,
+            tail_tokens: limits.tail_tokens,
+            summary_cap_tokens: limits.summary_cap_tokens,
+            summary_floor_tokens: limits.summary_floor_tokens,
+            protect_first_n: limits.protect_first_n,
+            protect_last_n: limits.protect_last_n,
+        }
+    }
 }
 
 impl Budgets {
@@ -380,7 +398,11 @@ pub async fn compact(
 }
 
 /// The text that head and pinned message show: what is in it needs no place in the summary.
-fn shown_text(conversation: &Conversation<'_>, plan: &Plan, renditions: &HashMap<usize, Rendition>) -> String {
+fn shown_text(
+    conversation: &Conversation<'_>,
+    plan: &Plan,
+    renditions: &HashMap<usize, Rendition>,
+) -> String {
     let mut out = String::new();
     for index in plan.head.clone().chain(plan.pinned.clone().into_iter().flatten()) {
         let Some(message) = conversation.messages.get(index) else { continue };
@@ -388,7 +410,9 @@ fn shown_text(conversation: &Conversation<'_>, plan: &Plan, renditions: &HashMap
         for part in message.parts() {
             match part {
                 Part::Text(string) => out.push_str(&message.str(*string)),
-                Part::ToolCall { arguments, .. } => out.push_str(&unescape(&message.arguments_text(*arguments))),
+                Part::ToolCall { arguments, .. } => {
+                    out.push_str(&unescape(&message.arguments_text(*arguments)))
+                }
                 Part::ToolResult { content, .. } if !pruned => out.push_str(&message.result_text(content)),
                 _ => {}
             }

@@ -101,8 +101,14 @@ fn is_look(act: &Act) -> bool {
     }
 }
 
-/// Entries for a run of calls. `recent` is the message where the tail begins: nearer actions matter more.
-pub(crate) fn actions(acts: &[Act], from: usize, recent: usize) -> Vec<Candidate> {
+/// Entries for a run of calls. `recent` is the message where the tail begins: nearer actions matter more, and so do
+/// those on what the tail still speaks of.
+pub(crate) fn actions(
+    acts: &[Act],
+    from: usize,
+    recent: usize,
+    in_tail: impl Fn(&Act) -> bool,
+) -> Vec<Candidate> {
     let mut out: Vec<Candidate> = Vec::new();
     let mut looks: Vec<&Act> = Vec::new();
     let mut run: Option<EditRun<'_>> = None;
@@ -132,7 +138,11 @@ pub(crate) fn actions(acts: &[Act], from: usize, recent: usize) -> Vec<Candidate
             flush_looks(&mut looks, &mut out, from, recent);
             match EditRun::start(act) {
                 Some(started) => run = Some(started),
-                None => out.push(entry(act, from, recent)),
+                None => {
+                    let mut told = entry(act, from, recent);
+                    told.value *= if in_tail(act) { 1.3 } else { 1.0 };
+                    out.push(told);
+                }
             }
         }
     }

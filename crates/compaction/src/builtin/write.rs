@@ -95,7 +95,9 @@ fn gather(request: &SummaryRequest<'_>, acts: &[Act], touched: &Files<'_>) -> Ve
         }
     }
     out.extend(from_answers(request));
-    out.extend(actions(acts, request.span.start, tail_start).into_iter().map(fresh));
+    // What the tail still speaks of matters more.
+    let in_tail = |act: &Act| named_in_tail(request, &act.target);
+    out.extend(actions(acts, request.span.start, tail_start, in_tail).into_iter().map(fresh));
     out.extend(active_state(acts).into_iter().map(fresh));
     out.extend(blocked(acts, request.ledger.acts()).into_iter().map(fresh));
     out.extend(to_do(request.messages, tail_start).into_iter().map(fresh));
@@ -202,6 +204,12 @@ fn from_answers(request: &SummaryRequest<'_>) -> Vec<Candidate> {
     out
 }
 
+/// Whether the tail names a file, command or address.
+fn named_in_tail(request: &SummaryRequest<'_>, target: &str) -> bool {
+    let info = request.ledger.anchor(target);
+    info.is_some_and(|info| info.last as usize >= request.plan.tail.start)
+}
+
 fn file_entries(touched: &Files<'_>, request: &SummaryRequest<'_>) -> Vec<Candidate> {
     let tail_start = request.plan.tail.start.max(1) as f32;
     touched
@@ -209,6 +217,8 @@ fn file_entries(touched: &Files<'_>, request: &SummaryRequest<'_>) -> Vec<Candid
         .map(|(path, history)| {
             let value = if history.changed() {
                 ESSENTIAL + 10.0
+            } else if named_in_tail(request, path) {
+                6.0
             } else {
                 1.0 + 2.0 * (history.last as f32 / tail_start) + 0.3 * history.reads as f32
             };

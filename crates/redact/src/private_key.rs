@@ -81,7 +81,7 @@ fn mask_runs(scan: &mut Scan<'_>, body: Range<usize>) {
 fn block_body(text: &str, marker_end: usize) -> Option<Range<usize>> {
     let window = &text[marker_end..text.floor_char_boundary(marker_end + MAX_BODY_BYTES)];
     let dashes = window
-        .find("-----")
+        .find("----")
         .filter(|at| window[*at..].trim_start_matches('-').trim_start().starts_with("END"))?;
     let (mut material, mut others) = (0, 0);
     for run in window[..dashes].split(|c: char| !is_base64(c)) {

@@ -127,9 +127,12 @@ impl Profile {
     }
 
     /// How much of a random string of this make may read like words by chance. Digits spread through it, or both
-    /// cases with digits, are evidence of their own; letters alone need to be no words at all.
+    /// cases with digits, are evidence of their own; letters alone need to be no words at all, or next to none where
+    /// capitals are spread through them.
     fn tolerated_wordlike_percent(&self) -> usize {
-        if self.digits == 0 {
+        if self.digits == 0 && self.len >= 20 && self.upper >= 4 && self.lower >= 4 {
+            34
+        } else if self.digits == 0 {
             16
         } else if self.digits * 6 >= self.len || (self.lower > 0 && self.upper > 0) {
             52

@@ -18,25 +18,26 @@ Exit codes:
   5  the output could not be written
   6  the input is missing or cannot be read
 
-Settings come from ~/.throughline/config.yaml (or $THROUGHLINE_HOME/config.yaml),
-from variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
+Settings come from config.yaml in ~/.throughline (or $THROUGHLINE_HOME), from
+variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
 `throughline config show` lists them all with their origin.";
 
 /// What a person sees who types the bare name.
 pub(crate) const WELCOME: &str = "\
 Throughline keeps long agent conversations going.
 
-  throughline inspect session.jsonl       what fills the context, and what is broken in it
-  throughline compress session.jsonl      compact it: what is kept, what goes, and why
+  throughline inspect session.jsonl     what fills the context, what is broken
+  throughline compress session.jsonl    compact it: what stays, what goes, why
   throughline compress session.jsonl --preview
-                                          the plan only, nothing is changed
-  throughline config show                 every setting, its value and where it came from
+                                        the plan only, nothing is changed
+  throughline config show               every setting and where it came from
 
-A transcript is a file (or - for stdin, .gz too): a list of messages, a request body
-of Chat Completions, Responses or Anthropic Messages, a Claude Code session log, or a
-Codex rollout log. No key and no network are needed.
+A transcript is a file, or - for stdin; .gz is read too. It may be a list of
+messages, a request body of Chat Completions, Responses or Anthropic Messages, a
+Claude Code session log, or a Codex rollout log. No key and no network needed.
 
-`throughline --help` says more, `throughline compress --help` says everything about one command.
+`throughline --help` says more, `throughline compress --help` says everything
+about one command.
 ";
 
 /// Keeps long agent conversations going.
@@ -75,6 +76,8 @@ pub(crate) struct GlobalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Compress(CompressArgs),
+    Inspect(InspectArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }

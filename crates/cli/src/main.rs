@@ -1,11 +1,20 @@
 //! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
 
 mod args;
+mod census;
+mod compress;
+mod compress_view;
 mod config_cmd;
 mod context;
 mod failure;
 mod files;
+mod gauge;
 mod input;
+mod inspect;
+mod inspect_view;
+mod meter;
+mod situation;
+mod table;
 mod text;
 
 use std::process::ExitCode;
@@ -52,6 +61,8 @@ fn run(arguments: Arguments) -> Exit {
 fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure> {
     match command {
         None => context.print(WELCOME),
+        Some(Command::Compress(arguments)) => compress::run(&arguments, context),
+        Some(Command::Inspect(arguments)) => inspect::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();

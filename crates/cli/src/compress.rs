@@ -1,0 +1,309 @@
+//! `throughline compress`: compact a transcript, or show what that would do.
+//!
+//! The report goes to stdout, warnings to stderr. Messages are passed through as the bytes they came as.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use throughline_compaction::{
+    Attempt, Budgets, Conversation, Ledger, Options, Outcome, PruneRules, RuleSummariser, SYSTEM_NOTE,
+    Stretch, append_note, compact, preview,
+};
+use throughline_redact::Redactor;
+use throughline_transcript::{Groups, RawJson, Source, Transcript, violations};
+
+use crate::args::CompressArgs;
+use crate::census::Measure as _;
+use crate::compress_view;
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::files::{STANDARD_STREAM, write_atomic};
+use crate::input::{Input, Original, load_input};
+use crate::situation::{Counting, Situation};
+use crate::text::{counted, printable, thousands};
+
+/// Broken rules told before the rest is only counted.
+const MAX_VIOLATIONS_TOLD: usize = 10;
+
+/// An attempt with everything its report needs.
+pub(crate) struct Compaction<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) situation: &'a Situation,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) attempt: Attempt,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure> {
+    let original = if args.out.is_some() { Original::Keep } else { Original::Drop };
+    let input = load_input(context, &args.transcript, original)?;
+    let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));
+    let situation =
+        Situation::of(context, &args.window, keep.as_slice(), &input.transcript, Counting::Estimate)?;
+    situation.tell_notes(context);
+    let messages = &input.transcript.messages;
+    let groups = Groups::of(messages);
+    tell_violations(context, &input.transcript, &groups);
+    let ledger = Ledger::of(messages, &groups);
+    let attempt = attempt(args, &input, &situation, &groups, &ledger)?;
+    let compaction = Compaction { input: &input, situation: &situation, ledger: &ledger, attempt };
+    for warning in &compaction.attempt.report.warnings {
+        context.warn(&printable(warning));
+    }
+    compaction.deliver(args, context)
+}
+
+/// Makes the attempt. A window that cannot even hold what must stay is refused.
+fn attempt(
+    args: &CompressArgs,
+    input: &Input,
+    situation: &Situation,
+    groups: &Groups,
+    ledger: &Ledger,
+) -> Result<Attempt, Failure> {
+    let transcript = &input.transcript;
+    let meter = &situation.meter;
+    let sizes: Vec<u64> = transcript.messages.iter().map(|message| meter.message(message)).collect();
+    let conversation = Conversation {
+        dialect: transcript.dialect,
+        messages: &transcript.messages,
+        groups,
+        sizes: &sizes,
+        ledger: Some(ledger),
+        fixed_tokens: meter.preamble(&transcript.preamble),
+    };
+    let compression = &situation.settings.compression;
+    let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
+    let started = Instant::now();
+    let options = Options {
+        force: args.force,
+        focus: args.focus.as_deref(),
+        budgets: &situation.budgets,
+        prune: PruneRules {
+            result_min_chars: compression.prune_min_chars,
+            argument_max_chars: compression.argument_max_chars,
+        },
+        redactor: redactor.as_ref(),
+        recall: None,
+        count_tokens: &|text| meter.text(text),
+        count_message: &|message| meter.message(message),
+        clock_us: &|| u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+    };
+    if let Some(plan) = preview(&conversation, &options).report.plan {
+        let must_stay = MustStay { fixed_tokens: conversation.fixed_tokens, head: plan.head, tail: None };
+        must_stay.check(&situation.budgets)?;
+    }
+    let mut attempt = pollster::block_on(compact(&conversation, &options, &RuleSummariser));
+    if let Some(plan) = &mut attempt.report.plan {
+        plan.limits = situation.limits();
+        if matches!(attempt.outcome, Outcome::Aborted { .. }) {
+            // Often the true cause: there is no room left to summarise anything into.
+            let must_stay =
+                MustStay { fixed_tokens: conversation.fixed_tokens, head: plan.head, tail: Some(plan.tail) };
+            must_stay.check(&situation.budgets)?;
+        }
+    }
+    if attempt.report.tokens.after > situation.window.value {
+        let warning = format!(
+            "{} tokens do not fit the window of {}",
+            thousands(attempt.report.tokens.after),
+            thousands(situation.window.value)
+        );
+        attempt.report.warnings.push(warning);
+    }
+    Ok(attempt)
+}
+
+/// What no compaction can make smaller.
+struct MustStay {
+    fixed_tokens: u64,
+    head: Stretch,
+    tail: Option<Stretch>,
+}
+
+impl MustStay {
+    /// Refuses a window that cannot hold it.
+    fn check(&self, budgets: &Budgets) -> Result<(), Failure> {
+        let stretches = [Some(self.head), self.tail];
+        let tokens = stretches
+            .iter()
+            .flatten()
+            .map(|stretch| stretch.tokens)
+            .sum::<u64>()
+            .saturating_add(self.fixed_tokens);
+        if tokens < budgets.window_tokens {
+            return Ok(());
+        }
+        let window = counted(budgets.window_tokens, "token", "tokens");
+        let words = |what: &str, stretch: &Stretch| {
+            let count = counted(stretch.messages as u64, "message", "messages");
+            format!(", the {what} of {count} {}", thousands(stretch.tokens))
+        };
+        let tail = self.tail.as_ref().map(|tail| words("tail", tail)).unwrap_or_default();
+        let cause = format!(
+            "{} tokens must stay: system prompt and tools {}{}{tail}",
+            thousands(tokens),
+            thousands(self.fixed_tokens),
+            words("head", &self.head),
+        );
+        Err(Failure::new(Exit::BadInput, format!("a window of {window} is too small for this transcript"))
+            .because(cause)
+            .hint("give a larger --context-length, or protect fewer messages with compression.protect_first_n\nand compression.protect_last_n"))
+    }
+}
+
+fn tell_violations(context: &Context, transcript: &Transcript, groups: &Groups) {
+    let found = violations(transcript.dialect, &transcript.messages, groups);
+    for violation in found.iter().take(MAX_VIOLATIONS_TOLD) {
+        context.warn(&printable(&violation.to_string()));
+    }
+    if let Some(more) = found.len().checked_sub(MAX_VIOLATIONS_TOLD).filter(|more| *more > 0) {
+        context
+            .warn(&format!("{} more broken rules; `throughline inspect` lists them", thousands(more as u64)));
+    }
+}
+
+impl Compaction<'_> {
+    /// Prints the report and writes the output.
+    fn deliver(&self, args: &CompressArgs, context: &Context) -> Result<(), Failure> {
+        let to_stdout = args.out.as_deref() == Some(Path::new(STANDARD_STREAM));
+        if args.preview {
+            return if args.json {
+                context.print_bytes(&self.json(Parts::WithoutMessages)?)
+            } else {
+                context.print(&compress_view::plan(self, context.width))
+            };
+        }
+        if let Outcome::Aborted { detail, .. } = &self.attempt.outcome {
+            if args.json {
+                context.print_bytes(&self.json(Parts::All)?)?;
+            }
+            return Err(Failure::new(Exit::BadInput, format!("{} was not compacted", self.input.name))
+                .because(printable(detail))
+                .hint("nothing was changed or written"));
+        }
+        // The output first: a report of something that could not be written would mislead.
+        if let Some(path) = &args.out {
+            let document = self.document();
+            if to_stdout { context.print_bytes(&document)? } else { write_atomic(path, &document)? }
+        }
+        if to_stdout {
+            // Stdout holds the transcript, so what is for people goes to the other side.
+            context.tell(&compress_view::report(self, None, compress_view::Summary::Hide, context.width));
+            return Ok(());
+        }
+        if args.json {
+            return context.print_bytes(&self.json(Parts::All)?);
+        }
+        let summary = if args.quiet { compress_view::Summary::Hide } else { compress_view::Summary::Show };
+        context.print(&compress_view::report(self, args.out.as_deref(), summary, context.width))
+    }
+
+    fn messages(&self) -> impl Iterator<Item = &str> {
+        self.attempt.items.iter().map(|item| item.json(&self.input.transcript.messages))
+    }
+
+    /// The compacted transcript in the form of the input; the input itself when nothing was done.
+    fn document(&self) -> Vec<u8> {
+        let transcript = &self.input.transcript;
+        if !self.attempt.outcome.is_completed() {
+            return self.input.original.clone().unwrap_or_else(|| {
+                let mut out = Vec::new();
+                transcript.write_unchanged(&mut out);
+                out
+            });
+        }
+        let mut out = Vec::new();
+        transcript.write_document(self.messages(), &mut out);
+        match self.noted_system().filter(|_| transcript.source == Source::Body) {
+            Some(system) => with_system(out, &system),
+            None => out,
+        }
+    }
+
+    /// A system prompt outside the list gets the note about compaction at its end, once.
+    fn noted_system(&self) -> Option<String> {
+        let system = self.input.transcript.preamble.system.as_ref()?;
+        if !self.attempt.outcome.is_completed() {
+            return None;
+        }
+        append_note(system.as_str(), SYSTEM_NOTE)
+    }
+
+    /// One JSON object; messages stand in it byte for byte.
+    fn json(&self, parts: Parts) -> Result<Vec<u8>, Failure> {
+        let mut out = Vec::new();
+        let member = |out: &mut Vec<u8>, opening: &str, value: &dyn ErasedJson| -> Result<(), Failure> {
+            out.extend_from_slice(opening.as_bytes());
+            value.write(out)
+        };
+        member(&mut out, "{\"outcome\":", &self.attempt.outcome)?;
+        member(&mut out, ",\"report\":", &self.attempt.report)?;
+        member(&mut out, ",\"window\":", &self.situation.window_json())?;
+        member(&mut out, ",\"counting\":", &self.situation.meter.json())?;
+        if let Some(summary) = &self.attempt.summary {
+            member(&mut out, ",\"summary\":", &summary.to_markdown())?;
+        }
+        if parts == Parts::All {
+            if let Some(system) = self.noted_system() {
+                out.extend_from_slice(b",\"system\":");
+                out.extend_from_slice(system.as_bytes());
+            }
+            out.extend_from_slice(b",\"messages\":");
+            Transcript::write_list(self.messages(), &mut out);
+        }
+        out.extend_from_slice(b"}\n");
+        Ok(out)
+    }
+}
+
+/// What goes into the JSON object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parts {
+    All,
+    WithoutMessages,
+}
+
+/// Anything that can be written as JSON, by reference.
+trait ErasedJson {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure>;
+}
+
+impl<T: Serialize> ErasedJson for T {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        serde_json::to_writer(out, self).map_err(|error| {
+            Failure::new(Exit::Internal, "cannot write the report as JSON").because(error.to_string())
+        })
+    }
+}
+
+/// A request body with another system prompt; everything else in it stays byte for byte.
+fn with_system(document: Vec<u8>, system: &str) -> Vec<u8> {
+    let Ok(text) = String::from_utf8(document) else { return Vec::new() };
+    let place = RawJson(&text)
+        .members()
+        .filter(|(key, _)| key == "system" || key == "instructions")
+        .map(|(_, value)| place_in(&text, value.0))
+        .last();
+    match place {
+        Some(place) => {
+            let mut out = Vec::with_capacity(text.len() + system.len() - place.len());
+            out.extend_from_slice(text.get(..place.start).unwrap_or_default().as_bytes());
+            out.extend_from_slice(system.as_bytes());
+            out.extend_from_slice(text.get(place.end..).unwrap_or_default().as_bytes());
+            out
+        }
+        None => text.into_bytes(),
+    }
+}
+
+/// Where a piece of a text lies in it.
+fn place_in(text: &str, piece: &str) -> std::ops::Range<usize> {
+    let start = piece.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    start..start + piece.len()
+}
+
+#[cfg(test)]
+#[path = "compress_tests.rs"]
+mod tests;

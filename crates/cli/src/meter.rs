@@ -1,0 +1,115 @@
+//! How many tokens things have for the model at hand: an estimate by its family, or an exact count of its text.
+
+use serde_json::json;
+use throughline_tokens::{
+    ContentProfile, Encoding, TextProfile, TokenModel, profile_message, profile_system, profile_text,
+    profile_tools,
+};
+use throughline_transcript::{Message, Part, Preamble, SharedText, decode_message, unescape};
+
+use crate::census::Measure;
+
+/// The estimator or counter in use.
+pub(crate) struct Meter {
+    model: TokenModel,
+    /// Counts text exactly, where that was asked for; what the wire adds is estimated in any case.
+    encoding: Option<Encoding>,
+}
+
+impl Meter {
+    pub(crate) fn estimating(model: TokenModel) -> Self {
+        Self { model, encoding: None }
+    }
+
+    pub(crate) fn exact(model: TokenModel, encoding: Encoding) -> Self {
+        Self { model, encoding: Some(encoding) }
+    }
+
+    /// Tokens of what stands before the messages.
+    pub(crate) fn preamble(&self, preamble: &Preamble) -> u64 {
+        let system = preamble.system.as_ref().map_or(0, |system| self.system(system.as_str()));
+        let tools = preamble.tools.as_ref().map_or(0, |tools| self.tools(tools.as_str()));
+        system + tools
+    }
+
+    /// How tokens are counted, in words.
+    pub(crate) fn words(&self) -> String {
+        match self.encoding {
+            Some(encoding) => format!("counted with {}, framing and images estimated", encoding.name()),
+            None => format!("estimated with the weights of the {} family", self.model.family().name()),
+        }
+    }
+
+    /// The same for machines.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        match self.encoding {
+            Some(encoding) => {
+                json!({ "method": "exact", "encoding": encoding.name(), "family": self.model.family() })
+            }
+            None => json!({ "method": "estimate", "family": self.model.family() }),
+        }
+    }
+
+    /// Tokens of a profile: all of it estimated, or its text replaced by an exact count.
+    fn content(&self, profile: ContentProfile, texts: impl FnOnce(Encoding) -> u64) -> u64 {
+        match self.encoding {
+            Some(encoding) => {
+                let around = ContentProfile { text: TextProfile::default(), ..profile };
+                self.model.estimate_content(&around) + texts(encoding)
+            }
+            None => self.model.estimate_content(&profile),
+        }
+    }
+}
+
+impl Measure for Meter {
+    fn text(&self, text: &str) -> u64 {
+        match self.encoding {
+            Some(encoding) => encoding.count(text),
+            None => self.model.estimate(&profile_text(text)),
+        }
+    }
+
+    fn system(&self, json: &str) -> u64 {
+        self.content(profile_system(json), |encoding| encoding.count(&unescape(json.trim_matches('"'))))
+    }
+
+    fn tools(&self, json: &str) -> u64 {
+        self.content(profile_tools(json), |encoding| encoding.count(json))
+    }
+
+    fn image(&self, block: &str) -> u64 {
+        // A message around the block, so that pictures are read in one place only.
+        let json = format!("{{\"role\":\"user\",\"content\":[{block}]}}");
+        let images = decode_message(SharedText::new(json)).map(|message| profile_message(&message).images);
+        self.model.estimate_content(&ContentProfile {
+            images: images.unwrap_or_default(),
+            ..ContentProfile::default()
+        })
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        self.content(profile_message(message), |encoding| {
+            message.parts().iter().map(|part| exact_part(message, part, encoding)).sum()
+        })
+    }
+}
+
+fn exact_part(message: &Message, part: &Part, encoding: Encoding) -> u64 {
+    match part {
+        Part::Text(string) => encoding.count(&message.str(*string)),
+        Part::Reasoning { text: Some(text), .. } => encoding.count(&message.str(*text)),
+        Part::ToolCall { name, arguments, .. } => {
+            encoding.count(&message.str(*name)) + encoding.count(&message.arguments_text(*arguments))
+        }
+        Part::ToolResult { content, .. } => {
+            content.iter().map(|part| exact_part(message, part, encoding)).sum()
+        }
+        Part::Opaque { block, .. } => encoding.count(message.raw(*block)),
+        Part::Image { .. } | Part::Reasoning { text: None, .. } => 0,
+    }
+}
+
+#[cfg(test)]
+#[path = "meter_tests.rs"]
+mod tests;

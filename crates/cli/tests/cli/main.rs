@@ -1,0 +1,11 @@
+//! The program as a user meets it: arguments in; stdout, stderr and exit code out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod bad_input;
+mod basics;
+mod compress;
+mod harness;
+mod inspect;
+mod samples;
+mod settings;

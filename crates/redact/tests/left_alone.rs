@@ -155,6 +155,7 @@ fn placeholders() {
         "password: xxxx",
         "password: ********",
         "password=***",
+        "\"api_key\": \"sk-1****cdef\"",
         "PASSWORD=changeme",
         "password: changeme",
         "password = \"password\"",

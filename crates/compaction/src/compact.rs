@@ -59,10 +59,11 @@ impl From<&Limits> for Budgets {
 }
 
 impl Budgets {
-    /// Room for the summary of a middle of that size.
+    /// Room for the summary of a middle of that size: at most half of it, or there would be little point.
     #[must_use]
     pub fn summary_tokens(&self, middle_tokens: u64) -> u64 {
-        (middle_tokens / 5).max(self.summary_floor_tokens).min(self.summary_cap_tokens)
+        let wanted = (middle_tokens / 5).max(self.summary_floor_tokens);
+        wanted.min(self.summary_cap_tokens).min(middle_tokens / 2)
     }
 }
 
@@ -189,7 +190,17 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
             earlier,
             budget,
         };
-        plan(&input).map_err(|reason: NoPlan| reason.into())
+        let as_pruned = plan(&input);
+        // A head is affordable because its results are pruned, and that happens only where something is folded.
+        let found = match as_pruned {
+            Err(NoPlan::NothingInTheMiddle) => {
+                let protected = conversation.sizes.len().min(budgets.protect_first_n);
+                let sizes = conversation.sizes.get(..protected).unwrap_or_default();
+                plan(&PlanInput { pruned_sizes: sizes, ..input })
+            }
+            found => found,
+        };
+        found.map_err(|reason: NoPlan| reason.into())
     };
     if let Ok(plan) = &found {
         let mut shown = PlanReport::new(plan, conversation.sizes);

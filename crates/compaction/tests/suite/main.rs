@@ -1,8 +1,14 @@
 //! Compaction from outside: what must hold for every conversation, named cases, and what the model sees.
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod earlier;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod invariants;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod talk;

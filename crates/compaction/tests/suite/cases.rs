@@ -1,0 +1,229 @@
+//! Conversations that are odd in one way each: a sensible outcome, never a panic, never longer than before.
+
+use throughline_compaction::{Attempt, NoOpReason, Outcome, ViewItem};
+use throughline_testkit::from_picture;
+use throughline_transcript::{Dialect, Role};
+
+use crate::harness::{Case, Setup};
+use crate::invariants::{check, check_repaired};
+use crate::talk::Talk;
+
+#[track_caller]
+fn assert_holds(case: &Case, setup: &Setup) -> Attempt {
+    let attempt = case.compact(setup);
+    if let Err(wrong) = check(case, &attempt) {
+        panic!("{wrong}\n{:?}\n{:?}", attempt.outcome, attempt.plan);
+    }
+    attempt
+}
+
+fn no_op(reason: NoOpReason) -> Outcome {
+    Outcome::NoOp { reason, detail: reason.words().to_owned() }
+}
+
+/// Lines of a log, about so many characters of them.
+fn log_lines(step: usize, chars: usize) -> String {
+    let mut out = String::new();
+    let mut line = 0;
+    while out.len() < chars {
+        out.push_str(&format!(
+            "{:>4} | let value_{step}_{line} = table.get({}) + {line};\n",
+            line + 1,
+            step * 7
+        ));
+        line += 1;
+    }
+    out
+}
+
+#[test]
+fn one_endless_tool_turn_is_compacted_to_budget() {
+    for dialect in Dialect::ALL {
+        let mut talk = Talk::new(dialect);
+        talk.user(
+            "Port the parser in src/parser.rs to the new table API. Do not change its public functions.",
+        );
+        for step in 0..300 {
+            let path = format!(r#"{{"path":"src/part_{}.rs","offset":1,"limit":80}}"#, step % 40);
+            talk.step("read_file", &path, &log_lines(step, 2_000));
+        }
+        let case = talk.case();
+        assert!(case.tokens() > 150_000);
+        let setup = Setup::window(100_000).unforced();
+        let attempt = assert_holds(&case, &setup);
+        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        let report = &attempt.report;
+        let shown = report.plan.as_ref().unwrap();
+        assert!(report.tokens.after < setup.budgets.threshold_tokens / 2, "{dialect}: {:?}", report.tokens);
+        assert!(shown.tail.tokens <= setup.budgets.tail_tokens * 3 / 2, "{dialect}: {:?}", shown.tail);
+        assert!(
+            report.summary_tokens <= shown.summary_budget_tokens + 400,
+            "{dialect}: {}",
+            report.summary_tokens
+        );
+        assert!(shown.pinned.is_some());
+        assert_eq!(report.warnings, Vec::<String>::new());
+    }
+}
+
+/// Fifteen short questions and answers.
+fn short_exchanges() -> Case {
+    let mut talk = Talk::new(Dialect::Chat);
+    for n in 0..15 {
+        talk.user(&format!("What does option {n} of the server do, and is it on by default?"));
+        talk.answer(&format!("Option {n} sets how many workers start; it is on, with {} workers.", n + 2));
+    }
+    talk.case()
+}
+
+#[test]
+fn thirty_short_messages_are_folded_only_on_demand() {
+    let case = short_exchanges();
+    let attempt = assert_holds(&case, &Setup::window(200_000).unforced());
+    assert_eq!(attempt.outcome, no_op(NoOpReason::BelowThreshold));
+    let attempt = assert_holds(&case, &Setup::window(200_000));
+    assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
+    let plan = attempt.plan.as_ref().unwrap();
+    assert!(plan.tail.len() >= 3 && plan.middle.len() >= 15, "{plan:?}");
+}
+
+#[test]
+fn a_conversation_of_nothing_but_tool_steps_is_folded() {
+    for dialect in Dialect::ALL {
+        let mut talk = Talk::new(dialect);
+        for step in 0..60 {
+            talk.step("read_file", &format!(r#"{{"path":"src/part_{step}.rs"}}"#), &log_lines(step, 1_200));
+        }
+        let case = talk.case();
+        let attempt = case.compact(&Setup::window(20_000).unforced());
+        // It opens with the assistant, which no provider takes; the result opens with the summary.
+        check_repaired(&case, &attempt).unwrap();
+        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        let plan = attempt.plan.as_ref().unwrap();
+        assert_eq!(
+            (plan.head.len(), plan.summary_role, plan.acknowledge),
+            (0, Role::User, false),
+            "{dialect}"
+        );
+    }
+}
+
+#[test]
+fn results_that_no_call_asked_for_are_left_out_with_a_warning() {
+    for dialect in Dialect::ALL {
+        let case = Case::of(&from_picture(dialect, &"X".repeat(60)));
+        let attempt = case.compact(&Setup::window(200_000));
+        check_repaired(&case, &attempt).unwrap();
+        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        assert_eq!(attempt.items.len(), 1, "{dialect}: only the summary is left");
+        let tail = attempt.plan.as_ref().unwrap().tail.len();
+        assert_eq!(attempt.report.repairs.orphan_results, tail, "{dialect}");
+        assert_eq!(
+            attempt.report.warnings,
+            [format!("{tail} tool results without a call were left out of the view")]
+        );
+    }
+}
+
+#[test]
+fn an_empty_list_stays_empty() {
+    for dialect in Dialect::ALL {
+        let case = Case::new(dialect, Vec::new());
+        for setup in [Setup::window(200_000), Setup::window(200_000).unforced(), Setup::window(0)] {
+            assert_eq!(assert_holds(&case, &setup).outcome, no_op(NoOpReason::Empty));
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_tiny_messages_are_folded_to_budget() {
+    let mut talk = Talk::new(Dialect::Chat);
+    for n in 0..5_000 {
+        talk.user(&format!("{n}?")).answer("yes");
+    }
+    let case = talk.case();
+    let setup = Setup::window(200_000).unforced();
+    let attempt = assert_holds(&case, &setup);
+    assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
+    assert!(attempt.report.tokens.after < 40_000, "{:?}", attempt.report.tokens);
+    // Within the tail's budget, give or take the role at the seam.
+    let tail = &attempt.report.plan.as_ref().unwrap().tail;
+    assert!((19_900..20_100).contains(&tail.tokens), "{tail:?}");
+}
+
+#[test]
+fn a_message_of_fifty_megabytes_goes_through() {
+    let huge = log_lines(1, 50 << 20);
+    let setup = Setup::window(200_000).unforced();
+    // As a tool's answer long ago: folded, and nothing of it but a line is left.
+    let mut talk = Talk::new(Dialect::Chat);
+    talk.user("Look at the log.").step("terminal", r#"{"command":"cat build.log"}"#, &huge);
+    for n in 0..12 {
+        talk.user(&format!("What about worker {n}?")).answer("It is idle.");
+    }
+    let case = talk.case();
+    let attempt = assert_holds(&case, &setup);
+    assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
+    assert!(attempt.report.tokens.after < 13_000, "{:?}", attempt.report.tokens);
+    // As the latest human message: it stays, and a warning says that it alone is too much.
+    let mut talk = Talk::new(Dialect::Chat);
+    for n in 0..12 {
+        talk.user(&format!("What about worker {n}?")).answer(&"It is idle. ".repeat(200));
+    }
+    talk.user(&huge);
+    let case = talk.case();
+    let attempt = assert_holds(&case, &setup);
+    assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
+    assert_eq!(attempt.report.warnings.len(), 1, "{:?}", attempt.report.warnings);
+    // Alone: nothing can be done.
+    let case = Case::from_json(Dialect::Chat, vec![case.messages[24].json().to_owned()]);
+    assert_eq!(assert_holds(&case, &setup).outcome, no_op(NoOpReason::NothingInTheMiddle));
+}
+
+#[test]
+fn calls_that_wait_for_their_results_stay_open() {
+    for dialect in Dialect::ALL {
+        let mut talk = Talk::new(dialect);
+        talk.user("Run the tests of every crate.");
+        for step in 0..30 {
+            talk.step("terminal", r#"{"command":"cargo test -p core"}"#, &log_lines(step, 1_500));
+        }
+        let waiting = [
+            ("terminal", r#"{"command":"cargo test -p cli"}"#, ""),
+            ("terminal", r#"{"command":"cargo test -p wire"}"#, ""),
+        ];
+        talk.open(&waiting);
+        let case = talk.case();
+        let attempt = assert_holds(&case, &Setup::window(12_000).unforced());
+        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        let after = case.after(&attempt);
+        assert_eq!(after.groups.as_slice().last().unwrap().open_calls, 2, "{dialect}");
+        assert_eq!(attempt.items.last(), Some(&ViewItem::Verbatim(case.messages.len() - 1)));
+        assert_eq!(attempt.report.repairs.stub_results, 0);
+    }
+}
+
+#[test]
+fn a_window_smaller_than_the_head_is_survived() {
+    let mut talk = Talk::new(Dialect::Chat);
+    talk.system(&"You are careful. ".repeat(1_500)).user("Find the leak in src/pool.rs.");
+    for step in 0..40 {
+        talk.step("read_file", r#"{"path":"src/pool.rs"}"#, &log_lines(step, 800));
+    }
+    let case = talk.case();
+    for window in [0, 1, 10, 500, 4_000] {
+        let attempt = assert_holds(&case, &Setup::window(window).unforced());
+        assert!(attempt.outcome.is_completed(), "{window}: {:?}", attempt.outcome);
+        let told = attempt.report.warnings.iter().any(|warning| warning.starts_with("still "));
+        assert!(told, "{window}: {:?}", attempt.report.warnings);
+    }
+}
+
+#[test]
+fn fixed_tokens_count_towards_the_threshold_and_are_never_saved() {
+    let case = short_exchanges();
+    let setup = Setup { fixed_tokens: 150_000, ..Setup::window(200_000).unforced() };
+    let attempt = assert_holds(&case, &setup);
+    assert_eq!(attempt.report.tokens.before, case.tokens() + 150_000);
+    assert_ne!(attempt.outcome, no_op(NoOpReason::BelowThreshold));
+}

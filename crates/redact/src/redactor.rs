@@ -317,7 +317,7 @@ fn attempt_parameter(scan: &mut Scan<'_>, hit: Range<usize>) {
     let range = hit.end..hit.end + run;
     let value = &scan.text[range.clone()];
     let profile = Profile::of(value);
-    if profile.len >= 16 && profile.looks_random() && !facts::is_plain_fact(value) && !facts::is_uuid(value) {
+    if profile.len >= 16 && profile.looks_random() && !value.contains("://") && !facts::is_uuid(value) {
         scan.push(range, "url_parameter", "url_parameter", Rank::Context);
     }
 }

@@ -4,6 +4,7 @@ mod anchor;
 mod measure;
 mod recorded;
 mod retention;
+mod scale;
 mod speed;
 
 use std::path::PathBuf;
@@ -30,6 +31,18 @@ enum Command {
     },
     /// How fast transcripts are decoded and compacted.
     Speed,
+    /// How time and memory grow with the input.
+    Scale {
+        /// Sizes in megabytes.
+        #[arg(default_values_t = [10, 50, 100, 400])]
+        megabytes: Vec<usize>,
+    },
+    /// One size, for `scale`.
+    #[command(hide = true)]
+    ScaleOne {
+        /// The file to read.
+        path: PathBuf,
+    },
     /// The whole summary of one recorded session.
     Show {
         /// Folder of recorded sessions.
@@ -50,6 +63,8 @@ fn main() -> ExitCode {
             retention::run(&folder, detail)
         }
         Command::Speed => speed::run(),
+        Command::Scale { megabytes } => scale::run(&megabytes),
+        Command::ScaleOne { path } => scale::one(&path),
         Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),
     };
     match result {

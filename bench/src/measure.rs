@@ -1,7 +1,9 @@
 //! Sizes and budgets for the benchmarks, from the product's own estimator.
 
 use throughline_compaction::Budgets;
-use throughline_tokens::{Family, LimitPolicy, Limits, MessageSize, TokenModel, profile_message, profile_text};
+use throughline_tokens::{
+    Family, LimitPolicy, Limits, MessageSize, TokenModel, profile_message, profile_text,
+};
 use throughline_transcript::Message;
 
 /// Measures text and messages as the product does for a model family.

@@ -120,7 +120,12 @@ fn compact_half(
 }
 
 /// Anchors the agent writes after the cut, that occurred before it and that nothing since had shown.
-fn needed_anchors(before: &[Message], after: &[Message], estimator: &Estimator, finder: &AnchorFinder) -> Vec<String> {
+fn needed_anchors(
+    before: &[Message],
+    after: &[Message],
+    estimator: &Estimator,
+    finder: &AnchorFinder,
+) -> Vec<String> {
     let earlier = without_margins(&before.iter().map(all_text).collect::<Vec<_>>().join("\n"));
     let known = finder.find(&earlier);
     let mut shown: HashSet<String> = HashSet::new();
@@ -306,7 +311,8 @@ fn totals(results: &[CutResult]) -> String {
 pub(crate) fn show(folder: &Path, name: &str, percent: u64) -> Result<String, String> {
     let estimator = Estimator::default();
     let sessions = sessions(folder)?;
-    let session = sessions.iter().find(|s| s.name.contains(name)).ok_or_else(|| format!("no session named {name}"))?;
+    let session =
+        sessions.iter().find(|s| s.name.contains(name)).ok_or_else(|| format!("no session named {name}"))?;
     let messages = &session.transcript.messages;
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
     let cut = cut_at(messages, &sizes, percent).unwrap_or(messages.len());

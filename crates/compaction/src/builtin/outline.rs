@@ -42,7 +42,7 @@ impl Visible<'_> {
 }
 
 /// Anchors that score less were seen once, long ago, in passing; telling them would cost more than it helps.
-const WORTH_TELLING: f32 = 1.8;
+const WORTH_TELLING: f32 = 2.3;
 
 /// All anchors of the middle that nothing visible shows, best first.
 pub(crate) fn rank<'a>(
@@ -61,15 +61,15 @@ pub(crate) fn rank<'a>(
         }
         let place = place_of(ledger, info);
         let recency = (info.last.saturating_sub(visible.middle_start)) as f32 / span;
-        let mut score = 1.0 + 0.7 * ln(info.count) + 2.0 * ln(info.written) + 1.3 * recency;
+        let mut score = 1.0 + 0.4 * ln(info.count) + 1.8 * ln(info.written) + 2.3 * recency;
         score += match info.kind {
-            AnchorKind::Identifier => 0.8,
-            AnchorKind::Path => 1.0,
+            AnchorKind::Identifier => 1.7,
+            AnchorKind::Path => 1.3,
             AnchorKind::Flag if text.len() <= 3 => -1.5,
-            AnchorKind::Flag => 0.2,
+            AnchorKind::Flag => 0.1,
             AnchorKind::Url => 0.2,
             AnchorKind::Hash => 0.1,
-            AnchorKind::Number => -1.5,
+            AnchorKind::Number => -0.9,
         };
         if info.seen_by.has(SeenBy::HUMAN) {
             score += 2.0;
@@ -89,7 +89,7 @@ pub(crate) fn rank<'a>(
         }
         // A long anchor costs as much as several short ones.
         let cost = (text.len() as f32 / 12.0).max(0.6);
-        let score = score / cost.powf(0.33);
+        let score = score / cost.powf(0.3);
         if score >= WORTH_TELLING {
             ranked.push(Ranked { text, place, score });
         }

@@ -39,7 +39,7 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     // What must be said may take the room of anchors; what may be said may not.
     let (essential, optional): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
     let (mut chosen, _, used_first) = select(essential, budget, &focus, request.count_tokens);
-    let optional_budget = entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 4);
+    let optional_budget = entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 2);
     let (more, unused, used_then) = select(optional, optional_budget, &focus, request.count_tokens);
     chosen.extend(more);
 

@@ -5,7 +5,7 @@ use throughline_tokens::{
     ContentProfile, Encoding, TextProfile, TokenModel, profile_message, profile_system, profile_text,
     profile_tools,
 };
-use throughline_transcript::{Message, Part, Preamble, SharedText, decode_message, unescape};
+use throughline_transcript::{Message, Part, Preamble, RawJson, SharedText, decode_message};
 
 use crate::census::Measure;
 
@@ -71,7 +71,7 @@ impl Measure for Meter {
     }
 
     fn system(&self, json: &str) -> u64 {
-        self.content(profile_system(json), |encoding| encoding.count(&unescape(json.trim_matches('"'))))
+        self.content(profile_system(json), |encoding| exact_system(json, encoding))
     }
 
     fn tools(&self, json: &str) -> u64 {
@@ -92,6 +92,19 @@ impl Measure for Meter {
         self.content(profile_message(message), |encoding| {
             message.parts().iter().map(|part| exact_part(message, part, encoding)).sum()
         })
+    }
+}
+
+/// A system prompt is one text, or a list of blocks with a text each.
+fn exact_system(json: &str, encoding: Encoding) -> u64 {
+    let value = RawJson(json.trim());
+    match value.as_text() {
+        Some(text) => encoding.count(&text),
+        None => value
+            .elements()
+            .filter_map(|block| block.get("text").and_then(RawJson::as_text))
+            .map(|text| encoding.count(&text))
+            .sum(),
     }
 }
 

@@ -41,3 +41,12 @@ fn the_preamble_is_system_prompt_and_tools() {
     assert_eq!(meter.preamble(&preamble), meter.system("\"be brief\"") + meter.tools("[{\"name\":\"ls\"}]"));
     assert_eq!(meter.preamble(&Preamble::default()), 0);
 }
+
+#[test]
+fn a_system_prompt_of_blocks_counts_like_its_text() {
+    let meter = Meter::exact(TokenModel::of(Family::O200k), Encoding::O200k);
+    let blocks = r#"[{"type":"text","text":"You are \"brief\"."},{"type":"text","text":"Always."}]"#;
+    let texts = Encoding::O200k.count("You are \"brief\".") + Encoding::O200k.count("Always.");
+    let around = meter.system("\"\"");
+    assert_eq!(meter.system(blocks), texts + around);
+}

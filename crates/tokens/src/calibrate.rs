@@ -14,22 +14,22 @@ use crate::content::ContentProfile;
 use crate::model::TokenModel;
 
 /// Additions estimated below this are mostly overhead and rounding, and are not learnt from.
-const SMALLEST_ADDITION_TOKENS: u64 = 100;
+const SMALLEST_ADDITION_TOKENS: u64 = 300;
 /// An addition of this size counts half as much as a huge one.
-const HALF_EVIDENCE_TOKENS: f64 = 400.0;
+const HALF_EVIDENCE_TOKENS: f64 = 1_500.0;
 /// Ratios beyond this either way are something else than a tokenizer.
 const LARGEST_RATIO: f64 = 4.0;
 /// How many observations the prior is worth.
-const PRIOR_EVIDENCE: f64 = 2.0;
-/// What remains of the evidence with each new observation: about the last thirty count.
-const MEMORY: f64 = 0.97;
+const PRIOR_EVIDENCE: f64 = 0.5;
+/// What remains of the evidence with each new observation: about the last twenty count.
+const MEMORY: f64 = 0.95;
 /// Where a prior that was never measured is expected to lie: one in three models is further off than this.
-const PRIOR_DISPERSION: f64 = 0.2;
+const PRIOR_DISPERSION: f64 = 0.3;
 /// An observation further from the mean than this many times the usual distance counts as being just there.
-const OUTLIER_DISTANCE: f64 = 1.5;
+const OUTLIER_DISTANCE: f64 = 0.7;
 
 /// How much further the scatter looks than the factor.
-const SCATTER_REACH: f64 = 2.0;
+const SCATTER_REACH: f64 = 4.0;
 /// Never so sure that a real change looks like an outlier for ever.
 const SMALLEST_DISPERSION: f64 = 0.02;
 
@@ -37,7 +37,7 @@ const SMALLEST_DISPERSION: f64 = 0.02;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calibrator {
-    /// Logarithm of measured / estimated.
+    /// Mean logarithm of measured / estimated.
     log_factor: f64,
     /// Evidence behind it, the prior's included.
     evidence: f64,
@@ -120,10 +120,14 @@ impl Calibrator {
         self.last_prompt = None;
     }
 
-    /// What to multiply estimates with.
+    /// What to multiply estimates with. A mean that lies within its own uncertainty of the prior is mostly noise and is
+    /// drawn back to it; one that stands clear of it is taken as it is.
     #[must_use]
     pub fn factor(&self) -> f64 {
-        self.log_factor.exp()
+        let signal = self.log_factor * self.log_factor;
+        let noise = self.variance / self.evidence.max(f64::MIN_POSITIVE);
+        let kept = if signal > 0.0 { signal / (signal + noise) } else { 0.0 };
+        (self.log_factor * kept).exp()
     }
 
     /// How much of the factor is measured rather than assumed, lowered by how much observations scatter; 0 to 1.

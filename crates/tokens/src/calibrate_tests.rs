@@ -69,7 +69,7 @@ fn a_lasting_change_is_followed() {
 #[test]
 fn what_says_nothing_is_not_learnt_from() {
     let mut calibrator = Calibrator::new();
-    assert_eq!(calibrator.observe(99, 5_000), Observed::TooSmall);
+    assert_eq!(calibrator.observe(299, 5_000), Observed::TooSmall);
     assert_eq!(calibrator.observe(5_000, 0), Observed::NotAnAddition);
     assert_eq!(calibrator, Calibrator::new());
 }
@@ -80,9 +80,9 @@ fn no_observation_makes_it_useless() {
     for step in 0..1_000u64 {
         let (estimated, measured) = match step % 4 {
             0 => (u64::MAX, 1),
-            1 => (100, u64::MAX),
+            1 => (300, u64::MAX),
             2 => (u64::MAX, u64::MAX),
-            _ => (100, 1),
+            _ => (300, 1),
         };
         calibrator.observe(estimated, measured);
         assert!(calibrator.factor().is_finite());

@@ -1,6 +1,8 @@
 //! How big and how dear things are: estimates, exact counts, calibration, budgets.
 mod ascii;
+mod budget;
 mod calibrate;
+mod catalogue;
 mod content;
 mod exact;
 mod fit;
@@ -14,7 +16,12 @@ mod unescape;
 mod usage;
 mod weights;
 mod wide;
+pub use budget::{
+    COMPACTIONS_PER_CALL, Effective, LimitError, LimitPolicy, LimitReason, Limits, SMALLEST_TAIL_MESSAGES,
+    SMALLEST_WINDOW_TOKENS, TARGET_RATIO_RANGE, ToolBudgets,
+};
 pub use calibrate::{Calibrations, Calibrator, Observed};
+pub use catalogue::{DEFAULT_WINDOW_TOKENS, ModelFacts, model_facts};
 pub use content::ContentProfile;
 pub use exact::Encoding;
 pub use fit::{FitOptions, Prior, Sample, fit_weights, relative_error};
@@ -26,3 +33,7 @@ pub use model::{Family, Overhead, TokenModel};
 pub use profile::{FEATURE_COUNT, Feature, TextProfile};
 pub use scan::{profile_json_str, profile_text};
 pub use usage::{Usage, UsageDoubt, UsageError, UsageReading, parse_usage};
+
+#[cfg(test)]
+#[path = "estimate_tests.rs"]
+mod estimate_tests;

@@ -94,8 +94,8 @@ features! {
     LatinSigns,
     /// Cyrillic letters.
     Cyrillic,
-    /// Runs of Cyrillic letters.
-    CyrillicRuns,
+    /// Cyrillic letters outside the Russian alphabet, told apart because vocabularies know Russian far better.
+    CyrillicExtra,
     /// Greek letters.
     Greek,
     /// Armenian letters.
@@ -146,6 +146,36 @@ features! {
     Astral,
     /// Bytes that occur in no UTF-8 text.
     InvalidBytes,
+}
+
+impl Feature {
+    /// Whether it is a shape of text beyond ASCII.
+    #[must_use]
+    pub fn is_beyond_ascii(self) -> bool {
+        self as usize >= Self::LatinExtended as usize
+    }
+
+    /// Whether it counts the characters of a script, as opposed to runs, repetitions or special ones among them.
+    #[must_use]
+    pub fn is_script(self) -> bool {
+        let refines = matches!(self, Self::CyrillicExtra | Self::HanRuns | Self::HangulRuns | Self::BoxRepeats);
+        self.is_beyond_ascii() && !refines && self != Self::InvalidBytes
+    }
+
+    /// The most tokens one occurrence can be worth. Encodings work on bytes, so a character costs at most as many as it
+    /// has bytes; the borders between shapes get some room beyond one.
+    #[must_use]
+    pub fn most_tokens(self) -> f64 {
+        match self as usize {
+            // Sizes, told by the other shapes already.
+            at if at <= Self::Continuations as usize => 0.0,
+            at if at >= Self::Astral as usize => 4.0,
+            at if at >= Self::Devanagari as usize => 3.0,
+            at if at >= Self::LatinExtended as usize => 2.0,
+            at if at == Self::Controls as usize => 1.0,
+            _ => 2.5,
+        }
+    }
 }
 
 /// Number of counts in a profile.

@@ -1,7 +1,7 @@
 //! Shapes of text beyond ASCII, told apart by the first one or two bytes of a character.
 //!
-//! Characters of three and four bytes are counted at their second byte, where the first is already history: a count
-//! must not depend on where a stretch ends.
+//! What is told by the second byte of a character is counted there, where the first is already history: a count must not
+//! depend on where a stretch ends.
 
 use crate::lanes::{HISTORY, Lane, SPAN, count, mask, within};
 use crate::profile::{Counts, Feature as F};
@@ -22,7 +22,8 @@ pub(crate) fn count_scripts(text: &Lane, counts: &mut Counts) -> Option<Lane> {
     counts.add(F::InvalidBytes, invalid);
     counts.add(F::LatinExtended, latin);
     counts.add(F::Astral, astral);
-    if two_byte > latin {
+    // A letter that began before the stretch may have its second byte in it.
+    if two_byte > latin || within(text[HISTORY - 1], 0xD0, 0xD3) != 0 {
         count_two_byte(text, counts);
     }
 
@@ -78,15 +79,18 @@ fn letter_lead(byte: u8) -> u8 {
 }
 
 fn count_two_byte(text: &Lane, counts: &mut Counts) {
-    let [signs, greek, cyrillic, cyrillic_pairs] = count(|at| {
-        let byte = text[at];
-        let cyrillic = within(byte, 0xD0, 0xD3);
-        [mask(byte == 0xC2), within(byte, 0xCE, 0xCF), cyrillic, cyrillic & within(text[at - 2], 0xD0, 0xD3)]
+    let [signs, greek, cyrillic, extra] = count(|at| {
+        let (first, byte) = (text[at - 1], text[at]);
+        // Russian letters are D0 90 to D1 8F, and D1 91.
+        let beyond_russian = (mask(first == 0xD0) & within(byte, 0x80, 0x8F))
+            | (mask(first == 0xD1) & within(byte, 0x90, 0xBF) & mask(byte != 0x91))
+            | (within(first, 0xD2, 0xD3) & within(byte, 0x80, 0xBF));
+        [mask(byte == 0xC2), within(byte, 0xCE, 0xCF), within(byte, 0xD0, 0xD3), beyond_russian]
     });
     counts.add(F::LatinSigns, signs);
     counts.add(F::Greek, greek);
     counts.add(F::Cyrillic, cyrillic);
-    counts.add(F::CyrillicRuns, cyrillic - cyrillic_pairs);
+    counts.add(F::CyrillicExtra, extra);
     let [armenian, hebrew, arabic, other] = count(|at| {
         let byte = text[at];
         [

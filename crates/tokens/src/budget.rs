@@ -1,0 +1,357 @@
+//! All limits that follow from a model's window: when to compact, what to keep, how long a summary may be, how much of a
+//! tool's output to send.
+//!
+//! One pure function from the policy to the limits. Every value that a rule can change is an [`Effective`]: what was
+//! configured, what is in force, and why the two differ. The rules are steady: a larger window never lowers a limit, and
+//! nowhere does one more token of window move a limit by more than a few tokens.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The smallest window that can hold a head, a summary and a tail worth the name.
+pub const SMALLEST_WINDOW_TOKENS: u64 = 512;
+/// Compactions that may be tried to get one call through.
+pub const COMPACTIONS_PER_CALL: u32 = 3;
+/// The tail keeps at least this many messages, whatever they weigh.
+pub const SMALLEST_TAIL_MESSAGES: usize = 3;
+/// The share of the threshold that a tail may take lies in this range.
+pub const TARGET_RATIO_RANGE: (f64, f64) = (0.10, 0.80);
+
+/// Percent of the window that stay free beside prompt and answer.
+const FREE_PERCENT: u64 = 2;
+/// Percent of the window that a reserved answer may take at most; the prompt needs the rest.
+const MOST_RESERVED_PERCENT: u64 = 75;
+const SUMMARY_SHARE_PERCENT: u64 = 20;
+const SUMMARY_FLOOR_TOKENS: u64 = 2_000;
+const SUMMARY_CEILING_TOKENS: u64 = 12_000;
+const SUMMARY_WINDOW_PERCENT: u64 = 5;
+const HYGIENE_DISTANCE_PERCENT: u64 = 5;
+/// Characters that a token of a tool's output is taken to have.
+const CHARS_A_TOKEN: u64 = 4;
+const RESULT_WINDOW_PERCENT: u64 = 15;
+const STEP_WINDOW_PERCENT: u64 = 30;
+const RESULT_FLOOR_CHARS: u64 = 8_000;
+const STEP_FLOOR_CHARS: u64 = 16_000;
+
+/// What was configured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitPolicy {
+    /// The model's window.
+    pub window_tokens: u64,
+    /// Share of the window at which to compact.
+    pub threshold_ratio: f64,
+    /// Compact at this many tokens, if that is sooner.
+    pub threshold_tokens: Option<u64>,
+    /// Tokens kept free for the answer: the request's own cap, else the configured one, else none.
+    pub reserved_output_tokens: u64,
+    /// Share of the threshold that the newest messages may take.
+    pub target_ratio: f64,
+    /// Messages kept in front.
+    pub protect_first_n: usize,
+    /// Messages kept at the end, as long as they are not much over the tail's budget.
+    pub protect_last_n: usize,
+    /// Share of the window at which to compact before an agent runs at all.
+    pub hygiene_ratio: f64,
+    /// Characters of one tool result.
+    pub tool_result_chars: u64,
+    /// Characters of all tool results of a step.
+    pub tool_step_chars: u64,
+    /// Characters still shown of a result that was set aside.
+    pub tool_preview_chars: u64,
+}
+
+impl LimitPolicy {
+    /// The defaults for a window.
+    #[must_use]
+    pub fn for_window(window_tokens: u64) -> Self {
+        Self {
+            window_tokens,
+            threshold_ratio: 0.50,
+            threshold_tokens: None,
+            reserved_output_tokens: 0,
+            target_ratio: 0.20,
+            protect_first_n: 3,
+            protect_last_n: 20,
+            hygiene_ratio: 0.85,
+            tool_result_chars: 100_000,
+            tool_step_chars: 200_000,
+            tool_preview_chars: 1_500,
+        }
+    }
+}
+
+/// A limit as configured and as in force.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effective<T> {
+    /// What the configuration asks for.
+    pub configured: T,
+    /// What holds.
+    pub effective: T,
+    /// Why they differ, if they do.
+    pub reason: Option<LimitReason>,
+}
+
+impl<T: PartialEq> Effective<T> {
+    fn new(configured: T, effective: T, reason: LimitReason) -> Self {
+        let reason = (configured != effective).then_some(reason);
+        Self { configured, effective, reason }
+    }
+}
+
+/// Why a limit is not what was configured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LimitReason {
+    /// The answer and a margin have to fit as well.
+    RoomForOutput {
+        /// Tokens kept for the answer.
+        reserved_tokens: u64,
+        /// Tokens kept free beside it.
+        margin_tokens: u64,
+    },
+    /// An answer that long would leave no room for the prompt.
+    RoomForPrompt {
+        /// Tokens left to the prompt.
+        prompt_tokens: u64,
+    },
+    /// Outside the allowed range.
+    OutOfRange {
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+    /// Compaction of last resort has to come after the ordinary one.
+    AfterThreshold {
+        /// The ordinary threshold.
+        threshold_tokens: u64,
+    },
+    /// The window is too small for that much text at once.
+    SmallWindow {
+        /// The window.
+        window_tokens: u64,
+    },
+}
+
+impl fmt::Display for LimitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RoomForOutput { reserved_tokens: 0, margin_tokens } => {
+                write!(f, "{margin_tokens} tokens of the window stay free")
+            }
+            Self::RoomForOutput { reserved_tokens, margin_tokens } => write!(
+                f,
+                "the answer may take {reserved_tokens} tokens and {margin_tokens} stay free"
+            ),
+            Self::RoomForPrompt { prompt_tokens } => {
+                write!(f, "an answer that long would leave no room; {prompt_tokens} tokens are kept for the prompt")
+            }
+            Self::OutOfRange { low, high } => write!(f, "must lie between {low} and {high}"),
+            Self::AfterThreshold { threshold_tokens } => {
+                write!(f, "must come after the threshold of {threshold_tokens} tokens")
+            }
+            Self::SmallWindow { window_tokens } => {
+                write!(f, "scaled down for a window of {window_tokens} tokens")
+            }
+        }
+    }
+}
+
+/// Why no limits can be given.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum LimitError {
+    /// There is no window.
+    #[error("the window is 0 tokens; give the model's context length")]
+    NoWindow,
+    /// There is next to none.
+    #[error("a window of {window_tokens} tokens is too small; at least {SMALLEST_WINDOW_TOKENS} are needed")]
+    WindowTooSmall {
+        /// The window.
+        window_tokens: u64,
+    },
+    /// A share that is none.
+    #[error("{name} is {value}; it must be a number above 0")]
+    NotAShare {
+        /// Which.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+    },
+}
+
+/// Everything that follows from a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Limits {
+    /// The model's window.
+    pub window_tokens: u64,
+    /// Tokens kept for the answer.
+    pub reserved_output_tokens: Effective<u64>,
+    /// From here on a conversation is compacted.
+    pub threshold_tokens: Effective<u64>,
+    /// Share of the threshold that the tail may take.
+    pub target_ratio: Effective<f64>,
+    /// Tokens of the tail.
+    pub tail_tokens: u64,
+    /// Tokens up to which the last `protect_last_n` messages stay even over the tail's budget.
+    pub stretched_tail_tokens: u64,
+    /// Least room for the summary of a middle that is large enough.
+    pub summary_floor_tokens: u64,
+    /// Most room for a summary.
+    pub summary_cap_tokens: u64,
+    /// From here on a conversation is compacted before an agent runs at all.
+    pub hygiene_tokens: Effective<u64>,
+    /// Messages kept in front.
+    pub protect_first_n: usize,
+    /// Messages kept at the end.
+    pub protect_last_n: usize,
+    /// Budgets for tool output.
+    pub tools: ToolBudgets,
+}
+
+impl Limits {
+    /// Works out all limits.
+    pub fn compute(policy: &LimitPolicy) -> Result<Self, LimitError> {
+        let window = policy.window_tokens;
+        if window == 0 {
+            return Err(LimitError::NoWindow);
+        }
+        if window < SMALLEST_WINDOW_TOKENS {
+            return Err(LimitError::WindowTooSmall { window_tokens: window });
+        }
+        for (name, value) in [
+            ("the threshold", policy.threshold_ratio),
+            ("the target ratio", policy.target_ratio + f64::MIN_POSITIVE),
+            ("the hygiene ratio", policy.hygiene_ratio),
+        ] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(LimitError::NotAShare { name, value });
+            }
+        }
+
+        let usable = percent(window, 100 - FREE_PERCENT);
+        let least_prompt = percent(window, 100 - FREE_PERCENT - MOST_RESERVED_PERCENT);
+        let reserved = reserve(policy, least_prompt);
+        let threshold = threshold(policy, usable, least_prompt);
+        let target_ratio = clamp_target(policy.target_ratio);
+        let tail_tokens = share(threshold.effective, target_ratio.effective);
+        Ok(Self {
+            window_tokens: window,
+            reserved_output_tokens: reserved,
+            threshold_tokens: threshold,
+            target_ratio,
+            tail_tokens,
+            stretched_tail_tokens: tail_tokens + tail_tokens / 2,
+            summary_floor_tokens: SUMMARY_FLOOR_TOKENS.min(summary_cap(window)),
+            summary_cap_tokens: summary_cap(window),
+            hygiene_tokens: hygiene(policy, reserved.effective, threshold.effective),
+            protect_first_n: policy.protect_first_n,
+            protect_last_n: policy.protect_last_n,
+            tools: ToolBudgets::compute(
+                Some(window),
+                policy.tool_result_chars,
+                policy.tool_step_chars,
+                policy.tool_preview_chars,
+            ),
+        })
+    }
+
+    /// Room for the summary of a middle of that size: never more than the middle itself.
+    #[must_use]
+    pub fn summary_budget(&self, middle_tokens: u64) -> u64 {
+        percent(middle_tokens, SUMMARY_SHARE_PERCENT)
+            .max(self.summary_floor_tokens)
+            .min(self.summary_cap_tokens)
+            .min(middle_tokens)
+    }
+}
+
+/// Tokens kept for the answer, leaving the prompt its least share.
+fn reserve(policy: &LimitPolicy, least_prompt: u64) -> Effective<u64> {
+    let configured = policy.reserved_output_tokens;
+    let effective = configured.min(percent(policy.window_tokens, MOST_RESERVED_PERCENT));
+    Effective::new(configured, effective, LimitReason::RoomForPrompt { prompt_tokens: least_prompt })
+}
+
+fn threshold(policy: &LimitPolicy, usable: u64, least_prompt: u64) -> Effective<u64> {
+    let by_ratio = share(policy.window_tokens, policy.threshold_ratio).max(1);
+    let configured = policy.threshold_tokens.map_or(by_ratio, |tokens| tokens.clamp(1, by_ratio));
+    let room = usable.saturating_sub(policy.reserved_output_tokens).max(least_prompt);
+    let reason = LimitReason::RoomForOutput {
+        reserved_tokens: usable - room,
+        margin_tokens: policy.window_tokens - usable,
+    };
+    Effective::new(configured, configured.min(room), reason)
+}
+
+fn clamp_target(configured: f64) -> Effective<f64> {
+    let (low, high) = TARGET_RATIO_RANGE;
+    Effective::new(configured, configured.clamp(low, high), LimitReason::OutOfRange { low, high })
+}
+
+fn summary_cap(window: u64) -> u64 {
+    let for_small_windows = SUMMARY_FLOOR_TOKENS.min(window / 8);
+    percent(window, SUMMARY_WINDOW_PERCENT).max(for_small_windows).min(SUMMARY_CEILING_TOKENS)
+}
+
+/// Later than the threshold, but early enough for the answer to fit.
+fn hygiene(policy: &LimitPolicy, reserved: u64, threshold: u64) -> Effective<u64> {
+    let window = policy.window_tokens;
+    let configured = share(window, policy.hygiene_ratio);
+    let wanted = configured.max(threshold + percent(window, HYGIENE_DISTANCE_PERCENT));
+    let room = window - reserved - 1;
+    let reason = if wanted > room {
+        LimitReason::RoomForOutput { reserved_tokens: reserved, margin_tokens: 1 }
+    } else {
+        LimitReason::AfterThreshold { threshold_tokens: threshold }
+    };
+    Effective::new(configured, wanted.min(room), reason)
+}
+
+/// Characters of tool output that go to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ToolBudgets {
+    /// Of one result.
+    pub result_chars: Effective<u64>,
+    /// Of all results of a step.
+    pub step_chars: Effective<u64>,
+    /// Of a result that was set aside.
+    pub preview_chars: Effective<u64>,
+}
+
+impl ToolBudgets {
+    /// Scales budgets down to a window; with no window known they hold as configured.
+    #[must_use]
+    pub fn compute(window_tokens: Option<u64>, result_chars: u64, step_chars: u64, preview_chars: u64) -> Self {
+        let scaled = |configured: u64, window_percent: u64, floor: u64| {
+            let Some(window_tokens) = window_tokens else {
+                return Effective { configured, effective: configured, reason: None };
+            };
+            let fitting = percent(window_tokens.saturating_mul(CHARS_A_TOKEN), window_percent).max(floor);
+            Effective::new(configured, configured.min(fitting), LimitReason::SmallWindow { window_tokens })
+        };
+        let result = scaled(result_chars, RESULT_WINDOW_PERCENT, RESULT_FLOOR_CHARS);
+        let reason = LimitReason::OutOfRange { low: 0.0, high: result.effective as f64 };
+        Self {
+            result_chars: result,
+            step_chars: scaled(step_chars, STEP_WINDOW_PERCENT, STEP_FLOOR_CHARS),
+            preview_chars: Effective::new(preview_chars, preview_chars.min(result.effective), reason),
+        }
+    }
+}
+
+/// A whole percentage, rounded down, without overflow.
+fn percent(of: u64, percent: u64) -> u64 {
+    let wide = u128::from(of) * u128::from(percent) / 100;
+    u64::try_from(wide).unwrap_or(u64::MAX)
+}
+
+/// A share, rounded down; a product that is a whole number but for the last bits of its float counts as that number.
+fn share(of: u64, ratio: f64) -> u64 {
+    const LAST_BITS: f64 = 1e-9;
+    (of as f64 * ratio + LAST_BITS).floor() as u64
+}
+
+#[cfg(test)]
+#[path = "budget_tests.rs"]
+mod tests;

@@ -1,0 +1,76 @@
+//! What is known of models by their names: window, longest answer, family. The values are data (`models.json`).
+//!
+//! A catalogue is the last resort: a configured window and one learnt from the provider outrank it.
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::exact::Encoding;
+use crate::model::Family;
+
+/// The window of a model nobody knows.
+pub const DEFAULT_WINDOW_TOKENS: u64 = 200_000;
+
+/// What is known of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelFacts {
+    /// The entry these values are from; `None` when they are the defaults.
+    pub entry: Option<&'static str>,
+    /// Its window.
+    pub window_tokens: u64,
+    /// The longest answer it can give, where known. Never reserved on its own account.
+    pub max_output_tokens: Option<u64>,
+    /// How it cuts text into tokens.
+    pub family: Family,
+    /// The public encoding that counts for it exactly, where there is one.
+    pub encoding: Option<Encoding>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    window: u64,
+    max_output: Option<u64>,
+    family: Family,
+}
+
+static ENTRIES: LazyLock<Vec<Entry>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../models.json")).unwrap_or_default());
+
+/// Looks a model up by its name. The longest entry that stands in the name at the start of a word wins; dots and
+/// dashes, capitals and small letters are the same.
+#[must_use]
+pub fn model_facts(model: &str) -> ModelFacts {
+    let name = normalise(model);
+    let fitting = ENTRIES.iter().filter(|entry| stands_in(&entry.name, &name));
+    let best = fitting.max_by_key(|entry| entry.name.len());
+    ModelFacts {
+        entry: best.map(|entry| entry.name.as_str()),
+        window_tokens: best.map_or(DEFAULT_WINDOW_TOKENS, |entry| entry.window),
+        max_output_tokens: best.and_then(|entry| entry.max_output),
+        family: best.map_or(Family::Generic, |entry| entry.family),
+        encoding: Encoding::for_model(model),
+    }
+}
+
+fn normalise(model: &str) -> String {
+    model.chars().map(|c| if matches!(c, '.' | '_' | ' ') { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+/// Whether an entry begins a word of the name and, if it ends with a version, ends it there: `gpt-4-1` is neither in
+/// `gpt-4-1106` nor `o1` in `o1x`, but `llama` is in `llama3`.
+fn stands_in(entry: &str, name: &str) -> bool {
+    name.match_indices(entry).any(|(at, _)| {
+        let before = name[..at].chars().next_back();
+        let after = name[at + entry.len()..].chars().next();
+        let has_version = entry.ends_with(|c: char| c.is_ascii_digit());
+        let cuts_version = has_version && after.is_some_and(|c| c.is_ascii_alphanumeric());
+        !before.is_some_and(|c| c.is_ascii_alphanumeric()) && !cuts_version
+    })
+}
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

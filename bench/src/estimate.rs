@@ -1,181 +1,153 @@
-//! How far token estimates are off, against the provider's own usage in recorded sessions.
+//! Estimates against the provider's own figures in recorded sessions: how far off is a step, and the next whole prompt?
 //!
-//! Prints three tables: the error of a step (what was added between two calls), the error of the next whole prompt (what
-//! was last measured and the estimate of what was added), and the step error by model. To show that the shipped
-//! weights do not merely remember these sessions, everything is also computed with weights fitted on all sessions but the
-//! one they are tested on.
+//! Weights that are fitted to the sessions they are tested on flatter themselves, so every session is also estimated
+//! with weights fitted to all the others.
 
 #[path = "estimate/steps.rs"]
-mod steps;
+pub(crate) mod steps;
 
+use std::fmt::Write;
 use std::path::Path;
 
 use throughline_tokens::{Calibrator, Family, Sample, TokenModel, fit_weights};
 
-use self::steps::{FIT, Session, Step};
+use self::steps::{FIT, Session, Step, claude_priors, model_of, read_sessions};
 
-/// Only steps that add this much are judged: smaller ones are mostly what the log does not show.
-const SMALLEST_STEP_CHARS: u64 = 2_000;
-/// Calls a calibrator may learn from before it is judged.
-const CALIBRATION_CALLS: u64 = 10;
+/// Steps that add less than this many characters are mostly what the log does not show.
+const LEAST_CHARS: u64 = 2_000;
+/// Calls after which a calibration counts as settled.
+const SETTLING_CALLS: usize = 10;
 
-/// The tables for a folder of recorded Claude Code sessions.
-pub(crate) fn run(folder: &Path) -> Result<String, String> {
-    let sessions = steps::read_sessions(folder)?;
-    let shipped = TokenModel::of(Family::Claude);
-    let unseen: Vec<TokenModel> =
-        (0..sessions.len()).map(|left_out| fit_without(&sessions, left_out)).collect();
+/// How a step is estimated.
+type Estimate<'a> = dyn Fn(&Step) -> f64 + 'a;
 
-    let quarter = judge(&sessions, |_, step| step.added.text.chars().div_ceil(4));
-    let counted = judge(&sessions, |_, step| step.o200k_tokens);
-    let scaled = judge(&sessions, |_, step| (step.o200k_tokens as f64 * 1.18) as u64);
-    let own = judge(&sessions, |_, step| shipped.estimate_content(&step.added));
-    let own_calibrated = judge_calibrated(&sessions, |_| &shipped);
-    let left_out = judge(&sessions, |session, step| unseen[session].estimate_content(&step.added));
-    let left_out_calibrated = judge_calibrated(&sessions, |session| &unseen[session]);
+/// Relative errors of one way to estimate.
+#[derive(Default)]
+struct Errors(Vec<f64>);
 
-    let all_steps: usize = sessions.iter().map(|session| session.steps.len()).sum();
-    let not_judged: usize = sessions.iter().map(|session| session.left_out).sum();
-    let mut table = format!(
-        "{} sessions, {all_steps} steps ({not_judged} across a compaction or with a shrinking prompt left out), \
-         {} of them add {SMALLEST_STEP_CHARS} characters or more.\n\n",
-        sessions.len(),
-        own.len(),
-    );
-    let rows = [
-        ("four characters a token", &quarter),
-        ("exact o200k", &counted),
-        ("exact o200k x 1.18", &scaled),
-        ("ours, before calibration", &own),
-        ("ours, after ten calls", &own_calibrated),
-        ("ours, session left out of the fit, before calibration", &left_out),
-        ("ours, session left out of the fit, after ten calls", &left_out_calibrated),
-    ];
-    table += "| error of a step | median | p90 | bias (median) | steps |\n|---|---|---|---|---|\n";
-    for (name, errors) in rows {
-        let signed: Vec<f64> = errors.iter().map(|error| error.step).collect();
-        table += &format!(
-            "| {name} | {} | {} | {} | {} |\n",
-            percent(quantile(absolute(&signed), 0.5)),
-            percent(quantile(absolute(&signed), 0.9)),
-            signed_percent(quantile(signed.clone(), 0.5)),
-            signed.len(),
-        );
+impl Errors {
+    fn push(&mut self, estimated: f64, measured: f64) {
+        self.0.push((estimated - measured) / measured.max(1.0));
     }
-    table += "\n| error of the next whole prompt | median | p95 | largest |\n|---|---|---|---|\n";
-    for (name, errors) in rows {
-        let off = absolute(&errors.iter().map(|error| error.prompt).collect::<Vec<_>>());
-        table += &format!(
-            "| {name} | {} | {} | {} |\n",
-            fine_percent(quantile(off.clone(), 0.5)),
-            fine_percent(quantile(off.clone(), 0.95)),
-            fine_percent(quantile(off, 1.0)),
-        );
-    }
-    table += "\n| error of a step by model (median, session left out of the fit) | before calibration | after ten calls | steps |\n|---|---|---|---|\n";
-    let mut models: Vec<&str> = left_out.iter().map(|error| error.model).collect();
-    models.sort_unstable();
-    models.dedup();
-    for model in models {
-        let of = |errors: &[StepError<'_>]| -> Vec<f64> {
-            errors.iter().filter(|error| error.model == model).map(|error| error.step.abs()).collect()
-        };
-        let (before, after) = (of(&left_out), of(&left_out_calibrated));
-        table += &format!(
-            "| {model} | {} | {} | {} |\n",
-            percent(quantile(before.clone(), 0.5)),
-            percent(quantile(after, 0.5)),
-            before.len(),
-        );
-    }
-    table += "\nWhat remains is mostly not the tokenizer: thinking is in the logs as a summary only, and reminders that the \
-              client adds to a request are not in them at all.\n";
-    Ok(table)
-}
 
-/// Relative errors of one step.
-struct StepError<'a> {
-    model: &'a str,
-    /// Of what was added.
-    step: f64,
-    /// Of the next whole prompt.
-    prompt: f64,
-}
+    /// The error that this share of the steps stays below, in percent.
+    fn percentile(&self, share: f64) -> f64 {
+        let mut sizes: Vec<f64> = self.0.iter().map(|error| error.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let at = ((sizes.len() as f64 * share) as usize).min(sizes.len().saturating_sub(1));
+        100.0 * sizes.get(at).copied().unwrap_or_default()
+    }
 
-impl<'a> StepError<'a> {
-    fn new(step: &'a Step, estimated: u64) -> Self {
-        let relative = |estimated: u64, measured: u64| (estimated as f64 - measured as f64) / measured as f64;
-        Self {
-            model: &step.model,
-            step: relative(estimated, step.measured()),
-            prompt: relative(step.prompt_before + estimated, step.prompt_after),
-        }
+    /// Whether estimates are too high or too low in the middle, in percent.
+    fn bias(&self) -> f64 {
+        let mut errors = self.0.clone();
+        errors.sort_by(f64::total_cmp);
+        100.0 * errors.get(errors.len() / 2).copied().unwrap_or_default()
     }
 }
 
-fn is_judged(step: &Step) -> bool {
-    step.added.text.chars() >= SMALLEST_STEP_CHARS
+/// Errors of steps and of whole prompts.
+#[derive(Default)]
+struct Row {
+    step: Errors,
+    prompt: Errors,
 }
 
-fn judge(sessions: &[Session], estimate: impl Fn(usize, &Step) -> u64) -> Vec<StepError<'_>> {
-    let mut errors = Vec::new();
+impl Row {
+    fn note(&mut self, step: &Step, estimated: f64) {
+        self.step.push(estimated, step.measured() as f64);
+        self.prompt.push(step.prompt_before as f64 + estimated, step.prompt_after as f64);
+    }
+}
+
+fn is_large(step: &Step) -> bool {
+    step.added.text.chars() >= LEAST_CHARS
+}
+
+/// Estimates every large step of every session the same way.
+fn uncalibrated(sessions: &[Session], estimate: &Estimate<'_>) -> Row {
+    let mut row = Row::default();
+    for step in sessions.iter().flat_map(|session| &session.steps).filter(|step| is_large(step)) {
+        row.note(step, estimate(step));
+    }
+    row
+}
+
+/// Estimates with a factor that is learnt anew in each session, from its own earlier steps only.
+fn calibrated(sessions: &[Session], model_for: &dyn Fn(usize) -> TokenModel) -> Row {
+    let mut row = Row::default();
     for (at, session) in sessions.iter().enumerate() {
-        let judged = session.steps.iter().filter(|step| is_judged(step));
-        errors.extend(judged.map(|step| StepError::new(step, estimate(at, step))));
-    }
-    errors
-}
-
-/// Every session starts knowing nothing and is judged once its calibrator has learnt from ten calls.
-fn judge_calibrated<'a, 'm>(
-    sessions: &'a [Session],
-    model: impl Fn(usize) -> &'m TokenModel,
-) -> Vec<StepError<'a>> {
-    let mut errors = Vec::new();
-    for (at, session) in sessions.iter().enumerate() {
-        let model = model(at);
+        let model = model_for(at);
         let mut calibrator = Calibrator::new();
-        for step in &session.steps {
+        for (calls, step) in session.steps.iter().enumerate() {
             let estimated = model.estimate_content(&step.added);
-            if calibrator.samples() >= CALIBRATION_CALLS && is_judged(step) {
-                errors.push(StepError::new(step, calibrator.correct(estimated)));
+            if calls >= SETTLING_CALLS && is_large(step) {
+                row.note(step, estimated as f64 * calibrator.factor());
             }
             calibrator.observe(estimated, step.measured());
         }
     }
-    errors
+    row
 }
 
-/// Weights fitted on all sessions but one, from a prior that never saw a session: those of the OpenAI encodings, scaled.
-fn fit_without(sessions: &[Session], left_out: usize) -> TokenModel {
-    let samples: Vec<Sample> = sessions
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| *at != left_out)
-        .flat_map(|(_, session)| session.steps.iter().map(Step::sample))
-        .collect();
-    let fitted = fit_weights(&samples, &steps::claude_priors(), FIT);
-    steps::model_of(&fitted)
+/// Weights fitted to all sessions but one.
+fn fitted_without(sessions: &[Session], left_out: usize) -> TokenModel {
+    let others = sessions.iter().enumerate().filter(|(at, _)| *at != left_out);
+    let samples: Vec<Sample> = others.flat_map(|(_, session)| &session.steps).map(Step::sample).collect();
+    model_of(&fit_weights(&samples, &claude_priors(), FIT))
 }
 
-fn absolute(values: &[f64]) -> Vec<f64> {
-    values.iter().map(|value| value.abs()).collect()
-}
-
-fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let at = ((values.len() as f64 * share) as usize).min(values.len().saturating_sub(1));
-    values.get(at).copied().unwrap_or(f64::NAN)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-fn signed_percent(share: f64) -> String {
-    format!("{:+.1} %", share * 100.0)
-}
-
-fn fine_percent(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
+/// Prints the table for a folder of recorded sessions.
+pub(crate) fn run(folder: &Path) -> Result<String, String> {
+    let sessions = read_sessions(folder)?;
+    let shipped = TokenModel::of(Family::Claude);
+    let folds: Vec<TokenModel> = (0..sessions.len()).map(|at| fitted_without(&sessions, at)).collect();
+    let mut unseen = Row::default();
+    for (session, model) in sessions.iter().zip(&folds) {
+        for step in session.steps.iter().filter(|step| is_large(step)) {
+            unseen.note(step, model.estimate_content(&step.added) as f64);
+        }
+    }
+    let rows = [
+        ("four characters a token", uncalibrated(&sessions, &|step| step.added.text.chars() as f64 / 4.0)),
+        ("o200k, exact", uncalibrated(&sessions, &|step| step.o200k_tokens as f64)),
+        ("ours, shipped weights", uncalibrated(&sessions, &|step| shipped.estimate_content(&step.added) as f64)),
+        ("ours, weights fitted without the session", unseen),
+        ("shipped, calibrated, after 10 calls", calibrated(&sessions, &|_| shipped.clone())),
+        ("without the session, calibrated, after 10", calibrated(&sessions, &|at| folds[at].clone())),
+    ];
+    let steps: usize = sessions.iter().map(|session| session.steps.len()).sum();
+    let left_out: usize = sessions.iter().map(|session| session.left_out).sum();
+    let mut models: Vec<&str> = sessions.iter().flat_map(|s| &s.steps).map(|step| step.model.as_str()).collect();
+    models.sort_unstable();
+    models.dedup();
+    let mut out = format!(
+        "{} sessions, {steps} steps ({left_out} left out: a compaction, or a prompt that shrank); models {}\n\n",
+        sessions.len(),
+        models.join(", ")
+    );
+    let _ = writeln!(out, "{:<42} {:>6} {:>22} {:>8} {:>18}", "", "steps", "a step", "", "the next prompt");
+    let _ = writeln!(
+        out,
+        "{:<42} {:>6} {:>9} {:>6} {:>5} {:>8} {:>9} {:>8}",
+        "estimate", "", "median", "p90", "bias", "", "median", "p95"
+    );
+    for (name, row) in &rows {
+        let _ = writeln!(
+            out,
+            "{name:<42} {:>6} {:>8.1}% {:>5.0}% {:>+4.0}% {:>8} {:>8.2}% {:>7.2}%",
+            row.step.0.len(),
+            row.step.percentile(0.5),
+            row.step.percentile(0.9),
+            row.step.bias(),
+            "",
+            row.prompt.percentile(0.5),
+            row.prompt.percentile(0.95)
+        );
+    }
+    out.push_str(
+        "\nSteps that add 2,000 characters or more. What remains: reminders the client adds to a request and full\n\
+         thinking are not in the logs, and tool results are trimmed by the client after they were logged.\n",
+    );
+    Ok(out)
 }

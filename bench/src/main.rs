@@ -1,6 +1,7 @@
 //! Benchmarks that print tables: retention, speed, estimates.
 
 mod anchor;
+mod estimate;
 mod measure;
 mod recorded;
 mod retention;
@@ -28,6 +29,11 @@ enum Command {
         /// List what was not found.
         #[arg(long)]
         missing: bool,
+    },
+    /// How far estimates are from the provider's own figures.
+    Estimate {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
     },
     /// How fast transcripts are decoded and compacted.
     Speed,
@@ -62,6 +68,7 @@ fn main() -> ExitCode {
             let detail = if missing { retention::Detail::Missing } else { retention::Detail::Figures };
             retention::run(&folder, detail)
         }
+        Command::Estimate { folder } => estimate::run(&folder),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
         Command::ScaleOne { path } => scale::one(&path),

@@ -11,14 +11,14 @@ use throughline_transcript::{
 use crate::assemble::assemble;
 use crate::check::check;
 use crate::document::SummaryDocument;
+use crate::earlier::{EarlierSummary, find_earlier, nothing_said_since};
 use crate::ledger::{CountMessage, Ledger};
-use crate::merge::merge_parts;
+use crate::merge::trim_to_budget;
 use crate::outcome::{AbortReason, NoOpReason, Outcome, Quality};
-use crate::plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
-use crate::preface::{Maker, SummaryFrame, find_summary, is_acknowledgement, summary_text};
+use crate::plan::{CutBudget, NoPlan, Plan, PlanInput, plan};
+use crate::preface::{Maker, SummaryFrame, summary_text};
 use crate::rendition::{PruneRules, Rendition, RenditionKind, prune};
 use crate::report::{BeforeAfter, PlanReport, Report};
-use crate::sections::Section;
 use crate::summarise::{CountTokens, SummariseError, Summariser, SummaryRequest, summarise_all};
 use crate::view::ViewItem;
 
@@ -141,17 +141,6 @@ pub struct Preview {
     pub earlier: Option<EarlierSummary>,
 }
 
-/// What the summaries of earlier compactions say, as one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EarlierSummary {
-    /// Their sections.
-    pub document: SummaryDocument,
-    /// How many messages they stand for.
-    pub messages: usize,
-    /// How many messages after the last of them were kept when it was made, if it says so.
-    pub kept: Option<usize>,
-}
-
 /// Decides what an attempt would do.
 #[must_use]
 pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Preview {
@@ -164,7 +153,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         ..Report::default()
     };
     let budgets = options.budgets;
-    let (earlier, earlier_summary) = find_earlier(conversation, budgets.protect_first_n);
+    let (earlier, earlier_summary) = find_earlier(conversation.messages, budgets.protect_first_n);
     // A forced attempt below the threshold treats the present size as the threshold, so that there is a middle at all.
     let below = total < budgets.threshold_tokens;
     let tail_tokens =
@@ -173,7 +162,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         Err(NoOpReason::Empty)
     } else if below && !options.force {
         Err(NoOpReason::BelowThreshold)
-    } else if below && nothing_said_since(conversation, &earlier, earlier_summary.as_ref()) {
+    } else if below && nothing_said_since(conversation.messages, &earlier, earlier_summary.as_ref()) {
         Err(NoOpReason::NothingNew)
     } else {
         let budget = CutBudget {
@@ -213,17 +202,6 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
     Preview { plan: found, report, earlier: earlier_summary }
 }
 
-/// Whether the list is what the last compaction left. Below the threshold there is then nothing to be done, even when
-/// forced: each further fold would only eat into what was kept on purpose.
-fn nothing_said_since(
-    conversation: &Conversation<'_>,
-    earlier: &Earlier,
-    summary: Option<&EarlierSummary>,
-) -> bool {
-    let since = conversation.messages.len().saturating_sub(earlier.end());
-    summary.and_then(|summary| summary.kept).is_some_and(|kept| since <= kept)
-}
-
 /// About how many tokens the first messages have once their old tool results are one line each. A message never counts
 /// for more after it was pruned than before, so that the next compaction finds the same head affordable.
 fn pruned_head_sizes(conversation: &Conversation<'_>, protect_first_n: usize) -> Vec<u64> {
@@ -245,41 +223,6 @@ fn pruned_head_sizes(conversation: &Conversation<'_>, protect_first_n: usize) ->
             (*size).min(PRUNED_LINE_TOKENS * results + other_bytes as u64 / BYTES_A_TOKEN)
         })
         .collect()
-}
-
-/// Heads are rarely longer than this, whoever made them and with whatever settings.
-const USUAL_HEAD_MESSAGES: usize = 64;
-
-/// Finds summaries an earlier compaction left, only where a compaction puts them: right after a head.
-fn find_earlier(
-    conversation: &Conversation<'_>,
-    protect_first_n: usize,
-) -> (Earlier, Option<EarlierSummary>) {
-    let instructions = conversation.messages.iter().take_while(|m| m.role().is_instructions()).count();
-    let reach = instructions + protect_first_n.max(USUAL_HEAD_MESSAGES) + 2;
-    let mut earlier = Earlier::default();
-    let mut documents = Vec::new();
-    let mut stands_for = 0;
-    let mut kept = None;
-    for (index, message) in conversation.messages.iter().enumerate().take(reach) {
-        if let Some(found) = find_summary(message) {
-            earlier.summaries.push(index);
-            stands_for += found.messages;
-            kept = found.kept;
-            let mut document = SummaryDocument::parse(&found.body);
-            if let Some(carried) = found.carried {
-                document.add(Section::CriticalContext, carried);
-            }
-            documents.push(document);
-        } else if earlier.summaries.contains(&index.wrapping_sub(1)) && is_acknowledgement(message) {
-            earlier.acknowledgements.push(index);
-        }
-    }
-    if documents.is_empty() {
-        return (earlier, None);
-    }
-    let merged = merge_parts(documents, u64::MAX, &|_| 0);
-    (earlier, Some(EarlierSummary { document: merged, messages: stands_for, kept }))
 }
 
 /// Makes an attempt. The conversation itself is never changed; a completed attempt returns a new view of it.
@@ -339,19 +282,22 @@ pub async fn compact(
     let summarised = summarise_all(summariser, request.clone()).await;
     report.summariser = Some(summariser.name().to_owned());
     report.timings_us.summarise = (options.clock_us)().saturating_sub(mark);
-    let mut document = match summarised {
-        // By rules an empty summary is an honest one: nothing of the middle was worth a word.
-        Ok(document) if !document.is_empty() || summariser.maker() == Maker::Rules => document,
-        Ok(_) => {
-            let detail = "the summary was empty".to_owned();
-            let outcome = Outcome::Aborted { reason: AbortReason::SummaryUnusable, detail };
-            return unchanged(outcome, report, Some(plan));
-        }
+    let middle_tokens = report.plan.as_ref().map_or(0, |shown| shown.middle.tokens);
+    let answer = summarised
+        .and_then(|document| usable(document, summariser.maker(), middle_tokens, options.count_tokens));
+    let (mut document, mut used) = match answer {
+        Ok(found) => found,
         Err(error) => return unchanged(aborted(&error), report, Some(plan)),
     };
 
     let mark = (options.clock_us)();
-    let used = (options.count_tokens)(&document.to_markdown());
+    if used > budget_tokens {
+        trim_to_budget(&mut document, budget_tokens, options.count_tokens);
+        report.warnings.push(format!(
+            "the summary had {used} tokens where {budget_tokens} were allowed; its oldest details were dropped"
+        ));
+        used = (options.count_tokens)(&document.to_markdown());
+    }
     let room = budget_tokens.saturating_sub(used);
     report.facts = check(&mut document, &request, summariser.maker(), options.redactor, room);
     report.timings_us.check = (options.clock_us)().saturating_sub(mark);
@@ -431,6 +377,25 @@ fn shown_text(
         }
     }
     out
+}
+
+/// An answer with its tokens, unless it is none: empty, or not shorter than what it stands for. By rules an empty summary
+/// is an honest one: nothing of the middle was worth a word; and whether it saves anything is seen at the end.
+fn usable(
+    document: SummaryDocument,
+    maker: Maker,
+    middle_tokens: u64,
+    count_tokens: CountTokens<'_>,
+) -> Result<(SummaryDocument, u64), SummariseError> {
+    let used = count_tokens(&document.to_markdown());
+    match maker {
+        Maker::Model if document.is_empty() => Err(SummariseError::Unusable("it was empty".to_owned())),
+        Maker::Model if used >= middle_tokens => {
+            let why = format!("it has {used} tokens, and what it replaces only {middle_tokens}");
+            Err(SummariseError::Unusable(why))
+        }
+        Maker::Model | Maker::Rules => Ok((document, used)),
+    }
 }
 
 fn aborted(error: &SummariseError) -> Outcome {

@@ -56,17 +56,31 @@ pub fn merge_parts(
 
 /// Drops the oldest entries of the least important sections until the document fits.
 pub fn trim_to_budget(document: &mut SummaryDocument, budget_tokens: u64, count_tokens: CountTokens<'_>) {
+    loop {
+        let total = count_tokens(&document.to_markdown());
+        // What is saved is guessed entry by entry, so the whole is counted again until it fits or nothing is left to give.
+        if total <= budget_tokens || !drop_about(document, total - budget_tokens, count_tokens) {
+            return;
+        }
+    }
+}
+
+/// Drops entries of about so many tokens; says whether there were any to drop.
+fn drop_about(document: &mut SummaryDocument, tokens: u64, count_tokens: CountTokens<'_>) -> bool {
     let cost = |entry: &Entry| count_tokens(&entry.text) + 3;
-    let mut total = count_tokens(&document.to_markdown());
+    let mut saved = 0;
+    let mut any = false;
     for section in GIVE_UP_ORDER {
         let entries = document.entries_mut(section);
         let mut dropped = 0;
-        // Actions keep their most recent ones, so that numbering and the present stay visible.
+        // The most recent action stays, so that the numbering goes on from it.
         let keep_at_least = usize::from(section == Section::CompletedActions).min(entries.len());
-        while total > budget_tokens && dropped + keep_at_least < entries.len() {
-            total = total.saturating_sub(cost(&entries[dropped]));
+        while saved < tokens && dropped + keep_at_least < entries.len() {
+            saved += cost(&entries[dropped]);
             dropped += 1;
         }
+        any |= dropped > 0;
         entries.drain(..dropped);
     }
+    any
 }

@@ -62,9 +62,9 @@ pub enum SummariseError {
     /// It answered with nothing of use.
     #[error("the summariser's answer was unusable: {0}")]
     Unusable(String),
-    /// Its window cannot hold even one group with the room a summary needs.
+    /// Its window leaves no room for anything to read.
     #[error(
-        "the summariser's window of {window_tokens} tokens is too small: one step alone has {needed_tokens}"
+        "the summariser's window of {window_tokens} tokens is too small for the {needed_tokens} it has to read"
     )]
     WindowTooSmall {
         /// What it can read.
@@ -97,7 +97,8 @@ pub trait Summariser: Send + Sync {
 /// and the answer.
 const PART_SHARE_PERCENT: u64 = 60;
 
-/// Parts a middle is cut into for a window, on group boundaries. Pure, so that it can be shown and tested.
+/// Parts a middle is cut into for a window, on group boundaries. Pure, so that it can be shown and tested. A single group
+/// over a part's share is a part of its own: whoever writes it out for a model shortens its results.
 pub fn split_span(
     request: &SummaryRequest<'_>,
     window_tokens: Option<u64>,

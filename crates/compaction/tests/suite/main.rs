@@ -5,6 +5,8 @@ mod cases;
 #[cfg(test)]
 mod earlier;
 #[cfg(test)]
+mod facts;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod invariants;

@@ -111,14 +111,18 @@ pub(crate) fn run(folder: &Path) -> Result<String, String> {
     let rows = [
         ("four characters a token", uncalibrated(&sessions, &|step| step.added.text.chars() as f64 / 4.0)),
         ("o200k, exact", uncalibrated(&sessions, &|step| step.o200k_tokens as f64)),
-        ("ours, shipped weights", uncalibrated(&sessions, &|step| shipped.estimate_content(&step.added) as f64)),
+        (
+            "ours, shipped weights",
+            uncalibrated(&sessions, &|step| shipped.estimate_content(&step.added) as f64),
+        ),
         ("ours, weights fitted without the session", unseen),
         ("shipped, calibrated, after 10 calls", calibrated(&sessions, &|_| shipped.clone())),
         ("without the session, calibrated, after 10", calibrated(&sessions, &|at| folds[at].clone())),
     ];
     let steps: usize = sessions.iter().map(|session| session.steps.len()).sum();
     let left_out: usize = sessions.iter().map(|session| session.left_out).sum();
-    let mut models: Vec<&str> = sessions.iter().flat_map(|s| &s.steps).map(|step| step.model.as_str()).collect();
+    let mut models: Vec<&str> =
+        sessions.iter().flat_map(|s| &s.steps).map(|step| step.model.as_str()).collect();
     models.sort_unstable();
     models.dedup();
     let mut out = format!(

@@ -189,7 +189,7 @@ fn measure_cut(
         return Ok(None);
     }
     let groups = Groups::of(before);
-    let ledger = Ledger::of(before, &groups);
+    let ledger = Ledger::of(before, &groups, Some(&Redactor::new()));
     let attempt = compact_half(session.transcript.dialect, before, &ledger, &groups, estimator, ratio)?;
     let context = view_text(&attempt, before, true);
     let rest = view_text(&attempt, before, false);
@@ -217,7 +217,7 @@ fn measure_cut(
 
 /// Shares of the view in percent of what was there before.
 fn parts(attempt: &Attempt) -> String {
-    let Some(plan) = &attempt.report.plan else { return String::new() };
+    let plan = &attempt.report.plan;
     let share = |tokens: u64| 100.0 * tokens as f64 / attempt.report.tokens.before.max(1) as f64;
     format!(
         "summary {:.1} %, last human message {:.1} %, tail {:.1} % ({} messages), of {} tokens",
@@ -318,7 +318,7 @@ pub(crate) fn show(folder: &Path, name: &str, percent: u64) -> Result<String, St
     let cut = cut_at(messages, &sizes, percent).unwrap_or(messages.len());
     let before = messages.get(..cut).unwrap_or_default();
     let groups = Groups::of(before);
-    let ledger = Ledger::of(before, &groups);
+    let ledger = Ledger::of(before, &groups, Some(&Redactor::new()));
     let attempt = compact_half(session.transcript.dialect, before, &ledger, &groups, &estimator, 0.20)?;
     let summary = attempt.summary.as_ref().map(SummaryDocument::to_markdown).unwrap_or_default();
     Ok(format!("{}\n\n{summary}", parts(&attempt)))

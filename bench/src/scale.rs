@@ -67,7 +67,9 @@ pub(crate) fn one(path: &Path) -> Result<String, String> {
     let transcript = decode(bytes, &DecodeOptions::default()).map_err(|e| e.to_string())?;
     let estimator = Estimator::default();
     let groups = Groups::of(&transcript.messages);
-    let (ledger, sizes) = Ledger::gather(&transcript.messages, &groups, &|m| estimator.message(m));
+    let redactor = Redactor::new();
+    let (ledger, sizes) =
+        Ledger::gather(&transcript.messages, &groups, Some(&redactor), &|m| estimator.message(m));
     let budgets = estimator.budgets(200_000, 0.20)?;
     let conversation = Conversation {
         dialect: transcript.dialect,
@@ -77,7 +79,6 @@ pub(crate) fn one(path: &Path) -> Result<String, String> {
         ledger: Some(&ledger),
         fixed_tokens: 0,
     };
-    let redactor = Redactor::new();
     let options = Options {
         force: false,
         focus: None,

@@ -74,21 +74,25 @@ pub(crate) fn run() -> Result<String, String> {
     let clock = Instant::now();
     let cold = || {
         let groups = Groups::of(&transcript.messages);
-        let (ledger, sizes) = Ledger::gather(&transcript.messages, &groups, &|m| estimator.message(m));
+        let (ledger, sizes) =
+            Ledger::gather(&transcript.messages, &groups, Some(&redactor), &|m| estimator.message(m));
         attempt(&transcript, &Live { groups, sizes, ledger: Some(ledger) }, &estimator, &redactor, clock)
     };
     let (cold_ms, result) = best_ms(ROUNDS, cold);
     let groups = Groups::of(&transcript.messages);
-    let (ledger, sizes) = Ledger::gather(&transcript.messages, &groups, &|m| estimator.message(m));
+    let (ledger, sizes) =
+        Ledger::gather(&transcript.messages, &groups, Some(&redactor), &|m| estimator.message(m));
     let anchors = ledger.anchors().len();
     let live = Live { groups, sizes, ledger: Some(ledger) };
     let (live_ms, _) = best_ms(ROUNDS, || attempt(&transcript, &live, &estimator, &redactor, clock));
     let (groups_ms, _) = best_ms(ROUNDS, || Groups::of(&transcript.messages));
-    let (gather_ms, _) =
-        best_ms(ROUNDS, || Ledger::gather(&transcript.messages, &live.groups, &|m| estimator.message(m)));
+    let (gather_ms, _) = best_ms(ROUNDS, || {
+        Ledger::gather(&transcript.messages, &live.groups, Some(&redactor), &|m| estimator.message(m))
+    });
     let (sizes_ms, _) =
         best_ms(ROUNDS, || transcript.messages.iter().map(|m| estimator.message(m)).sum::<u64>());
-    let (facts_ms, _) = best_ms(ROUNDS, || Ledger::of(&transcript.messages, &live.groups).anchors().len());
+    let (facts_ms, _) =
+        best_ms(ROUNDS, || Ledger::of(&transcript.messages, &live.groups, Some(&redactor)).anchors().len());
     let attempt = result.ok_or("no round was run")??;
     let _ = writeln!(
         out,

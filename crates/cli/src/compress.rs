@@ -11,7 +11,7 @@ use throughline_compaction::{
     Stretch, append_note, compact, preview,
 };
 use throughline_redact::Redactor;
-use throughline_transcript::{Groups, RawJson, Source, Transcript, violations};
+use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
 use crate::args::CompressArgs;
 use crate::census::Measure as _;
@@ -45,8 +45,11 @@ pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure>
     let messages = &input.transcript.messages;
     let groups = Groups::of(messages);
     tell_violations(context, &input.transcript, &groups);
-    let ledger = Ledger::of(messages, &groups);
-    let attempt = attempt(args, &input, &situation, &groups, &ledger)?;
+    let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
+    let count_message = |message: &Message| situation.meter.message(message);
+    let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
+    let gathered = Gathered { groups: &groups, ledger: &ledger, sizes: &sizes, redactor: redactor.as_ref() };
+    let attempt = attempt(args, &input, &situation, &gathered)?;
     let compaction = Compaction { input: &input, situation: &situation, ledger: &ledger, attempt };
     for warning in &compaction.attempt.report.warnings {
         context.warn(&printable(warning));
@@ -54,27 +57,32 @@ pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure>
     compaction.deliver(args, context)
 }
 
+/// What is known of the messages before the attempt.
+struct Gathered<'a> {
+    groups: &'a Groups,
+    ledger: &'a Ledger,
+    sizes: &'a [u64],
+    redactor: Option<&'a Redactor>,
+}
+
 /// Makes the attempt. A window that cannot even hold what must stay is refused.
 fn attempt(
     args: &CompressArgs,
     input: &Input,
     situation: &Situation,
-    groups: &Groups,
-    ledger: &Ledger,
+    gathered: &Gathered<'_>,
 ) -> Result<Attempt, Failure> {
     let transcript = &input.transcript;
     let meter = &situation.meter;
-    let sizes: Vec<u64> = transcript.messages.iter().map(|message| meter.message(message)).collect();
     let conversation = Conversation {
         dialect: transcript.dialect,
         messages: &transcript.messages,
-        groups,
-        sizes: &sizes,
-        ledger: Some(ledger),
+        groups: gathered.groups,
+        sizes: gathered.sizes,
+        ledger: Some(gathered.ledger),
         fixed_tokens: meter.preamble(&transcript.preamble),
     };
     let compression = &situation.settings.compression;
-    let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
     let started = Instant::now();
     let options = Options {
         force: args.force,
@@ -84,25 +92,25 @@ fn attempt(
             result_min_chars: compression.prune_min_chars,
             argument_max_chars: compression.argument_max_chars,
         },
-        redactor: redactor.as_ref(),
+        redactor: gathered.redactor,
         recall: None,
         count_tokens: &|text| meter.text(text),
         count_message: &|message| meter.message(message),
         clock_us: &|| u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
     };
-    if let Some(plan) = preview(&conversation, &options).report.plan {
-        let must_stay = MustStay { fixed_tokens: conversation.fixed_tokens, head: plan.head, tail: None };
-        must_stay.check(&situation.budgets)?;
+    let planned = preview(&conversation, &options);
+    if planned.plan.is_ok() {
+        let head = planned.report.plan.head;
+        MustStay { fixed_tokens: conversation.fixed_tokens, head, tail: None }.check(&situation.budgets)?;
     }
     let mut attempt = pollster::block_on(compact(&conversation, &options, &RuleSummariser));
-    if let Some(plan) = &mut attempt.report.plan {
-        plan.limits = situation.limits();
-        if matches!(attempt.outcome, Outcome::Aborted { .. }) {
-            // Often the true cause: there is no room left to summarise anything into.
-            let must_stay =
-                MustStay { fixed_tokens: conversation.fixed_tokens, head: plan.head, tail: Some(plan.tail) };
-            must_stay.check(&situation.budgets)?;
-        }
+    attempt.report.plan.limits = situation.limits();
+    if matches!(attempt.outcome, Outcome::Aborted { .. }) {
+        // Often the true cause: there is no room left to summarise anything into.
+        let plan = &attempt.report.plan;
+        let must_stay =
+            MustStay { fixed_tokens: conversation.fixed_tokens, head: plan.head, tail: Some(plan.tail) };
+        must_stay.check(&situation.budgets)?;
     }
     if attempt.report.tokens.after > situation.window.value {
         let warning = format!(

@@ -38,8 +38,8 @@ pub(crate) fn report(
         page.line(&format!("written to {}", path_words(path)));
     }
     page.gauges(compaction);
-    if let Some(plan) = &report.plan {
-        page.map(plan, report, compaction.attempt.outcome.is_completed());
+    if compaction.attempt.plan.is_some() {
+        page.map(&report.plan, report, compaction.attempt.outcome.is_completed());
     }
     page.limits(compaction);
     if compaction.attempt.outcome.is_completed() {
@@ -73,8 +73,8 @@ pub(crate) fn plan(compaction: &Compaction<'_>, width: usize) -> String {
         }
     }
     page.gauges(compaction);
-    if let Some(plan) = &report.plan {
-        page.map(plan, report, compaction.attempt.outcome.is_completed());
+    if compaction.attempt.plan.is_some() {
+        page.map(&report.plan, report, compaction.attempt.outcome.is_completed());
     }
     page.limits(compaction);
     if compaction.attempt.outcome.is_completed() {
@@ -217,8 +217,8 @@ impl Page {
     fn limits(&mut self, compaction: &Compaction<'_>) {
         self.heading("Limits");
         let mut table = limits_table(compaction.situation);
-        if let Some(plan) = &compaction.attempt.report.plan {
-            let budget = thousands(plan.summary_budget_tokens);
+        if compaction.attempt.plan.is_some() {
+            let budget = thousands(compaction.attempt.report.plan.summary_budget_tokens);
             let reason = format!(
                 "a fifth of the middle, at most {}",
                 thousands(compaction.situation.budgets.summary_cap_tokens)

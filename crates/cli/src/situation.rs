@@ -74,7 +74,7 @@ impl Situation {
         let limits = Limits::compute(&policy).map_err(|error| refused(error, &window))?;
         let meter = meter_of(facts.as_ref(), transcript, counting, &mut notes);
         Ok(Self {
-            budgets: budgets_of(&limits),
+            budgets: Budgets::from(&limits),
             settings: loaded.settings,
             model,
             window,
@@ -262,19 +262,6 @@ fn refused(error: LimitError, window: &Sourced<u64>) -> Failure {
         LimitError::NotAShare { .. } => {
             Failure::new(Exit::BadConfig, "a setting makes no sense").because(error.to_string())
         }
-    }
-}
-
-fn budgets_of(limits: &Limits) -> Budgets {
-    Budgets {
-        window_tokens: limits.window_tokens,
-        threshold_tokens: limits.threshold_tokens.effective,
-        tail_permille: (limits.target_ratio.effective * 1000.0).round() as u64,
-        tail_tokens: limits.tail_tokens,
-        summary_cap_tokens: limits.summary_cap_tokens,
-        summary_floor_tokens: limits.summary_floor_tokens,
-        protect_first_n: limits.protect_first_n,
-        protect_last_n: limits.protect_last_n,
     }
 }
 

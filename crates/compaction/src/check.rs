@@ -112,7 +112,7 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     for (text, info) in request.ledger.anchors() {
         let last = info.last as usize;
         // What the tail shows needs no help.
-        if last >= tail_start || !request.span.contains(&last) {
+        if last >= tail_start || !request.span.contains(&last) || request.ledger.is_secret(text) {
             continue;
         }
         let kind = fact_kind(info.kind);
@@ -154,6 +154,10 @@ pub fn check(
     room_tokens: u64,
 ) -> FactReport {
     let mut report = FactReport::default();
+    // Secrets of the source are masked wherever they stand, also where nothing around them gives them away.
+    let widened = redactor.filter(|_| !request.ledger.secrets().is_empty());
+    let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
+    let redactor = widened.as_ref().or(redactor);
     if let Some(redactor) = redactor {
         report.redacted = redact_document(document, redactor);
     }
@@ -176,7 +180,11 @@ pub fn check(
             Some(redactor) => Fact { text: redactor.redact(&fact.text).into_owned(), ..fact },
             None => fact,
         };
-        if told.contains(fact.text.as_str()) || text.contains(folded(&fact.text).as_str()) { report.kept += 1 } else { missing.push(fact) }
+        if told.contains(fact.text.as_str()) || text.contains(folded(&fact.text).as_str()) {
+            report.kept += 1
+        } else {
+            missing.push(fact)
+        }
     }
     attach(document, missing, request, room_tokens, &mut report);
     report

@@ -191,14 +191,17 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         };
         found.map_err(|reason: NoPlan| reason.into())
     };
-    if let Ok(plan) = &found {
-        let mut shown = PlanReport::new(plan, conversation.sizes);
-        shown.window_tokens = budgets.window_tokens;
-        shown.threshold_tokens = budgets.threshold_tokens;
-        shown.tail_budget_tokens = tail_tokens;
-        shown.summary_budget_tokens = budgets.summary_tokens(shown.middle.tokens);
-        report.plan = Some(shown);
-    }
+    let shown = match &found {
+        Ok(plan) => PlanReport::new(plan, conversation.sizes),
+        Err(_) => PlanReport::unchanged(conversation.messages.len(), conversation.sizes),
+    };
+    report.plan = PlanReport {
+        window_tokens: budgets.window_tokens,
+        threshold_tokens: budgets.threshold_tokens,
+        tail_budget_tokens: if found.is_ok() { tail_tokens } else { budgets.tail_tokens },
+        summary_budget_tokens: budgets.summary_tokens(shown.middle.tokens),
+        ..shown
+    };
     Preview { plan: found, report, earlier: earlier_summary }
 }
 
@@ -252,7 +255,7 @@ pub async fn compact(
     let ledger = match conversation.ledger {
         Some(ledger) => ledger,
         None => {
-            gathered = Ledger::of(conversation.messages, conversation.groups);
+            gathered = Ledger::of(conversation.messages, conversation.groups, options.redactor);
             &gathered
         }
     };
@@ -264,7 +267,7 @@ pub async fn compact(
     report.timings_us.prune = (options.clock_us)().saturating_sub(mark);
 
     let mark = (options.clock_us)();
-    let budget_tokens = report.plan.as_ref().map_or(0, |shown| shown.summary_budget_tokens);
+    let budget_tokens = report.plan.summary_budget_tokens;
     let shown_text = shown_text(conversation, &plan, &renditions);
     let request = SummaryRequest {
         messages: conversation.messages,
@@ -282,7 +285,7 @@ pub async fn compact(
     let summarised = summarise_all(summariser, request.clone()).await;
     report.summariser = Some(summariser.name().to_owned());
     report.timings_us.summarise = (options.clock_us)().saturating_sub(mark);
-    let middle_tokens = report.plan.as_ref().map_or(0, |shown| shown.middle.tokens);
+    let middle_tokens = report.plan.middle.tokens;
     let answer = summarised
         .and_then(|document| usable(document, summariser.maker(), middle_tokens, options.count_tokens));
     let (mut document, mut used) = match answer {

@@ -48,7 +48,8 @@ impl<V> Interner<V> {
         self.entries.push(Slot { hash, start, len, value });
         let entries = &self.entries;
         let index = u32::try_from(at).unwrap_or(u32::MAX);
-        self.table.insert_unique(hash, index, |&other| entries.get(other as usize).map_or(0, |slot| slot.hash));
+        self.table
+            .insert_unique(hash, index, |&other| entries.get(other as usize).map_or(0, |slot| slot.hash));
         at
     }
 

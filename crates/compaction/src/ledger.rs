@@ -4,7 +4,10 @@
 //! halves at the same time and merged. Nothing in it is ever guessed: an anchor is in the ledger because it stood in a
 //! message.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
+use throughline_redact::Redactor;
 use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_into};
 
 use crate::act::{Act, ActOutcome, ToolFamily};
@@ -71,10 +74,19 @@ pub struct Ledger {
     answers: Vec<Answer>,
     open_calls: FxHashMap<Box<str>, u32>,
     messages: u32,
+    redactor: Option<Redactor>,
+    secrets: Vec<String>,
 }
 
 /// Measures a message in tokens.
 pub type CountMessage<'a> = &'a (dyn Fn(&Message) -> u64 + Send + Sync);
+
+/// Shorter values are masked where they stand but not looked for elsewhere: they would be found in ordinary words.
+const SHORTEST_SECRET: usize = 8;
+/// A piece of a secret at least this long is not told either.
+const SHORTEST_PIECE: usize = 5;
+/// A text full of findings is a list of keys; beyond this they are only masked where they stand.
+const MOST_SECRETS: usize = 200;
 
 /// Below this many bytes one thread is faster than two.
 const PARALLEL_FROM_BYTES: usize = 256 * 1024;
@@ -82,8 +94,14 @@ const PARALLEL_FROM_BYTES: usize = 256 * 1024;
 impl Ledger {
     /// Reads a whole conversation, on two threads when it is long.
     #[must_use]
-    pub fn of(messages: &[Message], groups: &Groups) -> Self {
-        Self::gather(messages, groups, &|_| 0).0
+    pub fn of(messages: &[Message], groups: &Groups, redactor: Option<&Redactor>) -> Self {
+        Self::gather(messages, groups, redactor, &|_| 0).0
+    }
+
+    /// An empty ledger that masks secrets in everything it reads: a secret that never gets in cannot come out.
+    #[must_use]
+    pub fn new(redactor: Option<&Redactor>) -> Self {
+        Self { redactor: redactor.cloned(), ..Self::default() }
     }
 
     /// Reads a whole conversation and measures its messages in the same two threads.
@@ -91,24 +109,25 @@ impl Ledger {
     pub fn gather(
         messages: &[Message],
         groups: &Groups,
+        redactor: Option<&Redactor>,
         count_message: CountMessage<'_>,
     ) -> (Self, Vec<u64>) {
         let bytes: usize = messages.iter().map(|m| m.json().len()).sum();
         let middle = if bytes >= PARALLEL_FROM_BYTES { split_at_half(messages, groups, bytes) } else { 0 };
         if middle == 0 || middle >= messages.len() {
-            let mut whole = Self::default();
+            let mut whole = Self::new(redactor);
             let sizes = whole.append_all(messages, count_message);
             return (whole, sizes);
         }
         let (early, late) = messages.split_at(middle);
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                let mut second =
-                    Self { messages: u32::try_from(early.len()).unwrap_or(u32::MAX), ..Self::default() };
+                let first_message = u32::try_from(early.len()).unwrap_or(u32::MAX);
+                let mut second = Self { messages: first_message, ..Self::new(redactor) };
                 let sizes = second.append_all(late, count_message);
                 (second, sizes)
             });
-            let mut first = Self::default();
+            let mut first = Self::new(redactor);
             let mut sizes = first.append_all(early, count_message);
             match worker.join() {
                 Ok((second, later_sizes)) => {
@@ -149,7 +168,7 @@ impl Ledger {
         for (position, part) in message.parts().iter().enumerate() {
             match part {
                 Part::Text(string) => {
-                    let text = message.str(*string);
+                    let text = self.masked(message.str(*string));
                     self.note_text(&text, index, speaker, None);
                 }
                 Part::ToolCall { id, name, arguments, .. } => {
@@ -159,7 +178,9 @@ impl Ledger {
                         Arguments::Text(string) => buffers.arguments.push_str(&message.str(*string)),
                         Arguments::Absent => {}
                     }
-                    let act = Act::read(&message.str(*name), &buffers.arguments, index);
+                    let mut act = Act::read(&message.str(*name), &buffers.arguments, index);
+                    act.target = self.masked(Cow::Owned(act.target)).into_owned();
+                    act.detail = self.masked(Cow::Owned(act.detail)).into_owned();
                     let act_id = u32::try_from(self.acts.len()).unwrap_or(u32::MAX);
                     self.acts.push(act);
                     self.open_calls.insert(message.str(*id).into(), act_id);
@@ -169,12 +190,13 @@ impl Ledger {
                     self.note_text(&message.str(*name), index, SeenBy::CALL, None);
                     let is_plan = self.acts.last().is_some_and(|act| act.family == ToolFamily::Plan);
                     if !is_plan {
-                        self.note_text(&buffers.text, index, SeenBy::CALL, Some(act_id));
+                        let text = self.masked(Cow::Borrowed(buffers.text.as_str()));
+                        self.note_text(&text, index, SeenBy::CALL, Some(act_id));
                     }
                 }
                 Part::ToolResult { call_id, is_error, content, .. } => {
                     let act = self.open_calls.remove(message.str(*call_id).as_ref());
-                    let text = message.result_text(content);
+                    let text = self.masked(message.result_text(content));
                     if let Some(act_id) = act {
                         let part = u32::try_from(position).unwrap_or(u32::MAX);
                         self.answers.push(Answer { message: index, part, act: act_id });
@@ -196,6 +218,38 @@ impl Ledger {
                 Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
             }
         }
+    }
+
+    /// The text with its secrets masked. What they were is remembered, because a secret may turn up again where
+    /// nothing around it says what it is.
+    fn masked<'t>(&mut self, text: Cow<'t, str>) -> Cow<'t, str> {
+        let Some(redactor) = &self.redactor else { return text };
+        let findings = redactor.find(&text);
+        if findings.is_empty() {
+            return text;
+        }
+        let values = findings.iter().filter_map(|finding| text.get(finding.range.clone()));
+        let values: Vec<String> =
+            values.filter(|value| value.len() >= SHORTEST_SECRET).map(str::to_owned).collect();
+        let masked = redactor.redact(&text).into_owned();
+        for value in values {
+            if self.secrets.len() < MOST_SECRETS && !self.secrets.contains(&value) {
+                self.secrets.push(value);
+            }
+        }
+        Cow::Owned(masked)
+    }
+
+    /// Secrets that were found, as they stood.
+    #[must_use]
+    pub fn secrets(&self) -> &[String] {
+        &self.secrets
+    }
+
+    /// Whether a string is a known secret or a piece of one.
+    #[must_use]
+    pub fn is_secret(&self, text: &str) -> bool {
+        text.len() >= SHORTEST_PIECE && self.secrets.iter().any(|secret| secret.contains(text))
     }
 
     fn note_text(&mut self, text: &str, message: u32, seen_by: SeenBy, act: Option<u32>) {
@@ -247,6 +301,11 @@ impl Ledger {
         self.answers.extend(later.answers.iter().map(|a| Answer { act: a.act + offset, ..*a }));
         self.open_calls.extend(later.open_calls.into_iter().map(|(id, act)| (id, act + offset)));
         self.messages = later.messages;
+        for secret in later.secrets {
+            if self.secrets.len() < MOST_SECRETS && !self.secrets.contains(&secret) {
+                self.secrets.push(secret);
+            }
+        }
         let acts = &self.acts;
         let rank = |home: Option<u32>| {
             home.and_then(|id| acts.get(id as usize)).map_or(0, |act| family_rank(act.family))

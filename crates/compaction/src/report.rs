@@ -57,7 +57,8 @@ pub struct PlanReport {
     pub tail_budget_tokens: u64,
     /// Tokens the summary may have.
     pub summary_budget_tokens: u64,
-    /// Each limit as configured and in force.
+    /// Each limit as configured and in force, in the order they are shown.
+    #[serde(serialize_with = "by_name")]
     pub limits: Vec<(String, LimitInForce)>,
     /// Role the summary speaks in.
     pub summary_role: String,
@@ -94,7 +95,7 @@ pub struct Report {
     /// Tokens of system prompt and tools, which no compaction changes.
     pub fixed_tokens: u64,
     /// Where it was cut.
-    pub plan: Option<PlanReport>,
+    pub plan: PlanReport,
     /// What pruning did before the tail.
     pub pruned: PruneCounts,
     /// What the check found.
@@ -111,12 +112,25 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
+/// Writes named values as one object.
+fn by_name<S: serde::Serializer>(
+    limits: &[(String, LimitInForce)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(limits.iter().map(|(name, limit)| (name, limit)))
+}
+
 pub(crate) fn stretch(range: std::ops::Range<usize>, sizes: &[u64]) -> Stretch {
     let tokens = sizes.get(range.clone()).unwrap_or_default().iter().sum();
     Stretch { start: range.start, end: range.end, messages: range.len(), tokens }
 }
 
 impl PlanReport {
+    /// What stays when there is nothing to fold: everything, as the tail.
+    pub(crate) fn unchanged(messages: usize, sizes: &[u64]) -> Self {
+        Self { tail: stretch(0..messages, sizes), ..Self::default() }
+    }
+
     pub(crate) fn new(plan: &Plan, sizes: &[u64]) -> Self {
         Self {
             head: stretch(plan.head.clone(), sizes),

@@ -159,6 +159,11 @@ fn is_error_line(line: &str) -> bool {
     MARKS.iter().any(|mark| line.contains(mark))
 }
 
+/// `==== FAILURES ====` and the like say nothing that the lines below do not.
+fn is_banner(line: &str) -> bool {
+    line.starts_with("====") || line.starts_with("----") || line.starts_with("____")
+}
+
 fn error_lines(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let (head, tail) = if text.len() > 2 * ERROR_WINDOW_BYTES {
@@ -168,7 +173,7 @@ fn error_lines(text: &str) -> Vec<String> {
     };
     for line in head.lines().chain(tail.lines()) {
         let trimmed = line.trim();
-        if trimmed.len() >= 4 && is_error_line(trimmed) {
+        if trimmed.len() >= 4 && !is_banner(trimmed) && is_error_line(trimmed) {
             let quoted = one_line(trimmed, MAX_ERROR_CHARS);
             if !found.contains(&quoted) {
                 found.push(quoted);

@@ -56,7 +56,7 @@ pub(crate) fn rank<'a>(
     let span = visible.tail_start.saturating_sub(visible.middle_start).max(1) as f32;
     let mut ranked: Vec<Ranked<'a>> = Vec::new();
     for (text, info) in ledger.anchors() {
-        if visible.covers(text, info) || told.contains(text) || text.len() > 160 {
+        if visible.covers(text, info) || told.contains(text) || text.len() > 160 || ledger.is_secret(text) {
             continue;
         }
         let place = place_of(ledger, info);

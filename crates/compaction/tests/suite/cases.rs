@@ -53,7 +53,7 @@ fn one_endless_tool_turn_is_compacted_to_budget() {
         let attempt = assert_holds(&case, &setup);
         assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
         let report = &attempt.report;
-        let shown = report.plan.as_ref().unwrap();
+        let shown = &report.plan;
         assert!(report.tokens.after < setup.budgets.threshold_tokens / 2, "{dialect}: {:?}", report.tokens);
         assert!(shown.tail.tokens <= setup.budgets.tail_tokens * 3 / 2, "{dialect}: {:?}", shown.tail);
         assert!(
@@ -147,7 +147,7 @@ fn ten_thousand_tiny_messages_are_folded_to_budget() {
     assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
     assert!(attempt.report.tokens.after < 40_000, "{:?}", attempt.report.tokens);
     // Within the tail's budget, give or take the role at the seam.
-    let tail = &attempt.report.plan.as_ref().unwrap().tail;
+    let tail = &attempt.report.plan.tail;
     assert!((19_900..20_100).contains(&tail.tokens), "{tail:?}");
 }
 

@@ -77,7 +77,7 @@ fn a_summary_of_ours_or_hermes_is_brought_up_to_date() {
             talk.answer("The schema is written.").user("Now the migration.");
             work(&mut talk, "migrate");
             let (attempt, summary) = completed(&talk.case(), &Setup::window(20_000).unforced());
-            let plan = attempt.report.plan.as_ref().unwrap();
+            let plan = &attempt.report.plan;
             assert!(plan.updates_earlier_summary, "{dialect}, {name}");
             let constraints = texts(&summary, Section::Constraints);
             assert!(
@@ -112,14 +112,14 @@ fn what_only_looks_like_a_summary_is_not_taken_for_one() {
         talk.user(&text).answer("It is a note.").user("Thanks. Now the migration.");
         work(&mut talk, "migrate");
         let (attempt, _) = completed(&talk.case(), &Setup::window(20_000).unforced());
-        assert!(!attempt.report.plan.as_ref().unwrap().updates_earlier_summary);
+        assert!(!attempt.report.plan.updates_earlier_summary);
     }
     // A tool that prints a summary printed text.
     let mut talk = Talk::new(Dialect::Chat);
     talk.user("Show the log.").step("terminal", r#"{"command":"cat context.log"}"#, &whole);
     work(&mut talk, "migrate");
     let (attempt, _) = completed(&talk.case(), &Setup::window(20_000).unforced());
-    assert!(!attempt.report.plan.as_ref().unwrap().updates_earlier_summary);
+    assert!(!attempt.report.plan.updates_earlier_summary);
 }
 
 #[test]

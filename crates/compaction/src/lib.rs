@@ -17,6 +17,7 @@ mod plan;
 mod preface;
 mod rendition;
 mod report;
+mod secrets;
 mod sections;
 mod summarise;
 mod view;

@@ -20,11 +20,25 @@ pub(crate) enum Place<'a> {
     Said,
 }
 
+impl<'a> Place<'a> {
+    /// What names the place where its anchors are told.
+    pub(crate) fn label(self) -> &'a str {
+        match self {
+            Self::File(path) => path,
+            Self::Shown(what) => what,
+            Self::Said => "",
+        }
+    }
+}
+
 /// An anchor worth telling.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Ranked<'a> {
     pub(crate) text: &'a str,
     pub(crate) place: Place<'a>,
     pub(crate) score: f32,
+    /// Whether the person asked for most of the room to be about it.
+    pub(crate) in_focus: bool,
 }
 
 /// What is visible to the model without the summary's help.
@@ -79,9 +93,8 @@ pub(crate) fn rank<'a>(
         {
             score += 0.4;
         }
-        if focus.is_set()
-            && (focus.matches(text) || matches!(place, Place::File(path) if focus.matches(path)))
-        {
+        let in_focus = focus.is_set() && (focus.matches(text) || focus.matches(place.label()));
+        if in_focus {
             score += 6.0;
         }
         if info.kind == AnchorKind::Path && is_prose(text) {
@@ -91,7 +104,7 @@ pub(crate) fn rank<'a>(
         let cost = (text.len() as f32 / 12.0).max(0.6);
         let score = score / cost.powf(0.3);
         if score >= WORTH_TELLING {
-            ranked.push(Ranked { text, place, score });
+            ranked.push(Ranked { text, place, score, in_focus });
         }
     }
     let better =

@@ -4,7 +4,7 @@ use crate::sections::Section;
 use crate::summarise::CountTokens;
 
 /// Share of the budget that entries about the focus may fill before anything else is considered.
-const FOCUS_SHARE_PERCENT: u64 = 65;
+pub(crate) const FOCUS_SHARE_PERCENT: u64 = 65;
 
 /// Something the summary could say.
 #[derive(Clone, Debug)]

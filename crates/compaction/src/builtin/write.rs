@@ -11,7 +11,7 @@ use crate::summarise::SummaryRequest;
 use super::actions::actions;
 use super::files::{Files, files};
 use super::outline::{Place, Ranked, Visible, by_place, rank, told_by};
-use super::select::{Candidate, ESSENTIAL, Focus, select};
+use super::select::{Candidate, ESSENTIAL, FOCUS_SHARE_PERCENT, Focus, select};
 use super::state::{active_state, blocked, to_do};
 use super::statements::{is_correction, is_decision, is_question, is_rule, sentences};
 use super::turns::{Turn, turns};
@@ -287,6 +287,7 @@ impl<'a> Draft<'a> {
             .filter_map(|path| touched.get_key_value(path).map(|(known, _)| Place::File(known)))
             .collect();
         let mut chosen = Vec::new();
+        let mut focus_left = self.focus_room(request, focus, room);
         for anchor in ranked {
             let mut cost = (request.count_tokens)(anchor.text) + 1;
             let is_new = !opened.contains(&anchor.place);
@@ -297,6 +298,9 @@ impl<'a> Draft<'a> {
                     Place::Said => 8,
                 };
             }
+            if anchor.in_focus && cost > focus_left {
+                continue;
+            }
             if spent + cost > room {
                 if spent + 12 > room {
                     break;
@@ -304,6 +308,9 @@ impl<'a> Draft<'a> {
                 continue;
             }
             spent += cost;
+            if anchor.in_focus {
+                focus_left -= cost;
+            }
             if is_new {
                 opened.insert(anchor.place);
             }
@@ -311,6 +318,17 @@ impl<'a> Draft<'a> {
         }
         self.anchors = chosen;
         spent
+    }
+
+    /// What anchors in the focus may take of `room`: the focus has its share of the whole, less what entries about it use.
+    fn focus_room(&self, request: &SummaryRequest<'_>, focus: &Focus, room: u64) -> u64 {
+        if !focus.is_set() {
+            return room;
+        }
+        let cost = |c: &Candidate| (request.count_tokens)(&c.text) + 2;
+        let used: u64 = self.chosen.iter().map(cost).sum();
+        let about: u64 = self.chosen.iter().filter(|c| focus.matches(&c.text)).map(cost).sum();
+        ((used + room) * FOCUS_SHARE_PERCENT / 100).saturating_sub(about)
     }
 
     /// Renders within the budget: the estimates of the pieces may add up to a little less than the whole.
@@ -356,7 +374,7 @@ impl<'a> Draft<'a> {
             }
         }
         let kept: Vec<Ranked<'_>> =
-            self.anchors.iter().map(|a| Ranked { text: a.text, place: a.place, score: a.score }).collect();
+            self.anchors.clone();
         self.place_anchors(&mut document, kept);
         document
     }
@@ -369,6 +387,8 @@ impl<'a> Draft<'a> {
                 grouped.keys().copied().find(|place| matches!(place, Place::File(known) if *known == path));
             let names = place.and_then(|place| grouped.swap_remove(&place)).unwrap_or_default();
             let inherited = self.inherited.get(path).map(String::as_str);
+            // The entry names its own file already.
+            let names = names.into_iter().filter(|name| !entry.text.contains(name));
             let holds: Vec<&str> = inherited.into_iter().chain(names).collect();
             if !holds.is_empty() && !entry.text.contains("holds: ") {
                 entry.text.push_str(&format!("; holds: {}", holds.join(" ")));
@@ -376,12 +396,18 @@ impl<'a> Draft<'a> {
         }
         grouped.sort_by(|_, a, _, b| b.len().cmp(&a.len()));
         for (place, names) in grouped {
-            let names = names.join(" ");
+            // What stands in the label is told by it.
+            let own: Vec<&str> = names.into_iter().filter(|name| !place.label().contains(name)).collect();
+            let names = own.join(" ");
             match place {
                 Place::File(path) => {
                     let history = self.paths.get(path).map(String::as_str).unwrap_or("seen");
-                    let text = format!("`{path}` {history}; holds: {names}");
+                    let holds = if names.is_empty() { names } else { format!("; holds: {names}") };
+                    let text = format!("`{path}` {history}{holds}");
                     document.entries_mut(Section::RelevantFiles).push(Entry::plain(text));
+                }
+                Place::Shown(what) if names.is_empty() => {
+                    document.add(Section::CriticalContext, format!("seen: `{what}`"))
                 }
                 Place::Shown(what) => {
                     document.add(Section::CriticalContext, format!("`{what}` showed: {names}"))

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod contents;
+#[cfg(test)]
 mod earlier;
 #[cfg(test)]
 mod facts;

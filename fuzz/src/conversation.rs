@@ -1,0 +1,138 @@
+//! Readers of conversations: documents, messages, and the two session logs.
+
+use serde::de::IgnoredAny;
+use throughline_transcript::{
+    CutRule, DecodeOptions, Dialect, DialectChoice, GroupAtomicity, Groups, LeadingRole, Message, Pairing,
+    Part, Role, SeamRoles, SharedText, Source, Transcript, cut_points, decode_message, decode_message_text,
+    human_words, violations,
+};
+
+/// Any bytes as a document: read in every wire or refused; what was read goes back byte for byte.
+pub fn decode(data: &[u8]) {
+    let choices = [DialectChoice::Detect].into_iter().chain(Dialect::ALL.map(DialectChoice::Forced));
+    for dialect in choices {
+        for (pick, since_compaction) in [(None, false), (Some(1), true)] {
+            let options = DecodeOptions { dialect, pick, since_compaction };
+            let Ok(transcript) = throughline_transcript::decode(data.to_vec(), &options) else { continue };
+            check(&transcript);
+            let mut out = Vec::new();
+            transcript.write_unchanged(&mut out);
+            let is_whole = pick.is_none() && matches!(transcript.source, Source::List | Source::Body);
+            assert!(!is_whole || out == data, "a document that was not changed is written as it was read");
+            if let DialectChoice::Forced(forced) = dialect {
+                assert_eq!(transcript.dialect, forced);
+            }
+        }
+    }
+}
+
+/// Any text as one message: read or refused, checked or not; its bytes stay.
+pub fn message(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    // Text that nobody checked is read as far as it goes.
+    if let Some(unchecked) = decode_message(SharedText::new(text.to_owned())) {
+        walk(&unchecked);
+    }
+    let Ok(message) = decode_message_text(text.to_owned()) else { return };
+    assert_eq!(message.json(), text);
+    walk(&message);
+    let mut list = Vec::new();
+    Transcript::write_list([message.json(), message.json()], &mut list);
+    let Ok(read) = throughline_transcript::decode(list, &DecodeOptions::default()) else { return };
+    for again in &read.messages {
+        assert_eq!(again.json(), text.trim_matches([' ', '\n', '\r', '\t']));
+        assert_eq!(again.role(), message.role());
+        assert_eq!(again.parts().len(), message.parts().len());
+    }
+}
+
+/// Any bytes as the lines of a Claude Code log: what comes out is messages of the Anthropic wire.
+pub fn claude_log(data: &[u8]) {
+    let transcript = log("{\"type\":\"summary\",\"leafUuid\":\"x\"}\n", data);
+    if let Some(transcript) = transcript {
+        assert_eq!(transcript.source, Source::ClaudeCodeLog);
+        assert!(transcript.messages.iter().all(|m| matches!(m.role(), Role::User | Role::Assistant)));
+    }
+}
+
+/// Any bytes as the lines of a Codex rollout log: what comes out is items of the Responses wire.
+pub fn codex_log(data: &[u8]) {
+    let transcript = log("{\"type\":\"session_meta\",\"payload\":{}}\n", data);
+    if let Some(transcript) = transcript {
+        assert_eq!(transcript.source, Source::CodexLog);
+    }
+}
+
+/// Reads the lines after a first one that says which log it is.
+fn log(first: &str, data: &[u8]) -> Option<Transcript> {
+    let mut bytes = first.as_bytes().to_vec();
+    bytes.extend_from_slice(data);
+    let options = DecodeOptions { since_compaction: true, ..DecodeOptions::default() };
+    if let Ok(since) = throughline_transcript::decode(bytes.clone(), &options) {
+        check(&since);
+    }
+    let transcript = throughline_transcript::decode(bytes, &DecodeOptions::default()).ok()?;
+    check(&transcript);
+    for message in &transcript.messages {
+        assert!(serde_json::from_str::<IgnoredAny>(message.json()).is_ok(), "{}", message.json());
+    }
+    for note in &transcript.notes {
+        assert!(note.line.is_none_or(|line| line > 1), "the first line is good: {note:?}");
+    }
+    Some(transcript)
+}
+
+/// What holds for every conversation.
+fn check(transcript: &Transcript) {
+    let messages = &transcript.messages;
+    for message in messages {
+        walk(message);
+    }
+    let groups = Groups::of(messages);
+    let mut next = 0;
+    for group in groups.as_slice() {
+        assert!(group.start == next && group.end > group.start);
+        next = group.end;
+    }
+    assert_eq!(next, messages.len());
+    let seam = SeamRoles(&[Role::User]);
+    let rules: [&dyn CutRule; 4] = [&Pairing, &GroupAtomicity, &LeadingRole, &seam];
+    for cut in cut_points(messages, &groups, &rules).iter() {
+        assert!((0..cut).all(|before| groups.reach(before) <= cut), "cut {cut} parts a pair");
+    }
+    for violation in violations(transcript.dialect, messages, &groups) {
+        assert!(violation.message < messages.len());
+    }
+}
+
+/// Looks at everything a message tells.
+fn walk(message: &Message) {
+    let _ = (message.text(), human_words(message), message.is_machine_written(), message.content_hash());
+    for part in message.parts() {
+        walk_part(message, part);
+    }
+}
+
+fn walk_part(message: &Message, part: &Part) {
+    match part {
+        Part::Text(text) => drop(message.str(*text)),
+        Part::Reasoning { text, block } => {
+            let _ = (text.map(|text| message.str(text)), message.raw(*block));
+        }
+        Part::ToolCall { id, name, arguments, block } => {
+            let _ = (
+                message.str(*id),
+                message.str(*name),
+                message.arguments_text(*arguments),
+                message.raw(*block),
+            );
+        }
+        Part::ToolResult { call_id, content, value, .. } => {
+            let _ = (message.str(*call_id), message.result_text(content), message.raw(*value));
+            content.iter().for_each(|inner| walk_part(message, inner));
+        }
+        Part::Image { block } | Part::Opaque { block, .. } => {
+            let _ = message.raw(*block);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The bodies of the fuzz targets: each takes any bytes and panics if something that must hold does not.
+//!
+//! They are functions of a library so that the same code runs under a fuzzer and, over seeds and their alterations, in
+//! an ordinary test.
+
+mod conversation;
+mod settings;
+mod text;
+
+pub use conversation::{claude_log, codex_log, decode, message};
+pub use settings::config;
+pub use text::{redact, summary};

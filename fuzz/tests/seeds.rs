@@ -1,0 +1,101 @@
+//! What a fuzzer does for hours, for a second and the same on every machine: every target over its seeds, over generated
+//! conversations, and over a few thousand alterations of both.
+
+use std::fs;
+use std::path::Path;
+
+use throughline_testkit::{
+    ConversationOptions, Rng, claude_code_log, codex_log, conversation_from_seed, mutate,
+};
+use throughline_transcript::Dialect;
+
+/// How many altered inputs each target gets.
+const ALTERATIONS: usize = 2_000;
+
+/// The seeds of a target: small files written by hand.
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    let mut paths: Vec<_> =
+        fs::read_dir(&folder).expect("every target has seeds").map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{target} has no seeds");
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+fn generated(write: impl Fn(Dialect, u64) -> Option<String>) -> Vec<Vec<u8>> {
+    let every = Dialect::ALL.into_iter().flat_map(|dialect| (0..12).map(move |seed| (dialect, seed)));
+    every.filter_map(|(dialect, seed)| write(dialect, seed)).map(String::into_bytes).collect()
+}
+
+fn small(dialect: Dialect) -> ConversationOptions {
+    ConversationOptions::new(dialect).may_be_open().at_most_units(6)
+}
+
+fn run(target: fn(&[u8]), inputs: &[Vec<u8>]) {
+    let mut rng = Rng::new(0x5eed);
+    for input in inputs {
+        target(input);
+    }
+    for number in 0..ALTERATIONS {
+        let mut altered = mutate(&inputs[number % inputs.len()], &mut rng);
+        if rng.chance(20) {
+            // Two inputs put together, as a fuzzer crosses them.
+            let other = &inputs[rng.below(inputs.len())];
+            altered.extend_from_slice(&other[rng.below(other.len() + 1)..]);
+        }
+        target(&altered);
+    }
+}
+
+#[test]
+fn decode() {
+    let mut inputs = seeds("decode");
+    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).document())));
+    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).body("s"))));
+    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).lines())));
+    run(throughline_fuzz::decode, &inputs);
+}
+
+#[test]
+fn message() {
+    let mut inputs = seeds("message");
+    inputs.extend(generated(|dialect, seed| conversation_from_seed(&small(dialect), seed).json.pop()));
+    run(throughline_fuzz::message, &inputs);
+}
+
+#[test]
+fn claude_log() {
+    let mut inputs = seeds("claude_log");
+    inputs.extend(generated(|dialect, seed| {
+        (dialect == Dialect::Anthropic)
+            .then(|| claude_code_log(&conversation_from_seed(&small(dialect), seed), seed))
+    }));
+    run(throughline_fuzz::claude_log, &inputs);
+}
+
+#[test]
+fn codex_logs() {
+    let mut inputs = seeds("codex_log");
+    inputs.extend(generated(|dialect, seed| {
+        (dialect == Dialect::Responses)
+            .then(|| codex_log(&conversation_from_seed(&small(dialect), seed), seed))
+    }));
+    run(throughline_fuzz::codex_log, &inputs);
+}
+
+#[test]
+fn config() {
+    run(throughline_fuzz::config, &seeds("config"));
+}
+
+#[test]
+fn redact() {
+    let mut inputs = seeds("redact");
+    inputs.extend(generated(|dialect, seed| conversation_from_seed(&small(dialect), seed).json.pop()));
+    run(throughline_fuzz::redact, &inputs);
+}
+
+#[test]
+fn summary() {
+    run(throughline_fuzz::summary, &seeds("summary"));
+}

@@ -11,7 +11,6 @@ use crate::builtin::{is_correction, is_rule, sentences};
 use crate::document::SummaryDocument;
 use crate::ledger::SeenBy;
 use crate::preface::Maker;
-use crate::secrets::Pieces;
 use crate::sections::Section;
 use crate::summarise::SummaryRequest;
 
@@ -175,13 +174,7 @@ pub fn check(
         told.insert(anchor);
     });
     let mut missing = Vec::new();
-    let mut pieces = redactor.map(|redactor| Pieces::new(request.messages, request.ledger, redactor));
     for fact in facts {
-        // Out of its line a part of a secret looks like any other name.
-        if pieces.as_mut().is_some_and(|pieces| pieces.is_piece(&fact.text)) {
-            report.important -= 1;
-            continue;
-        }
         // A secret in a fact is masked before it is looked for, so that it is never attached in the clear.
         let fact = match redactor {
             Some(redactor) => Fact { text: redactor.redact(&fact.text).into_owned(), ..fact },
@@ -194,9 +187,6 @@ pub fn check(
         }
     }
     attach(document, missing, request, room_tokens, &mut report);
-    if let Some(mut pieces) = pieces {
-        report.redacted += pieces.mask(document);
-    }
     report
 }
 

@@ -17,7 +17,6 @@ mod plan;
 mod preface;
 mod rendition;
 mod report;
-mod secrets;
 mod sections;
 mod summarise;
 mod view;

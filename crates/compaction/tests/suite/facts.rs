@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 
 use throughline_compaction::{
-    AbortReason, Attempt, FactKind, Maker, NOT_IN_RECORD, NoOpReason, Outcome, Quality, Section,
-    SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, ViewItem,
+    AbortReason, Attempt, FactKind, Maker, NOT_IN_RECORD, Outcome, Quality, Section, SummariseError,
+    Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
 };
 use throughline_transcript::Dialect;
 
@@ -224,7 +224,7 @@ fn an_answer_over_its_budget_is_trimmed_from_its_oldest_details() {
     });
     let (case, attempt) = run(&model);
     check(&case, &attempt).unwrap();
-    let budget = attempt.report.plan.as_ref().unwrap().summary_budget_tokens;
+    let budget = attempt.report.plan.summary_budget_tokens;
     let summary = attempt.summary.as_ref().unwrap();
     // Facts attached in the room that was left are framed by a few words.
     let used = crate::harness::text_tokens(&summary.to_markdown());

@@ -57,10 +57,12 @@ pub fn from_picture(dialect: Dialect, picture: &str) -> GeneratedList {
                 continue;
             }
             'T' | 'H' if dialect == Dialect::Anthropic => {
-                let blocks: Vec<String> =
+                let mut blocks: Vec<String> =
                     waiting.drain(..).map(|id| tool_result_stub(dialect, &id, "result")).collect();
-                let words = if letter == 'H' { r#",{"type":"text","text":"and also this"}"# } else { "" };
-                format!(r#"{{"role":"user","content":[{}{words}]}}"#, blocks.join(","))
+                if letter == 'H' {
+                    blocks.push(r#"{"type":"text","text":"and also this"}"#.to_owned());
+                }
+                format!(r#"{{"role":"user","content":[{}]}}"#, blocks.join(","))
             }
             'T' => {
                 let id = if waiting.is_empty() { "none_waits".to_owned() } else { waiting.remove(0) };

@@ -60,7 +60,7 @@ pub struct FactReport {
     pub left_out: usize,
     /// How many strings were taken out because the source never contained them.
     pub removed: usize,
-    /// How many secrets were masked.
+    /// How many secrets were masked: found in the source and kept out, or found in the summary.
     pub redacted: usize,
     /// The facts that were attached.
     pub attached_facts: Vec<Fact>,
@@ -159,7 +159,7 @@ pub fn check(
     let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
     let redactor = widened.as_ref().or(redactor);
     if let Some(redactor) = redactor {
-        report.redacted = redact_document(document, redactor);
+        report.redacted = redact_document(document, redactor).max(request.ledger.secrets().len());
     }
     if maker == Maker::Model {
         report.removed_strings = remove_invented(document, request);

@@ -58,7 +58,7 @@ impl ActOutcome {
             outcome.not_run = true;
             return outcome;
         }
-        if failed || (family == ToolFamily::Run && ends_badly(text)) {
+        if failed || (family == ToolFamily::Run && exit.is_none() && ends_badly(text)) {
             outcome.errors = error_lines(text);
             outcome.failed = failed || !outcome.errors.is_empty();
         }

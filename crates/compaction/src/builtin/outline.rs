@@ -74,6 +74,9 @@ pub(crate) fn rank<'a>(
             continue;
         }
         let place = place_of(ledger, info);
+        if place == Place::File(text) {
+            continue;
+        }
         let recency = (info.last.saturating_sub(visible.middle_start)) as f32 / span;
         let mut score = 1.0 + 0.4 * ln(info.count) + 1.8 * ln(info.written) + 2.3 * recency;
         score += match info.kind {

@@ -13,18 +13,14 @@ const CHECKS: &[&str] = &["test", "build", "lint", "clippy", "check", "tsc", "py
 /// Last checks and version-control steps.
 pub(crate) fn active_state(acts: &[Act]) -> Vec<Candidate> {
     let mut out: Vec<Candidate> = Vec::new();
-    let mut told: Vec<String> = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
     for act in acts.iter().rev().filter(|act| act.family == ToolFamily::Run) {
         let Some(outcome) = &act.outcome else { continue };
-        let is_git = act.target.contains("git commit")
-            || act.target.contains("git checkout")
-            || act.target.contains("git push");
-        let is_check =
-            act.target.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| CHECKS.contains(&word));
-        if !(is_git || is_check) {
-            continue;
-        }
-        let kind = command_key(&act.target);
+        // The newest run of each kind of check tells the state; older ones are history.
+        let words = || act.target.split(|c: char| !c.is_ascii_alphanumeric());
+        let check = words().find_map(|word| CHECKS.iter().find(|check| **check == word));
+        let is_git = ["git commit", "git checkout", "git push"].iter().any(|step| act.target.contains(step));
+        let Some(kind) = check.copied().or(is_git.then_some("git")) else { continue };
         if told.contains(&kind) || told.len() >= 5 {
             continue;
         }

@@ -63,7 +63,12 @@ impl SummaryDocument {
     /// The number the next action gets; numbers are never used again, even after old actions were dropped.
     #[must_use]
     pub fn next_action_number(&self) -> u32 {
-        self.entries(Section::CompletedActions).iter().filter_map(|e| e.number).max().unwrap_or(0) + 1
+        self.entries(Section::CompletedActions)
+            .iter()
+            .filter_map(|e| e.number)
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1)
     }
 
     /// Whether no section says anything.
@@ -109,11 +114,12 @@ impl SummaryDocument {
     /// under headings nobody knows goes to Critical Context, so that nothing is dropped.
     #[must_use]
     pub fn parse(markdown: &str) -> Self {
+        let form = Form::of(markdown);
         let mut document = Self::default();
         let mut section = Section::CriticalContext;
         let mut open: Option<Entry> = None;
         for line in markdown.lines() {
-            if let Some(heading) = heading_of(line) {
+            if let Some(heading) = form.heading(line) {
                 document.close(section, open.take());
                 section = match Section::parse(heading) {
                     Some(known) => known,
@@ -124,14 +130,14 @@ impl SummaryDocument {
                 };
                 continue;
             }
-            if let Some(entry) = entry_start(line, section) {
+            if let Some(entry) = form.entry_start(line, section) {
                 document.close(section, open.replace(entry));
             } else if let Some(entry) = &mut open {
                 let continued = line.strip_prefix("  ").unwrap_or(line);
                 entry.text.push('\n');
                 entry.text.push_str(continued);
             } else if !line.trim().is_empty() {
-                open = Some(Entry::plain(line));
+                open = Some(Entry::plain(line.trim_start()));
             }
         }
         document.close(section, open);
@@ -149,41 +155,68 @@ impl SummaryDocument {
         let list = &mut self.sections[section.index()];
         if section == Section::CompletedActions && entry.number.is_none() {
             let last = list.iter().filter_map(|e| e.number).max().unwrap_or(0);
-            entry.number = Some(last + 1);
+            entry.number = Some(last.saturating_add(1));
         }
         list.push(entry);
     }
 }
 
-/// The heading a line is, if it is one: `## Goal`, `**Goal**`, `3. **Files and Code Sections:**`.
-fn heading_of(line: &str) -> Option<&str> {
-    if let Some(rest) = line.strip_prefix("## ").or_else(|| line.strip_prefix("# ")) {
-        return Some(rest.trim());
-    }
-    let bare = line.trim_end().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
-    let inner =
-        bare.strip_prefix("**").and_then(|rest| rest.strip_suffix("**").or_else(|| rest.strip_suffix("**:")));
-    let inner = inner.or_else(|| {
-        // Claude Code's own form: `1. Primary Request and Intent:`
-        (bare.len() < line.len()).then(|| bare.strip_suffix(':')).flatten()
-    })?;
-    Section::parse(inner).map(|_| inner)
+/// How a text marks its headings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// With hashes at the start of a line, as we do; anything else is words, for words may look like headings too.
+    Hashes,
+    /// In whatever way: `**Goal**`, `3. Files and Code Sections:`.
+    Loose,
 }
 
-/// A new entry, when a line opens one: a bullet, or a number in Completed Actions.
-fn entry_start(line: &str, section: Section) -> Option<Entry> {
-    if let Some(text) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
-        return Some(Entry::plain(text));
+impl Form {
+    fn of(markdown: &str) -> Self {
+        let marked =
+            markdown.lines().filter_map(hashed).any(|(_, heading)| Section::parse(heading).is_some());
+        if marked { Self::Hashes } else { Self::Loose }
     }
-    if section == Section::CompletedActions {
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        if let (Ok(number), Some(text)) =
-            (line.get(..digits)?.parse(), line.get(digits..)?.strip_prefix(". "))
-        {
-            return Some(Entry { number: Some(number), text: text.to_owned() });
+
+    /// The heading a line is, if it is one.
+    fn heading(self, line: &str) -> Option<&str> {
+        if let Some((level, heading)) = hashed(line) {
+            // Deeper ones part a section, unless they are what opens it.
+            return (level <= 2 || Section::parse(heading).is_some()).then_some(heading);
         }
+        if self == Self::Hashes || line.starts_with(char::is_whitespace) {
+            return None;
+        }
+        let bare = line.trim_end().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
+        let bold = bare
+            .strip_prefix("**")
+            .and_then(|rest| rest.strip_suffix("**").or_else(|| rest.strip_suffix("**:")));
+        let numbered = || (bare.len() < line.len()).then(|| bare.strip_suffix(':')).flatten();
+        bold.or_else(numbered).filter(|inner| Section::parse(inner).is_some())
     }
-    None
+
+    /// A new entry, when a line opens one: a bullet, or a number in Completed Actions.
+    fn entry_start(self, line: &str, section: Section) -> Option<Entry> {
+        let line = if self == Self::Loose { line.trim_start() } else { line };
+        if let Some(text) = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")) {
+            return Some(Entry::plain(text));
+        }
+        if section == Section::CompletedActions {
+            let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+            if let (Ok(number), Some(text)) =
+                (line.get(..digits)?.parse(), line.get(digits..)?.strip_prefix(". "))
+            {
+                return Some(Entry { number: Some(number), text: text.to_owned() });
+            }
+        }
+        None
+    }
+}
+
+/// A heading with hashes: how many, and its words.
+fn hashed(line: &str) -> Option<(usize, &str)> {
+    let level = line.bytes().take_while(|byte| *byte == b'#').count();
+    let heading = line.get(level..)?.strip_prefix(' ')?;
+    (1..=6).contains(&level).then_some((level, heading.trim()))
 }
 
 #[cfg(test)]

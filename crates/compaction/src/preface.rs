@@ -105,7 +105,10 @@ pub fn find_summary(message: &Message) -> Option<FoundSummary> {
         }
         _ => (None, inner),
     };
-    let rest = inner.strip_prefix(SUMMARY_TAG).or_else(|| inner.strip_prefix(LEGACY_TAG))?;
+    if let Some(body) = inner.strip_prefix(LEGACY_TAG) {
+        return Some(FoundSummary { body: body.trim().to_owned(), messages: 0, kept: None, carried });
+    }
+    let rest = inner.strip_prefix(SUMMARY_TAG)?;
     // Our preface ends at the first blank line; others' ends where the first heading starts.
     let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
     let preface = rest.get(..body_start).unwrap_or_default();

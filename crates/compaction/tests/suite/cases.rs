@@ -1,7 +1,8 @@
 //! Conversations that are odd in one way each: a sensible outcome, never a panic, never longer than before.
 
-use throughline_compaction::{Attempt, NoOpReason, Outcome, ViewItem};
+use throughline_compaction::{Attempt, Budgets, NoOpReason, Outcome, ViewItem};
 use throughline_testkit::from_picture;
+use throughline_tokens::{LimitPolicy, Limits};
 use throughline_transcript::{Dialect, Role};
 
 use crate::harness::{Case, Setup};
@@ -226,4 +227,42 @@ fn fixed_tokens_count_towards_the_threshold_and_are_never_saved() {
     let attempt = assert_holds(&case, &setup);
     assert_eq!(attempt.report.tokens.before, case.tokens() + 150_000);
     assert_ne!(attempt.outcome, no_op(NoOpReason::BelowThreshold));
+}
+
+#[test]
+fn the_defaults_for_a_window_of_200_000_are_those_of_the_design() {
+    let limits = Limits::compute(&LimitPolicy::for_window(200_000)).unwrap();
+    let budgets = Budgets::from(&limits);
+    assert_eq!(budgets, Setup::window(200_000).budgets);
+    assert_eq!(budgets.threshold_tokens, 100_000);
+    assert_eq!(budgets.tail_tokens, 20_000);
+    // A fifth of the middle, from 2,000 to 10,000; and never more than half of what it replaces.
+    let rooms: Vec<u64> = [0, 600, 4_000, 9_000, 10_000, 30_000, 50_000, 80_000, 2_000_000]
+        .map(|tokens| budgets.summary_tokens(tokens))
+        .into();
+    assert_eq!(rooms, [0, 300, 2_000, 2_000, 2_000, 6_000, 10_000, 10_000, 10_000]);
+
+    // And a conversation just under and just over the threshold obeys them.
+    let mut talk = Talk::new(Dialect::Chat);
+    talk.system("You are careful.").user("Read it all.");
+    while talk.case().tokens() < 99_000 {
+        talk.step("read_file", r#"{"path":"src/all.rs"}"#, &log_lines(talk.json.len(), 3_000));
+    }
+    let room = 100_000 - talk.case().tokens();
+    let frame = r#"{"role":"user","content":""}"#.len();
+    let filler = |tokens: u64| "x".repeat(usize::try_from((tokens - 3) * 4).unwrap() - frame);
+    for (tokens, compacts) in [(room - 1, false), (room, true)] {
+        let mut talk = Talk::after(&talk.case());
+        talk.user(&filler(tokens));
+        let case = talk.case();
+        assert_eq!(case.tokens() >= 100_000, compacts, "{}", case.tokens());
+        let attempt = assert_holds(&case, &Setup::window(200_000).unforced());
+        assert_eq!(attempt.outcome.is_completed(), compacts, "{:?}", attempt.outcome);
+        let plan = &attempt.report.plan;
+        assert_eq!((plan.window_tokens, plan.threshold_tokens), (200_000, 100_000));
+        assert_eq!(plan.tail_budget_tokens, if compacts { 20_000 } else { plan.tail_budget_tokens });
+        assert!(plan.tail.tokens <= 30_000 || !compacts, "{:?}", plan.tail);
+        assert!(plan.summary_budget_tokens <= 10_000);
+        assert!(attempt.report.summary_tokens <= 10_300);
+    }
 }

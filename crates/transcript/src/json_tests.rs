@@ -21,6 +21,7 @@ fn escapes_are_read() {
         (r"caf\u00E9", "café"),
         (r"\ud83d\ude00!", "😀!"),
         (r"\uD83D\uDE00", "😀"),
+        (r"\ud800\udc00 \udbff\udfff", "\u{10000} \u{10ffff}"),
         (r"\u0000", "\0"),
         ("日本\\n語", "日本\n語"),
         (r"\\u0041", "\\u0041"),

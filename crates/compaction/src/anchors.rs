@@ -314,18 +314,41 @@ fn is_uuid(chunk: &str) -> bool {
 
 /// Endings of files that people work with; `tt.want` and `s.repo` are not files.
 fn is_extension(ending: &str) -> bool {
-    const KNOWN: &[&str] = &[
-        "bash", "bat", "bin", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "cu", "cxx",
-        "dart", "db", "diff", "env", "erl", "ex", "exs", "gif", "go", "gradle", "graphql", "gz", "h", "hpp",
-        "hs", "html", "hrl", "ini", "ipynb", "java", "jpeg", "jpg", "js", "json", "jsonl", "jsx", "kt",
-        "less", "lock", "log", "lua", "m", "md", "mdx", "mjs", "mk", "ml", "mod", "mp3", "mp4", "nix",
-        "patch", "pdf", "php", "pl", "png", "proto", "ps1", "py", "pyi", "r", "rb", "rs", "rst", "sass",
-        "scala", "scss", "sh", "snap", "sql", "sqlite", "sum", "svelte", "svg", "swift", "tar", "tex", "tf",
-        "toml", "ts", "tsv", "tsx", "ttf", "txt", "vue", "wasm", "webp", "xml", "yaml", "yml", "zig", "zip",
-        "zsh", "exe", "so", "dll", "jar", "cert", "crt", "pem", "key", "plist", "service", "tmpl", "tpl",
-    ];
-    KNOWN.contains(&ending)
+    (1..=8).contains(&ending.len()) && EXTENSIONS.binary_search(&packed(ending)).is_ok()
 }
+
+/// A short text as a number: comparing numbers is what makes looking up an ending cheap.
+const fn packed(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let mut value = 0u64;
+    let mut at = 0;
+    while at < 8 {
+        value = value << 8 | if at < bytes.len() { bytes[at] as u64 } else { 0 };
+        at += 1;
+    }
+    value
+}
+
+/// Known endings, in order of their packed form.
+static EXTENSIONS: [u64; 109] = {
+    const NAMES: [&str; 109] = [
+        "bash", "bat", "bin", "c", "cc", "cert", "cfg", "cjs", "conf", "cpp", "crt", "cs", "css", "csv",
+        "cu", "cxx", "dart", "db", "diff", "dll", "env", "erl", "ex", "exe", "exs", "gif", "go", "gradle",
+        "graphql", "gz", "h", "hpp", "hrl", "hs", "html", "ini", "ipynb", "jar", "java", "jpeg", "jpg", "js",
+        "json", "jsonl", "jsx", "key", "kt", "less", "lock", "log", "lua", "m", "md", "mdx", "mjs", "mk",
+        "ml", "mod", "mp3", "mp4", "nix", "patch", "pdf", "pem", "php", "pl", "plist", "png", "proto", "ps1",
+        "py", "pyi", "r", "rb", "rs", "rst", "sass", "scala", "scss", "service", "sh", "snap", "so", "sql",
+        "sqlite", "sum", "svelte", "svg", "swift", "tar", "tex", "tf", "tmpl", "toml", "tpl", "ts", "tsv",
+        "tsx", "ttf", "txt", "vue", "wasm", "webp", "xml", "yaml", "yml", "zig", "zip", "zsh",
+    ];
+    let mut table = [0u64; 109];
+    let mut at = 0;
+    while at < NAMES.len() {
+        table[at] = packed(NAMES[at]);
+        at += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 #[path = "anchors_tests.rs"]

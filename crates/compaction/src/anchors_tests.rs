@@ -45,3 +45,12 @@ proptest::proptest! {
         scan_anchors(&text, |anchor, _| assert!(text.contains(anchor)));
     }
 }
+
+#[test]
+fn endings_are_sorted_so_that_they_can_be_searched() {
+    assert!(EXTENSIONS.is_sorted());
+    assert!(is_extension("rs") && is_extension("jsonl") && is_extension("service") && is_extension("c"));
+    assert!(
+        !is_extension("want") && !is_extension("") && !is_extension("rust") && !is_extension("servicefile")
+    );
+}

@@ -98,7 +98,8 @@ impl SummaryDocument {
                     Some(number) => out.push_str(&format!("{number}. ")),
                     None => out.push_str("- "),
                 }
-                for (at, line) in entry.text.lines().enumerate() {
+                let lines = entry.text.lines().map(|line| line.trim_end_matches('\r'));
+                for (at, line) in lines.enumerate() {
                     if at > 0 {
                         out.push_str("  ");
                     }
@@ -118,7 +119,8 @@ impl SummaryDocument {
         let mut document = Self::default();
         let mut section = Section::CriticalContext;
         let mut open: Option<Entry> = None;
-        for line in markdown.lines() {
+        // A stray carriage return at the end of a line would come and go with every reading.
+        for line in markdown.lines().map(|line| line.trim_end_matches('\r')) {
             if let Some(heading) = form.heading(line) {
                 document.close(section, open.take());
                 section = match Section::parse(heading) {

@@ -207,7 +207,7 @@ impl Ledger {
                     let prints_margins = act.and_then(|id| self.acts.get(id as usize)).is_none_or(|act| {
                         matches!(act.family, ToolFamily::Read | ToolFamily::Search | ToolFamily::Run)
                     });
-                    if prints_margins {
+                    if prints_margins && has_margins(&text) {
                         buffers.text.clear();
                         push_without_margins(&text, &mut buffers.text);
                         self.note_text(&buffers.text, index, SeenBy::RESULT, act);
@@ -387,6 +387,11 @@ fn push_without_margins(text: &str, out: &mut String) {
         out.push_str(line.get(margin_len(line.as_bytes())..).unwrap_or(line));
         rest = after;
     }
+}
+
+/// Whether one of the first lines has a margin; a reader prints one before every line or none.
+fn has_margins(text: &str) -> bool {
+    text.lines().take(3).any(|line| margin_len(line.as_bytes()) > 0)
 }
 
 /// Length of `   12→`, `12:`, `12-`, `12|` or `12<tab>` at the start of a line; zero when there is none.

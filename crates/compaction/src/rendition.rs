@@ -127,7 +127,9 @@ pub fn prune(
                     }
                 }
                 Part::ToolCall { arguments, .. } => {
-                    if let Some((span, text)) =
+                    if !shown {
+                        counts.arguments += usize::from(has_long_leaf(message, *arguments, rules));
+                    } else if let Some((span, text)) =
                         shorten_arguments(message, *arguments, rules.argument_max_chars)
                     {
                         counts.arguments += 1;
@@ -189,6 +191,28 @@ fn result_fate<'a>(
             seen.insert(key, (index, raw));
             Fate::OneLine { had_image }
         }
+    }
+}
+
+/// Whether arguments hold a string that would be cut, told from their raw length: good enough to count by.
+fn has_long_leaf(message: &Message, arguments: Arguments, rules: PruneRules) -> bool {
+    fn any_long(value: RawJson<'_>, max: usize, depth: u8) -> bool {
+        match value.0.as_bytes().first() {
+            _ if value.0.len() <= max => false,
+            Some(b'"') => true,
+            Some(b'{') if depth > 0 => value.members().any(|(_, member)| any_long(member, max, depth - 1)),
+            Some(b'[') if depth > 0 => value.elements().any(|element| any_long(element, max, depth - 1)),
+            _ => false,
+        }
+    }
+    match arguments {
+        Arguments::Json(span) => {
+            any_long(RawJson(message.raw(span)), rules.argument_max_chars + 2, MAX_ARGUMENT_DEPTH)
+        }
+        Arguments::Text(string) if string.span.len() > rules.argument_max_chars => {
+            any_long(RawJson(message.str(string).trim()), rules.argument_max_chars + 2, MAX_ARGUMENT_DEPTH)
+        }
+        _ => false,
     }
 }
 

@@ -100,10 +100,11 @@ impl<'t> Scan<'t> {
         let Some(found) = self.text.get(range.clone()) else {
             return;
         };
-        // A few characters and an ellipsis: the rest was already left out.
+        // A few characters and an ellipsis: the rest was already left out. A known secret is whole wherever it stands.
         let after = &self.text[range.end..];
-        let is_elided =
-            found.len() < MAX_ELIDED_BYTES && (after.starts_with("...") || after.starts_with('…'));
+        let is_elided = rank != Rank::Known
+            && found.len() < MAX_ELIDED_BYTES
+            && (after.starts_with("...") || after.starts_with('…'));
         if !found.is_empty() && !is_elided && !mask::starts_with_mask(found) {
             self.found.push(Candidate { range, kind, rule, rank });
         }

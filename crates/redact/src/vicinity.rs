@@ -71,6 +71,10 @@ fn look_behind(scan: &mut Scan<'_>, from: usize, announces: SecretName) {
     let mut at = from;
     let mut stated = false;
     for _ in 0..=MAX_WORDS_BETWEEN {
+        // A word may have reached beyond the window.
+        if at > window_end {
+            return;
+        }
         let gap = &text[at..window_end];
         let skipped = gap.len() - gap.trim_start_matches(is_filler).len();
         stated |= gap[..skipped].contains([':', '=', '：', '＝', '→', '是', '为', '為', 'は', '는']);

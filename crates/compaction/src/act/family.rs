@@ -1,5 +1,9 @@
 //! Tools by what they do, whatever an agent calls them.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ToolFamily {
@@ -149,6 +153,10 @@ const NAMES: &[(ToolFamily, &[&str])] = &[
     (ToolFamily::Ask, &["askuserquestion", "clarify", "askuser", "requestuserinput", "askfollowupquestion"]),
 ];
 
+static BY_NAME: LazyLock<FxHashMap<&'static str, ToolFamily>> = LazyLock::new(|| {
+    NAMES.iter().flat_map(|(family, names)| names.iter().map(|name| (*name, *family))).collect()
+});
+
 impl ToolFamily {
     /// The family of a tool by its name.
     #[must_use]
@@ -160,9 +168,6 @@ impl ToolFamily {
         if key.starts_with("browser") {
             return Self::Web;
         }
-        NAMES
-            .iter()
-            .find(|(_, names)| names.contains(&key.as_str()))
-            .map_or(Self::Other, |(family, _)| *family)
+        BY_NAME.get(key.as_str()).copied().unwrap_or(Self::Other)
     }
 }

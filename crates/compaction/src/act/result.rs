@@ -21,6 +21,9 @@ const NOT_RUN: &[&str] = &[
     "aborted by user",
 ];
 
+/// A client's notice without an error mark is no longer than this.
+const SHORT_NOTICE_BYTES: usize = 400;
+
 /// What came of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActOutcome {
@@ -53,7 +56,9 @@ impl ActOutcome {
         let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
         let failed = is_error || exit.is_some_and(|code| code != 0);
         let mut outcome = Self { chars, lines, exit, failed, message, ..Self::default() };
-        if NOT_RUN.iter().any(|mark| slice_start(text, 400).contains(mark)) {
+        if (is_error || text.len() < SHORT_NOTICE_BYTES)
+            && NOT_RUN.iter().any(|mark| slice_start(text, 400).contains(mark))
+        {
             // The tool never ran; there is no error to carry.
             outcome.not_run = true;
             return outcome;

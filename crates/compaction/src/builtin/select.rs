@@ -3,6 +3,37 @@
 use crate::sections::Section;
 use crate::summarise::CountTokens;
 
+/// What a text costs, from its length. Counting thousands of short texts one by one would take longer than everything
+/// else together; how many tokens a byte has is measured once on all of them, and the finished document is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Price {
+    tokens_per_byte: f64,
+}
+
+impl Price {
+    /// Measures on a sample.
+    pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a str>, count_tokens: CountTokens<'_>) -> Self {
+        let mut sample = String::new();
+        for text in texts {
+            sample.push_str(text);
+            sample.push('\n');
+            if sample.len() > MAX_SAMPLE_BYTES {
+                break;
+            }
+        }
+        let tokens_per_byte = count_tokens(&sample) as f64 / sample.len().max(1) as f64;
+        Self { tokens_per_byte: if tokens_per_byte > 0.0 { tokens_per_byte } else { 0.3 } }
+    }
+
+    /// Tokens of a text, about.
+    pub(crate) fn tokens(self, text: &str) -> u64 {
+        (text.len() as f64 * self.tokens_per_byte).ceil() as u64
+    }
+}
+
+/// A sample this long says enough.
+const MAX_SAMPLE_BYTES: usize = 64 * 1024;
+
 /// Share of the budget that entries about the focus may fill before anything else is considered.
 pub(crate) const FOCUS_SHARE_PERCENT: u64 = 65;
 
@@ -67,14 +98,14 @@ pub(crate) fn select(
     mut candidates: Vec<Candidate>,
     budget_tokens: u64,
     focus: &Focus,
-    count_tokens: CountTokens<'_>,
+    price: Price,
 ) -> (Vec<Candidate>, Vec<Candidate>, u64) {
     candidates.sort_by(|a, b| b.value.total_cmp(&a.value).then(b.order.cmp(&a.order)));
     let mut chosen: Vec<Candidate> = Vec::new();
     let mut left: Vec<Candidate> = Vec::new();
     let mut used = 0u64;
     let mut take = |candidate: Candidate, limit: u64, left: &mut Vec<Candidate>| {
-        let cost = count_tokens(&candidate.text) + 2;
+        let cost = price.tokens(&candidate.text) + 2;
         if used + cost <= limit {
             used += cost;
             chosen.push(candidate);

@@ -1,5 +1,7 @@
 //! Sentences that must not be softened: what the person demands or corrects, and what was decided.
 
+use std::sync::LazyLock;
+
 /// Words by which people, in several languages, state a rule. Matched in lower case with word edges where the script
 /// has them.
 const RULE_CUES: &[&str] = &[
@@ -165,30 +167,66 @@ fn split_line(line: &str) -> Vec<&str> {
     pieces
 }
 
-fn has_cue(sentence: &str, cues: &[&str]) -> bool {
-    let lower = sentence.to_lowercase();
-    cues.iter().any(|cue| {
-        lower.match_indices(cue).any(|(at, _)| {
-            let before = lower.get(..at).and_then(|head| head.chars().next_back());
-            // Scripts without spaces have no word edges to look for.
-            !cue.is_ascii() || before.is_none_or(|c| !c.is_alphanumeric())
-        })
-    })
+/// Cues sorted by their first byte, so that each word of a sentence is held against the few that could match.
+struct Cues {
+    at_words: [Vec<&'static [u8]>; 256],
+    anywhere: Vec<&'static str>,
 }
+
+impl Cues {
+    fn new(cues: &'static [&'static str]) -> Self {
+        let mut at_words = std::array::from_fn(|_| Vec::new());
+        let mut anywhere = Vec::new();
+        for cue in cues {
+            match cue.bytes().next() {
+                Some(first) if cue.is_ascii() => at_words[usize::from(first)].push(cue.as_bytes()),
+                // Scripts without spaces have no word edges to look for.
+                _ => anywhere.push(*cue),
+            }
+        }
+        Self { at_words, anywhere }
+    }
+
+    fn stand_in(&self, sentence: &str) -> bool {
+        let bytes = sentence.as_bytes();
+        let mut inside_word = false;
+        for (at, byte) in bytes.iter().enumerate() {
+            let is_word = byte.is_ascii_alphanumeric() || !byte.is_ascii();
+            if is_word && !inside_word {
+                let rest = bytes.get(at..).unwrap_or_default();
+                let begins =
+                    |cue: &&[u8]| rest.get(..cue.len()).is_some_and(|here| here.eq_ignore_ascii_case(cue));
+                if self.at_words[usize::from(byte.to_ascii_lowercase())].iter().any(begins) {
+                    return true;
+                }
+            }
+            inside_word = is_word;
+        }
+        if sentence.is_ascii() || self.anywhere.is_empty() {
+            return false;
+        }
+        let lower = sentence.to_lowercase();
+        self.anywhere.iter().any(|cue| lower.contains(cue))
+    }
+}
+
+static RULES: LazyLock<Cues> = LazyLock::new(|| Cues::new(RULE_CUES));
+static CORRECTIONS: LazyLock<Cues> = LazyLock::new(|| Cues::new(CORRECTION_CUES));
+static DECISIONS: LazyLock<Cues> = LazyLock::new(|| Cues::new(DECISION_CUES));
 
 /// Whether a person's sentence states a rule or a correction.
 pub(crate) fn is_rule(sentence: &str) -> bool {
-    has_cue(sentence, RULE_CUES)
+    RULES.stand_in(sentence)
 }
 
 /// Whether a person's sentence corrects what was done.
 pub(crate) fn is_correction(sentence: &str) -> bool {
-    has_cue(sentence, CORRECTION_CUES)
+    CORRECTIONS.stand_in(sentence)
 }
 
 /// Whether a model's sentence states a decision or finding.
 pub(crate) fn is_decision(sentence: &str) -> bool {
-    has_cue(sentence, DECISION_CUES)
+    DECISIONS.stand_in(sentence)
 }
 
 /// Whether a sentence asks something.

@@ -11,7 +11,7 @@ use crate::summarise::SummaryRequest;
 use super::actions::actions;
 use super::files::{Files, files};
 use super::outline::{Place, Ranked, Visible, by_place, rank, told_by};
-use super::select::{Candidate, ESSENTIAL, FOCUS_SHARE_PERCENT, Focus, select};
+use super::select::{Candidate, ESSENTIAL, FOCUS_SHARE_PERCENT, Focus, Price, select};
 use super::state::{active_state, blocked, to_do};
 use super::statements::{is_correction, is_decision, is_question, is_rule, sentences};
 use super::turns::{Turn, turns};
@@ -35,12 +35,13 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let budget = request.budget_tokens.saturating_sub(empty_cost);
 
     let candidates = gather(request, acts, &touched);
+    let price = Price::of(candidates.iter().map(|c| c.text.as_str()), request.count_tokens);
     let entry_budget = budget * ENTRY_SHARE_PERCENT / 100;
     // What must be said may take the room of anchors; what may be said may not.
     let (essential, optional): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
-    let (mut chosen, _, used_first) = select(essential, budget, &focus, request.count_tokens);
+    let (mut chosen, _, used_first) = select(essential, budget, &focus, price);
     let optional_budget = entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 2);
-    let (more, unused, used_then) = select(optional, optional_budget, &focus, request.count_tokens);
+    let (more, unused, used_then) = select(optional, optional_budget, &focus, price);
     chosen.extend(more);
 
     let mut draft = Draft::new(request, chosen, &touched, request.earlier);
@@ -50,7 +51,7 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let left = budget.saturating_sub(used + spent);
     let worth_it: Vec<Candidate> =
         unused.into_iter().filter(|candidate| candidate.value >= WORTH_ADDING).collect();
-    let (extra, _, _) = select(worth_it, left * 9 / 10, &focus, request.count_tokens);
+    let (extra, _, _) = select(worth_it, left * 9 / 10, &focus, price);
     draft.add(extra);
     draft.fit(request)
 }
@@ -287,14 +288,15 @@ impl<'a> Draft<'a> {
             .filter_map(|path| touched.get_key_value(path).map(|(known, _)| Place::File(known)))
             .collect();
         let mut chosen = Vec::new();
-        let mut focus_left = self.focus_room(request, focus, room);
+        let price = Price::of(ranked.iter().map(|anchor| anchor.text), request.count_tokens);
+        let mut focus_left = self.focus_room(price, focus, room);
         for anchor in ranked {
-            let mut cost = (request.count_tokens)(anchor.text) + 1;
+            let mut cost = price.tokens(anchor.text).max(2);
             let is_new = !opened.contains(&anchor.place);
             if is_new {
                 cost += match anchor.place {
-                    Place::File(path) => (request.count_tokens)(path) + 14,
-                    Place::Shown(what) => (request.count_tokens)(what) + 8,
+                    Place::File(path) => price.tokens(path) + 14,
+                    Place::Shown(what) => price.tokens(what) + 8,
                     Place::Said => 8,
                 };
             }
@@ -321,11 +323,11 @@ impl<'a> Draft<'a> {
     }
 
     /// What anchors in the focus may take of `room`: the focus has its share of the whole, less what entries about it use.
-    fn focus_room(&self, request: &SummaryRequest<'_>, focus: &Focus, room: u64) -> u64 {
+    fn focus_room(&self, price: Price, focus: &Focus, room: u64) -> u64 {
         if !focus.is_set() {
             return room;
         }
-        let cost = |c: &Candidate| (request.count_tokens)(&c.text) + 2;
+        let cost = |c: &Candidate| price.tokens(&c.text) + 2;
         let used: u64 = self.chosen.iter().map(cost).sum();
         let about: u64 = self.chosen.iter().filter(|c| focus.matches(&c.text)).map(cost).sum();
         ((used + room) * FOCUS_SHARE_PERCENT / 100).saturating_sub(about)
@@ -373,8 +375,7 @@ impl<'a> Draft<'a> {
                 list.push(Entry::plain(candidate.text.clone()));
             }
         }
-        let kept: Vec<Ranked<'_>> =
-            self.anchors.clone();
+        let kept: Vec<Ranked<'_>> = self.anchors.clone();
         self.place_anchors(&mut document, kept);
         document
     }

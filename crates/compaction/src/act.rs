@@ -1,6 +1,7 @@
 //! Tool calls understood: what was done, to what, and what came of it.
 
 mod call;
+mod envelope;
 mod family;
 mod line;
 mod result;
@@ -9,6 +10,7 @@ pub use call::{Act, one_line};
 pub use family::ToolFamily;
 pub use line::{CLEARED, thousands};
 pub use result::ActOutcome;
+pub(crate) use envelope::readable;
 pub(crate) use result::slice_start;
 
 #[cfg(test)]

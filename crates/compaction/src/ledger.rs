@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use throughline_redact::Redactor;
 use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_into};
 
-use crate::act::{Act, ActOutcome, ToolFamily};
+use crate::act::{Act, ActOutcome, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::interner::{Interner, Seen};
 
@@ -196,14 +196,15 @@ impl Ledger {
                 }
                 Part::ToolResult { call_id, is_error, content, .. } => {
                     let act = self.open_calls.remove(message.str(*call_id).as_ref());
-                    let text = self.masked(message.result_text(content));
+                    let told = self.masked(message.result_text(content));
                     if let Some(act_id) = act {
                         let part = u32::try_from(position).unwrap_or(u32::MAX);
                         self.answers.push(Answer { message: index, part, act: act_id });
                         if let Some(act) = self.acts.get_mut(act_id as usize) {
-                            act.outcome = Some(ActOutcome::read(act.family, &text, *is_error, index));
+                            act.outcome = Some(ActOutcome::read(act.family, &told, *is_error, index));
                         }
                     }
+                    let text = readable(told);
                     let prints_margins = act.and_then(|id| self.acts.get(id as usize)).is_none_or(|act| {
                         matches!(act.family, ToolFamily::Read | ToolFamily::Search | ToolFamily::Run)
                     });

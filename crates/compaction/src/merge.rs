@@ -84,3 +84,7 @@ fn drop_about(document: &mut SummaryDocument, tokens: u64, count_tokens: CountTo
     }
     any
 }
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

@@ -106,6 +106,10 @@ pub fn split_span(
     let span = request.span.clone();
     let Some(window_tokens) = window_tokens else { return Ok(vec![span]) };
     let room = window_tokens.saturating_mul(PART_SHARE_PERCENT) / 100;
+    if room == 0 {
+        let needed_tokens = request.sizes.get(span).unwrap_or_default().iter().sum();
+        return Err(SummariseError::WindowTooSmall { window_tokens, needed_tokens });
+    }
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut start = span.start;
     let mut used = 0u64;
@@ -120,9 +124,6 @@ pub fn split_span(
         used = used.saturating_add(size);
     }
     parts.push(start..span.end);
-    if room == 0 {
-        return Err(SummariseError::WindowTooSmall { window_tokens, needed_tokens: used });
-    }
     Ok(parts)
 }
 

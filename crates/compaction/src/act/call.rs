@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use throughline_transcript::RawJson;
 
 use super::family::ToolFamily;
+use super::line::counted;
 
 /// Members that name a file, most telling first.
 const PATH_KEYS: &[&str] = &[
@@ -81,7 +82,8 @@ impl Act {
                 act.target = members.text(PATH_KEYS).unwrap_or_default();
                 let lines =
                     members.text(&["content", "contents", "file_text", "text"]).map(|t| t.lines().count());
-                act.detail = lines.map(|n| format!("{n} lines")).unwrap_or_default();
+                act.detail =
+                    lines.map(|n| counted(u32::try_from(n).unwrap_or(u32::MAX), "line")).unwrap_or_default();
             }
             ToolFamily::Edit => act.read_edit(&members, arguments),
             ToolFamily::Search => {
@@ -229,7 +231,10 @@ impl<'a> Members<'a> {
         };
         let start = number(&["offset", "start_line", "line_start", "start", "view_start"]);
         let limit = number(&["limit", "num_lines", "max_lines"]);
-        let end = number(&["end_line", "line_end", "end"]).or_else(|| Some(start.unwrap_or(1) + limit?));
+        let end = number(&["end_line", "line_end", "end"]).or_else(|| {
+            // Counted from one: a hundred lines from line 101 end with line 200.
+            Some(start.unwrap_or(1).max(1).saturating_add(limit?).saturating_sub(1))
+        });
         match (start, end) {
             (Some(start), Some(end)) => format!("lines {start}-{end}"),
             (Some(start), None) => format!("from line {start}"),
@@ -240,7 +245,8 @@ impl<'a> Members<'a> {
 
     fn count_items(&self) -> String {
         let items = ["todos", "plan", "items", "tasks"].iter().find_map(|key| self.get(key));
-        items.map(|list| format!("{} items", list.elements().count())).unwrap_or_default()
+        let count = items.map(|list| u32::try_from(list.elements().count()).unwrap_or(u32::MAX));
+        count.map(|count| counted(count, "item")).unwrap_or_default()
     }
 
     fn first_pairs(&self) -> String {

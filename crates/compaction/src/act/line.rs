@@ -77,12 +77,22 @@ impl Act {
         }
         match self.family {
             ToolFamily::Write | ToolFamily::Edit | ToolFamily::Plan if !outcome.failed => {}
-            ToolFamily::Search => words.push(format!("{} lines", outcome.lines)),
-            ToolFamily::Run => words.push(format!("{} lines", outcome.lines)),
-            _ => words.push(format!("{} chars", thousands(u64::from(outcome.chars)))),
+            ToolFamily::Search => words.push(match outcome.hits {
+                Some(1) => "1 match".to_owned(),
+                Some(hits) => format!("{} matches", thousands(u64::from(hits))),
+                None => counted(outcome.lines, "line"),
+            }),
+            ToolFamily::Run => words.push(counted(outcome.lines, "line")),
+            _ => words.push(counted(outcome.chars, "char")),
         }
         words.join(", ")
     }
+}
+
+/// `1 line`, `3,000 lines`.
+pub(super) fn counted(number: u32, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(u64::from(number)))
 }
 
 /// `12,345`.

@@ -3,6 +3,7 @@
 use throughline_transcript::RawJson;
 
 use super::call::one_line;
+use super::envelope::{hits, unwrapped};
 use super::family::ToolFamily;
 
 /// Error lines kept of one answer.
@@ -31,6 +32,8 @@ pub struct ActOutcome {
     pub chars: u32,
     /// Lines of the answer.
     pub lines: u32,
+    /// Hits of a search, where they are told.
+    pub hits: Option<u32>,
     /// Exit status of a command, where it is told.
     pub exit: Option<i32>,
     /// Whether it failed: marked so, or a non-zero exit.
@@ -46,9 +49,26 @@ pub struct ActOutcome {
 }
 
 impl ActOutcome {
-    /// Reads an answer.
+    /// Reads an answer, in an envelope or not.
     #[must_use]
     pub fn read(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
+        let hits = (family == ToolFamily::Search).then(|| hits(text)).flatten();
+        let Some(printed) = unwrapped(text) else {
+            return Self { hits, ..Self::read_printed(family, text, is_error, message) };
+        };
+        let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
+        let failed = is_error || exit.is_some_and(|code| code != 0);
+        let mut outcome = Self { hits, ..Self::read_printed(family, &printed, failed, message) };
+        outcome.exit = exit.or(outcome.exit);
+        if exit == Some(0) && !is_error {
+            // The status knows better than words at the end of the output.
+            outcome.failed = false;
+            outcome.errors.clear();
+        }
+        outcome
+    }
+
+    fn read_printed(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
         let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         let lines = breaks + usize::from(!text.is_empty() && !text.ends_with('\n'));
         let lines = u32::try_from(lines).unwrap_or(u32::MAX);

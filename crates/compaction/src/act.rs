@@ -10,6 +10,7 @@ pub use call::{Act, one_line};
 pub use family::ToolFamily;
 pub use line::{CLEARED, thousands};
 pub use result::ActOutcome;
+pub(crate) use call::is_member_name;
 pub(crate) use envelope::readable;
 pub(crate) use result::slice_start;
 

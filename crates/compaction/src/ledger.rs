@@ -187,7 +187,6 @@ impl Ledger {
                     // Strings inside the arguments are still escaped; what matters is the text they stand for.
                     buffers.text.clear();
                     unescape_into(&buffers.arguments, &mut buffers.text);
-                    self.note_text(&message.str(*name), index, SeenBy::CALL, None);
                     let is_plan = self.acts.last().is_some_and(|act| act.family == ToolFamily::Plan);
                     if !is_plan {
                         let text = self.masked(Cow::Borrowed(buffers.text.as_str()));

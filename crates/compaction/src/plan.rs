@@ -254,6 +254,11 @@ impl Search<'_> {
             }
             at += 1;
         }
+        // The group that the walk ended in is larger than the budget, and nothing after it is worth a tail: it stays whole.
+        let whole_group = self.cuts.at_or_before(wanted, lowest);
+        if let Some(seam) = whole_group.and_then(|cut| self.join(head_end, cut)) {
+            return Some(seam);
+        }
         if !no_head {
             return None;
         }

@@ -247,13 +247,16 @@ fn an_answer_and_its_results_are_never_parted() {
         &[
             "su[A9TTTTTTTTTA9TTTTTTTTT]uA2TT assistant",
             "ua[A9TTTTTTTTTu]aua user",
-            "[uAT(u)]A9TTTTTTTTT user+k",
+            "uATuA9TTTTTTTTT NothingInTheMiddle",
+            "uAT[uauaAT(u)]A9TTTTTTTTT assistant",
             // Calls that still wait stay at the end.
             "[(u)ATATAT]ATATATA user+k",
             "[(u)ATATATAT]ATATA2T user+k",
             "[(u)ATATATAT]ATATATA2 user+k",
         ],
     );
+    // A group larger than the whole budget costs the head nothing.
+    assert_pictures(CHAT, usual(), &["uau[a(u)]AT*AT* assistant", "su[auaua(u)ATAT*]A2T*T assistant"]);
     assert_pictures(ANTHROPIC, usual(), &["[(u)A4TA4TA4T]A4TA4TA4T user+k"]);
     assert_pictures(
         RESPONSES,

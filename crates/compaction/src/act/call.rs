@@ -29,6 +29,51 @@ const URL_KEYS: &[&str] = &["url", "urls", "uri", "ref", "query", "q"];
 /// Members that say what someone else shall do or answer.
 const TASK_KEYS: &[&str] = &["description", "goal", "task", "prompt", "question", "questions", "explanation"];
 
+/// Names of members in arguments and answers: they say how a tool is called, not what with.
+const MEMBER_NAMES: &[&str] = &[
+    "absolute_path",
+    "bytes_written",
+    "dirs_created",
+    "duration_seconds",
+    "end_line",
+    "exit_code",
+    "file_path",
+    "file_text",
+    "filePath",
+    "head_limit",
+    "line_end",
+    "line_start",
+    "max_lines",
+    "max_output_tokens",
+    "name_pattern",
+    "new_source",
+    "new_str",
+    "new_string",
+    "new_text",
+    "notebook_path",
+    "num_lines",
+    "old_str",
+    "old_string",
+    "old_text",
+    "output_mode",
+    "replace_all",
+    "run_in_background",
+    "search_term",
+    "start_line",
+    "subagent_type",
+    "target_file",
+    "timeout_ms",
+    "total_count",
+    "total_lines",
+    "view_start",
+    "yield_time_ms",
+];
+
+/// Whether a word is one of the names that tools give their arguments.
+pub(crate) fn is_member_name(word: &str) -> bool {
+    MEMBER_NAMES.contains(&word)
+}
+
 /// A command is quoted up to this length in a line.
 const MAX_TARGET_CHARS: usize = 160;
 

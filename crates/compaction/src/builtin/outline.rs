@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use crate::act::ToolFamily;
+use crate::act::{ToolFamily, is_member_name};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::ledger::{AnchorInfo, Ledger, SeenBy};
 
@@ -71,6 +71,10 @@ pub(crate) fn rank<'a>(
     let mut ranked: Vec<Ranked<'a>> = Vec::new();
     for (text, info) in ledger.anchors() {
         if visible.covers(text, info) || told.contains(text) || text.len() > 160 || ledger.is_secret(text) {
+            continue;
+        }
+        let is_spoken = info.seen_by.has(SeenBy::HUMAN) || info.seen_by.has(SeenBy::ASSISTANT);
+        if !is_spoken && is_member_name(text) {
             continue;
         }
         let place = place_of(ledger, info);

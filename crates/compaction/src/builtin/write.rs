@@ -190,7 +190,9 @@ fn from_answers(request: &SummaryRequest<'_>) -> Vec<Candidate> {
     }
     let next_is_human = request.messages.get(request.plan.tail.start).and_then(human_words).is_some()
         && request.plan.pinned.is_none();
-    if let Some((index, text)) = last_words {
+    // Words before the request that is folded over answered an earlier one.
+    let asked_since = |index: usize| request.plan.pinned.as_ref().is_some_and(|pinned| index < pinned.start);
+    if let Some((index, text)) = last_words.filter(|(index, _)| !asked_since(*index)) {
         let order = FRESH + u32::try_from(index).unwrap_or(0);
         if next_is_human {
             let asked = sentences(&text).filter(|s| is_question(s)).last();

@@ -15,4 +15,6 @@ mod invariants;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod seen;
+#[cfg(test)]
 mod talk;

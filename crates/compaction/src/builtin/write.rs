@@ -34,7 +34,8 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let empty_cost = (request.count_tokens)(&SummaryDocument::default().to_markdown());
     let budget = request.budget_tokens.saturating_sub(empty_cost);
 
-    let candidates = gather(request, acts, &touched);
+    let mut candidates = gather(request, acts, &touched);
+    keep_newest_action(&mut candidates);
     let price = Price::of(candidates.iter().map(|c| c.text.as_str()), request.count_tokens);
     let entry_budget = budget * ENTRY_SHARE_PERCENT / 100;
     // What must be said may take the room of anchors; what may be said may not.
@@ -54,6 +55,14 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let (extra, _, _) = select(worth_it, left * 9 / 10, &focus, price);
     draft.add(extra);
     draft.fit(request)
+}
+
+/// The newest action always stays: the numbers of later ones go on from it.
+fn keep_newest_action(candidates: &mut [Candidate]) {
+    let actions = candidates.iter_mut().filter(|c| c.section == Section::CompletedActions);
+    if let Some(newest) = actions.max_by_key(|c| c.order) {
+        newest.value = newest.value.max(ESSENTIAL + 45.0);
+    }
 }
 
 /// Everything the summary could say.

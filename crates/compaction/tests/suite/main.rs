@@ -18,3 +18,5 @@ mod properties;
 mod seen;
 #[cfg(test)]
 mod talk;
+#[cfg(test)]
+mod trajectory;

@@ -235,6 +235,7 @@ fn exit_codes_in_every_form() {
         ("Exit code 5\nboom", Some(5)),
         ("Exit code: 6\nWall time: 1 s", Some(6)),
         ("boom\nProcess exited with code 7", Some(7)),
+        ("Wall time: 0.3 seconds\nExited with code 11\nOutput:\n", Some(11)),
         ("boom\nexit status 8", Some(8)),
         ("exit_code: 9\n", Some(9)),
         ("make: *** [all] Error 2\n[exit code 10]", Some(10)),

@@ -59,11 +59,13 @@ impl From<&Limits> for Budgets {
 }
 
 impl Budgets {
-    /// Room for the summary of a middle of that size: at most half of it, or there would be little point.
+    /// Room for the summary of a middle of that size, so many tokens of which are an earlier summary: at most half of
+    /// what is new, or there would be little point, beside what is only carried on.
     #[must_use]
-    pub fn summary_tokens(&self, middle_tokens: u64) -> u64 {
+    pub fn summary_tokens(&self, middle_tokens: u64, earlier_tokens: u64) -> u64 {
         let wanted = (middle_tokens / 5).max(self.summary_floor_tokens);
-        wanted.min(self.summary_cap_tokens).min(middle_tokens / 2)
+        let new_tokens = middle_tokens.saturating_sub(earlier_tokens);
+        wanted.min(self.summary_cap_tokens).min(earlier_tokens.saturating_add(new_tokens / 2))
     }
 }
 
@@ -199,7 +201,10 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         window_tokens: budgets.window_tokens,
         threshold_tokens: budgets.threshold_tokens,
         tail_budget_tokens: if found.is_ok() { tail_tokens } else { budgets.tail_tokens },
-        summary_budget_tokens: budgets.summary_tokens(shown.middle.tokens),
+        summary_budget_tokens: found.as_ref().map_or(budgets.summary_cap_tokens, |plan| {
+            let earlier = plan.earlier.summaries.iter().filter_map(|at| conversation.sizes.get(*at));
+            budgets.summary_tokens(shown.middle.tokens, earlier.sum())
+        }),
         ..shown
     };
     Preview { plan: found, report, earlier: earlier_summary }

@@ -8,7 +8,7 @@ use throughline_transcript::{
     Arguments, JsonStr, Message, Part, RawJson, Role, Span, compact_json_string, write_json_string,
 };
 
-use crate::act::{Act, CLEARED, slice_start};
+use crate::act::{Act, CLEARED, one_line, slice_start};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 
@@ -117,7 +117,11 @@ pub fn prune(
                             if !shown {
                                 continue;
                             }
-                            ledger.answered_by(index, position).map_or_else(|| CLEARED.to_owned(), Act::line)
+                            let act = ledger.answered_by(index, position);
+                            act.map_or_else(
+                                || CLEARED.to_owned(),
+                                |act| line_within(act, rules.result_min_chars),
+                            )
                         }
                     };
                     let line = compact_json_string(&line);
@@ -151,6 +155,19 @@ pub fn prune(
         }
     }
     (renditions, counts)
+}
+
+/// The line of a call, short enough not to be pruned itself the next time: what was sent stays as it is.
+fn line_within(act: &Act, max_chars: usize) -> String {
+    let line = act.line();
+    let over = line.chars().count().saturating_sub(max_chars);
+    if over == 0 {
+        return line;
+    }
+    // How it ended stands at the end and matters more than the end of a long command.
+    let target_chars = act.target.chars().count().saturating_sub(over);
+    let shorter = Act { target: one_line(&act.target, target_chars), ..act.clone() };
+    one_line(&shorter.line(), max_chars)
 }
 
 /// What becomes of an old result.
@@ -248,6 +265,8 @@ fn shorten_arguments(message: &Message, arguments: Arguments, max: usize) -> Opt
     }
 }
 
+/// Room for `…[123456789 more characters]`.
+const CUT_NOTE_CHARS: usize = 30;
 /// Arguments nested deeper than this are copied as they are.
 const MAX_ARGUMENT_DEPTH: u8 = 32;
 
@@ -281,19 +300,15 @@ fn copy_shortened(value: RawJson<'_>, max: usize, depth: u8, out: &mut String) -
             changed
         }
         Some(b'"') if value.0.len() > max => match value.as_text() {
-            Some(text) if text.chars().count() > max => {
-                let kept = text.char_indices().nth(max).map_or(text.len(), |(at, _)| at);
-                let dropped = text.chars().count() - max;
+            // Just over the limit the words about the cut would save next to nothing.
+            Some(text) if text.chars().count() > max + CUT_NOTE_CHARS => {
+                // With those words it is within the limit, so that it is not cut again.
+                let kept_chars = max.saturating_sub(CUT_NOTE_CHARS);
+                let kept = text.char_indices().nth(kept_chars).map_or(text.len(), |(at, _)| at);
+                let dropped = text.chars().count() - kept_chars;
                 let head = slice_start(&text, kept);
-                let cut = format!("{head}…[{dropped} more characters]");
-                // Just over the limit the words about the cut are longer than what they save.
-                let shorter = cut.len() < text.len();
-                if shorter {
-                    write_json_string(&cut, out);
-                } else {
-                    out.push_str(value.0);
-                }
-                shorter
+                write_json_string(&format!("{head}…[{dropped} more characters]"), out);
+                true
             }
             _ => {
                 out.push_str(value.0);

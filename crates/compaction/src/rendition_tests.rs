@@ -171,7 +171,7 @@ fn long_arguments_are_cut_and_stay_json_of_the_same_shape() {
         let value: serde_json::Value = serde_json::from_str(&cut).unwrap();
         let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["path", "content", "n", "list", "deep"]);
-        let expected = format!("{}…[580 more characters]", &text[..200]);
+        let expected = format!("{}…[610 more characters]", &text[..170]);
         assert_eq!(value["path"], "src/main.rs");
         assert_eq!(value["content"], expected.as_str());
         assert_eq!(value["list"], serde_json::json!(["short", expected]));
@@ -192,9 +192,26 @@ fn arguments_are_cut_between_characters_and_never_made_longer() {
         let found = rendition(&[&call(&unit.repeat(700)), LAST], 0);
         decode_message_text(found.json).unwrap();
     }
-    for (chars, changed) in [(200, false), (201, false), (215, false), (240, true)] {
+    for (chars, changed) in [(200, false), (201, false), (230, false), (231, true)] {
         assert_eq!(pruned(&[&call(&"a".repeat(chars)), LAST]).0[0].is_some(), changed, "{chars}");
     }
+}
+
+#[test]
+fn what_was_written_once_is_not_written_again() {
+    let command = "make ".repeat(60);
+    let arguments = serde_json::json!({ "command": command, "note": "n".repeat(900) }).to_string();
+    let call = format!(
+        r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"c1","type":"function","function":{{"name":"terminal","arguments":{}}}}}]}}"#,
+        compact_json_string(&arguments)
+    );
+    let result =
+        format!(r#"{{"role":"tool","tool_call_id":"c1","content":"Exit code 2\n{}"}}"#, long("line\\n"));
+    let (written, _) = pruned(&[&call, &result, LAST]);
+    let again: Vec<&str> = written[..2].iter().map(|found| found.as_ref().unwrap().json.as_str()).collect();
+    let line = decode_message_text(again[1].to_owned()).unwrap();
+    assert!(line.json().contains("-> exit 2, 301 lines") && line.json().contains('…'), "{}", line.json());
+    assert_eq!(pruned(&[again[0], again[1], LAST]).0, [None, None, None]);
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn exit_status(text: &str) -> Option<i32> {
             continue;
         }
         for mark in
-            ["Exit code ", "exit code ", "Exit code: ", "exited with code ", "exit status ", "exit_code: "]
+            ["Exit code ", "exit code ", "Exit code: ", "xited with code ", "exit status ", "exit_code: "]
         {
             if let Some(code) = place.rfind(mark).and_then(|at| leading_number(place.get(at + mark.len()..)?))
             {

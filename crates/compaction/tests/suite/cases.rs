@@ -238,7 +238,7 @@ fn the_defaults_for_a_window_of_200_000_are_those_of_the_design() {
     assert_eq!(budgets.tail_tokens, 20_000);
     // A fifth of the middle, from 2,000 to 10,000; and never more than half of what it replaces.
     let rooms: Vec<u64> = [0, 600, 4_000, 9_000, 10_000, 30_000, 50_000, 80_000, 2_000_000]
-        .map(|tokens| budgets.summary_tokens(tokens))
+        .map(|tokens| budgets.summary_tokens(tokens, 0))
         .into();
     assert_eq!(rooms, [0, 300, 2_000, 2_000, 2_000, 6_000, 10_000, 10_000, 10_000]);
 

@@ -4,7 +4,7 @@ use proptest::prelude::any;
 use proptest::strategy::{Strategy, Union};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use throughline_compaction::{
-    Attempt, Maker, Outcome, Section, SummaryDocument, SummaryFrame, ViewItem, summary_text,
+    Attempt, Maker, Outcome, RenditionKind, Section, SummaryDocument, SummaryFrame, ViewItem, summary_text,
 };
 use throughline_testkit::{
     ConversationOptions, Coverage, GeneratedList, Rng, broken_conversation, conversation_with, from_picture,
@@ -17,6 +17,8 @@ use crate::invariants::{Check, check, check_repaired, hold};
 /// Lists of each wire that a provider accepts; with the broken ones below well over 10,000 cases a run.
 const ACCEPTED_CASES: u32 = 3_600;
 const BROKEN_CASES: u32 = 800;
+/// Lists that are compacted as they grow.
+const GROWING_CASES: u32 = 800;
 /// Lists made for each pair of roles around the summary.
 const SEAM_CASES: u64 = 12;
 
@@ -280,6 +282,66 @@ fn assert_reached(dialect: Dialect, reached: &Reached) {
         "over 8,000 bytes",
     ] {
         assert!(reached.lists.count(what) > 0, "{dialect}: no case reached {what:?}");
+    }
+}
+
+/// A conversation that goes on after a compaction and is compacted again, as often as there is something to fold.
+fn goes_on(list: &GeneratedList, setup: &Setup, parts: usize) -> Check {
+    let whole = Case::of(list);
+    let cuts: Vec<usize> = whole.groups.as_slice().iter().map(|group| group.start).collect();
+    let mut bounds: Vec<usize> =
+        (1..parts).filter_map(|n| cuts.get(cuts.len() * n / parts).copied()).collect();
+    bounds.push(list.len());
+    let mut said: Vec<String> = Vec::new();
+    let mut from = 0;
+    let mut last_number = 0;
+    let mut head: Vec<String> = Vec::new();
+    for to in bounds {
+        said.extend_from_slice(&list.json[from..to]);
+        from = to;
+        let case = Case::from_json(list.dialect, said.clone());
+        let attempt = case.compact(setup);
+        check(&case, &attempt)?;
+        let Some(plan) = attempt.plan.as_ref().filter(|_| attempt.outcome.is_completed()) else { continue };
+        let bytes = case.bytes(&attempt.items);
+        // What was sent stays sent: the head of the last compaction opens this one, as far as it still stands.
+        let shared = head.len().min(plan.head.len());
+        // Only a picture that is no longer the newest changes with time.
+        for at in (0..shared).filter(|at| attempt.items[*at].renditions() == [RenditionKind::ImageLabel]) {
+            head[at].clone_from(&bytes[at]);
+        }
+        hold!(
+            bytes[..shared] == head[..shared],
+            "the head was written anew: {:?}\nthen {:?}",
+            &head[..shared],
+            &bytes[..shared]
+        );
+        let number = attempt.summary.as_ref().map_or(0, |summary| summary.next_action_number() - 1);
+        // Where there is no room for one entry, there is none for its number.
+        let has_room = attempt.report.plan.summary_budget_tokens >= 600;
+        hold!(!has_room || number >= last_number, "actions are numbered anew: {number} after {last_number}");
+        last_number = number;
+        head = bytes[..plan.head.len()].to_vec();
+        said = bytes;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_conversation_that_goes_on_keeps_its_promises() {
+    for dialect in Dialect::ALL {
+        let strategy = (lists(dialect), any::<u64>());
+        let outcome = runner(GROWING_CASES).run(&strategy, |(list, seed)| {
+            let case = Case::of(&list);
+            let mut setup = setup(&case, seed);
+            setup.force = true;
+            let parts = 2 + usize::try_from(seed % 4).unwrap_or(0);
+            goes_on(&list, &setup, parts)
+                .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nwith {setup:?} in {parts} parts")))
+        });
+        if let Err(error) = outcome {
+            panic!("{dialect}: {error}");
+        }
     }
 }
 

@@ -57,6 +57,12 @@ fn tools_of_hermes() {
         ),
         (
             "patch",
+            r#"{"path":"src/a.rs","old_string":"a","new_string":"b"}"#,
+            r#"{"success":false,"error":"old_string was not found"}"#,
+            "[patch] edited src/a.rs (+1 -1 lines) -> failed, 24 chars",
+        ),
+        (
+            "patch",
             r#"{"mode":"patch","patch":"*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n+z\n*** Add File: src/b.rs\n+new\n*** End Patch"}"#,
             r#"{"success":true}"#,
             "[patch] edited src/a.rs (+3 -1 lines) and src/b.rs",
@@ -258,6 +264,11 @@ fn errors_are_quoted_as_they_stand() {
     let outcome = ActOutcome::read(ToolFamily::Edit, "String to replace not found in file.", true, 0);
     assert!(outcome.failed);
     assert_eq!(outcome.errors, ["String to replace not found in file."]);
+    let failed = ActOutcome::read(ToolFamily::Edit, r#"{"success":false,"error":"no such file"}"#, false, 0);
+    assert!(failed.failed);
+    assert_eq!(failed.errors, ["no such file"]);
+    let empty = ActOutcome::read(ToolFamily::Edit, r#"{"success":true,"error":""}"#, false, 0);
+    assert!(!empty.failed && empty.errors.is_empty());
     let refused = ActOutcome::read(ToolFamily::Run, "The tool use was rejected by the user.", true, 0);
     assert!(refused.not_run && refused.errors.is_empty());
 }

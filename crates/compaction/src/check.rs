@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use throughline_redact::Redactor;
 use throughline_transcript::human_words;
 
-use crate::act::ToolFamily;
+use crate::act::{Act, ToolFamily};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::builtin::{is_correction, is_rule, sentences};
 use crate::document::SummaryDocument;
@@ -106,6 +106,9 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
             push(FactKind::Command, &act.target, act.message as usize);
         }
     }
+    for (error, message) in standing_errors(acts, request.ledger.acts()) {
+        push(FactKind::Error, error, message);
+    }
     let shown = request.shown_text;
     let tail_start = request.plan.tail.start;
     let mut names: Vec<(&str, &crate::ledger::AnchorInfo)> = Vec::new();
@@ -128,6 +131,28 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
         push(fact_kind(info.kind), text, info.last as usize);
     }
     facts
+}
+
+/// Failures told as facts; older ones have been overtaken by events.
+const MAX_ERRORS: usize = 4;
+
+/// What the last failures said that no later call of the same kind made good, newest first.
+fn standing_errors<'a>(acts: &'a [Act], all: &[Act]) -> Vec<(&'a str, usize)> {
+    let failed = |act: &Act| act.outcome.as_ref().is_some_and(|outcome| outcome.failed && !outcome.not_run);
+    let made_good = |act: &Act| {
+        all.iter().any(|later| {
+            later.message > act.message
+                && later.family == act.family
+                && later.target == act.target
+                && later.outcome.as_ref().is_some_and(|outcome| !outcome.failed)
+        })
+    };
+    let standing = acts.iter().rev().filter(|act| failed(act) && !made_good(act));
+    let told = standing.filter_map(|act| {
+        let error = act.outcome.as_ref()?.errors.first()?;
+        Some((error.as_str(), act.message as usize))
+    });
+    told.take(MAX_ERRORS).collect()
 }
 
 fn fact_kind(kind: AnchorKind) -> FactKind {

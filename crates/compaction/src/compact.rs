@@ -300,7 +300,8 @@ pub async fn compact(
 
     let mark = (options.clock_us)();
     if used > budget_tokens {
-        trim_to_budget(&mut document, budget_tokens, options.count_tokens);
+        // Facts that the check attaches need their share.
+        trim_to_budget(&mut document, budget_tokens * SUMMARISER_SHARE_PERCENT / 100, options.count_tokens);
         report.warnings.push(format!(
             "the summary had {used} tokens where {budget_tokens} were allowed; its oldest details were dropped"
         ));

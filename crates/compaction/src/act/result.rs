@@ -3,7 +3,7 @@
 use throughline_transcript::RawJson;
 
 use super::call::one_line;
-use super::envelope::{hits, unwrapped};
+use super::envelope::{hits, says_failed, unwrapped};
 use super::family::ToolFamily;
 
 /// Error lines kept of one answer.
@@ -53,11 +53,12 @@ impl ActOutcome {
     #[must_use]
     pub fn read(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
         let hits = (family == ToolFamily::Search).then(|| hits(text)).flatten();
+        let told = text.trim_start().starts_with('{') && says_failed(text);
         let Some(printed) = unwrapped(text) else {
-            return Self { hits, ..Self::read_printed(family, text, is_error, message) };
+            return Self { hits, ..Self::read_printed(family, text, is_error || told, message) };
         };
         let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
-        let failed = is_error || exit.is_some_and(|code| code != 0);
+        let failed = is_error || exit.map_or(told, |code| code != 0);
         let mut outcome = Self { hits, ..Self::read_printed(family, &printed, failed, message) };
         outcome.exit = exit.or(outcome.exit);
         if exit == Some(0) && !is_error {

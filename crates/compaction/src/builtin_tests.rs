@@ -1,1 +1,300 @@
-//! Tests.
+//! What the rules make of a conversation, section by section.
+
+use std::ops::Range;
+
+use throughline_testkit::GeneratedList;
+use throughline_transcript::{Dialect, Groups, Role, compact_json_string, text_message, tool_result_stub};
+
+use super::*;
+use crate::document::SummaryDocument;
+use crate::ledger::Ledger;
+use crate::plan::{Earlier, Plan};
+use crate::sections::Section;
+
+/// A conversation in the making.
+#[derive(Default)]
+struct Talk {
+    json: Vec<String>,
+}
+
+impl Talk {
+    fn user(mut self, text: &str) -> Self {
+        self.json.push(text_message(Dialect::Chat, Role::User, text));
+        self
+    }
+
+    fn answer(mut self, text: &str) -> Self {
+        self.json.push(text_message(Dialect::Chat, Role::Assistant, text));
+        self
+    }
+
+    fn step(mut self, tool: &str, arguments: &str, result: &str) -> Self {
+        let id = format!("call_{}", self.json.len());
+        let arguments = compact_json_string(arguments);
+        self.json.push(format!(
+            r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{tool}","arguments":{arguments}}}}}]}}"#
+        ));
+        self.json.push(tool_result_stub(Dialect::Chat, &id, result));
+        self
+    }
+
+    fn run(self, command: &str, result: &str) -> Self {
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        self.step("terminal", &arguments, result)
+    }
+
+    /// The summary of everything before the last `tail` messages.
+    fn summary(&self, tail: usize) -> SummaryDocument {
+        self.summary_within(tail, 4_000, None, None)
+    }
+
+    fn summary_within(
+        &self,
+        tail: usize,
+        budget_tokens: u64,
+        earlier: Option<&SummaryDocument>,
+        pinned: Option<Range<usize>>,
+    ) -> SummaryDocument {
+        let messages = GeneratedList::of(Dialect::Chat, self.json.clone()).messages();
+        let groups = Groups::of(&messages);
+        let ledger = Ledger::of(&messages, &groups, None);
+        let sizes: Vec<u64> = messages.iter().map(|m| m.json().len() as u64 / 4).collect();
+        let end = messages.len() - tail;
+        let plan = Plan {
+            head: 0..0,
+            middle: 0..end,
+            tail: end..messages.len(),
+            pinned,
+            earlier: Earlier::default(),
+            summary_role: Role::User,
+            acknowledge: false,
+        };
+        let request = SummaryRequest {
+            messages: &messages,
+            groups: &groups,
+            sizes: &sizes,
+            ledger: &ledger,
+            plan: &plan,
+            span: plan.middle.clone(),
+            earlier,
+            focus: None,
+            shown_text: "",
+            budget_tokens,
+            count_tokens: &|text| (text.chars().count() as u64).div_ceil(4),
+        };
+        pollster::block_on(RuleSummariser.summarise(request)).unwrap()
+    }
+}
+
+fn texts(document: &SummaryDocument, section: Section) -> Vec<&str> {
+    document.entries(section).iter().map(|entry| entry.text.as_str()).collect()
+}
+
+#[test]
+fn the_open_request_stands_word_for_word() {
+    let request = "Please port the parser:\n- keep `parse()` as it is\n- and, if possible, the tests";
+    let talk = Talk::default()
+        .user("What is in here?")
+        .answer("A parser.")
+        .user(request)
+        .run("ls", "a\nb\n")
+        .run("make", "ok\n");
+    let summary = talk.summary_within(2, 4_000, None, Some(2..3));
+    assert_eq!(texts(&summary, Section::ActiveTask), [request]);
+    assert_eq!(texts(&summary, Section::Goal), ["What is in here?"]);
+    assert_eq!(texts(&summary, Section::ResolvedQuestions), ["\"What is in here?\" -> A parser."]);
+    assert_eq!(texts(&summary, Section::PendingAsks), Vec::<&str>::new());
+}
+
+#[test]
+fn a_request_that_was_answered_is_no_task() {
+    let talk = Talk::default().user("Fix it.").run("make", "ok\n").answer("Fixed.").user("Thanks");
+    let summary = talk.summary(1);
+    assert_eq!(texts(&summary, Section::ActiveTask), Vec::<&str>::new());
+    assert_eq!(texts(&summary, Section::ResolvedQuestions), ["\"Fix it.\" -> Fixed."]);
+}
+
+#[test]
+fn a_request_nobody_answered_is_pending() {
+    let talk = Talk::default()
+        .user("Write the docs.")
+        .user("And fix the build first.")
+        .run("make", "ok\n")
+        .answer("The build is fixed.")
+        .user("Good");
+    let summary = talk.summary(1);
+    assert_eq!(texts(&summary, Section::PendingAsks), ["Write the docs."]);
+}
+
+#[test]
+fn rules_and_corrections_are_kept_in_any_language() {
+    let talk = Talk::default()
+        .user("Make it faster. Never use unsafe code! The name is fine.")
+        .answer("Done.")
+        .user("No, that is wrong: I meant the reader.")
+        .answer("Changed.")
+        .user("请不要修改公共接口。谢谢。")
+        .answer("好。")
+        .user("Bitte immer die Tests laufen lassen.")
+        .answer("Gut.")
+        .user("next");
+    let constraints = talk.summary(1);
+    assert_eq!(
+        texts(&constraints, Section::Constraints),
+        [
+            "Never use unsafe code!",
+            "No, that is wrong: I meant the reader.",
+            "请不要修改公共接口。",
+            "Bitte immer die Tests laufen lassen.",
+        ]
+    );
+}
+
+#[test]
+fn actions_are_numbered_with_their_outcome_and_files_with_their_history() {
+    let talk = Talk::default()
+        .user("Widen the sum.")
+        .step("read_file", r#"{"path":"src/sum.rs","offset":1,"limit":40}"#, "fn total_sum() {}\n")
+        .step("patch", r#"{"path":"src/sum.rs","old_string":"i32","new_string":"i64"}"#, "ok")
+        .run("cargo test -p sum", "Exit code 101\nerror[E0308]: mismatched types\n")
+        .step("patch", r#"{"path":"src/sum.rs","old_string":"a","new_string":"b\nc"}"#, "ok")
+        .run("cargo test -p sum", "test result: ok. 4 passed; 0 failed\n")
+        .run("git commit -am 'Widen'", "[main 1f2e3d4c] Widen\n")
+        .answer("Done in 1f2e3d4c.")
+        .user("next");
+    let summary = talk.summary(1);
+    let actions = summary.entries(Section::CompletedActions);
+    let numbers: Vec<Option<u32>> = actions.iter().map(|action| action.number).collect();
+    let expected: Vec<Option<u32>> = (1..=actions.len()).map(|n| u32::try_from(n).ok()).collect();
+    assert_eq!(numbers, expected);
+    let told = texts(&summary, Section::CompletedActions).join("\n");
+    for needed in [
+        "sum.rs",
+        "cargo test -p sum",
+        "exit 101",
+        "error[E0308]: mismatched types",
+        "git commit -am 'Widen'",
+    ] {
+        assert!(told.contains(needed), "{needed} is missing:\n{told}");
+    }
+    let files = texts(&summary, Section::RelevantFiles);
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert!(files[0].starts_with("`src/sum.rs` edited twice"), "{files:?}");
+    assert!(files[0].contains("read") && files[0].contains("total_sum"), "{files:?}");
+    let state = texts(&summary, Section::ActiveState).join("\n");
+    assert!(state.contains("test result: ok. 4 passed; 0 failed"), "{state}");
+    assert_eq!(texts(&summary, Section::Blocked), Vec::<&str>::new(), "the failure was made good");
+}
+
+#[test]
+fn what_still_fails_is_quoted() {
+    let talk = Talk::default()
+        .user("Build it.")
+        .run("make all", "Exit code 2\nld: cannot find -lfoo\nmake: *** [all] Error 1\n")
+        .run("ls", "a\n")
+        .run("ls", "a\n");
+    let blocked = talk.summary(2);
+    let told = texts(&blocked, Section::Blocked).join("\n");
+    assert!(told.contains("make all") && told.contains("ld: cannot find -lfoo"), "{told}");
+}
+
+#[test]
+fn the_newest_list_of_things_to_do_says_what_remains() {
+    let list = |states: [&str; 3]| {
+        let items = ["parse", "print", "test"].iter().zip(states);
+        let items: Vec<serde_json::Value> =
+            items.map(|(what, state)| serde_json::json!({ "content": what, "status": state })).collect();
+        serde_json::json!({ "todos": items }).to_string()
+    };
+    let talk = Talk::default()
+        .user("Do all three.")
+        .step("todo", &list(["in_progress", "pending", "pending"]), "ok")
+        .run("make parse", "ok\n")
+        .step("todo", &list(["completed", "in_progress", "pending"]), "ok")
+        .run("make print", "ok\n")
+        .run("ls", "a\n");
+    let summary = talk.summary(2);
+    assert!(
+        texts(&summary, Section::InProgress).contains(&"print"),
+        "{:?}",
+        texts(&summary, Section::InProgress)
+    );
+    assert_eq!(texts(&summary, Section::RemainingWork), ["test"]);
+}
+
+#[test]
+fn decisions_are_told_in_the_models_own_words() {
+    let reason = "I chose spans instead of strings because copying costs too much.";
+    let talk =
+        Talk::default().user("Speed it up.").answer(&format!("Looked at it. {reason} It works.")).user("ok");
+    assert_eq!(texts(&talk.summary(1), Section::KeyDecisions), [reason]);
+}
+
+#[test]
+fn a_small_budget_keeps_what_matters() {
+    let mut talk = Talk::default().user("Port it. Never change the API.");
+    for n in 0..80 {
+        talk = talk.run(&format!("ls part_{n}"), &format!("file_{n}.rs\n"));
+        talk = talk.step("read_file", &format!(r#"{{"path":"src/part_{n}.rs"}}"#), "text\n");
+    }
+    talk = talk.step("patch", r#"{"path":"src/api.rs","old_string":"a","new_string":"b"}"#, "ok");
+    talk = talk.answer("Half done.").user("Go on, and mind the 80 columns.").run("ls", "x\n");
+    for budget in [150, 300, 600, 1_200, 5_000] {
+        let pinned = talk.json.len() - 3;
+        let summary = talk.summary_within(2, budget, None, Some(pinned..pinned + 1));
+        let markdown = summary.to_markdown();
+        let used = (markdown.chars().count() as u64).div_ceil(4);
+        assert!(used <= budget, "{used} of {budget} tokens:\n{markdown}");
+        assert_eq!(texts(&summary, Section::ActiveTask), ["Go on, and mind the 80 columns."], "{budget}");
+        assert!(texts(&summary, Section::Constraints).contains(&"Never change the API."), "{budget}");
+        if budget >= 300 {
+            assert!(
+                markdown.contains("src/api.rs"),
+                "{budget}: the file that was changed is missing:\n{markdown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_worth_a_word_gives_an_empty_document() {
+    let talk = Talk::default().answer("hm").user("ok");
+    assert!(talk.summary(1).is_empty());
+}
+
+#[test]
+fn a_very_long_request_is_cut_and_says_so() {
+    let words = "please ".repeat(2_000);
+    let talk = Talk::default().user("hello").answer("hi").user(&words).run("ls", "a\n").run("ls", "a\n");
+    let summary = talk.summary_within(2, 4_000, None, Some(2..3));
+    let task = texts(&summary, Section::ActiveTask)[0].to_owned();
+    assert!(task.starts_with("please please") && task.contains("more characters in the original"), "{task}");
+    assert!(task.chars().count() < 1_600);
+}
+
+#[test]
+fn an_earlier_summary_is_carried_and_moved_on() {
+    let mut earlier = SummaryDocument::default();
+    earlier.add(Section::ActiveTask, "Port the parser.");
+    earlier.add(Section::Goal, "Ship version two.");
+    earlier.add(Section::Constraints, "Never push.");
+    earlier.add(Section::InProgress, "porting lexer.rs");
+    earlier.add(Section::ResolvedQuestions, "\"Which API?\" -> The new one.");
+    for text in ["read a.rs", "edited b.rs"] {
+        earlier.add_action(text);
+    }
+    let talk =
+        Talk::default().user("Go on.").run("make", "ok\n").answer("The parser is ported.").user("Great");
+    let summary = talk.summary_within(1, 4_000, Some(&earlier), None);
+    assert_eq!(texts(&summary, Section::Goal), ["Ship version two."]);
+    assert_eq!(texts(&summary, Section::Constraints), ["Never push."]);
+    assert_eq!(texts(&summary, Section::ActiveTask), Vec::<&str>::new());
+    let resolved = texts(&summary, Section::ResolvedQuestions).join("\n");
+    for needed in ["Which API?", "Port the parser.", "Go on."] {
+        assert!(resolved.contains(needed), "{needed} is missing:\n{resolved}");
+    }
+    assert!(!summary.to_markdown().contains("porting lexer.rs"), "the present is described anew");
+    let actions = summary.entries(Section::CompletedActions);
+    let numbers: Vec<Option<u32>> = actions.iter().map(|action| action.number).collect();
+    assert_eq!(numbers, [Some(1), Some(2), Some(3)], "{actions:?}");
+}

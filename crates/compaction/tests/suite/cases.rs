@@ -1,7 +1,7 @@
 //! Conversations that are odd in one way each: a sensible outcome, never a panic, never longer than before.
 
-use throughline_compaction::{Attempt, Budgets, NoOpReason, Outcome, ViewItem};
-use throughline_testkit::from_picture;
+use throughline_compaction::{Act, Attempt, Budgets, Ledger, NoOpReason, Outcome, ViewItem};
+use throughline_testkit::{big_transcript, from_picture};
 use throughline_tokens::{LimitPolicy, Limits};
 use throughline_transcript::{Dialect, Role};
 
@@ -123,6 +123,38 @@ fn results_that_no_call_asked_for_are_left_out_with_a_warning() {
             attempt.report.warnings,
             [format!("{tail} tool results without a call were left out of the view")]
         );
+    }
+}
+
+#[test]
+fn a_long_coding_session_is_compacted_the_same_every_time() {
+    for dialect in Dialect::ALL {
+        // Long enough to be read by two threads.
+        let document = big_transcript(dialect, 1_000_000, 600, 3);
+        let values: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&document).unwrap();
+        let case = Case::from_json(dialect, values.iter().map(|value| value.get().to_owned()).collect());
+        let setup = Setup::window(200_000).unforced();
+        let attempt = assert_holds(&case, &setup);
+        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        assert!(attempt.report.tokens.after < 45_000, "{dialect}: {:?}", attempt.report.tokens);
+        for _ in 0..3 {
+            let again = case.compact(&setup);
+            assert_eq!(case.bytes(&again.items), case.bytes(&attempt.items), "{dialect}");
+            assert_eq!(again.report, attempt.report, "{dialect}");
+        }
+        // Every file that was changed is named.
+        let text = attempt.summary.as_ref().unwrap().to_markdown();
+        let plan = attempt.plan.as_ref().unwrap();
+        let kept = plan.head.clone().chain(plan.tail.clone());
+        let shown: String = kept.map(|at| case.messages[at].json()).collect();
+        let ledger = Ledger::of(&case.messages, &case.groups, None);
+        let worked = |act: &&Act| act.outcome.as_ref().is_some_and(|outcome| !outcome.failed);
+        for file in ledger.acts().iter().filter(worked).flat_map(Act::changed_files) {
+            assert!(
+                text.contains(file) || shown.contains(file),
+                "{dialect}: {file} was changed and is not named"
+            );
+        }
     }
 }
 

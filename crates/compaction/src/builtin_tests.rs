@@ -151,6 +151,17 @@ fn rules_and_corrections_are_kept_in_any_language() {
 }
 
 #[test]
+fn instructions_given_on_the_way_hold_on() {
+    let mut talk = Talk::default().user("Begin.").answer("Yes.");
+    for text in ["From here on answer in French.", "<permissions instructions>all</permissions instructions>"]
+    {
+        talk.json.push(text_message(Dialect::Chat, Role::Developer, text));
+    }
+    let talk = talk.user("Go on.").answer("Oui.").user("ok");
+    assert_eq!(texts(&talk.summary(1), Section::Constraints), ["From here on answer in French."]);
+}
+
+#[test]
 fn actions_are_numbered_with_their_outcome_and_files_with_their_history() {
     let talk = Talk::default()
         .user("Widen the sum.")

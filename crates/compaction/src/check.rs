@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 use throughline_redact::Redactor;
-use throughline_transcript::human_words;
+use throughline_transcript::{human_words, strip_injected};
 
 use crate::act::{Act, ToolFamily};
 use crate::anchors::{AnchorKind, scan_anchors};
@@ -70,6 +70,8 @@ pub struct FactReport {
 
 /// What stands in place of a string that no message contains.
 pub const NOT_IN_RECORD: &str = "[not in the record]";
+/// Longer words are no rule but a description.
+const MAX_CONSTRAINT_CHARS: usize = 500;
 /// Names the model wrote at least this often are part of what the work turned on.
 const OFTEN_WRITTEN: u32 = 4;
 /// More names than this are detail.
@@ -87,8 +89,16 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     };
     let folded: Vec<usize> = request.summarised().collect();
     for &index in &folded {
-        let Some(words) = request.messages.get(index).and_then(human_words) else { continue };
-        for sentence in sentences(&words).filter(|s| (8..500).contains(&s.chars().count())) {
+        let Some(message) = request.messages.get(index) else { continue };
+        if message.role().is_instructions() {
+            let text = message.text();
+            let own = strip_injected(&text);
+            if own.chars().count() < MAX_CONSTRAINT_CHARS {
+                push(FactKind::Constraint, own, index);
+            }
+        }
+        let Some(words) = human_words(message) else { continue };
+        for sentence in sentences(&words).filter(|s| (8..MAX_CONSTRAINT_CHARS).contains(&s.chars().count())) {
             if is_rule(sentence) || is_correction(sentence) {
                 push(FactKind::Constraint, sentence, index);
             }

@@ -108,6 +108,12 @@ fn what_the_page_still_shows_is_no_fact_to_carry() {
 }
 
 #[test]
+fn instructions_in_the_middle_are_facts() {
+    let middle = vec![said(Role::System, "Answer in French."), said(Role::Assistant, "Oui.")];
+    assert_eq!(facts(middle, &said(Role::User, "go on")), ["Constraint Answer in French. @1"]);
+}
+
+#[test]
 fn an_error_that_was_made_good_is_history() {
     let mut middle = Vec::new();
     middle.extend(called("1", "terminal", r#"{"command":"make"}"#, "Exit code 2\nerror: no rule\n"));

@@ -1,7 +1,7 @@
 //! Putting the document together: gather what could be said, choose within the budget, set anchors beside their place.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use throughline_transcript::{Role, human_words};
+use throughline_transcript::{Role, human_words, strip_injected};
 
 use crate::act::{Act, one_line, slice_start};
 use crate::document::{Entry, SummaryDocument};
@@ -104,6 +104,7 @@ fn gather(request: &SummaryRequest<'_>, acts: &[Act], touched: &Files<'_>) -> Ve
             out.extend(from_ask(turn, open_task.is_some_and(|open| open.ask == turn.ask), tail_start));
         }
     }
+    out.extend(from_instructions(request));
     out.extend(from_answers(request));
     // What the tail still speaks of matters more.
     let in_tail = |act: &Act| named_in_tail(request, &act.target);
@@ -155,6 +156,21 @@ fn from_ask(turn: &Turn, is_active: bool, tail_start: usize) -> Vec<Candidate> {
         None => {
             let text = quoted(&turn.words, 700);
             out.push(Candidate::new(Section::PendingAsks, order, ESSENTIAL + recency, text));
+        }
+    }
+    out
+}
+
+/// Standing instructions that were given in the middle of the talk hold on.
+fn from_instructions(request: &SummaryRequest<'_>) -> Vec<Candidate> {
+    let mut out = Vec::new();
+    for index in request.summarised() {
+        let Some(message) = request.messages.get(index).filter(|m| m.role().is_instructions()) else { continue };
+        let text = message.text();
+        let own = strip_injected(&text);
+        if !own.is_empty() {
+            let order = FRESH + u32::try_from(index).unwrap_or(0);
+            out.push(Candidate::new(Section::Constraints, order, ESSENTIAL + 30.0, quoted(own, 500)));
         }
     }
     out

@@ -38,7 +38,13 @@ fn setup(case: &Case, seed: u64) -> Setup {
     let permille = rng.between(1, 8) as u64 * 100;
     let first = [0, rng.between(1, 4), rng.between(5, 50)][rng.weighted(&[10, 45, 45])];
     let last = [0, rng.between(1, 5), 20][rng.weighted(&[40, 40, 20])];
-    let setup = Setup::window(window).tail_permille(permille).protect(first, last);
+    let mut setup = Setup::window(window).tail_permille(permille).protect(first, last);
+    if rng.chance(10) {
+        setup.fixed_tokens = rng.between(1, 2_000) as u64;
+    }
+    if rng.chance(15) {
+        setup.focus = Some("the parser and its limit");
+    }
     if rng.chance(15) { setup.unforced() } else { setup }
 }
 

@@ -12,7 +12,7 @@ use throughline_compaction::{
     Attempt, Conversation, Ledger, Options, PruneRules, RuleSummariser, SummaryDocument, ViewItem, compact,
 };
 use throughline_redact::Redactor;
-use throughline_transcript::{Dialect, Groups, Message, Part, Role, decode_message_text};
+use throughline_transcript::{Dialect, Groups, Message, Part, RawJson, Role, decode_message_text};
 
 use crate::anchor::{AnchorFinder, stands_in};
 use crate::measure::Estimator;
@@ -45,16 +45,32 @@ impl CutResult {
     }
 }
 
-/// All readable text of a message: words, arguments, results.
+/// Arguments nested deeper than this are taken as they stand.
+const ARGUMENT_DEPTH: u8 = 16;
+
+/// The values of arguments. Names of tools and of their arguments are in the request's tool definitions: a model does
+/// not have to remember them.
+fn push_values(value: RawJson<'_>, depth: u8, out: &mut String) {
+    match value.0.as_bytes().first() {
+        Some(b'{') if depth > 0 => {
+            value.members().for_each(|(_, member)| push_values(member, depth - 1, out))
+        }
+        Some(b'[') if depth > 0 => value.elements().for_each(|element| push_values(element, depth - 1, out)),
+        _ => {
+            out.push_str(&value.as_text().unwrap_or(value.0.into()));
+            out.push('\n');
+        }
+    }
+}
+
+/// All readable text of a message: words, values of arguments, results.
 fn all_text(message: &Message) -> String {
     let mut out = String::new();
     for part in message.parts() {
         match part {
             Part::Text(string) => out.push_str(&message.str(*string)),
-            Part::ToolCall { name, arguments, .. } => {
-                out.push_str(&message.str(*name));
-                out.push(' ');
-                out.push_str(&throughline_transcript::unescape(&message.arguments_text(*arguments)));
+            Part::ToolCall { arguments, .. } => {
+                push_values(RawJson(message.arguments_text(*arguments).trim()), ARGUMENT_DEPTH, &mut out);
             }
             Part::ToolResult { content, .. } => out.push_str(&message.result_text(content)),
             Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}

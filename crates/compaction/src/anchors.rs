@@ -116,17 +116,24 @@ fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, Anch
     if flags & (SLASH | DOT | DASH | COLON | SIGN) == 0 {
         return simple(chunk, flags, found);
     }
-    let trimmed = chunk.trim_end_matches(['.', ':', '=', '?', '&', '-', '+', '#', '%', '@']);
-    let trimmed = trimmed.trim_start_matches(['.', ':', '=', '&', '?', '+', '#', '%']);
-    if trimmed.len() < 2 {
+    // Sentences, keys and assignments leave their signs at the ends of a chunk; most chunks are plain words without.
+    let bytes = chunk.as_bytes();
+    let closing = |b: u8| CLASS[usize::from(b)] & (DOT | COLON | DASH | SIGN) != 0 && b != b'~';
+    let opening = |b: u8| CLASS[usize::from(b)] & (DOT | COLON | SIGN) != 0 && !matches!(b, b'~' | b'@');
+    let end = bytes.len() - bytes.iter().rev().take_while(|b| closing(**b)).count();
+    let lead = bytes.iter().take(end).take_while(|b| opening(**b)).count();
+    let Some(trimmed) = chunk.get(lead..end).filter(|inner| inner.len() >= 2) else { return };
+    let dotted = lead > 0 && bytes.iter().take(lead).all(|b| *b == b'.');
+    let inner = trimmed.bytes().fold(flags & CAMEL, |flags, byte| flags | CLASS[usize::from(byte)]);
+    if !dotted && inner & (SLASH | DOT | DASH | COLON | SIGN) == 0 {
+        if inner & (DIGIT | UNDERSCORE | CAMEL) != 0 {
+            simple(trimmed, inner, found);
+        }
         return;
     }
     // Hidden files and relative paths keep their leading dots.
-    let lead = chunk.bytes().take_while(|b| *b == b'.').count();
-    let whole = match chunk.get(..lead + trimmed.len()) {
-        Some(dotted) if lead > 0 && dotted.ends_with(trimmed) => dotted,
-        _ => trimmed,
-    };
+    let whole = if dotted { chunk.get(..end).unwrap_or(trimmed) } else { trimmed };
+    let flags = if dotted { inner | DOT } else { inner };
     if flags & COLON != 0
         && flags & SLASH != 0
         && let Some(scheme_end) = whole.find("://")
@@ -165,17 +172,7 @@ fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, Anch
     if let Some(flag) = short_flag(whole) {
         return found(flag, AnchorKind::Flag);
     }
-    if whole.len() == trimmed.len()
-        && flags & (DOT | DASH | SIGN) != 0
-        && !whole.bytes().any(|b| matches!(b, b'.' | b'-' | b'+' | b'~'))
-    {
-        // The signs stood at the ends only.
-        if flags & (DIGIT | UNDERSCORE | CAMEL) != 0 {
-            simple(whole, flags, found);
-        }
-        return;
-    }
-    dotted_or_dashed(whole, found);
+    dotted_or_dashed(whole, flags, found);
 }
 
 /// Classifies a piece of a chunk by its own characters.
@@ -189,7 +186,7 @@ fn rescan<'a>(piece: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
     } else if flags & (DOT | DASH | COLON | SIGN) != 0 {
         let inner = piece.trim_matches(['.', '-', '+']);
         if inner.len() >= 2 {
-            dotted_or_dashed(inner, found);
+            dotted_or_dashed(inner, flags, found);
         }
     } else if flags & (DIGIT | UNDERSCORE | CAMEL) != 0 {
         simple(piece, flags, found);
@@ -238,25 +235,28 @@ fn without_line_number(chunk: &str) -> &str {
 }
 
 /// Chunks with dots or dashes: file names, versions, dotted names, kebab-case, dates, UUIDs.
-fn dotted_or_dashed<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
-    let chunk = without_line_number(chunk);
-    let digits = chunk.bytes().filter(u8::is_ascii_digit).count();
-    let letters = chunk.bytes().filter(u8::is_ascii_alphabetic).count();
-    if letters == 0 {
-        if digits >= 3 {
+fn dotted_or_dashed<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, AnchorKind)) {
+    if flags & (LOWER | UPPER) == 0 {
+        if chunk.bytes().filter(u8::is_ascii_digit).count() >= 3 {
             found(chunk, AnchorKind::Number);
         }
         return;
     }
+    let chunk = if flags & DASH != 0 { without_line_number(chunk) } else { chunk };
     if is_uuid(chunk) {
         return found(chunk, AnchorKind::Hash);
     }
-    if let Some((stem, extension)) = chunk.rsplit_once('.') {
-        if is_extension(extension) && !stem.is_empty() && chunk.len() <= MAX_NAME_BYTES {
-            found(chunk, AnchorKind::Path);
+    if flags & DOT != 0
+        && let Some((stem, ending)) = chunk.rsplit_once('.')
+    {
+        if is_extension(ending) && !stem.is_empty() && chunk.len() <= MAX_NAME_BYTES {
+            return found(chunk, AnchorKind::Path);
+        }
+        // Plain words joined by dots (`self.value`) have no piece worth a look.
+        if flags & (DIGIT | UNDERSCORE | CAMEL | DASH) == 0 {
             return;
         }
-        if digits >= 2 && chunk.starts_with(['v', 'V']) && letters <= 2 {
+        if flags & DIGIT != 0 && chunk.starts_with(['v', 'V']) && is_version(chunk) {
             return found(chunk, AnchorKind::Number);
         }
         for piece in chunk.split('.') {
@@ -266,18 +266,31 @@ fn dotted_or_dashed<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKi
         }
         return;
     }
+    if flags & (DASH | SIGN) == 0 {
+        return;
+    }
     // Kebab-case names of packages, branches and test cases; plain hyphenated prose has no digit and few dashes.
     let dashes = chunk.bytes().filter(|&b| b == b'-').count();
     let numbered = chunk.bytes().next().is_some_and(|b| b.is_ascii_digit());
-    let named = !numbered && (digits > 0 || dashes >= 2 || chunk.contains('_'));
+    let named = !numbered && (flags & (DIGIT | UNDERSCORE) != 0 || dashes >= 2);
     if dashes > 0 && named && chunk.len() <= MAX_NAME_BYTES && chunk.len() >= 5 {
         found(chunk, AnchorKind::Identifier);
+    }
+    if flags & (DIGIT | UNDERSCORE | CAMEL) == 0 {
+        return;
     }
     for piece in chunk.split(['-', '+', '~']) {
         if piece.len() >= 3 && piece.len() < chunk.len() {
             rescan(piece, found);
         }
     }
+}
+
+/// `v1.2` and `V10.0.1`: a letter or two, the rest digits and dots.
+fn is_version(chunk: &str) -> bool {
+    let digits = chunk.bytes().filter(u8::is_ascii_digit).count();
+    let letters = chunk.bytes().filter(u8::is_ascii_alphabetic).count();
+    digits >= 2 && letters <= 2
 }
 
 /// Chunks of letters, digits and underscores only.

@@ -152,7 +152,7 @@ fn ends_badly(text: &str) -> bool {
     let tail = slice_end(text, 600);
     ["FAIL", "error:", "Error:", "panicked at", "Traceback", "fatal:", "npm ERR!", "FAILED"]
         .iter()
-        .any(|mark| tail.contains(mark))
+        .any(|mark| memchr::memmem::find(tail.as_bytes(), mark.as_bytes()).is_some())
 }
 
 /// Whether a line says what went wrong.

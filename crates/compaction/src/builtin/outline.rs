@@ -82,9 +82,9 @@ pub(crate) fn rank<'a>(
             continue;
         }
         let recency = (info.last.saturating_sub(visible.middle_start)) as f32 / span;
-        let mut score = 1.0 + 0.4 * ln(info.count) + 1.8 * ln(info.written) + 2.3 * recency;
+        let mut score = 1.0 + 0.4 * ln(info.count) + 1.8 * ln(info.written) + 2.6 * recency;
         score += match info.kind {
-            AnchorKind::Identifier => 1.7,
+            AnchorKind::Identifier => 1.2,
             AnchorKind::Path => 1.3,
             AnchorKind::Flag if text.len() <= 3 => -1.5,
             AnchorKind::Flag => 0.1,

@@ -140,12 +140,14 @@ impl fmt::Display for LimitReason {
             Self::RoomForOutput { reserved_tokens: 0, margin_tokens } => {
                 write!(f, "{margin_tokens} tokens of the window stay free")
             }
-            Self::RoomForOutput { reserved_tokens, margin_tokens } => write!(
-                f,
-                "the answer may take {reserved_tokens} tokens and {margin_tokens} stay free"
-            ),
+            Self::RoomForOutput { reserved_tokens, margin_tokens } => {
+                write!(f, "the answer may take {reserved_tokens} tokens and {margin_tokens} stay free")
+            }
             Self::RoomForPrompt { prompt_tokens } => {
-                write!(f, "an answer that long would leave no room; {prompt_tokens} tokens are kept for the prompt")
+                write!(
+                    f,
+                    "an answer that long would leave no room; {prompt_tokens} tokens are kept for the prompt"
+                )
             }
             Self::OutOfRange { low, high } => write!(f, "must lie between {low} and {high}"),
             Self::AfterThreshold { threshold_tokens } => {
@@ -322,7 +324,12 @@ pub struct ToolBudgets {
 impl ToolBudgets {
     /// Scales budgets down to a window; with no window known they hold as configured.
     #[must_use]
-    pub fn compute(window_tokens: Option<u64>, result_chars: u64, step_chars: u64, preview_chars: u64) -> Self {
+    pub fn compute(
+        window_tokens: Option<u64>,
+        result_chars: u64,
+        step_chars: u64,
+        preview_chars: u64,
+    ) -> Self {
         let scaled = |configured: u64, window_percent: u64, floor: u64| {
             let Some(window_tokens) = window_tokens else {
                 return Effective { configured, effective: configured, reason: None };

@@ -127,7 +127,11 @@ fn tool_budgets_scale_with_the_window() {
         (Some(1_000_000), 100_000, 200_000),
     ] {
         let budgets = budgets(window);
-        assert_eq!((budgets.result_chars.effective, budgets.step_chars.effective), (result, step), "{window:?}");
+        assert_eq!(
+            (budgets.result_chars.effective, budgets.step_chars.effective),
+            (result, step),
+            "{window:?}"
+        );
         assert_eq!(budgets.result_chars.reason.is_some(), result != 100_000);
         assert_eq!(budgets.preview_chars.effective, 1_500);
     }
@@ -157,11 +161,19 @@ fn reports_say_configured_effective_and_why() {
 }
 
 fn policies() -> impl Strategy<Value = LimitPolicy> {
-    let window = prop_oneof![SMALLEST_WINDOW_TOKENS..20_000, 20_000u64..3_000_000, 3_000_000..u64::MAX / 1_000];
+    let window =
+        prop_oneof![SMALLEST_WINDOW_TOKENS..20_000, 20_000u64..3_000_000, 3_000_000..u64::MAX / 1_000];
     let threshold_tokens = prop_oneof![Just(None), (0u64..1_000_000).prop_map(Some)];
     let reserved = prop_oneof![Just(0), 0u64..200_000, any::<u64>()];
     (window, 0.01f64..1.5, threshold_tokens, reserved, 0.0f64..1.5, 0.01f64..1.2).prop_map(
-        |(window_tokens, threshold_ratio, threshold_tokens, reserved_output_tokens, target_ratio, hygiene_ratio)| {
+        |(
+            window_tokens,
+            threshold_ratio,
+            threshold_tokens,
+            reserved_output_tokens,
+            target_ratio,
+            hygiene_ratio,
+        )| {
             LimitPolicy {
                 threshold_ratio,
                 threshold_tokens,

@@ -151,9 +151,10 @@ impl Reference {
             (Feature::WordsAtLineStart, Box::new(|i| letter(i) && matches!(at(i, 1), b'\n' | b'\t'))),
             (Feature::CapitalRuns, Box::new(|i| capital(i) && !back(i, 1, &capital))),
             (Feature::InnerCapitals, Box::new(|i| capital(i) && back(i, 1, &letter))),
-            (Feature::AcronymEnds, Box::new(|i| {
-                letter(i) && !capital(i) && back(i, 1, &capital) && back(i, 2, &capital)
-            })),
+            (
+                Feature::AcronymEnds,
+                Box::new(|i| letter(i) && !capital(i) && back(i, 1, &capital) && back(i, 2, &capital)),
+            ),
             (Feature::Consonants4, Box::new(|i| run(i, 4, &consonant))),
             (Feature::RareLetters, Box::new(|i| b"jkqvwxzJKQVWXZ".contains(&bytes[i]))),
             (Feature::LongRun12, Box::new(|i| run(i, 12, &word))),
@@ -161,9 +162,10 @@ impl Reference {
             (Feature::DigitRuns, Box::new(|i| digit(i) && !back(i, 1, &digit))),
             (Feature::Digits4, Box::new(|i| run(i, 4, &digit))),
             (Feature::DigitsAfterBlank, Box::new(|i| digit(i) && back(i, 1, &blank))),
-            (Feature::MixedSeams, Box::new(|i| {
-                (digit(i) && back(i, 1, &letter)) || (letter(i) && back(i, 1, &digit))
-            })),
+            (
+                Feature::MixedSeams,
+                Box::new(|i| (digit(i) && back(i, 1, &letter)) || (letter(i) && back(i, 1, &digit))),
+            ),
             (Feature::PunctRuns, Box::new(|i| punct(i) && !back(i, 1, &punct))),
             (Feature::PunctChanges, Box::new(|i| run(i, 2, &punct) && !same(i))),
             (Feature::PunctRepeats, Box::new(|i| punct(i) && same(i))),
@@ -177,12 +179,16 @@ impl Reference {
             (Feature::NewlinesAfterWord, Box::new(|i| bytes[i] == b'\n' && back(i, 1, &word))),
             (Feature::Controls, Box::new(|i| bytes[i] < 0x20 && !matches!(bytes[i], b'\n' | b'\t'))),
             (Feature::Cyrillic, Box::new(cyrillic)),
-            (Feature::CyrillicExtra, Box::new(|i| {
-                let letter = i.checked_sub(1).and_then(|start| std::str::from_utf8(&bytes[start..=i]).ok());
-                letter.and_then(|letter| letter.chars().next()).is_some_and(|letter| {
-                    matches!(letter, '\u{400}'..='\u{4ff}') && !matches!(letter, 'А'..='я' | 'ё')
-                })
-            })),
+            (
+                Feature::CyrillicExtra,
+                Box::new(|i| {
+                    let letter =
+                        i.checked_sub(1).and_then(|start| std::str::from_utf8(&bytes[start..=i]).ok());
+                    letter.and_then(|letter| letter.chars().next()).is_some_and(|letter| {
+                        matches!(letter, '\u{400}'..='\u{4ff}') && !matches!(letter, 'А'..='я' | 'ё')
+                    })
+                }),
+            ),
             (Feature::BoxDrawing, Box::new(|i| boxed(i) && !box_repeat(i))),
             (Feature::BoxRepeats, Box::new(box_repeat)),
             (Feature::Han, Box::new(han)),
@@ -196,11 +202,7 @@ impl Reference {
 
 #[test]
 fn every_character_is_counted_in_exactly_one_script() {
-    let scripts: Vec<Feature> = Feature::ALL
-        .iter()
-        .copied()
-        .filter(|feature| feature.is_script())
-        .collect();
+    let scripts: Vec<Feature> = Feature::ALL.iter().copied().filter(|feature| feature.is_script()).collect();
     for code in (0x80..0x11_0000u32).step_by(7) {
         let Some(character) = char::from_u32(code) else { continue };
         let profile = profile_text(&character.to_string());
@@ -263,10 +265,14 @@ fn estimates_are_near_the_exact_count() {
     let prose = "The estimator reads a text once and remembers what it is made of. Later questions, for whichever model, \
         are answered from that memory, so nothing has to be read again when the model changes. "
         .repeat(8);
-    let json = r#"{"id": 4711, "name": "budget", "tags": ["a", "b"], "ratio": 0.25, "nested": {"deep": true}}"#.repeat(20);
-    let log = "2026-11-15T20:24:00.123Z INFO [worker-3] GET /api/v1/users/42 status=200 dur=12.5ms\n".repeat(20);
+    let json =
+        r#"{"id": 4711, "name": "budget", "tags": ["a", "b"], "ratio": 0.25, "nested": {"deep": true}}"#
+            .repeat(20);
+    let log =
+        "2026-11-15T20:24:00.123Z INFO [worker-3] GET /api/v1/users/42 status=200 dur=12.5ms\n".repeat(20);
     let russian = "Оценка читает текст один раз и запоминает, из чего он состоит. ".repeat(10);
-    let chinese = "估算器只读取一次文本，并记住它由什么组成。以后无论使用哪种模型，都可以直接回答。".repeat(10);
+    let chinese =
+        "估算器只读取一次文本，并记住它由什么组成。以后无论使用哪种模型，都可以直接回答。".repeat(10);
     let japanese = "推定器はテキストを一度だけ読み取り、その構成を記憶します。".repeat(10);
     let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4".repeat(20);
     for (name, text, allowed) in [

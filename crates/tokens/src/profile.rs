@@ -158,7 +158,8 @@ impl Feature {
     /// Whether it counts the characters of a script, as opposed to runs, repetitions or special ones among them.
     #[must_use]
     pub fn is_script(self) -> bool {
-        let refines = matches!(self, Self::CyrillicExtra | Self::HanRuns | Self::HangulRuns | Self::BoxRepeats);
+        let refines =
+            matches!(self, Self::CyrillicExtra | Self::HanRuns | Self::HangulRuns | Self::BoxRepeats);
         self.is_beyond_ascii() && !refines && self != Self::InvalidBytes
     }
 

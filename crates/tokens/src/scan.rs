@@ -71,7 +71,8 @@ impl Scanner {
         self.counts.add(Feature::Bytes, u32::try_from(bytes).unwrap_or(u32::MAX));
         // Fillers are no text, so a window that is only partly filled is not sent the longer way for their sake.
         let beyond = self.window.iter().fold(0u8, |any, byte| any | (mask(*byte != FILLER) & byte));
-        let letters = if beyond.is_ascii() { None } else { wide::count_scripts(&self.window, &mut self.counts) };
+        let letters =
+            if beyond.is_ascii() { None } else { wide::count_scripts(&self.window, &mut self.counts) };
         ascii::count_shapes(&self.window, letters.as_ref(), &mut self.counts);
         self.window.copy_within(STRETCH.., 0);
         self.filled = 0;

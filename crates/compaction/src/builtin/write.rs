@@ -165,7 +165,9 @@ fn from_ask(turn: &Turn, is_active: bool, tail_start: usize) -> Vec<Candidate> {
 fn from_instructions(request: &SummaryRequest<'_>) -> Vec<Candidate> {
     let mut out = Vec::new();
     for index in request.summarised() {
-        let Some(message) = request.messages.get(index).filter(|m| m.role().is_instructions()) else { continue };
+        let Some(message) = request.messages.get(index).filter(|m| m.role().is_instructions()) else {
+            continue;
+        };
         let text = message.text();
         let own = strip_injected(&text);
         if !own.is_empty() {

@@ -124,11 +124,8 @@ pub fn prune(
                             )
                         }
                     };
-                    let line = compact_json_string(&line);
-                    if line.len() < value.len() {
-                        edits.0.push((*value, line));
-                        kinds.push(RenditionKind::Pruned);
-                    }
+                    edits.0.push((*value, compact_json_string(&line)));
+                    kinds.push(RenditionKind::Pruned);
                 }
                 Part::ToolCall { arguments, .. } => {
                     if !shown {

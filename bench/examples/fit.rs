@@ -13,7 +13,7 @@
 #[expect(dead_code, reason = "shared with the benchmarks; only its file reading is needed here")]
 mod recorded;
 #[path = "../src/estimate/steps.rs"]
-#[expect(dead_code, reason = "shared with the benchmarks; the fit needs no session names")]
+#[expect(dead_code, reason = "shared with the benchmarks; the fit needs only the samples")]
 mod steps;
 
 use std::path::Path;

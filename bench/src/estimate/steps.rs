@@ -92,8 +92,6 @@ impl Step {
 
 /// A recorded session.
 pub(crate) struct Session {
-    /// The file's name.
-    pub(crate) name: String,
     /// Its steps in order; those across a compaction and those in which the prompt shrank are left out.
     pub(crate) steps: Vec<Step>,
     /// How many steps were left out.
@@ -107,8 +105,6 @@ pub(crate) fn read_sessions(folder: &Path) -> Result<Vec<Session>, String> {
 
 fn read_session(path: &Path) -> Result<Session, String> {
     let bytes = recorded::read(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.split('.').next().unwrap_or_default().to_owned();
     let mut log = Log::default();
     // A line that is not JSON is passed over, as every reader of these logs has to.
     for line in String::from_utf8_lossy(&bytes).lines() {
@@ -116,7 +112,7 @@ fn read_session(path: &Path) -> Result<Session, String> {
             log.read(&event);
         }
     }
-    Ok(Session { name, steps: log.steps, left_out: log.left_out })
+    Ok(Session { steps: log.steps, left_out: log.left_out })
 }
 
 #[derive(Deserialize)]

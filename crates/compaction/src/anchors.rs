@@ -98,7 +98,7 @@ pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind
         }
         // Plain words and lone punctuation carry nothing exact; most of a text ends here.
         let length = at - start;
-        if flags & (LOWER | UPPER | DIGIT) == 0 || length < 2 || length > MAX_CHUNK_BYTES {
+        if flags & (LOWER | UPPER | DIGIT) == 0 || !(2..=MAX_CHUNK_BYTES).contains(&length) {
             continue;
         }
         if flags & (UPPER | LOWER) == UPPER | LOWER && bytes.get(start..at).is_some_and(is_camel) {

@@ -144,7 +144,8 @@ impl Reference {
             (0xE4..=0xE9).contains(&at(i, 1)) || (at(i, 1) == 0xE3 && (0x84..=0xBF).contains(&at(i, 0)))
         };
         let cyrillic = |i: usize| (0xD0..=0xD3).contains(&bytes[i]);
-        let shapes: Vec<(Feature, Box<dyn Fn(usize) -> bool + '_>)> = vec![
+        type Shape<'a> = Box<dyn Fn(usize) -> bool + 'a>;
+        let shapes: Vec<(Feature, Shape<'_>)> = vec![
             (Feature::Letters, Box::new(letter)),
             (Feature::Words, Box::new(|i| letter(i) && !back(i, 1, &letter))),
             (Feature::WordsAfterPunct, Box::new(|i| letter(i) && back(i, 1, &punct))),
@@ -255,7 +256,7 @@ fn shapes_across_the_end_of_a_window_are_found() {
         let before = profile_text(&padding[shift..]);
         assert_eq!(profile_text(&text), before + alone, "{shift}");
     }
-    assert!(HISTORY >= 12, "the longest shape looks back eleven bytes");
+    const { assert!(HISTORY >= 12, "the longest shape looks back eleven bytes") };
 }
 
 /// Estimates against exact counts, and how far a prior may be off, in percent.

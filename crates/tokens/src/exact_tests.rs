@@ -62,7 +62,7 @@ fn runs_just_below_the_limit_are_left_alone() {
     let text = format!("a{}b", "=".repeat(LONG_RUN - 1));
     assert_eq!(LongRuns::new(&text).count(), 0);
     let text = format!("a{}b", "=".repeat(LONG_RUN));
-    assert_eq!(LongRuns::new(&text).collect::<Vec<_>>(), [1..LONG_RUN + 1]);
+    assert_eq!(LongRuns::new(&text).collect::<Vec<_>>(), vec![1..LONG_RUN + 1; 1]);
 }
 
 #[test]

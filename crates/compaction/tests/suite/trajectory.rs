@@ -13,7 +13,7 @@ const WINDOW_TOKENS: u64 = 8_000;
 
 /// One step of made-up work; now and then a person says something.
 fn go_on(talk: &mut Talk, rng: &mut Rng, step: usize) {
-    if step % 25 == 0 {
+    if step.is_multiple_of(25) {
         talk.answer(&format!("Part {} is done.", step / 25));
         talk.user(&format!("Now part {}. Never touch table_{step:03}.", step / 25 + 1));
     }

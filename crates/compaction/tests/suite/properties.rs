@@ -7,7 +7,8 @@ use throughline_compaction::{
     Attempt, Maker, Outcome, RenditionKind, Section, SummaryDocument, SummaryFrame, ViewItem, summary_text,
 };
 use throughline_testkit::{
-    ConversationOptions, Coverage, GeneratedList, Rng, broken_conversation, conversation_with, from_picture,
+    ConversationOptions, Coverage, Fault, GeneratedList, Rng, broken_conversation, conversation_with,
+    from_picture,
 };
 use throughline_transcript::{Dialect, Group, Message, Part, Role, text_message};
 
@@ -354,16 +355,46 @@ fn a_conversation_that_goes_on_keeps_its_promises() {
 #[test]
 fn broken_lists_are_mended_and_never_panic() {
     for dialect in Dialect::ALL {
+        let reached = Coverage::new();
         let strategy = (broken_conversation(dialect), any::<u64>());
         let outcome = runner(BROKEN_CASES).run(&strategy, |(broken, seed)| {
             let case = Case::of(&broken.list);
             let setup = setup(&case, seed);
             let attempt = case.compact(&setup);
+            note_mended(&attempt, broken.fault, &reached);
             check_repaired(&case, &attempt)
                 .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nwith {setup:?}\n{:?}", attempt.plan)))
         });
         if let Err(error) = outcome {
             panic!("{dialect}: {error}");
         }
+        println!("{dialect}: broken lists\n{reached}");
+        for fault in Fault::ALL {
+            assert!(reached.count(&format!("compacted with {fault:?}")) > 0, "{dialect}: {fault:?}");
+        }
+        let rewritten = if dialect == Dialect::Anthropic { "rendition: Mended" } else { "orphans left out" };
+        for what in ["orphans left out", "stub results", rewritten] {
+            assert!(reached.count(what) > 0, "{dialect}: {what}");
+        }
+    }
+}
+
+fn note_mended(attempt: &Attempt, fault: Fault, reached: &Coverage) {
+    if !attempt.outcome.is_completed() {
+        return;
+    }
+    reached.note(format!("compacted with {fault:?}"));
+    let repairs = attempt.report.repairs;
+    for (count, what) in [
+        (repairs.orphan_results, "orphans left out"),
+        (repairs.stub_results, "stub results"),
+        (repairs.moved_results, "results moved"),
+    ] {
+        if count > 0 {
+            reached.note(what);
+        }
+    }
+    if attempt.items.iter().any(|item| item.renditions().contains(&RenditionKind::Mended)) {
+        reached.note("rendition: Mended");
     }
 }

@@ -36,6 +36,11 @@ pub(crate) struct Compaction<'a> {
 
 /// Carries out the command.
 pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure> {
+    if args.json && args.out.as_deref().is_some_and(|path| path == Path::new(STANDARD_STREAM)) {
+        return Err(Failure::new(Exit::Usage, "--json and --out - both want standard output")
+            .because("one of them would be lost")
+            .hint("the JSON holds the messages already; or give --out a file"));
+    }
     let original = if args.out.is_some() { Original::Keep } else { Original::Drop };
     let input = load_input(context, &args.transcript, original)?;
     let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));

@@ -322,15 +322,12 @@ pub async fn compact(
         assemble(conversation.dialect, conversation.messages, conversation.groups, &plan, &renditions, text);
     report.repairs = repairs;
     if repairs.orphan_results > 0 {
-        report.warnings.push(format!(
-            "{} tool results without a call were left out of the view",
-            repairs.orphan_results
-        ));
-    }
-    if repairs.stub_results > 0 {
         report
             .warnings
-            .push(format!("{} tool calls without a result were given a stub", repairs.stub_results));
+            .push(format!("tool results without a call, left out of the view: {}", repairs.orphan_results));
+    }
+    if repairs.stub_results > 0 {
+        report.warnings.push(format!("tool calls without a result, given a stub: {}", repairs.stub_results));
     }
     let measured = measure(conversation, options, &items);
     report.timings_us.assemble = (options.clock_us)().saturating_sub(mark);

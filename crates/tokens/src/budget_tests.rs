@@ -219,7 +219,8 @@ proptest! {
 
     #[test]
     fn a_larger_window_never_lowers_a_limit_and_never_jumps(policy in policies(), more in 1u64..100) {
-        prop_assume!(policy.window_tokens < 1 << 40);
+        // Beyond this, shares of a window are no longer exact in floating point.
+        let policy = LimitPolicy { window_tokens: policy.window_tokens.min(1 << 40), ..policy };
         let here = Limits::compute(&policy).unwrap();
         let there = Limits::compute(&LimitPolicy { window_tokens: policy.window_tokens + more, ..policy }).unwrap();
         let steady = |a: u64, b: u64, steepness: u64| a <= b && b - a <= more * steepness + 2;

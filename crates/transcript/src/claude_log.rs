@@ -80,12 +80,12 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
         add_event(event, &mut drafts, &mut by_message_id);
     }
     for (count, what) in [
-        (side, "messages of sub-agents left out"),
-        (errors, "error notices of the client left out: they were never sent"),
-        (left_out, "messages on branches that were edited away left out"),
+        (side, "messages of sub-agents, left out"),
+        (errors, "error notices of the client that were never sent, left out"),
+        (left_out, "messages on branches that were edited away, left out"),
     ] {
         if count > 0 {
-            notes.push(Note { line: None, text: format!("{count} {what}") });
+            notes.push(Note { line: None, text: format!("{what}: {count}") });
         }
     }
     let messages = drafts.iter().filter_map(message_of).collect();

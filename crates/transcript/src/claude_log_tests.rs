@@ -178,7 +178,10 @@ fn rows_of_sub_agents_and_error_notices_are_left_out_and_counted() {
     assert_eq!(transcript.messages.len(), 2);
     assert_eq!(
         notes(&transcript),
-        ["2 messages of sub-agents left out", "2 error notices of the client left out: they were never sent"]
+        [
+            "messages of sub-agents, left out: 2",
+            "error notices of the client that were never sent, left out: 2"
+        ]
     );
     assert_eq!(transcript.preamble.model.as_deref(), Some("m-1"), "an error notice names no model");
 }
@@ -223,7 +226,7 @@ fn branches_that_were_edited_away_are_left_out() {
     ]);
     let text: Vec<String> = transcript.messages.iter().map(|m| m.text().into_owned()).collect();
     assert_eq!(text, ["first", "café", "second", "café"]);
-    assert_eq!(notes(&transcript), ["3 messages on branches that were edited away left out"]);
+    assert_eq!(notes(&transcript), ["messages on branches that were edited away, left out: 3"]);
     assert_acceptable(&transcript);
 }
 

@@ -95,7 +95,7 @@ fn check_pairs(
     for index in 0..messages.len().min(last_step) {
         let unanswered = groups.unanswered_calls(index);
         if unanswered > 0 {
-            let detail = format!("{unanswered} of its tool calls have no result");
+            let detail = format!("tool calls of it that have no result: {unanswered}");
             push(found, ViolationKind::CallWithoutResult, index, detail);
         }
     }

@@ -121,7 +121,7 @@ fn results_that_no_call_asked_for_are_left_out_with_a_warning() {
         assert_eq!(attempt.report.repairs.orphan_results, tail, "{dialect}");
         assert_eq!(
             attempt.report.warnings,
-            [format!("{tail} tool results without a call were left out of the view")]
+            [format!("tool results without a call, left out of the view: {tail}")]
         );
     }
 }

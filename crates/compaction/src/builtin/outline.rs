@@ -73,10 +73,6 @@ pub(crate) fn rank<'a>(
         if visible.covers(text, info) || told.contains(text) || text.len() > 160 || ledger.is_secret(text) {
             continue;
         }
-        let is_spoken = info.seen_by.has(SeenBy::HUMAN) || info.seen_by.has(SeenBy::ASSISTANT);
-        if !is_spoken && is_member_name(text) {
-            continue;
-        }
         let place = place_of(ledger, info);
         if place == Place::File(text) {
             continue;
@@ -110,7 +106,8 @@ pub(crate) fn rank<'a>(
         // A long anchor costs as much as several short ones.
         let cost = (text.len() as f32 / 12.0).max(0.6);
         let score = score / cost.powf(0.3);
-        if score >= WORTH_TELLING {
+        let is_spoken = info.seen_by.has(SeenBy::HUMAN) || info.seen_by.has(SeenBy::ASSISTANT);
+        if score >= WORTH_TELLING && (is_spoken || !is_member_name(text)) {
             ranked.push(Ranked { text, place, score, in_focus });
         }
     }

@@ -1,6 +1,7 @@
 //! Sizes and budgets for the benchmarks, from the product's own estimator.
 
-use throughline_compaction::Budgets;
+use throughline_compaction::{Attempt, Budgets, Conversation, Options, PruneRules, RuleSummariser, compact};
+use throughline_redact::Redactor;
 use throughline_tokens::{
     Family, LimitPolicy, Limits, MessageSize, TokenModel, profile_message, profile_text,
 };
@@ -24,6 +25,28 @@ impl Estimator {
 
     pub(crate) fn message(&self, message: &Message) -> u64 {
         MessageSize::new(profile_message(message), &self.model).tokens
+    }
+
+    /// Compacts by rules at the defaults. `clock_us` is what the report's timings are read from.
+    pub(crate) fn compact(
+        &self,
+        conversation: &Conversation<'_>,
+        budgets: &Budgets,
+        redactor: &Redactor,
+        clock_us: &(dyn Fn() -> u64 + Send + Sync),
+    ) -> Attempt {
+        let options = Options {
+            force: true,
+            focus: None,
+            budgets,
+            prune: PruneRules::default(),
+            redactor: Some(redactor),
+            recall: None,
+            count_tokens: &|text| self.text(text),
+            count_message: &|message| self.message(message),
+            clock_us,
+        };
+        pollster::block_on(compact(conversation, &options, &RuleSummariser))
     }
 
     /// Budgets at the defaults, but for the tail's share.

@@ -8,9 +8,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
-use throughline_compaction::{
-    Attempt, Conversation, Ledger, Options, PruneRules, RuleSummariser, SummaryDocument, ViewItem, compact,
-};
+use throughline_compaction::{Attempt, Conversation, Ledger, SummaryDocument, ViewItem};
 use throughline_redact::Redactor;
 use throughline_transcript::{Dialect, Groups, Message, Part, RawJson, Role, decode_message_text};
 
@@ -121,18 +119,7 @@ fn compact_half(
     let conversation =
         Conversation { dialect, messages, groups, sizes: &sizes, ledger: Some(ledger), fixed_tokens: 0 };
     let redactor = Redactor::new();
-    let options = Options {
-        force: true,
-        focus: None,
-        budgets: &budgets,
-        prune: PruneRules::default(),
-        redactor: Some(&redactor),
-        recall: None,
-        count_tokens: &|text| estimator.text(text),
-        count_message: &|message| estimator.message(message),
-        clock_us: &|| 0,
-    };
-    Ok(pollster::block_on(compact(&conversation, &options, &RuleSummariser)))
+    Ok(estimator.compact(&conversation, &budgets, &redactor, &|| 0))
 }
 
 /// Anchors the agent writes after the cut, that occurred before it and that nothing since had shown.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use throughline_compaction::{Conversation, Ledger, Options, PruneRules, RuleSummariser, compact};
+use throughline_compaction::{Conversation, Ledger};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
 use throughline_transcript::{DecodeOptions, Dialect, Groups, decode};
@@ -79,18 +79,7 @@ pub(crate) fn one(path: &Path) -> Result<String, String> {
         ledger: Some(&ledger),
         fixed_tokens: 0,
     };
-    let options = Options {
-        force: false,
-        focus: None,
-        budgets: &budgets,
-        prune: PruneRules::default(),
-        redactor: Some(&redactor),
-        recall: None,
-        count_tokens: &|text| estimator.text(text),
-        count_message: &|message| estimator.message(message),
-        clock_us: &|| 0,
-    };
-    let attempt = pollster::block_on(compact(&conversation, &options, &RuleSummariser));
+    let attempt = estimator.compact(&conversation, &budgets, &redactor, &|| 0);
     let mut written = Vec::new();
     transcript.write_document(attempt.items.iter().map(|item| item.json(&transcript.messages)), &mut written);
     let seconds = started.elapsed().as_secs_f64();

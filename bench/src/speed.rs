@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use throughline_compaction::{Attempt, Conversation, Ledger, Options, PruneRules, RuleSummariser, compact};
+use throughline_compaction::{Attempt, Conversation, Ledger};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
 use throughline_transcript::{DecodeOptions, Dialect, Groups, Transcript, decode};
@@ -49,18 +49,9 @@ fn attempt(
         ledger: live.ledger.as_ref(),
         fixed_tokens: 0,
     };
-    let options = Options {
-        force: true,
-        focus: None,
-        budgets: &budgets,
-        prune: PruneRules::default(),
-        redactor: Some(redactor),
-        recall: None,
-        count_tokens: &|text| estimator.text(text),
-        count_message: &|message| estimator.message(message),
-        clock_us: &|| u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX),
-    };
-    Ok(pollster::block_on(compact(&conversation, &options, &RuleSummariser)))
+    Ok(estimator.compact(&conversation, &budgets, redactor, &|| {
+        u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }))
 }
 
 /// Prints the compaction and decoding tables.

@@ -2,6 +2,7 @@
 //!
 //! The report goes to stdout, warnings to stderr. Messages are passed through as the bytes they came as.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -218,20 +219,21 @@ impl Compaction<'_> {
     }
 
     /// The compacted transcript in the form of the input; the input itself when nothing was done.
-    fn document(&self) -> Vec<u8> {
+    fn document(&self) -> Cow<'_, [u8]> {
         let transcript = &self.input.transcript;
         if !self.attempt.outcome.is_completed() {
-            return self.input.original.clone().unwrap_or_else(|| {
-                let mut out = Vec::new();
-                transcript.write_unchanged(&mut out);
-                out
-            });
+            if let Some(original) = &self.input.original {
+                return Cow::Borrowed(original);
+            }
+            let mut out = Vec::new();
+            transcript.write_unchanged(&mut out);
+            return Cow::Owned(out);
         }
         let mut out = Vec::new();
         transcript.write_document(self.messages(), &mut out);
         match self.noted_system().filter(|_| transcript.source == Source::Body) {
-            Some(system) => with_system(out, &system),
-            None => out,
+            Some(system) => Cow::Owned(with_system(out, &system)),
+            None => Cow::Owned(out),
         }
     }
 

@@ -3,6 +3,10 @@
 //! A recorded session is cut at the first human message after 40 % and after 70 % of its tokens; what lies before is
 //! compacted for a window of twice its size. Needed anchors are those the agent writes within the next 60,000 tokens,
 //! that occurred before the cut, and that nothing after the cut had shown before the agent wrote them.
+//!
+//! Counted in two ways. *Every string* takes all of them. *What is remembered* leaves out strings that are no memory of
+//! the conversation: line numbers a file reader prints in its margin, and names of tools and arguments, which every
+//! request carries in its tool definitions.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -43,6 +47,24 @@ impl CutResult {
     }
 }
 
+/// Which strings count as anchors that are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counting {
+    /// All of them.
+    EveryString,
+    /// Without margins and names of tools and arguments.
+    Remembered,
+}
+
+impl Counting {
+    fn words(self) -> &'static str {
+        match self {
+            Self::EveryString => "every string counted",
+            Self::Remembered => "what is remembered (no margins, no names of tools and arguments)",
+        }
+    }
+}
+
 /// Arguments nested deeper than this are taken as they stand.
 const ARGUMENT_DEPTH: u8 = 16;
 
@@ -62,11 +84,16 @@ fn push_values(value: RawJson<'_>, depth: u8, out: &mut String) {
 }
 
 /// All readable text of a message: words, values of arguments, results.
-fn all_text(message: &Message) -> String {
+fn all_text(message: &Message, count: Counting) -> String {
     let mut out = String::new();
     for part in message.parts() {
         match part {
             Part::Text(string) => out.push_str(&message.str(*string)),
+            Part::ToolCall { name, arguments, .. } if count == Counting::EveryString => {
+                out.push_str(&message.str(*name));
+                out.push(' ');
+                out.push_str(&throughline_transcript::unescape(&message.arguments_text(*arguments)));
+            }
             Part::ToolCall { arguments, .. } => {
                 push_values(RawJson(message.arguments_text(*arguments).trim()), ARGUMENT_DEPTH, &mut out);
             }
@@ -124,12 +151,14 @@ fn compact_half(
 
 /// Anchors the agent writes after the cut, that occurred before it and that nothing since had shown.
 fn needed_anchors(
+    count: Counting,
     before: &[Message],
     after: &[Message],
     estimator: &Estimator,
     finder: &AnchorFinder,
 ) -> Vec<String> {
-    let earlier = without_margins(&before.iter().map(all_text).collect::<Vec<_>>().join("\n"));
+    let earlier = before.iter().map(|message| all_text(message, count)).collect::<Vec<_>>().join("\n");
+    let earlier = if count == Counting::Remembered { without_margins(&earlier) } else { earlier };
     let known = finder.find(&earlier);
     let mut shown: HashSet<String> = HashSet::new();
     let mut needed = Vec::new();
@@ -139,7 +168,7 @@ fn needed_anchors(
         if spent > HORIZON_TOKENS {
             break;
         }
-        let text = all_text(message);
+        let text = all_text(message, count);
         let anchors = finder.find(&text);
         if message.role() == Role::Assistant {
             let fresh = anchors.iter().filter(|a| known.contains(**a) && !shown.contains(**a));
@@ -156,7 +185,7 @@ fn needed_anchors(
 fn view_text(attempt: &Attempt, messages: &[Message], with_summary: bool) -> String {
     let items = attempt.items.iter().filter(|item| with_summary || !matches!(item, ViewItem::Summary(_)));
     let texts = items.filter_map(|item| decode_message_text(item.json(messages).to_owned()).ok());
-    texts.map(|message| all_text(&message)).collect::<Vec<_>>().join("\n")
+    texts.map(|message| all_text(&message, Counting::EveryString)).collect::<Vec<_>>().join("\n")
 }
 
 /// A plain list of the most frequent anchors, as large as `tokens`.
@@ -181,13 +210,13 @@ fn measure_cut(
     percent: u64,
     estimator: &Estimator,
     finder: &AnchorFinder,
-    ratio: f64,
+    (ratio, count): (f64, Counting),
 ) -> Result<Option<CutResult>, String> {
     let messages = &session.transcript.messages;
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
     let Some(cut) = cut_at(messages, &sizes, percent) else { return Ok(None) };
     let (before, after) = messages.split_at(cut);
-    let needed = needed_anchors(before, after, estimator, finder);
+    let needed = needed_anchors(count, before, after, estimator, finder);
     if needed.is_empty() {
         return Ok(None);
     }
@@ -238,14 +267,15 @@ pub(crate) fn run(folder: &Path, detail: Detail) -> Result<String, String> {
     let finder = AnchorFinder::new().map_err(|e| e.to_string())?;
     let sessions = sessions(folder)?;
     let mut out = String::new();
-    for ratio in [0.20, 0.10] {
+    let ways = [Counting::Remembered, Counting::EveryString];
+    for (ratio, count) in [0.20, 0.10].into_iter().flat_map(|ratio| ways.map(|count| (ratio, count))) {
         let mut results = Vec::new();
         for session in &sessions {
             for percent in [40, 70] {
-                results.extend(measure_cut(session, percent, &estimator, &finder, ratio)?);
+                results.extend(measure_cut(session, percent, &estimator, &finder, (ratio, count))?);
             }
         }
-        let _ = writeln!(out, "\ntarget_ratio {ratio:.2}\n");
+        let _ = writeln!(out, "\ntarget_ratio {ratio:.2}, {}\n", count.words());
         out.push_str(&table(&results, detail));
         out.push_str(&totals(&results));
     }

@@ -45,7 +45,7 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let (more, unused, used_then) = select(optional, optional_budget, &focus, price);
     chosen.extend(more);
 
-    let mut draft = Draft::new(request, chosen, &touched, request.earlier);
+    let mut draft = Draft::new(chosen, &touched, request.earlier);
     let used = used_first + used_then;
     let spent = draft.add_anchors(request, &touched, &focus, budget.saturating_sub(used));
     // Room that anchors did not need goes back to entries.
@@ -268,13 +268,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(
-        request: &SummaryRequest<'a>,
-        chosen: Vec<Candidate>,
-        touched: &Files<'a>,
-        earlier: Option<&SummaryDocument>,
-    ) -> Self {
-        let _ = request;
+    fn new(chosen: Vec<Candidate>, touched: &Files<'a>, earlier: Option<&SummaryDocument>) -> Self {
         let mut inherited = FxHashMap::default();
         for entry in earlier.map(|doc| doc.entries(Section::RelevantFiles)).unwrap_or_default() {
             if let (Some(path), Some(holds)) = (path_of(&entry.text), holds_of(&entry.text)) {

@@ -1,0 +1,148 @@
+//! Calls: one row for every request to a model, whoever made it.
+
+use throughline_tokens::Usage;
+
+use crate::ids::{Millis, SessionId};
+
+/// What stands before the messages of a request, found by its own hash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(transparent)]
+pub struct PreambleId(pub String);
+
+/// System prompt, tools and the parameters that matter to a cache, as raw JSON, as sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredPreamble {
+    /// The system prompt or instructions.
+    pub system: Option<String>,
+    /// Tool definitions.
+    pub tools: Option<String>,
+    /// A JSON object of parameters.
+    pub parameters: Option<String>,
+}
+
+/// How the tokens of a call are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageKind {
+    /// The provider said so.
+    #[default]
+    Measured,
+    /// The provider said nothing; counted by us.
+    Estimated,
+}
+
+/// A call to be recorded.
+#[derive(Clone, Debug, Default)]
+pub struct NewCall {
+    /// What identifies the call to its source (a request id, a log's message id); a second call of the same key in the
+    /// same session is not recorded again.
+    pub key: Option<String>,
+    /// The model that answered.
+    pub model: String,
+    /// Who was asked.
+    pub provider: String,
+    /// What for: `chat`, `compression`, `title`, ...
+    pub task: String,
+    /// Tokens by bucket.
+    pub usage: Usage,
+    /// How they are known.
+    pub usage_kind: UsageKind,
+    /// The usage object as the provider sent it.
+    pub usage_raw: Option<String>,
+    /// Cost in millionths of a dollar; `None` when a bucket has no price.
+    pub cost_micro_usd: Option<u64>,
+    /// What the same tokens would have cost without a cache.
+    pub uncached_micro_usd: Option<u64>,
+    /// When it began.
+    pub at_ms: Millis,
+    /// How long it took.
+    pub latency_ms: Option<u64>,
+    /// How long until the first token.
+    pub first_token_ms: Option<u64>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// The preamble that was sent.
+    pub preamble: Option<PreambleId>,
+    /// The place in the session up to which its view was sent.
+    pub sent_to_seq: Option<u64>,
+    /// Why the cache was not read, where that is known.
+    pub cache_miss: Option<String>,
+}
+
+/// A call as recorded.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its place in the order of calls.
+    pub id: u64,
+    /// The session it was made for, whose view was sent.
+    pub session: SessionId,
+    /// Everything else.
+    pub call: NewCall,
+}
+
+/// What to add calls up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageBy {
+    /// One total.
+    Everything,
+    /// The day, in UTC shifted by so many minutes.
+    Day {
+        /// Minutes east of UTC.
+        offset_minutes: i32,
+    },
+    /// The model.
+    Model,
+    /// The project of the session.
+    Project,
+    /// What the call was for.
+    Task,
+    /// The program the session comes from.
+    Program,
+}
+
+/// Which calls to add up. The default is all of them.
+#[derive(Clone, Debug, Default)]
+pub struct CallFilter {
+    /// Only those of this chain of sessions.
+    pub chain_of: Option<SessionId>,
+    /// Only those at or after this time.
+    pub since_ms: Option<Millis>,
+    /// Only those before this time.
+    pub until_ms: Option<Millis>,
+}
+
+/// Totals of a group of calls.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct UsageTotal {
+    /// What the calls have in common: a day (`2026-11-15`), a model, ...; empty for everything.
+    pub group: String,
+    /// How many.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How many had to be estimated.
+    pub estimated: u64,
+    /// Tokens by bucket.
+    pub usage: Usage,
+    /// Cost of those with a price.
+    pub cost_micro_usd: u64,
+    /// How many have no price.
+    pub unpriced: u64,
+    /// What the calls with a price would have cost without a cache.
+    pub uncached_micro_usd: u64,
+    /// Time spent waiting.
+    pub latency_ms: u64,
+    /// Sessions they were made for.
+    pub sessions: u64,
+}
+
+/// How often a tool was called.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ToolCount {
+    /// The tool.
+    pub tool: String,
+    /// Messages that call it or hold its results.
+    pub messages: u64,
+    /// Their tokens.
+    pub tokens: u64,
+}

@@ -1,0 +1,171 @@
+//! Why the record could not do what was asked.
+
+use std::path::PathBuf;
+
+use crate::ids::SessionId;
+use crate::lock::Holder;
+
+/// Result of an operation on the record.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// What kept an operation from being carried out. Nothing is half done: a failed operation has changed nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No session by this id, prefix or title, for this owner.
+    #[error("there is no session `{reference}`")]
+    UnknownSession {
+        /// What was asked for.
+        reference: String,
+    },
+    /// Several sessions fit a shortened id or a title.
+    #[error("`{reference}` could mean {} sessions", candidates.len())]
+    AmbiguousSession {
+        /// What was asked for.
+        reference: String,
+        /// Ids that fit, newest first (at most twenty).
+        candidates: Vec<SessionId>,
+    },
+    /// A session of this id is there already.
+    #[error("session {id} exists already")]
+    SessionExists {
+        /// The id.
+        id: SessionId,
+    },
+    /// Words were to be added to a session that has ended.
+    #[error("session {id} has ended ({reason}); {}", successor_words(.successor.as_ref()))]
+    SessionEnded {
+        /// The session.
+        id: SessionId,
+        /// Why it ended.
+        reason: String,
+        /// Where its conversation goes on.
+        successor: Option<SessionId>,
+    },
+    /// A view names a message that is not in the record.
+    #[error("message {seq} of session {session} is not in the record")]
+    UnknownMessage {
+        /// The session.
+        session: SessionId,
+        /// The place in it.
+        seq: u64,
+    },
+    /// The earlier view would not fit the window.
+    #[error(
+        "the earlier view and what was said since need {needed_tokens} tokens; the limit is {limit_tokens}"
+    )]
+    DoesNotFit {
+        /// Size of the view that was asked for.
+        needed_tokens: u64,
+        /// What it had to fit.
+        limit_tokens: u64,
+    },
+    /// There is no compaction to undo, or none that was undone.
+    #[error("{what}")]
+    NothingToSelect {
+        /// In words.
+        what: &'static str,
+    },
+    /// Other conversations hang on the one that was to be deleted.
+    #[error("{} other sessions hang on session {id}", dependants.len())]
+    HasDependants {
+        /// The session.
+        id: SessionId,
+        /// What hangs on it.
+        dependants: Vec<SessionId>,
+    },
+    /// No artifact by this id, for this owner.
+    #[error("there is no artifact `{id}`")]
+    UnknownArtifact {
+        /// What was asked for.
+        id: String,
+    },
+    /// The record knows the artifact, but its file is not there or not what it was.
+    #[error("the file of artifact {id} is {problem}: {}", path.display())]
+    ArtifactDamaged {
+        /// The artifact.
+        id: String,
+        /// `missing` or what else is wrong.
+        problem: String,
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// Somebody else holds a lock.
+    #[error("{name} is held by {holder}")]
+    Locked {
+        /// What is locked.
+        name: String,
+        /// Who holds it.
+        holder: Holder,
+    },
+    /// The file is a database of another program, or none at all.
+    #[error("{} is not a Throughline record: {problem}", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        problem: String,
+    },
+    /// The database was written by a newer version.
+    #[error("{} has schema version {found}; this version of Throughline knows up to {known}", path.display())]
+    FutureSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest we know.
+        known: i64,
+    },
+    /// The file is damaged.
+    #[error("the record {} is damaged: {problem}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        problem: String,
+    },
+    /// The disk is full.
+    #[error("no space left where the record is kept ({})", path.display())]
+    DiskFull {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// The file or its folder cannot be written.
+    #[error("the record {} cannot be written: {problem}", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
+    /// Another process kept the database locked for longer than we wait.
+    #[error("the record {} is in use by another process that does not let go", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file could not be read or written.
+    #[error("{what} {}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The database refused, for a reason none of the above.
+    #[error("the database refused {what}")]
+    Database {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+fn successor_words(successor: Option<&SessionId>) -> String {
+    successor.map_or_else(|| "it has no successor".to_owned(), |id| format!("it goes on in {id}"))
+}

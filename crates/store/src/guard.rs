@@ -1,0 +1,33 @@
+//! Guards: small values that steer later decisions and must survive a restart. Cooldowns, strikes, learnt windows,
+//! calibration.
+
+use crate::ids::{Millis, Owner, SessionId};
+
+/// What a guard is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GuardScope {
+    /// One chain of sessions; named by any of its members, inherited by its continuations.
+    Chain(Owner, SessionId),
+    /// A model at an endpoint.
+    Model {
+        /// The endpoint or provider.
+        endpoint: String,
+        /// The model.
+        model: String,
+    },
+    /// Everything.
+    Global,
+}
+
+/// A guard as recorded.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Guard {
+    /// What it guards: `cooldown`, `strikes`, `window`, `calibration`, ...
+    pub name: String,
+    /// Its value.
+    pub value: serde_json::Value,
+    /// When it was set.
+    pub set_ms: Millis,
+    /// When it lets go by itself.
+    pub expires_ms: Option<Millis>,
+}

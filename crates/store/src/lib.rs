@@ -1,0 +1,37 @@
+//! The durable record: everything said, kept once and findable; what a model sees is a view on it.
+//!
+//! [`Store`] is the door. [`SqliteStore`] keeps the record in one database file with a folder of artifacts beside it;
+//! [`MemoryStore`] is its twin for tests and passing work. Types are plain: nothing here knows a terminal, a home
+//! directory, the environment or the clock; times and random numbers are passed in.
+//!
+//! Not for: deciding when to compact, talking to models, printing.
+
+mod artifact;
+mod call;
+mod error;
+mod guard;
+mod ids;
+mod lock;
+mod message;
+mod search;
+mod session;
+mod store;
+mod summary;
+mod view;
+
+pub use artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
+pub use call::{
+    Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
+};
+pub use error::{Result, StoreError};
+pub use guard::{Guard, GuardScope};
+pub use ids::{IdLength, Millis, Owner, SessionId};
+pub use lock::{HeldLock, Holder, LockOutcome, LockRequest};
+pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
+pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+pub use session::{
+    Conversation, Counters, EndReason, Link, LinkKind, NewSession, Origin, Session, SessionFilter,
+};
+pub use store::{Dependants, Store};
+pub use summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};
+pub use view::{NewViewItem, Shown, ViewItem};

@@ -1,0 +1,62 @@
+//! Locks between processes. A lock names its holder, expires, and is taken over at once when its holder is dead.
+
+use std::fmt;
+
+use crate::ids::Millis;
+
+/// Who holds a lock. A process id alone may be given to another process later; the start time tells them apart.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Holder {
+    /// The machine.
+    pub host: String,
+    /// The process.
+    pub process_id: u32,
+    /// When the process started, in whatever unit the machine counts it.
+    pub process_start: u64,
+    /// What it is: `chat`, `serve`, ...
+    pub what: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (process {} on {})", self.what, self.process_id, self.host)
+    }
+}
+
+/// A lock that is wanted.
+#[derive(Clone, Debug)]
+pub struct LockRequest {
+    /// What is to be locked.
+    pub name: String,
+    /// Who wants it.
+    pub holder: Holder,
+    /// Now.
+    pub now_ms: Millis,
+    /// When it is let go unless renewed. Asking again as the holder renews it.
+    pub expires_ms: Millis,
+}
+
+/// A lock as recorded.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct HeldLock {
+    /// What is locked.
+    pub name: String,
+    /// By whom.
+    pub holder: Holder,
+    /// Since when.
+    pub since_ms: Millis,
+    /// Until when.
+    pub expires_ms: Millis,
+}
+
+/// What came of asking for a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockOutcome {
+    /// It is the asker's now.
+    Taken {
+        /// The dead or late holder it was taken from.
+        from: Option<Holder>,
+    },
+    /// Somebody else has it.
+    HeldBy(HeldLock),
+}

@@ -83,3 +83,44 @@ pub enum ArtifactRange {
         count: u64,
     },
 }
+
+impl ArtifactRange {
+    /// The piece of a text this names; what lies outside the text is left out. Lines keep their ends.
+    #[must_use]
+    pub fn of<'a>(&self, text: &'a str) -> &'a str {
+        match *self {
+            Self::All => text,
+            Self::Lines { first, count } => {
+                let skipped = first.saturating_sub(1);
+                let start = line_start(text, skipped);
+                let rest = &text[start..];
+                &rest[..line_start(rest, count)]
+            }
+            Self::Bytes { first, count } => {
+                let clamp = |at: u64| usize::try_from(at).map_or(text.len(), |at| at.min(text.len()));
+                let start = text.ceil_char_boundary(clamp(first));
+                let end = text.floor_char_boundary(clamp(first.saturating_add(count)));
+                text.get(start..end).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// How many lines a text has; a break at its end does not begin another.
+#[must_use]
+pub fn count_lines(text: &str) -> u64 {
+    let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+    breaks + u64::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// Where the line after so many lines begins, or the end of the text.
+fn line_start(text: &str, lines: u64) -> usize {
+    let Some(last) = lines.checked_sub(1) else { return 0 };
+    let nth =
+        usize::try_from(last).ok().and_then(|last| memchr::memchr_iter(b'\n', text.as_bytes()).nth(last));
+    nth.map_or(text.len(), |at| at + 1)
+}
+
+#[cfg(test)]
+#[path = "artifact_tests.rs"]
+mod tests;

@@ -20,6 +20,20 @@ pub struct StoredPreamble {
     pub parameters: Option<String>,
 }
 
+impl StoredPreamble {
+    /// The name it is found by: a hash of all its parts, each told apart from the next and from one that is absent.
+    #[must_use]
+    pub fn id(&self) -> PreambleId {
+        let mut hasher = blake3::Hasher::new();
+        for part in [&self.system, &self.tools, &self.parameters] {
+            let length = part.as_ref().map_or(u64::MAX, |part| part.len() as u64);
+            hasher.update(&length.to_le_bytes());
+            hasher.update(part.as_deref().unwrap_or_default().as_bytes());
+        }
+        PreambleId(hasher.finalize().to_hex().as_str()[..32].to_owned())
+    }
+}
+
 /// How the tokens of a call are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -32,7 +46,7 @@ pub enum UsageKind {
 }
 
 /// A call to be recorded.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewCall {
     /// What identifies the call to its source (a request id, a log's message id); a second call of the same key in the
     /// same session is not recorded again.
@@ -70,7 +84,7 @@ pub struct NewCall {
 }
 
 /// A call as recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its place in the order of calls.
     pub id: u64,

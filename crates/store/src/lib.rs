@@ -19,14 +19,14 @@ mod store;
 mod summary;
 mod view;
 
-pub use artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
+pub use artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
 pub use call::{
     Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
 };
 pub use error::{Result, StoreError};
 pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};
-pub use lock::{HeldLock, Holder, LockOutcome, LockRequest};
+pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use session::{

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use throughline_transcript::{ContentHash, Message, Part, Role, SharedText};
+use throughline_transcript::{ContentHash, Message, Part, Role, SharedText, decode_message};
 
 use crate::ids::{Millis, SessionId};
 
@@ -55,6 +55,15 @@ pub struct StoredMessage {
     pub tools: Vec<String>,
     /// The bytes it arrived as.
     pub json: SharedText,
+}
+
+impl StoredMessage {
+    /// The message, read again from its bytes. `None` only where the bytes are no message, which is damage.
+    #[must_use]
+    pub fn decode(&self) -> Option<Message> {
+        let message = decode_message(self.json.clone())?;
+        Some(if self.machine_written { message.marked_machine_written() } else { message })
+    }
 }
 
 /// Where appended messages went.

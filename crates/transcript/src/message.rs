@@ -295,6 +295,13 @@ impl Message {
             || (self.role == Role::User && !self.has_results() && !human::has_human_part(self))
     }
 
+    /// The same message, known to be written by a program in the user's name, as a log or a record said.
+    #[must_use]
+    pub fn marked_machine_written(mut self) -> Self {
+        self.machine_written = true;
+        self
+    }
+
     /// Whether it shows a picture, in its own content or in a tool result.
     #[must_use]
     pub fn has_image(&self) -> bool {

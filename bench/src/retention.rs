@@ -4,9 +4,9 @@
 //! compacted for a window of twice its size. Needed anchors are those the agent writes within the next 60,000 tokens,
 //! that occurred before the cut, and that nothing after the cut had shown before the agent wrote them.
 //!
-//! Counted in two ways. *Every string* takes all of them. *What is remembered* leaves out strings that are no memory of
-//! the conversation: line numbers a file reader prints in its margin, and names of tools and arguments, which every
-//! request carries in its tool definitions.
+//! What an agent writes is counted in two ways. *Strings* are its words and the string values of its arguments: paths,
+//! commands, code. *Everything* adds the rest of the JSON: names of tools and arguments, which every request carries in
+//! its tool definitions, and bare numbers, nearly all of them line offsets that the agent chooses anew each time.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -47,20 +47,20 @@ impl CutResult {
     }
 }
 
-/// Which strings count as anchors that are needed.
+/// What of an agent's answers counts as written by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counting {
-    /// All of them.
-    EveryString,
-    /// Without margins and names of tools and arguments.
-    Remembered,
+    /// Its words and the string values of its arguments.
+    Strings,
+    /// Its words and its calls as they stand, names and bare numbers included.
+    Everything,
 }
 
 impl Counting {
     fn words(self) -> &'static str {
         match self {
-            Self::EveryString => "every string counted",
-            Self::Remembered => "what is remembered (no margins, no names of tools and arguments)",
+            Self::Strings => "words and strings of arguments",
+            Self::Everything => "everything written, names of arguments and bare numbers included",
         }
     }
 }
@@ -68,52 +68,37 @@ impl Counting {
 /// Arguments nested deeper than this are taken as they stand.
 const ARGUMENT_DEPTH: u8 = 16;
 
-/// The values of arguments. Names of tools and of their arguments are in the request's tool definitions: a model does
-/// not have to remember them.
-fn push_values(value: RawJson<'_>, depth: u8, out: &mut String) {
+/// The strings among the values of arguments.
+fn push_strings(value: RawJson<'_>, depth: u8, out: &mut String) {
     match value.0.as_bytes().first() {
         Some(b'{') if depth > 0 => {
-            value.members().for_each(|(_, member)| push_values(member, depth - 1, out))
+            value.members().for_each(|(_, member)| push_strings(member, depth - 1, out))
         }
-        Some(b'[') if depth > 0 => value.elements().for_each(|element| push_values(element, depth - 1, out)),
+        Some(b'[') if depth > 0 => value.elements().for_each(|element| push_strings(element, depth - 1, out)),
         _ => {
-            out.push_str(&value.as_text().unwrap_or(value.0.into()));
+            out.push_str(&value.as_text().unwrap_or_default());
             out.push('\n');
         }
     }
 }
 
-/// All readable text of a message: words, values of arguments, results.
+/// All readable text of a message: words, arguments, results.
 fn all_text(message: &Message, count: Counting) -> String {
     let mut out = String::new();
     for part in message.parts() {
         match part {
             Part::Text(string) => out.push_str(&message.str(*string)),
-            Part::ToolCall { name, arguments, .. } if count == Counting::EveryString => {
+            Part::ToolCall { name, arguments, .. } if count == Counting::Everything => {
                 out.push_str(&message.str(*name));
                 out.push(' ');
                 out.push_str(&throughline_transcript::unescape(&message.arguments_text(*arguments)));
             }
             Part::ToolCall { arguments, .. } => {
-                push_values(RawJson(message.arguments_text(*arguments).trim()), ARGUMENT_DEPTH, &mut out);
+                push_strings(RawJson(message.arguments_text(*arguments).trim()), ARGUMENT_DEPTH, &mut out);
             }
             Part::ToolResult { content, .. } => out.push_str(&message.result_text(content)),
             Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
         }
-        out.push('\n');
-    }
-    out
-}
-
-/// A text without the line numbers that a file reader prints in its margin (`   120→code`): they are the tool's, not the
-/// conversation's, and an agent that asks for line 530 has not remembered them.
-fn without_margins(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for line in text.lines() {
-        let digits = line.trim_start();
-        let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
-        let has_margin = after.len() < digits.len() && after.starts_with(['→', '\t']);
-        out.push_str(if has_margin { after } else { line });
         out.push('\n');
     }
     out
@@ -157,8 +142,8 @@ fn needed_anchors(
     estimator: &Estimator,
     finder: &AnchorFinder,
 ) -> Vec<String> {
-    let earlier = before.iter().map(|message| all_text(message, count)).collect::<Vec<_>>().join("\n");
-    let earlier = if count == Counting::Remembered { without_margins(&earlier) } else { earlier };
+    let everything = |message: &Message| all_text(message, Counting::Everything);
+    let earlier = before.iter().map(everything).collect::<Vec<_>>().join("\n");
     let known = finder.find(&earlier);
     let mut shown: HashSet<String> = HashSet::new();
     let mut needed = Vec::new();
@@ -168,10 +153,12 @@ fn needed_anchors(
         if spent > HORIZON_TOKENS {
             break;
         }
-        let text = all_text(message, count);
+        let text = everything(message);
         let anchors = finder.find(&text);
         if message.role() == Role::Assistant {
-            let fresh = anchors.iter().filter(|a| known.contains(**a) && !shown.contains(**a));
+            let written_text = all_text(message, count);
+            let written = finder.find(&written_text);
+            let fresh = written.iter().filter(|a| known.contains(**a) && !shown.contains(**a));
             let mut fresh: Vec<String> = fresh.map(|a| (*a).to_owned()).collect();
             fresh.sort_unstable();
             needed.extend(fresh);
@@ -185,7 +172,7 @@ fn needed_anchors(
 fn view_text(attempt: &Attempt, messages: &[Message], with_summary: bool) -> String {
     let items = attempt.items.iter().filter(|item| with_summary || !matches!(item, ViewItem::Summary(_)));
     let texts = items.filter_map(|item| decode_message_text(item.json(messages).to_owned()).ok());
-    texts.map(|message| all_text(&message, Counting::EveryString)).collect::<Vec<_>>().join("\n")
+    texts.map(|message| all_text(&message, Counting::Everything)).collect::<Vec<_>>().join("\n")
 }
 
 /// A plain list of the most frequent anchors, as large as `tokens`.
@@ -267,7 +254,7 @@ pub(crate) fn run(folder: &Path, detail: Detail) -> Result<String, String> {
     let finder = AnchorFinder::new().map_err(|e| e.to_string())?;
     let sessions = sessions(folder)?;
     let mut out = String::new();
-    let ways = [Counting::Remembered, Counting::EveryString];
+    let ways = [Counting::Strings, Counting::Everything];
     for (ratio, count) in [0.20, 0.10].into_iter().flat_map(|ratio| ways.map(|count| (ratio, count))) {
         let mut results = Vec::new();
         for session in &sessions {

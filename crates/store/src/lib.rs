@@ -8,6 +8,7 @@
 
 mod artifact;
 mod call;
+mod commit;
 mod error;
 mod guard;
 mod ids;
@@ -23,6 +24,7 @@ pub use artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines
 pub use call::{
     Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
 };
+pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
 pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};

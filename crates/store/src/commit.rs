@@ -1,0 +1,303 @@
+//! From a compaction to the record: the view a compaction works on, and its outcome as a continuation.
+//!
+//! A compaction sees a list of messages and answers with a list of items that point into it. Here those places become
+//! references into the record again: runs of untouched messages become ranges, a message that was in other words
+//! already keeps that mark, a summary that was taken up is named by the one that took it up. Nothing is written here;
+//! [`Store::continue_session`] does that.
+
+use serde_json::json;
+use throughline_compaction::{
+    Attempt, CountMessage, Plan, RenditionKind, Report, Synthetic, ViewItem as MadeItem,
+};
+use throughline_transcript::{Message, SharedText, decode_message};
+
+use crate::error::{Result, StoreError};
+use crate::ids::{Millis, Owner, SessionId};
+use crate::message::StoredRendition;
+use crate::session::{EndReason, Session};
+use crate::store::Store;
+use crate::summary::{Continuation, NewSummary, Run, Summary};
+use crate::view::{NewViewItem, Shown, ViewItem};
+
+/// The view of a session as a compaction works on it.
+#[derive(Clone, Debug)]
+pub struct LoadedView {
+    session: Session,
+    shown: Vec<Shown>,
+    messages: Vec<Message>,
+    summaries: Vec<Summary>,
+}
+
+/// How a compaction is to be committed.
+#[derive(Clone, Copy)]
+pub struct CommitAs<'a> {
+    /// The id of the successor.
+    pub id: &'a SessionId,
+    /// When.
+    pub at_ms: Millis,
+    /// What brought it about: `command`, `preflight`, ...
+    pub trigger: &'a str,
+    /// Tokens of a message, by the estimator of the attempt.
+    pub count_message: CountMessage<'a>,
+}
+
+impl LoadedView {
+    /// Loads what would be sent for a session now, with the summaries in it.
+    pub fn load(store: &dyn Store, owner: &Owner, id: &SessionId) -> Result<Self> {
+        let session = store.session(owner, id)?;
+        let shown = store.view(owner, id, Some(session.next_seq))?;
+        let summaries = shown
+            .iter()
+            .filter_map(|item| match item {
+                Shown::Summary { summary, .. } => Some(store.summary(owner, *summary)),
+                _ => None,
+            })
+            .collect::<Result<_>>()?;
+        Self::new(session, shown, summaries)
+    }
+
+    /// A view from its parts; `summaries` are those that stand in it.
+    pub fn new(session: Session, shown: Vec<Shown>, summaries: Vec<Summary>) -> Result<Self> {
+        let messages = shown.iter().map(decoded).collect::<Result<_>>()?;
+        Ok(Self { session, shown, messages, summaries })
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The messages as they would be sent, one for each item of the view.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The items, one for each message.
+    #[must_use]
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// A completed attempt on [`messages`](Self::messages) as the continuation to be committed. `None` if the attempt
+    /// left everything as it was.
+    #[must_use]
+    pub fn continuation(&self, attempt: &Attempt, commit: &CommitAs<'_>) -> Option<Continuation> {
+        let plan = attempt.plan.as_ref().filter(|_| attempt.outcome.is_completed())?;
+        let summary = attempt.summary.as_ref().map(|document| {
+            let report = &attempt.report;
+            NewSummary {
+                author: report.summariser.clone().unwrap_or_default(),
+                document: document.to_markdown(),
+                sources: self.sources(plan),
+                supersedes: self.taken_up(plan).last().map(|summary| summary.id),
+                facts: json!(report.facts),
+                figures: figures(report, commit.trigger),
+            }
+        });
+        Some(Continuation {
+            from: self.session.id.clone(),
+            id: commit.id.clone(),
+            reason: EndReason::COMPRESSION,
+            at_ms: commit.at_ms,
+            made_at_seq: self.session.next_seq,
+            summary,
+            view: self.items(attempt, commit.count_message),
+        })
+    }
+
+    /// The new view, with runs of untouched messages as ranges.
+    fn items(&self, attempt: &Attempt, count_message: CountMessage<'_>) -> Vec<NewViewItem> {
+        let count = |json: &str| {
+            decode_message(SharedText::new(json.to_owned())).map_or(0, |message| count_message(&message))
+        };
+        let mut items = Vec::new();
+        for item in &attempt.items {
+            match item {
+                MadeItem::Verbatim(index) => match self.shown.get(*index) {
+                    Some(Shown::Verbatim(message)) => {
+                        push_verbatim(&mut items, &message.session, message.seq);
+                    }
+                    Some(other) => items.push(NewViewItem::Kept(kept(other))),
+                    None => {}
+                },
+                MadeItem::Rendition { message: index, rendition } => {
+                    let Some(shown) = self.shown.get(*index) else { continue };
+                    let kinds: Vec<&str> = rendition.kinds.iter().copied().map(kind_name).collect();
+                    let json = rendition.json.clone();
+                    let tokens = count(&json);
+                    items.push(NewViewItem::Kept(rewritten(shown, &kinds, json, tokens)));
+                }
+                MadeItem::Summary(json) => {
+                    items.push(NewViewItem::Summary { json: json.clone(), tokens: count(json) });
+                }
+                MadeItem::Synthetic(kind, json) => {
+                    items.push(NewViewItem::Kept(ViewItem::Synthetic {
+                        kind: synthetic_name(*kind).to_owned(),
+                        json: json.clone(),
+                        tokens: count(json),
+                    }));
+                }
+            }
+        }
+        items
+    }
+
+    /// Summaries of the view that the new one takes up.
+    fn taken_up<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = &'a Summary> {
+        plan.middle.clone().filter_map(|index| match self.shown.get(index) {
+            Some(Shown::Summary { summary, .. }) => self.summaries.iter().find(|known| known.id == *summary),
+            _ => None,
+        })
+    }
+
+    /// Everything the summary stands for: what it folds, and what the summaries stood for that it takes up.
+    fn sources(&self, plan: &Plan) -> Vec<Run> {
+        let folded = plan
+            .middle
+            .clone()
+            .filter(|index| !plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index)))
+            .filter_map(|index| self.shown.get(index)?.message())
+            .map(|message| Run {
+                session: message.session.clone(),
+                first_seq: message.seq,
+                end_seq: message.seq + 1,
+            });
+        let carried = self.taken_up(plan).flat_map(|summary| summary.sources.iter().cloned());
+        joined(carried.chain(folded).collect())
+    }
+}
+
+fn decoded(item: &Shown) -> Result<Message> {
+    let message = match item {
+        Shown::Verbatim(message) => message.decode(),
+        Shown::Rendition(original, rendition) => {
+            let message = decode_message(SharedText::new(rendition.json.clone()));
+            message.map(
+                |message| {
+                    if original.machine_written { message.marked_machine_written() } else { message }
+                },
+            )
+        }
+        Shown::Summary { json, .. } | Shown::Synthetic { json, .. } => {
+            decode_message(SharedText::new(json.clone()))
+        }
+    };
+    message.ok_or_else(|| StoreError::Database {
+        what: "to read a message of a view back",
+        source: "its bytes are no message".into(),
+    })
+}
+
+/// Adds a message as it is: to the run before it, where it follows on that.
+fn push_verbatim(items: &mut Vec<NewViewItem>, session: &SessionId, seq: u64) {
+    if let Some(NewViewItem::Kept(ViewItem::Range { session: of, end_seq: Some(end), .. })) = items.last_mut()
+        && of == session
+        && *end == seq
+    {
+        *end += 1;
+        return;
+    }
+    items.push(NewViewItem::Kept(ViewItem::Range {
+        session: session.clone(),
+        first_seq: seq,
+        end_seq: Some(seq + 1),
+    }));
+}
+
+/// An item of the old view that the new one shows too.
+fn kept(shown: &Shown) -> ViewItem {
+    match shown {
+        Shown::Verbatim(message) => ViewItem::Range {
+            session: message.session.clone(),
+            first_seq: message.seq,
+            end_seq: Some(message.seq + 1),
+        },
+        Shown::Rendition(message, rendition) => ViewItem::Rendition {
+            session: message.session.clone(),
+            seq: message.seq,
+            rendition: rendition.clone(),
+        },
+        Shown::Summary { summary, json, tokens } => {
+            ViewItem::Summary { summary: *summary, json: json.clone(), tokens: *tokens }
+        }
+        Shown::Synthetic { kind, json, tokens } => {
+            ViewItem::Synthetic { kind: kind.clone(), json: json.clone(), tokens: *tokens }
+        }
+    }
+}
+
+/// An item of the old view in other words.
+fn rewritten(shown: &Shown, kinds: &[&str], json: String, tokens: u64) -> ViewItem {
+    match kept(shown) {
+        ViewItem::Range { session, first_seq: seq, .. } => {
+            let kinds = kinds.iter().map(|&kind| kind.to_owned()).collect();
+            ViewItem::Rendition { session, seq, rendition: StoredRendition { kinds, json, tokens } }
+        }
+        ViewItem::Rendition { session, seq, rendition } => {
+            let mut all = rendition.kinds;
+            for kind in kinds {
+                if !all.iter().any(|known| known == kind) {
+                    all.push((*kind).to_owned());
+                }
+            }
+            ViewItem::Rendition { session, seq, rendition: StoredRendition { kinds: all, json, tokens } }
+        }
+        ViewItem::Summary { summary, .. } => ViewItem::Summary { summary, json, tokens },
+        ViewItem::Synthetic { kind, .. } => ViewItem::Synthetic { kind, json, tokens },
+    }
+}
+
+/// Runs in order, with those that touch or overlap joined.
+fn joined(mut runs: Vec<Run>) -> Vec<Run> {
+    // Places count along a conversation, through all sessions it went through.
+    runs.sort_by_key(|run| (run.first_seq, run.end_seq));
+    let mut out: Vec<Run> = Vec::new();
+    for run in runs {
+        match out.last_mut() {
+            Some(last) if last.session == run.session && run.first_seq <= last.end_seq => {
+                last.end_seq = last.end_seq.max(run.end_seq);
+            }
+            _ => out.push(run),
+        }
+    }
+    out
+}
+
+/// The figures of a compaction that are kept with its summary.
+fn figures(report: &Report, trigger: &str) -> serde_json::Value {
+    json!({
+        "trigger": trigger,
+        "tokens": report.tokens,
+        "messages": report.messages,
+        "fixed_tokens": report.fixed_tokens,
+        "summary_tokens": report.summary_tokens,
+        "window_tokens": report.plan.window_tokens,
+        "threshold_tokens": report.plan.threshold_tokens,
+        "pruned": report.pruned,
+        "repairs": report.repairs,
+        "timings_us": report.timings_us,
+    })
+}
+
+fn kind_name(kind: RenditionKind) -> &'static str {
+    match kind {
+        RenditionKind::Pruned => "pruned",
+        RenditionKind::Trimmed => "trimmed",
+        RenditionKind::ImageLabel => "image_label",
+        RenditionKind::Noted => "noted",
+        RenditionKind::Mended => "mended",
+    }
+}
+
+fn synthetic_name(kind: Synthetic) -> &'static str {
+    match kind {
+        Synthetic::Acknowledgement => "acknowledgement",
+        Synthetic::StubResult => "stub_result",
+    }
+}
+
+#[cfg(test)]
+#[path = "commit_tests.rs"]
+mod tests;

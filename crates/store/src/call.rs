@@ -114,6 +114,15 @@ pub enum UsageBy {
     Program,
 }
 
+impl UsageBy {
+    /// The name of the day a time falls on, for a clock so many minutes east of UTC.
+    pub(crate) fn day_name(at_ms: Millis, offset_minutes: i32) -> String {
+        let shifted = at_ms.saturating_add(i64::from(offset_minutes) * 60_000);
+        let day = jiff::Timestamp::from_millisecond(shifted).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        day.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
+    }
+}
+
 /// Which calls to add up. The default is all of them.
 #[derive(Clone, Debug, Default)]
 pub struct CallFilter {

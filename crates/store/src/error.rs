@@ -50,6 +50,18 @@ pub enum StoreError {
         /// The place in it.
         seq: u64,
     },
+    /// No summary of this number, for this owner.
+    #[error("there is no summary {id}")]
+    UnknownSummary {
+        /// What was asked for.
+        id: u64,
+    },
+    /// A view that was to be kept cannot be.
+    #[error("the view cannot be kept: {problem}")]
+    ViewRefused {
+        /// In words.
+        problem: &'static str,
+    },
     /// The earlier view would not fit the window.
     #[error(
         "the earlier view and what was said since need {needed_tokens} tokens; the limit is {limit_tokens}"

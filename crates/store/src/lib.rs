@@ -7,7 +7,9 @@
 //! Not for: deciding when to compact, talking to models, printing.
 
 mod artifact;
+mod assembly;
 mod call;
+mod chain;
 mod commit;
 mod error;
 mod guard;

@@ -43,6 +43,22 @@ pub struct LockRequest {
     pub expires_ms: Millis,
 }
 
+impl LockRequest {
+    /// Decides what comes of asking while `held` is recorded: the asker has it already, it is free, its holder is late or
+    /// (on the asker's machine, where that can be known) dead, or somebody else keeps it.
+    pub(crate) fn decide(&self, held: Option<HeldLock>, is_alive: &dyn Fn(&Holder) -> bool) -> LockOutcome {
+        match held {
+            None => LockOutcome::Taken { from: None },
+            Some(held) if held.holder == self.holder => LockOutcome::Taken { from: None },
+            Some(held) if held.expires_ms <= self.now_ms => LockOutcome::Taken { from: Some(held.holder) },
+            Some(held) if held.holder.host == self.holder.host && !is_alive(&held.holder) => {
+                LockOutcome::Taken { from: Some(held.holder) }
+            }
+            Some(held) => LockOutcome::HeldBy(held),
+        }
+    }
+}
+
 /// A lock as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct HeldLock {

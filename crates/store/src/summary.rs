@@ -71,7 +71,8 @@ pub struct Continuation {
     pub reason: EndReason,
     /// When.
     pub at_ms: Millis,
-    /// How many messages the session had when the view was made: if more came since, they are shown after it.
+    /// The place after the last message of the session when the view was made: if more came since, they are shown
+    /// after it.
     pub made_at_seq: u64,
     /// The summary, if the view has a new one.
     pub summary: Option<NewSummary>,

@@ -2,13 +2,16 @@
 //!
 //! One assistant answer is spread over several lines with the same `message.id`, and the results of its parallel calls
 //! arrive line by line in between; on the wire that is one assistant message followed by one user message. Content
-//! blocks are spliced as they stand. Rows of sub-agents (`isSidechain`), progress and bookkeeping are not messages.
+//! blocks are spliced as they stand. Progress and bookkeeping are not messages; rows of sub-agents (`isSidechain`) are
+//! messages of conversations of their own ([`sub_agents`]).
 
 use std::collections::{HashMap, HashSet};
 
 use crate::blocks::decode_message;
 use crate::human::is_injected;
 use crate::json::{Cursor, Span};
+use crate::log_facts::SubAgent;
+use crate::log_trace::LogTrace;
 use crate::members::RawJson;
 use crate::message::{Message, Role};
 use crate::shared_text::SharedText;
@@ -22,6 +25,7 @@ struct Event<'a> {
     kind: &'a str,
     uuid: &'a str,
     parent: &'a str,
+    agent: &'a str,
     sidechain: bool,
     meta: bool,
     compact_summary: bool,
@@ -33,37 +37,28 @@ struct Event<'a> {
 }
 
 /// A wire message being put together from lines.
-struct Draft<'a> {
+struct Draft {
     role: Role,
-    /// Raw content values, in order; several when lines were joined.
-    contents: Vec<&'a str>,
+    /// Which events, in order; several when lines were joined.
+    events: Vec<u32>,
     meta: bool,
     carries_results: bool,
 }
 
 pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> Transcript {
-    let events: Vec<Event<'_>> =
-        lines.iter().map(|(number, line)| read_event(*number, line.as_str())).collect();
+    let events = read_events(lines);
     let mut notes = Vec::new();
     let abandoned = abandoned_branches(&events);
     let from = if since_compaction { last_compaction(&events) } else { 0 };
 
-    let mut drafts: Vec<Draft<'_>> = Vec::new();
-    let mut by_message_id: HashMap<&str, usize> = HashMap::new();
-    let mut seen_uuids: HashSet<&str> = HashSet::new();
-    let mut model = None;
-    let (mut side, mut errors, mut left_out) = (0usize, 0usize, 0usize);
-    for event in events.get(from..).unwrap_or_default() {
-        let speaks = matches!(event.kind, "user" | "assistant") && !event.content.is_empty();
-        if !speaks || (!event.uuid.is_empty() && !seen_uuids.insert(event.uuid)) {
+    let mut assembly = Assembly::new(&events);
+    let (mut side, mut left_out) = (0usize, 0usize);
+    for (index, event) in events.iter().enumerate().skip(from) {
+        if !assembly.is_new_speech(event) {
             continue;
         }
         if event.sidechain {
             side += 1;
-            continue;
-        }
-        if event.api_error || event.model == "<synthetic>" {
-            errors += 1;
             continue;
         }
         if abandoned.contains(event.uuid) {
@@ -74,60 +69,154 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
             let text = "the client's own compaction; everything before it is read too";
             notes.push(Note { line: Some(event.line), text: text.into() });
         }
-        if !event.model.is_empty() {
-            model = Some(event.model);
-        }
-        add_event(event, &mut drafts, &mut by_message_id);
+        assembly.add(index, event);
     }
     for (count, what) in [
         (side, "messages of sub-agents, left out"),
-        (errors, "error notices of the client that were never sent, left out"),
+        (assembly.errors, "error notices of the client that were never sent, left out"),
         (left_out, "messages on branches that were edited away, left out"),
     ] {
         if count > 0 {
             notes.push(Note { line: None, text: format!("{what}: {count}") });
         }
     }
-    let messages = drafts.iter().filter_map(message_of).collect();
-    let preamble = Preamble { model: model.map(str::to_owned), ..Preamble::default() };
-    Transcript {
-        dialect: Dialect::Anthropic,
-        source: Source::ClaudeCodeLog,
-        messages,
-        preamble,
-        notes,
-        layout: None,
+    assembly.finish(LogTrace::new(lines), notes)
+}
+
+/// The conversations of sub-agents that stand in a log.
+pub(crate) fn sub_agents(trace: &LogTrace) -> Vec<SubAgent> {
+    let events = read_events(trace.lines());
+    let mut order: Vec<&str> = Vec::new();
+    let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut agent_of: HashMap<&str, &str> = HashMap::new();
+    for (index, event) in events.iter().enumerate().filter(|(_, event)| event.sidechain) {
+        // Older logs name no agent: a row belongs to whoever said the row it answers.
+        let agent = match (event.agent, agent_of.get(event.parent)) {
+            ("", Some(agent)) => agent,
+            ("", None) if event.uuid.is_empty() => "unnamed",
+            ("", None) => event.uuid,
+            (agent, _) => agent,
+        };
+        if !event.uuid.is_empty() {
+            agent_of.insert(event.uuid, agent);
+        }
+        let group = groups.entry(agent).or_insert_with(|| {
+            order.push(agent);
+            Vec::new()
+        });
+        group.push(index);
+    }
+    let mut agents = Vec::new();
+    for agent in order {
+        let group = groups.remove(agent).unwrap_or_default();
+        let first = group.first().copied().unwrap_or_default();
+        let mut assembly = Assembly::new(&events);
+        for index in group {
+            if let Some(event) = events.get(index)
+                && assembly.is_new_speech(event)
+            {
+                assembly.add(index, event);
+            }
+        }
+        let transcript = assembly.finish(trace.of_agent(agent.to_owned()), Vec::new());
+        if !transcript.messages.is_empty() {
+            let said_before = |message: &usize| {
+                trace.sources_of(*message).first().is_some_and(|source| (*source as usize) < first)
+            };
+            let after_messages = (0..trace.messages()).filter(said_before).count();
+            agents.push(SubAgent { id: agent.to_owned(), after_messages, transcript });
+        }
+    }
+    agents
+}
+
+/// Puts messages together from events, in order.
+struct Assembly<'e, 'a> {
+    events: &'e [Event<'a>],
+    drafts: Vec<Draft>,
+    by_message_id: HashMap<&'a str, usize>,
+    seen_uuids: HashSet<&'a str>,
+    model: Option<&'a str>,
+    errors: usize,
+}
+
+impl<'e, 'a> Assembly<'e, 'a> {
+    fn new(events: &'e [Event<'a>]) -> Self {
+        Self {
+            events,
+            drafts: Vec::new(),
+            by_message_id: HashMap::new(),
+            seen_uuids: HashSet::new(),
+            model: None,
+            errors: 0,
+        }
+    }
+
+    /// Whether somebody speaks in an event that has not been seen: a resumed session repeats lines.
+    fn is_new_speech(&mut self, event: &Event<'a>) -> bool {
+        let speaks = matches!(event.kind, "user" | "assistant") && !event.content.is_empty();
+        speaks && (event.uuid.is_empty() || self.seen_uuids.insert(event.uuid))
+    }
+
+    fn add(&mut self, index: usize, event: &Event<'a>) {
+        if event.api_error || event.model == "<synthetic>" {
+            self.errors += 1;
+            return;
+        }
+        if !event.model.is_empty() {
+            self.model = Some(event.model);
+        }
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        let role = if event.role == "assistant" { Role::Assistant } else { Role::User };
+        if role == Role::Assistant && !event.message_id.is_empty() {
+            let known = self.by_message_id.get(event.message_id);
+            if let Some(draft) = known.and_then(|&at| self.drafts.get_mut(at)) {
+                draft.events.push(index);
+                return;
+            }
+            self.by_message_id.insert(event.message_id, self.drafts.len());
+        }
+        let carries_results = role == Role::User && has_result_block(event.content);
+        let meta = event.meta || event.compact_summary;
+        let draft = Draft { role, events: vec![index], meta, carries_results };
+        if !carries_results {
+            self.drafts.push(draft);
+            return;
+        }
+        // Results of parallel calls belong into the one user message right after their assistant message, whatever the
+        // client noted in between.
+        let answer = self.drafts.iter().rposition(|draft| draft.role == Role::Assistant);
+        let place = answer.map_or(self.drafts.len(), |at| at + 1);
+        let since = self.drafts.get_mut(place..);
+        match since.and_then(|since| since.iter_mut().find(|draft| draft.carries_results)) {
+            Some(earlier) => earlier.events.push(index),
+            None => self.drafts.insert(place, draft),
+        }
+    }
+
+    fn finish(self, mut trace: LogTrace, notes: Vec<Note>) -> Transcript {
+        let mut messages = Vec::with_capacity(self.drafts.len());
+        for draft in &self.drafts {
+            if let Some(message) = message_of(draft, self.events) {
+                trace.push(&draft.events);
+                messages.push(message);
+            }
+        }
+        let preamble = Preamble { model: self.model.map(str::to_owned), ..Preamble::default() };
+        Transcript {
+            dialect: Dialect::Anthropic,
+            source: Source::ClaudeCodeLog,
+            messages,
+            preamble,
+            notes,
+            layout: None,
+            log: Some(trace),
+        }
     }
 }
 
-fn add_event<'a>(
-    event: &Event<'a>,
-    drafts: &mut Vec<Draft<'a>>,
-    by_message_id: &mut HashMap<&'a str, usize>,
-) {
-    let role = if event.role == "assistant" { Role::Assistant } else { Role::User };
-    if role == Role::Assistant && !event.message_id.is_empty() {
-        if let Some(draft) = by_message_id.get(event.message_id).and_then(|&at| drafts.get_mut(at)) {
-            draft.contents.push(event.content);
-            return;
-        }
-        by_message_id.insert(event.message_id, drafts.len());
-    }
-    let carries_results = role == Role::User && has_result_block(event.content);
-    let meta = event.meta || event.compact_summary;
-    let draft = Draft { role, contents: vec![event.content], meta, carries_results };
-    if !carries_results {
-        drafts.push(draft);
-        return;
-    }
-    // Results of parallel calls belong into the one user message right after their assistant message, whatever the
-    // client noted in between.
-    let answer = drafts.iter().rposition(|draft| draft.role == Role::Assistant);
-    let place = answer.map_or(drafts.len(), |at| at + 1);
-    match drafts.get_mut(place..).and_then(|since| since.iter_mut().find(|draft| draft.carries_results)) {
-        Some(earlier) => earlier.contents.push(event.content),
-        None => drafts.insert(place, draft),
-    }
+fn read_events(lines: &[(usize, SharedText)]) -> Vec<Event<'_>> {
+    lines.iter().map(|(number, line)| read_event(*number, line.as_str())).collect()
 }
 
 fn has_result_block(content: &str) -> bool {
@@ -152,24 +241,24 @@ fn has_result_block(content: &str) -> bool {
     false
 }
 
-fn message_of(draft: &Draft<'_>) -> Option<Message> {
-    let size: usize = draft.contents.iter().map(|c| c.len() + 1).sum();
+fn message_of(draft: &Draft, events: &[Event<'_>]) -> Option<Message> {
+    let contents = || draft.events.iter().filter_map(|&index| Some(events.get(index as usize)?.content));
+    let size: usize = contents().map(|content| content.len() + 1).sum();
     let mut json = String::with_capacity(size + 40);
     json.push_str("{\"role\":\"");
     json.push_str(draft.role.name());
     json.push_str("\",\"content\":");
-    match draft.contents.as_slice() {
-        [only] => json.push_str(only),
-        many => {
-            json.push('[');
-            // The wire wants results before anything else in their message.
-            let mut blocks = many.iter().flat_map(|content| blocks_of(content)).collect::<Vec<_>>();
-            if draft.carries_results {
-                blocks.sort_by_cached_key(|block| !has_result_block(&format!("[{block}]")));
-            }
-            json.push_str(&blocks.join(","));
-            json.push(']');
+    if draft.events.len() == 1 {
+        json.extend(contents());
+    } else {
+        json.push('[');
+        // The wire wants results before anything else in their message.
+        let mut blocks = contents().flat_map(blocks_of).collect::<Vec<_>>();
+        if draft.carries_results {
+            blocks.sort_by_cached_key(|block| !has_result_block(&format!("[{block}]")));
         }
+        json.push_str(&blocks.join(","));
+        json.push(']');
     }
     json.push('}');
     let mut message = decode_message(SharedText::new(json))?;
@@ -243,6 +332,7 @@ fn read_event(line: usize, json: &str) -> Event<'_> {
             b"type" => event.kind = raw_string(&mut cursor, json),
             b"uuid" => event.uuid = raw_string(&mut cursor, json),
             b"parentUuid" => event.parent = raw_string(&mut cursor, json),
+            b"agentId" => event.agent = raw_string(&mut cursor, json),
             b"isSidechain" => event.sidechain = is_true(&mut cursor, json),
             b"isMeta" => event.meta = is_true(&mut cursor, json),
             b"isCompactSummary" => event.compact_summary = is_true(&mut cursor, json),

@@ -4,6 +4,7 @@
 
 use crate::blocks::decode_message;
 use crate::json::Cursor;
+use crate::log_trace::LogTrace;
 use crate::message::{Message, Part, Role};
 use crate::shared_text::SharedText;
 use crate::transcript::{Note, Preamble, Source, Transcript};
@@ -23,7 +24,8 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
     let mut messages: Vec<Message> = Vec::new();
     let mut notes = Vec::new();
     let mut preamble = Preamble::default();
-    for (number, text) in lines {
+    let mut trace = LogTrace::new(lines);
+    for (index, (number, text)) in lines.iter().enumerate() {
         let line = read_line(text.as_str());
         match (line.kind.as_str(), &line.payload) {
             ("response_item", Some(payload)) => push_item(&text.slice(payload.clone()), &mut messages),
@@ -33,11 +35,8 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
             ("compacted", Some(payload)) => {
                 let (summary, replacement) = read_compacted(&text.slice(payload.clone()));
                 if since_compaction {
-                    messages = replacement;
-                    if let Some(summary) = summary.filter(|_| messages.is_empty()) {
-                        let json = text_message(Dialect::Responses, Role::User, &summary);
-                        messages.extend(decode_message(SharedText::new(json)).map(machine_written));
-                    }
+                    messages = shown_after(summary.as_deref(), replacement);
+                    trace.clear();
                 } else {
                     let what = "the client's own compaction; everything before it is read too";
                     notes.push(Note { line: Some(*number), text: what.into() });
@@ -53,6 +52,10 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
             }
             _ => {}
         }
+        let source = u32::try_from(index).unwrap_or(u32::MAX);
+        for _ in trace.messages()..messages.len() {
+            trace.push(&[source]);
+        }
     }
     Transcript {
         dialect: Dialect::Responses,
@@ -61,7 +64,25 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
         preamble,
         notes,
         layout: None,
+        log: Some(trace),
     }
+}
+
+/// What the model was shown after a compaction: the items of a `compacted` line, or the summary alone where an older log
+/// has no more.
+pub(crate) fn compacted_view(line: &SharedText) -> Option<(Option<String>, Vec<Message>)> {
+    let payload = read_line(line.as_str()).payload?;
+    let (summary, replacement) = read_compacted(&line.slice(payload));
+    let shown = shown_after(summary.as_deref(), replacement);
+    Some((summary, shown))
+}
+
+fn shown_after(summary: Option<&str>, replacement: Vec<Message>) -> Vec<Message> {
+    if !replacement.is_empty() {
+        return replacement;
+    }
+    let json = summary.map(|text| text_message(Dialect::Responses, Role::User, text));
+    json.and_then(|json| decode_message(SharedText::new(json))).map(machine_written).into_iter().collect()
 }
 
 fn machine_written(mut message: Message) -> Message {

@@ -8,7 +8,9 @@
 //! Not for: sockets, files, clocks, token counts.
 
 mod blocks;
+mod claude_facts;
 mod claude_log;
+mod codex_facts;
 mod codex_log;
 mod cuts;
 mod decode;
@@ -18,6 +20,9 @@ mod human;
 mod json;
 mod layout;
 mod lines;
+mod log_facts;
+mod log_time;
+mod log_trace;
 mod members;
 mod message;
 mod shared_text;
@@ -32,6 +37,7 @@ pub use detect::DialectChoice;
 pub use group::{Group, GroupKind, Groups};
 pub use human::{human_words, is_injected, strip_injected};
 pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
+pub use log_facts::{LogCall, LogCompaction, LogFacts, MessageFacts, NewView, SubAgent};
 pub use members::RawJson;
 pub use message::{Arguments, ContentHash, Message, Part, Role};
 pub use shared_text::SharedText;

@@ -1,6 +1,7 @@
 //! A decoded document: its messages, what stands around them, and how to write it back.
 
 use crate::layout::Layout;
+use crate::log_trace::LogTrace;
 use crate::message::Message;
 use crate::shared_text::SharedText;
 use crate::write::Dialect;
@@ -57,6 +58,7 @@ pub struct Transcript {
     /// What the reader should know.
     pub notes: Vec<Note>,
     pub(crate) layout: Option<Layout>,
+    pub(crate) log: Option<LogTrace>,
 }
 
 impl Transcript {
@@ -70,6 +72,7 @@ impl Transcript {
             preamble: Preamble::default(),
             notes: Vec::new(),
             layout: None,
+            log: None,
         }
     }
 

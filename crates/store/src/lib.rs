@@ -7,22 +7,29 @@
 //! Not for: deciding when to compact, talking to models, printing.
 
 mod artifact;
+mod artifact_folder;
+mod artifact_table;
 mod assembly;
 mod call;
 mod chain;
 mod commit;
 mod error;
+mod fold;
 mod guard;
 mod ids;
 mod lock;
 mod message;
 mod search;
+mod searchable;
 mod session;
+mod splice;
 mod store;
 mod summary;
+mod terms;
 mod view;
 
 pub use artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
+pub use artifact_folder::{ArtifactFile, ArtifactFolder, FolderListing};
 pub use call::{
     Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
 };

@@ -1,0 +1,121 @@
+//! Which texts of a message are kept as artifacts, and how they are put back.
+//!
+//! A tool result of more than [`ARTIFACT_CHARACTERS`] goes to the folder of artifacts and is cut out of the message's
+//! JSON, but only when writing it again gives the very bytes that were cut out; what an unusual writer made stays whole.
+//!
+//! Not for: storing anything. Decisions only, the same for every implementation of the record.
+
+use std::borrow::Cow;
+
+use throughline_transcript::{JsonStr, Message, Part, escape_into};
+
+/// Texts of tool results longer than this become artifacts.
+pub(crate) const ARTIFACT_CHARACTERS: usize = 100_000;
+
+/// How a text was written into JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EscapeStyle {
+    /// Only what JSON demands is escaped.
+    Minimal,
+    /// So is everything beyond ASCII.
+    AsciiOnly,
+}
+
+impl EscapeStyle {
+    /// Appends a text, escaped.
+    pub(crate) fn write(self, text: &str, out: &mut String) {
+        match self {
+            Self::Minimal => escape_into(text, out),
+            Self::AsciiOnly => escape_to_ascii(text, out),
+        }
+    }
+
+    /// Its number in the record.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Minimal => 0,
+            Self::AsciiOnly => 1,
+        }
+    }
+
+    /// The style of this number.
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        [Self::Minimal, Self::AsciiOnly].into_iter().find(|style| style.code() == code)
+    }
+}
+
+/// A text of a message that is kept as an artifact.
+#[derive(Debug)]
+pub(crate) struct ArtifactText<'a> {
+    /// Where it stands.
+    pub(crate) string: JsonStr,
+    /// What it says.
+    pub(crate) text: Cow<'a, str>,
+    /// How it was written.
+    pub(crate) style: EscapeStyle,
+    /// The call it answers, by which its tool is known.
+    pub(crate) call_id: JsonStr,
+}
+
+/// Texts of a message that are kept as artifacts, in their order in its JSON.
+pub(crate) fn artifact_texts(message: &Message) -> Vec<ArtifactText<'_>> {
+    // A text is never longer than the JSON it stands in: the usual message is done here.
+    if message.json().len() <= ARTIFACT_CHARACTERS {
+        return Vec::new();
+    }
+    let mut found: Vec<ArtifactText<'_>> = message
+        .parts()
+        .iter()
+        .filter_map(|part| match part {
+            Part::ToolResult { call_id, content, .. } => Some((*call_id, content)),
+            _ => None,
+        })
+        .flat_map(|(call_id, content)| content.iter().map(move |piece| (call_id, piece)))
+        .filter_map(|(call_id, piece)| match piece {
+            Part::Text(string) => artifact_text(message, *string, call_id),
+            _ => None,
+        })
+        .collect();
+    found.sort_by_key(|artifact| artifact.string.span.start);
+    found.dedup_by_key(|artifact| artifact.string.span.start);
+    found
+}
+
+fn artifact_text(message: &Message, string: JsonStr, call_id: JsonStr) -> Option<ArtifactText<'_>> {
+    let raw = string.raw(message.json());
+    if raw.len() <= ARTIFACT_CHARACTERS {
+        return None;
+    }
+    let text = message.str(string);
+    if text.chars().nth(ARTIFACT_CHARACTERS).is_none() {
+        return None;
+    }
+    let mut rewritten = String::with_capacity(raw.len());
+    let style = [EscapeStyle::Minimal, EscapeStyle::AsciiOnly].into_iter().find(|style| {
+        rewritten.clear();
+        style.write(&text, &mut rewritten);
+        rewritten == raw
+    })?;
+    Some(ArtifactText { string, text, style, call_id })
+}
+
+/// As [`escape_into`], with everything beyond ASCII as `\u` and four lower-case digits.
+fn escape_to_ascii(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
+        let (plain, after) = rest.split_at(at);
+        escape_into(plain, out);
+        let mut characters = after.chars();
+        let mut units = [0u16; 2];
+        if let Some(character) = characters.next() {
+            for unit in character.encode_utf16(&mut units) {
+                out.push_str("\\u");
+                for shift in [12, 8, 4, 0] {
+                    out.push(char::from_digit(u32::from(*unit) >> shift & 15, 16).unwrap_or('0'));
+                }
+            }
+        }
+        rest = characters.as_str();
+    }
+    escape_into(rest, out);
+}

@@ -1,0 +1,222 @@
+//! Artifacts in the database: what is known of them, and which sessions refer to them. The texts are in files.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::artifact::{Artifact, ArtifactId};
+use crate::artifact_folder::{ArtifactFile, ArtifactFolder};
+use crate::error::Result;
+use crate::ids::Millis;
+
+use super::index::{forget_artifact, index_artifact};
+
+/// Tables. A reference names the message the text was cut out of, or zero when it came by itself.
+pub(super) const SCHEMA: &str = "
+CREATE TABLE artifacts (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    bytes INTEGER NOT NULL,
+    lines INTEGER NOT NULL,
+    stored_bytes INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    created_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE artifact_refs (
+    artifact INTEGER NOT NULL REFERENCES artifacts (n),
+    session INTEGER NOT NULL,
+    message INTEGER NOT NULL,
+    PRIMARY KEY (artifact, session, message)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX artifact_refs_of_session ON artifact_refs (session);
+CREATE TABLE artifact_pieces (
+    row INTEGER PRIMARY KEY,
+    artifact INTEGER NOT NULL,
+    first_byte INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    first_line INTEGER NOT NULL,
+    has_grams INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX artifact_pieces_without_grams ON artifact_pieces (row) WHERE has_grams = 0;
+";
+
+/// A reference to an artifact.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reference<'a> {
+    /// Ordinal of the session that refers to it.
+    pub(super) session: i64,
+    /// The message it was cut out of.
+    pub(super) message: Option<i64>,
+    /// What it is.
+    pub(super) label: &'a str,
+    /// When.
+    pub(super) at_ms: Millis,
+}
+
+/// What a name or the beginning of one stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// One artifact.
+    Found(Artifact),
+    /// None of this owner.
+    Unknown,
+    /// Several.
+    Ambiguous(Vec<ArtifactId>),
+}
+
+const COLUMNS: &str = "a.name, a.bytes, a.lines, a.stored_bytes, a.label, a.created_ms";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Artifact> {
+    Ok(Artifact {
+        id: ArtifactId::from_text(row.get::<_, String>(0)?),
+        bytes: row.get(1)?,
+        lines: row.get(2)?,
+        stored_bytes: row.get(3)?,
+        label: row.get(4)?,
+        created_ms: row.get(5)?,
+    })
+}
+
+/// Records a text that lies in the folder, ties it to a session and makes its words searchable. The same text is
+/// recorded once, however often it is referred to.
+pub(super) fn keep(
+    conn: &Connection,
+    id: &ArtifactId,
+    file: &ArtifactFile,
+    text: &str,
+    reference: &Reference<'_>,
+) -> rusqlite::Result<Artifact> {
+    let known: Option<i64> = conn
+        .prepare_cached("SELECT n FROM artifacts WHERE name = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))
+        .optional()?;
+    let n = match known {
+        Some(n) => n,
+        None => {
+            conn.prepare_cached(
+                "INSERT INTO artifacts (name, bytes, lines, stored_bytes, label, created_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                id.as_str(),
+                file.bytes,
+                file.lines,
+                file.stored_bytes,
+                reference.label,
+                reference.at_ms
+            ])?;
+            let n = conn.last_insert_rowid();
+            index_artifact(conn, n, text)?;
+            n
+        }
+    };
+    conn.prepare_cached(
+        "INSERT OR IGNORE INTO artifact_refs (artifact, session, message) VALUES (?1, ?2, ?3)",
+    )?
+    .execute(params![n, reference.session, reference.message.unwrap_or(0)])?;
+    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM artifacts a WHERE a.n = ?1"))?
+        .query_row([n], from_row)
+}
+
+/// Finds an artifact that a session of this owner refers to, by its name or the beginning of it.
+pub(super) fn find(conn: &Connection, owner: &str, name: &str) -> rusqlite::Result<Lookup> {
+    const SHOWN: usize = 20;
+    // Names are lower-case hexadecimal digits: what is not one begins none, and the next text after all that begin
+    // with a prefix is the prefix with a character behind every digit.
+    let prefix = name.trim().to_ascii_lowercase();
+    if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(Lookup::Unknown);
+    }
+    let mut found: Vec<Artifact> = conn
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM artifacts a WHERE a.name >= ?1 AND a.name < ?1 || 'g' AND EXISTS (
+                 SELECT 1 FROM artifact_refs r JOIN sessions s ON s.ordinal = r.session
+                 WHERE r.artifact = a.n AND s.owner = ?2)
+             ORDER BY a.name LIMIT ?3"
+        ))?
+        .query_map(params![prefix, owner, SHOWN], from_row)?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(match found.len() {
+        0 => Lookup::Unknown,
+        1 => found.pop().map_or(Lookup::Unknown, Lookup::Found),
+        _ => Lookup::Ambiguous(found.into_iter().map(|artifact| artifact.id).collect()),
+    })
+}
+
+/// Artifacts that sessions of a chain refer to, in the order they were first kept.
+pub(super) fn of_chain(conn: &Connection, chain: i64) -> rusqlite::Result<Vec<Artifact>> {
+    conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM artifacts a WHERE a.n IN (
+             SELECT r.artifact FROM artifact_refs r JOIN sessions s ON s.ordinal = r.session WHERE s.chain = ?1)
+         ORDER BY a.n"
+    ))?
+    .query_map([chain], from_row)?
+    .collect()
+}
+
+/// Every artifact of the record.
+pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<Artifact>> {
+    conn.prepare(&format!("SELECT {COLUMNS} FROM artifacts a ORDER BY a.n"))?
+        .query_map([], from_row)?
+        .collect()
+}
+
+/// Takes away the references of a session, and the records of artifacts that nobody refers to any more. Their files are
+/// to be swept once this is committed: see [`sweep`].
+pub(super) fn release_session(conn: &Connection, session: i64) -> rusqlite::Result<Vec<ArtifactId>> {
+    let artifacts: Vec<i64> = conn
+        .prepare_cached("SELECT DISTINCT artifact FROM artifact_refs WHERE session = ?1")?
+        .query_map([session], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    conn.prepare_cached("DELETE FROM artifact_refs WHERE session = ?1")?.execute([session])?;
+    let mut orphans = Vec::new();
+    for n in artifacts {
+        orphans.extend(drop_if_orphan(conn, n)?);
+    }
+    Ok(orphans)
+}
+
+/// Takes away the records of artifacts that no session refers to: none, unless something went wrong.
+pub(super) fn release_orphans(conn: &Connection) -> rusqlite::Result<Vec<ArtifactId>> {
+    conn.execute("DELETE FROM artifact_refs WHERE session NOT IN (SELECT ordinal FROM sessions)", [])?;
+    let numbers: Vec<i64> = conn
+        .prepare("SELECT n FROM artifacts")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut orphans = Vec::new();
+    for n in numbers {
+        orphans.extend(drop_if_orphan(conn, n)?);
+    }
+    Ok(orphans)
+}
+
+fn drop_if_orphan(conn: &Connection, n: i64) -> rusqlite::Result<Option<ArtifactId>> {
+    let name: Option<String> = conn
+        .prepare_cached(
+            "SELECT name FROM artifacts WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM artifact_refs WHERE artifact = ?1)",
+        )?
+        .query_row([n], |row| row.get(0))
+        .optional()?;
+    if name.is_some() {
+        forget_artifact(conn, n)?;
+        conn.prepare_cached("DELETE FROM artifacts WHERE n = ?1")?.execute([n])?;
+    }
+    Ok(name.map(ArtifactId::from_text))
+}
+
+/// Removes the files of artifacts that are not recorded. Call it in a transaction of its own that holds the write lock,
+/// after the one that released them is committed: whoever puts a text in place does so holding that lock too, so no
+/// file goes that is being taken up again. A file that stays behind because this fails is found by a later check.
+pub(super) fn sweep(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    released: &[ArtifactId],
+) -> rusqlite::Result<Result<()>> {
+    let mut is_known = conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE name = ?1)")?;
+    for id in released {
+        if !is_known.query_row([id.as_str()], |row| row.get::<_, bool>(0))?
+            && let Err(error) = artifacts.remove(id)
+        {
+            return Ok(Err(error));
+        }
+    }
+    Ok(Ok(()))
+}

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::artifact::ArtifactId;
 use crate::ids::SessionId;
 use crate::lock::Holder;
 
@@ -91,6 +92,14 @@ pub enum StoreError {
     UnknownArtifact {
         /// What was asked for.
         id: String,
+    },
+    /// Several artifacts fit a shortened name.
+    #[error("`{id}` could mean {} artifacts", candidates.len())]
+    AmbiguousArtifact {
+        /// What was asked for.
+        id: String,
+        /// Names that fit (at most twenty).
+        candidates: Vec<ArtifactId>,
     },
     /// The record knows the artifact, but its file is not there or not what it was.
     #[error("the file of artifact {id} is {problem}: {}", path.display())]

@@ -10,6 +10,7 @@ mod image;
 mod lanes;
 mod message;
 mod model;
+mod prices;
 mod profile;
 mod scan;
 mod unescape;
@@ -30,6 +31,7 @@ pub use message::{
     MessageSize, SizeCache, Sizes, profile_message, profile_preamble, profile_system, profile_tools,
 };
 pub use model::{Family, Overhead, TokenModel};
+pub use prices::{Cost, PriceBasis, PricedCall, cost, prices_as_of};
 pub use profile::{FEATURE_COUNT, Feature, TextProfile};
 pub use scan::{profile_json_str, profile_text};
 pub use usage::{Usage, UsageDoubt, UsageError, UsageReading, parse_usage};

@@ -86,6 +86,20 @@ pub enum UsageDoubt {
         /// The reasoning as reported.
         reasoning: u64,
     },
+    /// The parts of the cache writes do not add up to the whole.
+    CacheWritePartsDiffer {
+        /// The whole as reported.
+        whole: u64,
+        /// The parts together.
+        parts: u64,
+    },
+    /// Hits and misses of the cache do not add up to the prompt.
+    HitsAndMissesDiffer {
+        /// The prompt as reported.
+        prompt: u64,
+        /// Hits and misses together.
+        together: u64,
+    },
     /// Not a count.
     NotACount {
         /// The field.
@@ -103,6 +117,14 @@ impl fmt::Display for UsageDoubt {
             Self::ReasoningExceedsOutput { output, reasoning } => {
                 write!(f, "reasoning ({reasoning}) exceeds the output of {output} tokens; it was cut to fit")
             }
+            Self::CacheWritePartsDiffer { whole, parts } => write!(
+                f,
+                "cache writes by lifetime ({parts}) differ from their sum ({whole}); the larger was taken"
+            ),
+            Self::HitsAndMissesDiffer { prompt, together } => write!(
+                f,
+                "cache hits and misses ({together}) differ from the prompt of {prompt} tokens; the prompt was taken"
+            ),
             Self::NotACount { field } => write!(f, "`{field}` is not a count; it was read as 0"),
         }
     }
@@ -113,6 +135,8 @@ impl fmt::Display for UsageDoubt {
 pub struct UsageReading {
     /// The buckets.
     pub usage: Usage,
+    /// Part of the cache writes that were asked to live for an hour; the rest lives for minutes.
+    pub cache_write_1h: u64,
     /// What had to be changed to fill them.
     pub doubts: Vec<UsageDoubt>,
 }
@@ -132,13 +156,14 @@ pub enum UsageError {
 pub fn parse_usage(json: &str) -> Result<UsageReading, UsageError> {
     let value: Value = serde_json::from_str(json)?;
     let Value::Object(members) = value else { return Err(UsageError::NoCounts) };
-    let mut report = Report { members: &members, doubts: Vec::new() };
+    let mut report = Report { members: &members, cache_write_1h: 0, doubts: Vec::new() };
     let usage = match report.wire().ok_or(UsageError::NoCounts)? {
         Wire::CacheBeside => report.cache_beside_input(),
         Wire::CacheWithin { prompt, details } => report.cache_within(prompt, details),
     };
     let usage = report.limit_reasoning(usage);
-    Ok(UsageReading { usage, doubts: report.doubts })
+    let cache_write_1h = report.cache_write_1h.min(usage.cache_write);
+    Ok(UsageReading { usage, cache_write_1h, doubts: report.doubts })
 }
 
 /// How a report relates the cache to the prompt.
@@ -151,18 +176,23 @@ enum Wire {
 
 struct Report<'a> {
     members: &'a Map<String, Value>,
+    cache_write_1h: u64,
     doubts: Vec<UsageDoubt>,
 }
 
 impl Report<'_> {
     fn wire(&self) -> Option<Wire> {
         let has = |name: &str| self.members.get(name).is_some_and(|value| !value.is_null());
-        if has("prompt_tokens") || has("completion_tokens") || has("prompt_cache_hit_tokens") {
+        let counts = |name: &str| has(name) && self.members.get(name).and_then(Value::as_f64) != Some(0.0);
+        let chat = ["prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens"];
+        // A gateway that speaks two wires may fill the figures of one and leave those of the other at zero.
+        let left_empty = !chat.into_iter().any(counts) && (counts("input_tokens") || counts("output_tokens"));
+        if chat.into_iter().any(has) && !left_empty {
             return Some(Wire::CacheWithin { prompt: "prompt_tokens", details: "prompt_tokens_details" });
         }
         // Both OpenAI Responses and Anthropic say `input_tokens`; the details tell them apart. With neither details
         // nor cache figures there is no cache and the two readings agree.
-        if has("input_tokens_details") {
+        if has("input_tokens_details") || has("cached_input_tokens") {
             return Some(Wire::CacheWithin { prompt: "input_tokens", details: "input_tokens_details" });
         }
         let anthropic =
@@ -171,15 +201,7 @@ impl Report<'_> {
     }
 
     fn cache_beside_input(&mut self) -> Usage {
-        let lifetimes = ["ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"];
-        let cache_write = self
-            .count(&["cache_creation_input_tokens"])
-            .or_else(|| {
-                let parts: Vec<u64> =
-                    lifetimes.iter().filter_map(|part| self.count(&["cache_creation", part])).collect();
-                (!parts.is_empty()).then(|| parts.iter().fold(0u64, |sum, part| sum.saturating_add(*part)))
-            })
-            .unwrap_or(0);
+        let cache_write = self.cache_writes();
         Usage {
             input: self.count(&["input_tokens"]).unwrap_or(0),
             output: self.count(&["output_tokens"]).unwrap_or(0),
@@ -189,19 +211,47 @@ impl Report<'_> {
         }
     }
 
+    /// Cache writes, told as a whole, by lifetime, or both.
+    fn cache_writes(&mut self) -> u64 {
+        let whole = self.count(&["cache_creation_input_tokens"]);
+        let short = self.count(&["cache_creation", "ephemeral_5m_input_tokens"]);
+        let long = self.count(&["cache_creation", "ephemeral_1h_input_tokens"]);
+        self.cache_write_1h = long.unwrap_or(0);
+        let parts = short.unwrap_or(0).saturating_add(self.cache_write_1h);
+        if let Some(whole) = whole
+            && (short.is_some() || long.is_some())
+            && whole != parts
+        {
+            self.doubts.push(UsageDoubt::CacheWritePartsDiffer { whole, parts });
+        }
+        whole.unwrap_or(0).max(parts)
+    }
+
     fn cache_within(&mut self, prompt_field: &str, details: &str) -> Usage {
-        let read_fields: [&[&str]; 3] =
-            [&[details, "cached_tokens"], &["cache_read_input_tokens"], &["prompt_cache_hit_tokens"]];
+        let read_fields: [&[&str]; 4] = [
+            &[details, "cached_tokens"],
+            &["cached_input_tokens"],
+            &["cache_read_input_tokens"],
+            &["prompt_cache_hit_tokens"],
+        ];
         let write_fields: [&[&str]; 4] = [
             &[details, "cache_write_tokens"],
             &[details, "cache_creation_tokens"],
             &[details, "cache_creation_input_tokens"],
             &["cache_creation_input_tokens"],
         ];
-        let cache_read = read_fields.iter().find_map(|field| self.count(field)).unwrap_or(0);
-        let cache_write = write_fields.iter().find_map(|field| self.count(field)).unwrap_or(0);
-        let missed = self.count(&["prompt_cache_miss_tokens"]).unwrap_or(0);
-        let prompt = self.count(&[prompt_field]).unwrap_or_else(|| cache_read.saturating_add(missed));
+        let cache_read = self.first_count(&read_fields);
+        let cache_write = self.first_count(&write_fields);
+        let hit = self.count(&["prompt_cache_hit_tokens"]);
+        let missed = self.count(&["prompt_cache_miss_tokens"]);
+        let together = missed.map(|missed| hit.unwrap_or(cache_read).saturating_add(missed));
+        let told = self.count(&[prompt_field]);
+        if let (Some(prompt), Some(together)) = (told, together)
+            && prompt != together
+        {
+            self.doubts.push(UsageDoubt::HitsAndMissesDiffer { prompt, together });
+        }
+        let prompt = told.or(together).unwrap_or(cache_read);
         let output = ["completion_tokens", "output_tokens"].iter().find_map(|field| self.count(&[field]));
         if cache_read.saturating_add(cache_write) > prompt {
             self.doubts.push(UsageDoubt::CacheExceedsPrompt { prompt, cache_read, cache_write });
@@ -219,7 +269,11 @@ impl Report<'_> {
 
     fn reasoning(&mut self) -> u64 {
         let holders = ["output_tokens_details", "completion_tokens_details"];
-        holders.iter().find_map(|holder| self.count(&[holder, "reasoning_tokens"])).unwrap_or(0)
+        let within = holders.iter().find_map(|holder| self.count(&[holder, "reasoning_tokens"]));
+        within
+            .or_else(|| self.count(&["output_tokens_details", "thinking_tokens"]))
+            .or_else(|| self.count(&["reasoning_output_tokens"]))
+            .unwrap_or(0)
     }
 
     fn limit_reasoning(&mut self, mut usage: Usage) -> Usage {
@@ -231,6 +285,12 @@ impl Report<'_> {
         usage
     }
 
+    /// The first of several names for the same thing that says more than zero: some fill in the names they know and leave
+    /// zeros under the others.
+    fn first_count(&mut self, fields: &[&[&str]]) -> u64 {
+        fields.iter().filter_map(|field| self.count(field)).find(|count| *count > 0).unwrap_or(0)
+    }
+
     /// The count at a path of members; `None` where there is nothing, zero and a doubt where there is no count.
     fn count(&mut self, path: &[&str]) -> Option<u64> {
         let (last, holders) = path.split_last()?;
@@ -238,8 +298,9 @@ impl Report<'_> {
             holders.iter().try_fold(self.members, |members, name| members.get(*name)?.as_object())?;
         let value = holder.get(*last).filter(|value| !value.is_null())?;
         let count = value.as_u64().or_else(|| value.as_f64().and_then(whole));
-        if count.is_none() {
-            self.doubts.push(UsageDoubt::NotACount { field: path.join(".") });
+        let doubt = UsageDoubt::NotACount { field: path.join(".") };
+        if count.is_none() && !self.doubts.contains(&doubt) {
+            self.doubts.push(doubt);
         }
         Some(count.unwrap_or(0))
     }

@@ -27,6 +27,76 @@ fn anthropic_writes_may_come_only_by_lifetime() {
 }
 
 #[test]
+fn cache_writes_are_told_apart_by_lifetime() {
+    let json = r#"{"input_tokens":3,"cache_creation_input_tokens":120,"cache_read_input_tokens":0,
+        "cache_creation":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":20},"output_tokens":1}"#;
+    let reading = parse_usage(json).unwrap();
+    assert_eq!((reading.usage.cache_write, reading.cache_write_1h), (120, 20));
+    assert_eq!(reading.doubts, []);
+    let without = parse_usage(r#"{"input_tokens":3,"cache_creation_input_tokens":120}"#).unwrap();
+    assert_eq!((without.usage.cache_write, without.cache_write_1h), (120, 0));
+    for odd in [r#"null"#, r#"7"#, r#"{}"#, r#"{"ephemeral_1h_input_tokens":null}"#] {
+        let json =
+            format!(r#"{{"input_tokens":3,"cache_creation_input_tokens":120,"cache_creation":{odd}}}"#);
+        assert_eq!(parse_usage(&json).unwrap(), without, "{odd}");
+    }
+}
+
+#[test]
+fn cache_writes_that_do_not_add_up_are_reported() {
+    for (whole, short, long, write) in [(0, 0, 500, 500), (100, 90, 20, 110), (100, 10, 20, 100)] {
+        let json = format!(
+            r#"{{"input_tokens":1,"cache_creation_input_tokens":{whole},
+                "cache_creation":{{"ephemeral_5m_input_tokens":{short},"ephemeral_1h_input_tokens":{long}}}}}"#
+        );
+        let reading = parse_usage(&json).unwrap();
+        assert_eq!((reading.usage.cache_write, reading.cache_write_1h), (write, long));
+        assert_eq!(reading.doubts, [UsageDoubt::CacheWritePartsDiffer { whole, parts: short + long }]);
+    }
+}
+
+#[test]
+fn codex_logs_name_the_cache_their_own_way() {
+    let usage = read(
+        r#"{"input_tokens":81000,"cached_input_tokens":60000,"output_tokens":3000,"reasoning_output_tokens":500,"total_tokens":84000}"#,
+    );
+    let expected = Usage { input: 21_000, output: 3_000, cache_read: 60_000, cache_write: 0, reasoning: 500 };
+    assert_eq!(usage, expected);
+}
+
+#[test]
+fn zeros_under_one_name_do_not_hide_figures_under_another() {
+    let usage = read(
+        r#"{"prompt_tokens":100,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":0,"cache_write_tokens":0},
+            "cache_read_input_tokens":60,"cache_creation_input_tokens":10}"#,
+    );
+    assert_eq!((usage.input, usage.cache_read, usage.cache_write), (30, 60, 10));
+    let other_wire = read(
+        r#"{"prompt_tokens":0,"completion_tokens":0,"input_tokens":40,"output_tokens":2,"cache_read_input_tokens":7}"#,
+    );
+    assert_eq!(other_wire, Usage { input: 40, output: 2, cache_read: 7, ..Usage::default() });
+    let nothing = read(r#"{"prompt_tokens":0,"completion_tokens":0}"#);
+    assert_eq!(nothing, Usage::default());
+}
+
+#[test]
+fn hits_and_misses_that_do_not_add_up_are_reported() {
+    let json = r#"{"prompt_tokens":100,"completion_tokens":7,"prompt_cache_hit_tokens":64,"prompt_cache_miss_tokens":30}"#;
+    let reading = parse_usage(json).unwrap();
+    assert_eq!((reading.usage.input, reading.usage.cache_read), (36, 64));
+    assert_eq!(reading.doubts, [UsageDoubt::HitsAndMissesDiffer { prompt: 100, together: 94 }]);
+    let odd = parse_usage(r#"{"prompt_tokens":10,"prompt_cache_hit_tokens":"x"}"#).unwrap();
+    assert_eq!(odd.doubts.len(), 1, "a field is doubted once: {:?}", odd.doubts);
+}
+
+#[test]
+fn anthropic_tells_thinking_within_the_output() {
+    let usage =
+        read(r#"{"input_tokens":1,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}}"#);
+    assert_eq!(usage.reasoning, 30);
+}
+
+#[test]
 fn responses_reports_the_cache_within_the_input() {
     let usage = read(
         r#"{"input_tokens":81000,"input_tokens_details":{"cached_tokens":60000,"cache_creation_tokens":1000},

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::json::{Cursor, Span};
 use crate::log_facts::{LogCall, LogCompaction, LogFacts, MessageFacts, NewView};
-use crate::log_time::parse_millis;
+use crate::log_time::parse_rfc3339_millis;
 use crate::log_trace::LogTrace;
 use crate::members::RawJson;
 use crate::shared_text::SharedText;
@@ -50,7 +50,7 @@ pub(crate) fn read(trace: &LogTrace) -> LogFacts {
 
     let mut facts = LogFacts { agent: trace.agent.clone(), ..LogFacts::default() };
     facts.messages = (0..trace.messages()).map(|message| message_facts(trace, &lines, message)).collect();
-    facts.started_ms = own.iter().find_map(|(_, line)| parse_millis(line.timestamp));
+    facts.started_ms = own.iter().find_map(|(_, line)| parse_rfc3339_millis(line.timestamp));
     facts.folder = own.iter().find_map(|(_, line)| text_of(line.folder));
     facts.git_branch = own.iter().rev().find_map(|(_, line)| text_of(line.branch));
     let all = || lines.iter();
@@ -72,7 +72,7 @@ pub(crate) fn read(trace: &LogTrace) -> LogFacts {
         .filter(|(_, line)| line.compact_summary)
         .filter_map(|(index, line)| {
             let message = *message_of.get(index)?;
-            Some(LogCompaction { message, at_ms: parse_millis(line.timestamp), view: NewView::NextMessage })
+            Some(LogCompaction { message, at_ms: parse_rfc3339_millis(line.timestamp), view: NewView::NextMessage })
         })
         .collect();
     facts.calls = calls(trace, &own, &message_of);
@@ -83,7 +83,7 @@ fn message_facts(trace: &LogTrace, lines: &[Line<'_>], message: usize) -> Messag
     let first = trace.sources_of(message).first().map_or(0, |&source| source as usize);
     let line = lines.get(first);
     MessageFacts {
-        at_ms: line.and_then(|line| parse_millis(line.timestamp)),
+        at_ms: line.and_then(|line| parse_rfc3339_millis(line.timestamp)),
         id: line.and_then(|line| text_of(line.uuid)),
         line: trace.lines().get(first).map_or(0, |(number, _)| *number),
     }
@@ -125,7 +125,7 @@ fn calls(trace: &LogTrace, own: &[(usize, &Line<'_>)], message_of: &HashMap<usiz
                     key: key.to_owned(),
                     model: text_of(line.model),
                     usage,
-                    at_ms: parse_millis(line.timestamp),
+                    at_ms: parse_rfc3339_millis(line.timestamp),
                     message,
                     output_unfinished: !line.stopped,
                 });

@@ -5,7 +5,7 @@
 
 use crate::codex_log;
 use crate::log_facts::{LogCall, LogCompaction, LogFacts, MessageFacts, NewView};
-use crate::log_time::parse_millis;
+use crate::log_time::parse_rfc3339_millis;
 use crate::log_trace::LogTrace;
 use crate::members::RawJson;
 use crate::shared_text::SharedText;
@@ -139,7 +139,7 @@ fn message_facts(trace: &LogTrace, message: usize) -> MessageFacts {
 }
 
 fn time_of(value: RawJson<'_>) -> Option<i64> {
-    parse_millis(&value.get("timestamp")?.as_text()?)
+    parse_rfc3339_millis(&value.get("timestamp")?.as_text()?)
 }
 
 fn text(value: RawJson<'_>, name: &str) -> Option<String> {

@@ -1,16 +1,20 @@
 //! Times as logs write them (`2026-02-07T00:14:01.780Z`), in milliseconds since 1970.
 
 /// Reads a time of RFC 3339: any number of digits after the second, `Z` or an offset. `None` for anything else.
-pub(crate) fn parse_millis(text: &str) -> Option<i64> {
+#[must_use]
+pub fn parse_rfc3339_millis(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
     let number = |from: usize, digits: usize| -> Option<i64> {
         let digits = bytes.get(from..from + digits)?;
         digits.iter().try_fold(0i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
     };
     let separated = |at: usize, by: &[u8]| bytes.get(at).is_some_and(|b| by.contains(b));
-    if !(separated(4, b"-") && separated(7, b"-") && separated(13, b":") && separated(16, b":"))
-        || !separated(10, b"Tt ")
-    {
+    let is_shaped = separated(4, b"-")
+        && separated(7, b"-")
+        && separated(10, b"Tt ")
+        && separated(13, b":")
+        && separated(16, b":");
+    if !is_shaped {
         return None;
     }
     let (year, month, day) = (number(0, 4)?, number(5, 2)?, number(8, 2)?);

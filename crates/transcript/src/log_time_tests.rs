@@ -1,6 +1,6 @@
 //! Times of logs: forms that are read, forms that are not.
 
-use super::parse_millis;
+use super::parse_rfc3339_millis;
 
 #[test]
 fn times_are_read() {
@@ -15,7 +15,7 @@ fn times_are_read() {
         ("2000-02-29T12:00:00Z", 951_825_600_000),
         ("1969-12-31T23:59:59.999Z", -1),
     ] {
-        assert_eq!(parse_millis(text), Some(millis), "{text}");
+        assert_eq!(parse_rfc3339_millis(text), Some(millis), "{text}");
     }
 }
 
@@ -35,6 +35,6 @@ fn other_texts_are_no_times() {
         "20é6-02-07T00:14:01Z",
         "2026-02-07T00:14:01é",
     ] {
-        assert_eq!(parse_millis(text), None, "{text}");
+        assert_eq!(parse_rfc3339_millis(text), None, "{text}");
     }
 }

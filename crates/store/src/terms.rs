@@ -148,6 +148,9 @@ struct Cutter<'f, F> {
     /// Where the last word ended.
     word_end: usize,
     next_atom: u32,
+    last_single: Option<PieceKind>,
+    /// Whether a character that is no white space stood since the last piece.
+    after_mark: bool,
 }
 
 /// Calls `each` with every piece of a text.
@@ -169,13 +172,18 @@ pub(crate) fn cut(text: &str, mut each: impl FnMut(Piece<'_>)) {
         previous_start: 0,
         word_end: 0,
         next_atom: 0,
+        last_single: None,
+        after_mark: false,
     };
     for (at, c) in text.char_indices() {
         match class_of(c) {
             Class::PassedOver => {}
             class @ (Class::Lower | Class::Upper | Class::Digit) => cutter.letter(at, c, class),
             Class::Hyphen => cutter.hyphen(at),
-            Class::Other => cutter.end_compound(at),
+            Class::Other => {
+                cutter.end_compound(at);
+                cutter.after_mark |= !c.is_whitespace();
+            }
             Class::Glyph => cutter.single(at, c, PieceKind::Glyph),
             Class::Sign => cutter.single(at, c, PieceKind::Sign),
         }
@@ -234,11 +242,18 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
         } else {
             // Two in a row hold nothing together.
             self.end_compound(at);
+            self.after_mark = true;
         }
     }
 
     fn single(&mut self, at: usize, c: char, kind: PieceKind) {
         self.end_compound(at);
+        if self.after_mark && self.last_single == Some(PieceKind::Glyph) && kind == PieceKind::Glyph {
+            // Without spaces there are only marks to tell where one thing ends and another begins.
+            self.take_atoms(1);
+        }
+        self.last_single = Some(kind);
+        self.after_mark = false;
         let mut folded = std::mem::take(&mut self.folded);
         folded.clear();
         fold_char(c, &mut folded);
@@ -255,6 +270,7 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
 
     fn end_word(&mut self, at: usize) {
         self.in_word = false;
+        self.last_single = None;
         self.word_end = at;
         self.compound_words += 1;
         if self.digit_turns > MAX_DIGIT_TURNS {
@@ -309,42 +325,31 @@ pub(crate) fn index_form(term: &str) -> &str {
     &term[..term.floor_char_boundary(MAX_TERM_BYTES)]
 }
 
-/// Appends the terms a text is indexed by, each followed by a space. Characters of scripts without spaces go in pairs,
-/// and the last of a run alone, so that one character is found as the beginning of a term.
+/// Appends the terms a text is indexed by, each followed by a space. Characters of scripts without spaces go in pairs
+/// with the next, the last of a run alone; so one character is found as the beginning of a term.
 pub(crate) fn index_terms(text: &str, out: &mut String) {
-    let mut glyph_end: Option<usize> = None;
+    let mut after_glyph: Option<u32> = None;
     cut(text, |piece| {
-        if let Some(end) = glyph_end.take() {
-            if piece.kind == PieceKind::Glyph && text.get(end..piece.start).is_some_and(only_passed_over) {
+        if let Some(next) = after_glyph.take() {
+            if piece.kind == PieceKind::Glyph && piece.atom == next {
                 out.push_str(piece.term);
             }
             out.push(' ');
         }
         match piece.kind {
             PieceKind::Glyph => {
-                glyph_end = Some(piece.end);
+                after_glyph = Some(piece.atom + 1);
                 out.push_str(piece.term);
             }
-            PieceKind::Part if !is_indexed_part(piece.term) => {}
             _ => {
                 out.push_str(index_form(piece.term));
                 out.push(' ');
             }
         }
     });
-    if glyph_end.is_some() {
+    if after_glyph.is_some() {
         out.push(' ');
     }
-}
-
-/// Whether a part of a word is worth a term: one letter is not.
-pub(crate) fn is_indexed_part(part: &str) -> bool {
-    part.chars().nth(1).is_some()
-}
-
-/// Whether nothing that counts stands in a text.
-pub(crate) fn only_passed_over(text: &str) -> bool {
-    text.chars().all(is_passed_over)
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ fn identifiers_are_terms_whole_and_in_parts() {
     assert_terms("maxRetryCount", "max retry count maxretrycount");
     assert_terms("max_retry_count", "max retry count maxretrycount");
     assert_terms("MAX-RETRY-COUNT", "max retry count maxretrycount");
-    assert_terms("HTTPServer2", "http server httpserver2");
-    assert_terms("parseURL getX", "parse url parseurl get getx");
+    assert_terms("HTTPServer2", "http server 2 httpserver2");
+    assert_terms("parseURL getX", "parse url parseurl get x getx");
     assert_terms("sha256sum", "sha 256 sum sha256sum");
     assert_terms("foo::BarBaz.qux()", "foo bar baz barbaz qux barbazqux");
     assert_terms("__init__ a__b", "init a b");
@@ -54,11 +54,12 @@ fn paths_are_terms_by_segments_and_the_file_name_whole() {
 #[test]
 fn scripts_without_spaces_go_in_pairs() {
     assert_terms("修复解析", "修复 复解 解析 析");
-    assert_terms("用 Rust语言 写", "用 rust 语言 言 写");
+    assert_terms("用 Rust语言 写", "用 rust 语言 言写 写");
     assert_terms("テストを", "テス スト トを を");
-    assert_terms("함수가 왜", "함수 수가 가 왜");
+    assert_terms("함수가 왜", "함수 수가 가왜 왜");
     assert_terms("ช่วย", "ชว วย ย");
     assert_terms("数", "数");
+    assert_terms("数\n据，库", "数据 据 库");
 }
 
 #[test]
@@ -108,8 +109,9 @@ proptest! {
             assert!(text.is_char_boundary(piece.start) && text.is_char_boundary(piece.end));
             assert!(piece.start < piece.end);
             if piece.kind != PieceKind::Compound && piece.atoms == 1 && piece.atom >= next_atom {
-                assert_eq!(piece.atom, next_atom);
-                next_atom += 1;
+                let may_skip = u32::from(piece.kind == PieceKind::Glyph);
+                assert!((next_atom..=next_atom + may_skip).contains(&piece.atom));
+                next_atom = piece.atom + 1;
             }
         });
         let all = terms(&text);

@@ -54,6 +54,18 @@ impl ArtifactFolder {
         Ok(Self { path })
     }
 
+    /// The folder, for reading; it need not be there.
+    #[must_use]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The folder at a place, for reading: nothing is made.
+    #[must_use]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -167,6 +179,9 @@ impl ArtifactFolder {
         let mut listing = FolderListing::default();
         let fail = |source| StoreError::Io { what: "listing", path: self.path.clone(), source };
         let mut folders = vec![self.path.clone()];
+        if !self.path.exists() {
+            return Ok(listing);
+        }
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).map_err(fail)? {
                 let entry = entry.map_err(fail)?;

@@ -134,6 +134,18 @@ fn strangers_in_the_folder_are_told_apart() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_is_empty() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = ArtifactFolder::at(home.path().join("none"));
+    assert_eq!(folder.list().unwrap(), FolderListing::default());
+    let id = ArtifactId::of(b"x");
+    assert_eq!(problem_of(folder.verify(&id).unwrap_err()), "missing");
+    assert!(!folder.path().exists());
+    folder.put("x").unwrap();
+    folder.verify(&id).unwrap();
+}
+
+#[test]
 fn names_that_are_none_find_nothing() {
     let (_home, folder) = folder();
     for name in ["", "a", "é", "../../etc/passwd", "0123"] {

@@ -38,6 +38,27 @@ pub struct SearchQuery {
     pub neighbours: usize,
 }
 
+/// Hits when no limit is given.
+const DEFAULT_LIMIT: usize = 20;
+
+impl SearchQuery {
+    /// Whether a message passes the filters that are about it alone. Case makes no difference to the names of tools.
+    pub(crate) fn admits(&self, role: Role, tools: &[String], at_ms: Millis) -> bool {
+        self.role.is_none_or(|wanted| wanted == role)
+            && self.since_ms.is_none_or(|since| at_ms >= since)
+            && self.until_ms.is_none_or(|until| at_ms < until)
+            && self.tool.as_ref().is_none_or(|wanted| {
+                let wanted = wanted.to_lowercase();
+                tools.iter().any(|tool| tool.to_lowercase() == wanted)
+            })
+    }
+
+    /// How many hits to show.
+    pub(crate) fn limit(&self) -> usize {
+        if self.limit == 0 { DEFAULT_LIMIT } else { self.limit }
+    }
+}
+
 /// A passage around a hit.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Snippet {

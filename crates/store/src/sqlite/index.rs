@@ -73,9 +73,9 @@ pub(super) fn role_mark(role: Role) -> String {
     format!("{ROLE_MARK}{}", role.name())
 }
 
-/// The mark of a tool.
+/// The mark of a tool, whose case makes no difference.
 pub(super) fn tool_mark(tool: &str) -> String {
-    name_mark(TOOL_MARK, tool)
+    name_mark(TOOL_MARK, &tool.to_lowercase())
 }
 
 /// Names may hold anything, a term may not: it is made of a hash.

@@ -60,12 +60,6 @@ impl ArtifactFolder {
         Self { path: path.into() }
     }
 
-    /// The folder at a place, for reading: nothing is made.
-    #[must_use]
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
-    }
-
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -1,7 +1,9 @@
 //! Finding anchors in text: paths, URLs, hashes, flags, identifiers and numbers, the exact strings work hangs on.
 //!
-//! One pass over the bytes. A run of word and joining characters is a chunk; most chunks are plain words and are
-//! dismissed by the flags gathered on the way, so only the interesting minority is looked at closely.
+//! A run of word and joining characters is a chunk. Most chunks are plain words; [`marked_chunks`] passes over them many
+//! bytes at a time, so only the interesting minority is looked at closely.
+
+use crate::chunks::{COLON, DASH, DIGIT, DOT, LOWER, SIGN, SLASH, UNDERSCORE, UPPER, marked_chunks};
 
 /// What an anchor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,16 +23,6 @@ pub enum AnchorKind {
     Number,
 }
 
-const LOWER: u16 = 1;
-const UPPER: u16 = 2;
-const DIGIT: u16 = 4;
-const UNDERSCORE: u16 = 8;
-const SLASH: u16 = 16;
-const DOT: u16 = 32;
-const DASH: u16 = 64;
-const COLON: u16 = 128;
-/// Signs that part a name from a value or a place: `= & ? # % @ + ~`.
-const SIGN: u16 = 256;
 /// The mark of camelCase: see [`is_camel`].
 const CAMEL: u16 = 512;
 
@@ -78,38 +70,20 @@ const MAX_NAME_BYTES: usize = 120;
 
 /// Calls `found` for every anchor of `text`, in order, repeats included.
 pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind)) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let mut flags = CLASS[usize::from(byte)];
-        if flags == 0 {
-            at += 1;
-            continue;
+    marked_chunks(text.as_bytes(), MAX_CHUNK_BYTES, |range, held| {
+        let Some(chunk) = text.get(range) else { return };
+        let mut flags = held;
+        // Lone punctuation carries nothing exact.
+        if flags & (LOWER | UPPER | DIGIT) == 0 || chunk.len() < 2 {
+            return;
         }
-        let start = at;
-        at += 1;
-        while let Some(&byte) = bytes.get(at) {
-            let class = CLASS[usize::from(byte)];
-            if class == 0 {
-                break;
-            }
-            flags |= class;
-            at += 1;
-        }
-        // Plain words and lone punctuation carry nothing exact; most of a text ends here.
-        let length = at - start;
-        if flags & (LOWER | UPPER | DIGIT) == 0 || !(2..=MAX_CHUNK_BYTES).contains(&length) {
-            continue;
-        }
-        if flags & (UPPER | LOWER) == UPPER | LOWER && bytes.get(start..at).is_some_and(is_camel) {
+        if flags & (UPPER | LOWER) == UPPER | LOWER && is_camel(chunk.as_bytes()) {
             flags |= CAMEL;
         }
-        if flags & !(LOWER | UPPER) != 0
-            && let Some(chunk) = text.get(start..at)
-        {
+        if flags & !(LOWER | UPPER) != 0 {
             classify(chunk, flags, &mut found);
         }
-    }
+    });
 }
 
 fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, AnchorKind)) {
@@ -124,7 +98,11 @@ fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, Anch
     let lead = bytes.iter().take(end).take_while(|b| opening(**b)).count();
     let Some(trimmed) = chunk.get(lead..end).filter(|inner| inner.len() >= 2) else { return };
     let dotted = lead > 0 && bytes.iter().take(lead).all(|b| *b == b'.');
-    let inner = trimmed.bytes().fold(flags & CAMEL, |flags, byte| flags | CLASS[usize::from(byte)]);
+    let inner = if trimmed.len() == chunk.len() {
+        flags
+    } else {
+        trimmed.bytes().fold(flags & CAMEL, |flags, byte| flags | CLASS[usize::from(byte)])
+    };
     if !dotted && inner & (SLASH | DOT | DASH | COLON | SIGN) == 0 {
         if inner & (DIGIT | UNDERSCORE | CAMEL) != 0 {
             simple(trimmed, inner, found);

@@ -5,6 +5,7 @@ mod anchors;
 mod assemble;
 mod builtin;
 mod check;
+mod chunks;
 mod compact;
 mod document;
 mod earlier;

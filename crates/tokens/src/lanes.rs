@@ -11,8 +11,8 @@ pub(crate) const HISTORY: usize = 16;
 pub(crate) const STRETCH: usize = 240;
 /// History and stretch together.
 pub(crate) const SPAN: usize = HISTORY + STRETCH;
-/// Stands where there is no text: a byte that no UTF-8 text holds and no class contains.
-pub(crate) const FILLER: u8 = 0xFF;
+/// Stands where there is no text: a control character that no class contains, so that it counts as nothing.
+pub(crate) const FILLER: u8 = 0x7F;
 
 /// One byte for each position, the history first.
 pub(crate) type Lane = [u8; SPAN];
@@ -27,19 +27,6 @@ pub(crate) fn mask(yes: bool) -> u8 {
 #[inline(always)]
 pub(crate) fn within(byte: u8, low: u8, high: u8) -> u8 {
     mask(byte.wrapping_sub(low) <= high - low)
-}
-
-/// Positions of `a` whose class holds there and in `b` some bytes before.
-#[inline(always)]
-pub(crate) fn both(a: &Lane, b: &Lane, back: usize) -> Lane {
-    let mut lane = [0; SPAN];
-    for at in HISTORY..SPAN {
-        lane[at] = a[at] & b[at - back];
-    }
-    for at in back..HISTORY {
-        lane[at] = a[at] & b[at - back];
-    }
-    lane
 }
 
 /// For each of `N` shapes, the positions of the stretch for which `shapes` gives a mask of ones.

@@ -1,5 +1,6 @@
 //! How big and how dear things are: estimates, exact counts, calibration, budgets.
 mod ascii;
+mod bits;
 mod budget;
 mod calibrate;
 mod catalogue;

@@ -5,7 +5,7 @@
 //! it makes no difference where a window ends or in how many pieces a text is pushed.
 
 use crate::ascii;
-use crate::lanes::{FILLER, HISTORY, Lane, SPAN, STRETCH, mask};
+use crate::lanes::{FILLER, HISTORY, Lane, SPAN, STRETCH};
 use crate::profile::{Counts, Feature, TextProfile};
 use crate::wide;
 
@@ -69,10 +69,8 @@ impl Scanner {
         self.window[HISTORY + self.filled..].fill(FILLER);
         let bytes = self.filled.saturating_sub(self.seams);
         self.counts.add(Feature::Bytes, u32::try_from(bytes).unwrap_or(u32::MAX));
-        // Fillers are no text, so a window that is only partly filled is not sent the longer way for their sake.
-        let beyond = self.window.iter().fold(0u8, |any, byte| any | (mask(*byte != FILLER) & byte));
         let letters =
-            if beyond.is_ascii() { None } else { wide::count_scripts(&self.window, &mut self.counts) };
+            if self.window.is_ascii() { None } else { wide::count_scripts(&self.window, &mut self.counts) };
         ascii::count_shapes(&self.window, letters.as_ref(), &mut self.counts);
         self.window.copy_within(STRETCH.., 0);
         self.filled = 0;

@@ -1,10 +1,12 @@
 //! Reading the inside of a JSON string into the scanner's window, escapes and all.
 
+use wide::u8x16;
+
 use crate::lanes::HISTORY;
 use crate::scan::Scanner;
 
 /// Bytes looked at in one step.
-const STEP: usize = size_of::<u64>();
+const STEP: usize = 16;
 
 /// What the character after a backslash stands for; zero where it starts no escape of two characters.
 const SIMPLE_ESCAPES: [u8; 256] = {
@@ -69,8 +71,8 @@ impl Scanner {
 /// Copies plain bytes, and escapes of two characters as what they stand for, until `room` is full, `raw` ends or an
 /// escape comes that takes more than a look in the table. Returns how much was read and written.
 ///
-/// Escapes come every few words in source code, so plain bytes are copied a word at a time, and a word with a
-/// backslash counts as far as the backslash.
+/// Escapes come every few words in source code, so plain bytes are copied sixteen at a time, and those with a
+/// backslash among them count as far as the backslash.
 fn copy_until_backslash(raw: &[u8], room: &mut [u8]) -> (usize, usize) {
     let (mut read, mut written) = (0, 0);
     loop {
@@ -79,9 +81,9 @@ fn copy_until_backslash(raw: &[u8], room: &mut [u8]) -> (usize, usize) {
             room.get_mut(written..).and_then(|rest| rest.first_chunk_mut::<STEP>()),
         ) {
             *space = *word;
-            let backslashes = find_backslashes(u64::from_le_bytes(*word));
-            let plain = (backslashes.trailing_zeros() / u8::BITS) as usize;
-            if plain == STEP {
+            let backslashes = u8x16::new(*word).simd_eq(u8x16::splat(b'\\')).to_bitmask();
+            let plain = backslashes.trailing_zeros() as usize;
+            if backslashes == 0 {
                 // Apart from the general case so that the next word can be read before this one is understood.
                 read += STEP;
                 written += STEP;
@@ -104,14 +106,6 @@ fn copy_until_backslash(raw: &[u8], room: &mut [u8]) -> (usize, usize) {
         read += 1;
         written += 1;
     }
-}
-
-/// Marks the high bit of the first byte of a word (its lowest) that is a backslash; higher marks may be false.
-fn find_backslashes(word: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; STEP]);
-    const HIGH_BITS: u64 = ONES << 7;
-    let zero_at_backslash = word ^ (ONES * b'\\' as u64);
-    zero_at_backslash.wrapping_sub(ONES) & !zero_at_backslash & HIGH_BITS
 }
 
 /// The code unit of the `\uXXXX` that starts at `from`.

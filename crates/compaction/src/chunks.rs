@@ -1,0 +1,226 @@
+//! Runs of word and joining characters that hold more than a plain word.
+//!
+//! Bytes are compared sixteen at a time and the outcome is kept as bits: which bytes belong to a chunk, and which mark
+//! their chunk as worth a look. Chunks without a mark are never visited. What a mark means exactly is not decided here:
+//! a chunk may turn out to be nothing, but none that is something is passed over.
+
+use std::ops::Range;
+
+use wide::u8x16;
+
+const WORD_BYTES: usize = u64::BITS as usize;
+const STEP: usize = 16;
+/// Words of bits worked on at once; the sets stay on the stack and in the fastest cache.
+const WORDS: usize = 32;
+const WINDOW: usize = WORDS * WORD_BYTES;
+
+/// Small letters.
+pub(crate) const LOWER: u16 = 1;
+/// Capitals.
+pub(crate) const UPPER: u16 = 2;
+/// Digits.
+pub(crate) const DIGIT: u16 = 4;
+/// `_`
+pub(crate) const UNDERSCORE: u16 = 8;
+/// `/`
+pub(crate) const SLASH: u16 = 16;
+/// `.`
+pub(crate) const DOT: u16 = 32;
+/// `-`
+pub(crate) const DASH: u16 = 64;
+/// `:`
+pub(crate) const COLON: u16 = 128;
+/// Signs that part a name from a value or a place: `= & ? # % @ + ~`.
+pub(crate) const SIGN: u16 = 256;
+/// How many of them there are; the set of each is at the place of its bit.
+const CLASSES: usize = 9;
+
+/// The sets of one window.
+struct Window {
+    /// Bytes of each class.
+    classes: [[u64; CLASSES]; WORDS],
+    /// Bytes that belong to a chunk.
+    chunk: [u64; WORDS],
+    /// Bytes that make a chunk worth a look.
+    mark: [u64; WORDS],
+}
+
+/// Calls `visit` with every chunk of at most `longest` bytes that holds a digit, an underscore, a joining sign before its
+/// end or the hump of a camelCase name, in order, and with the classes its bytes belong to.
+pub(crate) fn marked_chunks(bytes: &[u8], longest: usize, mut visit: impl FnMut(Range<usize>, u16)) {
+    let mut from = 0;
+    while from < bytes.len() {
+        let end = bytes.len().min(from + WINDOW);
+        let window = Window::read(&bytes[from..end]);
+        let length = end - from;
+        let mut at = 0;
+        let mut next_from = end;
+        while let Some(mark) = window.next_mark(at) {
+            let chunk = window.chunk_around(mark, at, length);
+            at = chunk.end;
+            if chunk.end == length && end < bytes.len() {
+                // The chunk may go on beyond the window: look again from where it starts, or pass over it whole.
+                let next = if chunk.start > 0 { chunk.start } else { end_of_chunk(bytes, end) };
+                next_from = if chunk.start > 0 { from + next } else { next };
+                break;
+            }
+            if chunk.len() <= longest {
+                visit(from + chunk.start..from + chunk.end, window.classes_of(&chunk));
+            }
+        }
+        // An unmarked word at the end of the window may get its mark in the next.
+        if next_from == end && end < bytes.len() && window.is_in_chunk(length - 1) {
+            let start = window.chunk_around(length - 1, at, length).start;
+            next_from = if start > 0 { from + start } else { end_of_chunk(bytes, end) };
+        }
+        from = next_from;
+    }
+}
+
+/// Where the chunk that `at` lies in ends. Longer ones than a window are data and passed over.
+fn end_of_chunk(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| !is_chunk_byte(*byte)).unwrap_or(rest.len())
+}
+
+fn is_chunk_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_/.-:=&?#%@+~".contains(&byte)
+}
+
+impl Window {
+    #[inline]
+    fn read(bytes: &[u8]) -> Self {
+        let mut window = Self { classes: [[0; CLASSES]; WORDS], chunk: [0; WORDS], mark: [0; WORDS] };
+        // What of the word before matters to the next: its last two bits.
+        let (mut humps_before, mut capitals_before) = (0u64, 0u64);
+        let words = bytes.chunks(WORD_BYTES).zip(&mut window.classes);
+        for ((block, sets), chunk) in words.zip(&mut window.chunk) {
+            let mut padded = [0; WORD_BYTES];
+            let block = match block.first_chunk::<WORD_BYTES>() {
+                Some(whole) => whole,
+                None => {
+                    padded[..block.len()].copy_from_slice(block);
+                    &padded
+                }
+            };
+            for (step, bytes) in block.as_chunks::<STEP>().0.iter().enumerate() {
+                for (set, bits) in sets.iter_mut().zip(classify(u8x16::new(*bytes))) {
+                    *set |= u64::from(bits.to_bitmask()) << (step * STEP);
+                }
+            }
+            *chunk = sets.iter().fold(0, |all, set| all | set);
+        }
+        for (word, [lower, upper, digit, underscore, slash, dot, dash, colon, sign]) in
+            window.classes.iter().enumerate().take(bytes.len().div_ceil(WORD_BYTES))
+        {
+            // A capital after a small letter or digit, or a small letter after two capitals.
+            let before_hump = lower | digit;
+            let hump = upper & (before_hump << 1 | humps_before >> (WORD_BYTES - 1));
+            let capitals1 = upper << 1 | capitals_before >> (WORD_BYTES - 1);
+            let capitals2 = upper << 2 | capitals_before >> (WORD_BYTES - 2);
+            // A sign at the end of a word belongs to the sentence.
+            let next = window.chunk.get(word + 1).map_or(u64::MAX, |chunk| *chunk);
+            let joining =
+                (slash | dot | dash | colon | sign) & (window.chunk[word] >> 1 | next << (WORD_BYTES - 1));
+            window.mark[word] = digit | underscore | joining | hump | (lower & capitals1 & capitals2);
+            (humps_before, capitals_before) = (before_hump, *upper);
+        }
+        window
+    }
+
+    /// The classes that bytes of a range belong to.
+    #[inline]
+    fn classes_of(&self, range: &Range<usize>) -> u16 {
+        let (first, last) = (range.start / WORD_BYTES, (range.end - 1) / WORD_BYTES);
+        let mut held = 0;
+        for word in first..=last {
+            let mut inside = u64::MAX;
+            if word == first {
+                inside &= u64::MAX << (range.start % WORD_BYTES);
+            }
+            if word == last {
+                inside &= u64::MAX >> (WORD_BYTES - 1 - (range.end - 1) % WORD_BYTES);
+            }
+            for (class, set) in self.classes[word].iter().enumerate() {
+                held |= u16::from(set & inside != 0) << class;
+            }
+        }
+        held
+    }
+
+    /// The first mark at or after a place.
+    #[inline]
+    fn next_mark(&self, at: usize) -> Option<usize> {
+        let mut word = at / WORD_BYTES;
+        let mut bits = self.mark.get(word)? & (u64::MAX << (at % WORD_BYTES));
+        while bits == 0 {
+            word += 1;
+            bits = *self.mark.get(word)?;
+        }
+        Some(word * WORD_BYTES + bits.trailing_zeros() as usize)
+    }
+
+    /// The chunk a place lies in; it does not begin before `lowest`.
+    #[inline]
+    fn chunk_around(&self, place: usize, lowest: usize, length: usize) -> Range<usize> {
+        let (mut word, bit) = (place / WORD_BYTES, place % WORD_BYTES);
+        let mut outside = !self.chunk[word] & !(u64::MAX << bit);
+        let start = loop {
+            if outside != 0 {
+                break word * WORD_BYTES + WORD_BYTES - outside.leading_zeros() as usize;
+            }
+            if word == 0 {
+                break 0;
+            }
+            word -= 1;
+            outside = !self.chunk[word];
+        };
+        word = place / WORD_BYTES;
+        let mut outside = !self.chunk[word] & (u64::MAX << bit);
+        let end = loop {
+            if outside != 0 {
+                break word * WORD_BYTES + outside.trailing_zeros() as usize;
+            }
+            word += 1;
+            match self.chunk.get(word) {
+                Some(chunk) => outside = !chunk,
+                None => break WINDOW,
+            }
+        };
+        start.max(lowest)..end.min(length)
+    }
+
+    fn is_in_chunk(&self, place: usize) -> bool {
+        self.chunk[place / WORD_BYTES] >> (place % WORD_BYTES) & 1 != 0
+    }
+}
+
+/// For each class, all ones where a byte belongs to it.
+#[inline(always)]
+fn classify(bytes: u8x16) -> [u8x16; CLASSES] {
+    let is = |byte: u8| bytes.simd_eq(u8x16::splat(byte));
+    let signs =
+        within(bytes, b'%', b'&') | within(bytes, b'?', b'@') | is(b'#') | is(b'+') | is(b'=') | is(b'~');
+    [
+        within(bytes, b'a', b'z'),
+        within(bytes, b'A', b'Z'),
+        within(bytes, b'0', b'9'),
+        is(b'_'),
+        is(b'/'),
+        is(b'.'),
+        is(b'-'),
+        is(b':'),
+        signs,
+    ]
+}
+
+/// All ones for bytes of the range, both ends included.
+#[inline(always)]
+fn within(bytes: u8x16, low: u8, high: u8) -> u8x16 {
+    let above = bytes - u8x16::splat(low);
+    above.simd_eq(above.min(u8x16::splat(high - low)))
+}
+
+#[cfg(test)]
+#[path = "chunks_tests.rs"]
+mod tests;

@@ -21,6 +21,14 @@ pub(crate) struct Fit {
     pub(crate) density: f64,
 }
 
+impl Fit {
+    /// Whether this fits better than another, by the text alone.
+    pub(crate) fn outdoes(&self, other: &Self) -> bool {
+        let weight = |fit: &Self| (fit.as_asked, fit.closeness + fit.frequency + fit.density);
+        weight(self).partial_cmp(&weight(other)) == Some(std::cmp::Ordering::Greater)
+    }
+}
+
 /// An occurrence in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {

@@ -1,0 +1,120 @@
+//! Searching the record: the indexes propose, newest first; the texts decide; the best are shown.
+//!
+//! The work is bounded whatever is asked. Where an answer would need more, what was looked at is what is newest, and the
+//! answer says so.
+
+mod candidates;
+mod hits;
+mod scope;
+mod substrings;
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::Connection;
+
+use crate::artifact_folder::ArtifactFolder;
+use crate::ids::Owner;
+use crate::matching::Matcher;
+use crate::query::{ParsedQuery, Way};
+use crate::rank::{Candidate, best};
+use crate::search::{SearchAnswer, SearchMode, SearchQuery};
+
+use super::trouble::Outcome;
+use candidates::{Row, word_candidates};
+use scope::Scope;
+use substrings::substring_candidates;
+
+/// Hits that are ranked at most, the newest.
+const MAX_RANKED: usize = 1_000;
+/// Rows that are looked at to find them: their filters.
+const MAX_LOOKED_AT: usize = 20_000;
+/// Texts that are read to find them.
+const MAX_READ: usize = 4_000;
+/// Pieces of artifacts that are read: each is as long as a hundred messages.
+const MAX_PIECES_READ: usize = 48;
+
+/// What a search has seen so far.
+struct Gathered<'a> {
+    matcher: Matcher<'a>,
+    found: Vec<Candidate<i64>>,
+    /// Rows that need no second look.
+    seen: HashSet<i64>,
+    /// The best piece of an artifact so far, by its place in `found`.
+    artifacts: HashMap<String, usize>,
+    /// Texts of messages that were read.
+    read: usize,
+    pieces_seen: usize,
+    pieces_read: usize,
+    /// Whether a bound ended the search before everything was seen.
+    is_cut_short: bool,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(query: &'a ParsedQuery, way: Way) -> Self {
+        Self {
+            matcher: Matcher::new(query, way),
+            found: Vec::new(),
+            seen: HashSet::new(),
+            artifacts: HashMap::new(),
+            read: 0,
+            pieces_seen: 0,
+            pieces_read: 0,
+            is_cut_short: false,
+        }
+    }
+
+    /// Whether another hit would be ranked.
+    fn has_room(&self) -> bool {
+        self.found.len() < MAX_RANKED
+    }
+
+    /// Looks at a message: its filters, then its text.
+    fn look_at(&mut self, row: &Row<'_>, scope: &mut Scope<'_>) -> Outcome<()> {
+        if !self.seen.insert(row.id) {
+            return Ok(());
+        }
+        if !scope.admits(row)? {
+            return Ok(());
+        }
+        self.read += 1;
+        let matcher = &mut self.matcher;
+        let fit = row.with_text(|text| matcher.fit(text)).flatten();
+        self.found.extend(fit.map(|fit| Candidate {
+            key: row.id,
+            content: row.hash,
+            fit,
+            speaker: row.speaker(),
+            at_ms: row.at_ms,
+        }));
+        Ok(())
+    }
+}
+
+/// Answers a question of an owner.
+pub(super) fn search(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    owner: &Owner,
+    query: &SearchQuery,
+) -> Outcome<SearchAnswer> {
+    let parsed = ParsedQuery::new(&query.text);
+    let mut scope = Scope::new(conn, owner, query)?;
+    let mut answer = SearchAnswer::default();
+    for way in parsed.ways(query.mode) {
+        let mut gathered = Gathered::new(&parsed, *way);
+        match way {
+            Way::Words => word_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?,
+            Way::Substring => {
+                answer.unindexed = substring_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?;
+            }
+        }
+        answer.ranked_newest = gathered.is_cut_short.then_some(gathered.found.len() as u64);
+        if !gathered.found.is_empty() {
+            let ranked = best(&gathered.found, query.limit());
+            answer.hits = hits::shown(conn, artifacts, &mut scope, &mut gathered.matcher, &ranked)?;
+            answer.as_substring = *way == Way::Substring && query.mode == SearchMode::Words;
+            break;
+        }
+    }
+    Ok(answer)
+}

@@ -1,0 +1,113 @@
+//! What a search may see: the owner's sessions, one conversation, and the filters of the question.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use crate::chain::Stretch;
+use crate::ids::Owner;
+use crate::query::IndexTerm;
+use crate::search::SearchQuery;
+use crate::session::Session;
+
+use super::super::index::{chain_mark, owner_mark, role_mark, tool_mark};
+use super::super::rows::{int, known_session, session_at, tip_of};
+use super::super::sessions::line_of;
+use super::super::trouble::Outcome;
+use super::candidates::Row;
+
+/// The bounds of a search.
+pub(super) struct Scope<'a> {
+    conn: &'a Connection,
+    owner: &'a Owner,
+    /// The question.
+    pub(super) query: &'a SearchQuery,
+    /// The line of the conversation to search; everything if there is none.
+    line: Option<Vec<Stretch>>,
+    sessions: Sessions,
+}
+
+impl<'a> Scope<'a> {
+    /// The bounds of an owner's question. A session that is not theirs is unknown.
+    pub(super) fn new(conn: &'a Connection, owner: &'a Owner, query: &'a SearchQuery) -> Outcome<Self> {
+        let line = match &query.session {
+            None => None,
+            Some(id) => {
+                let session = known_session(conn, owner, id)?;
+                let tip = tip_of(conn, session.chain)?.unwrap_or(session);
+                Some(line_of(conn, owner, Stretch::through(&tip))?)
+            }
+        };
+        Ok(Self { conn, owner, query, line, sessions: Sessions::default() })
+    }
+
+    /// Whose question it is.
+    pub(super) fn owner(&self) -> &'a Owner {
+        self.owner
+    }
+
+    /// A session of the owner by its ordinal.
+    pub(super) fn session(&mut self, ordinal: i64) -> Outcome<Option<&Session>> {
+        self.sessions.get(ordinal, self.conn, self.owner)
+    }
+
+    /// Whether a place in a session may be seen.
+    pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> Outcome<bool> {
+        let Some(session) = self.sessions.get(ordinal, self.conn, self.owner)? else { return Ok(false) };
+        Ok(self.line.as_ref().is_none_or(|line| {
+            line.iter().any(|stretch| stretch.end_in(session).is_some_and(|end| seq < end))
+        }))
+    }
+
+    /// Whether a message may be seen.
+    pub(super) fn admits(&mut self, row: &Row<'_>) -> Outcome<bool> {
+        let tools = if self.query.tool.is_some() { row.tools()? } else { Vec::new() };
+        Ok(self.query.admits(row.role, &tools, row.at_ms) && self.admits_place(row.session, row.seq)?)
+    }
+
+    /// Ordinals of the chains to search; none if it is everything.
+    pub(super) fn chains(&self) -> Option<Vec<i64>> {
+        self.line.as_ref().map(|line| line.iter().map(|stretch| int(stretch.chain)).collect())
+    }
+
+    /// What the index has to find beside words, as an expression of its language: an alternative in each item.
+    pub(super) fn marks(&self) -> Outcome<Vec<Vec<IndexTerm>>> {
+        let exact = |term: String| IndexTerm { term, as_prefix: false };
+        let mut marks = Vec::new();
+        match &self.line {
+            // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
+            Some(line) => {
+                marks.push(line.iter().map(|stretch| exact(chain_mark(stretch.chain))).collect());
+            }
+            None if self.has_other_owners()? => marks.push(vec![exact(owner_mark(self.owner.as_str()))]),
+            None => {}
+        }
+        marks.extend(self.query.role.map(|role| vec![exact(role_mark(role))]));
+        marks.extend(self.query.tool.as_ref().map(|tool| vec![exact(tool_mark(tool))]));
+        Ok(marks)
+    }
+
+    fn has_other_owners(&self) -> Outcome<bool> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM sessions WHERE is_tip = 1 AND owner < ?1)
+                 OR EXISTS (SELECT 1 FROM sessions WHERE is_tip = 1 AND owner > ?1)",
+        )?;
+        Ok(statement.query_row([self.owner.as_str()], |row| row.get(0))?)
+    }
+}
+
+/// Sessions of one owner by their ordinals, looked up once each.
+#[derive(Default)]
+struct Sessions {
+    known: HashMap<i64, Option<Session>>,
+}
+
+impl Sessions {
+    fn get(&mut self, ordinal: i64, conn: &Connection, owner: &Owner) -> Outcome<Option<&Session>> {
+        if !self.known.contains_key(&ordinal) {
+            let found = session_at(conn, u64::try_from(ordinal).unwrap_or_default())?;
+            self.known.insert(ordinal, found.filter(|session| session.owner == *owner));
+        }
+        Ok(self.known.get(&ordinal).and_then(Option::as_ref))
+    }
+}

@@ -8,6 +8,7 @@
 
 mod artifact;
 mod artifact_folder;
+mod artifact_pieces;
 mod artifact_table;
 mod assembly;
 mod call;
@@ -19,6 +20,7 @@ mod guard;
 mod ids;
 mod lock;
 mod matching;
+mod memory;
 mod message;
 mod query;
 mod rank;
@@ -27,6 +29,7 @@ mod searchable;
 mod session;
 mod snippet;
 mod splice;
+mod sqlite;
 mod store;
 mod summary;
 mod terms;
@@ -42,11 +45,13 @@ pub use error::{Result, StoreError};
 pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
+pub use memory::MemoryStore;
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use session::{
     Conversation, Counters, EndReason, Link, LinkKind, NewSession, Origin, Session, SessionFilter,
 };
+pub use sqlite::SqliteStore;
 pub use store::{Dependants, Store};
 pub use summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};
 pub use view::{NewViewItem, Shown, ViewItem};

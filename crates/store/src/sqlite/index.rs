@@ -13,6 +13,7 @@ use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::artifact::{ArtifactId, ArtifactRange};
 use crate::artifact_folder::ArtifactFolder;
+use crate::artifact_pieces::{PIECES_PER_ARTIFACT, pieces};
 use crate::error::Result;
 use crate::fold::fold_text;
 use crate::searchable::searchable_text;
@@ -22,10 +23,6 @@ use super::body::unpack_skeleton;
 
 /// Rows of pieces of artifacts begin here; no message ever gets so large an id.
 pub(super) const ARTIFACT_ROWS: i64 = 1 << 40;
-/// Pieces an artifact can have.
-const PIECES_PER_ARTIFACT: i64 = 1 << 16;
-/// Text of one piece, more or less: pieces end with lines.
-const PIECE_BYTES: usize = 64 * 1024;
 /// The substring index may lag behind by this many messages; who appends more catches up first.
 pub(super) const MAX_GRAMS_BACKLOG: u64 = 10_000;
 
@@ -145,37 +142,9 @@ pub(super) fn forget_messages(conn: &Connection, ids: &[i64]) -> rusqlite::Resul
     Ok(())
 }
 
-/// A piece of an artifact in the indexes.
-struct TextPiece<'a> {
-    text: &'a str,
-    first_byte: usize,
-    first_line: u64,
-}
-
-/// Cuts the text of an artifact into pieces of whole lines, as far as its lines allow.
-fn pieces(text: &str) -> impl Iterator<Item = TextPiece<'_>> {
-    // A text too large for the numbers a piece can have is cut into larger ones.
-    let piece_bytes = PIECE_BYTES.max(text.len() / (PIECES_PER_ARTIFACT as usize / 2));
-    let mut first_byte = 0;
-    let mut first_line = 1;
-    std::iter::from_fn(move || {
-        let rest = text.get(first_byte..).filter(|rest| !rest.is_empty())?;
-        let limit = rest.floor_char_boundary(piece_bytes);
-        let end = if limit == rest.len() {
-            limit
-        } else {
-            memchr::memrchr(b'\n', &rest.as_bytes()[..limit]).map_or(limit, |newline| newline + 1)
-        };
-        let piece = TextPiece { text: &rest[..end], first_byte, first_line };
-        first_byte += end;
-        first_line += memchr::memchr_iter(b'\n', piece.text.as_bytes()).count() as u64;
-        Some(piece)
-    })
-}
-
 /// The row of a piece of an artifact.
 fn piece_row(artifact: i64, piece: i64) -> i64 {
-    ARTIFACT_ROWS + artifact * PIECES_PER_ARTIFACT + piece
+    ARTIFACT_ROWS + artifact * PIECES_PER_ARTIFACT as i64 + piece
 }
 
 /// Indexes the words of an artifact that was recorded.

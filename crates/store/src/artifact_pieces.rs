@@ -1,0 +1,38 @@
+//! The pieces an artifact is searched in: words that are looked for together must stand in one of them. The same for
+//! every implementation of the record.
+
+/// Pieces an artifact can have.
+pub(crate) const PIECES_PER_ARTIFACT: usize = 1 << 16;
+/// Text of one piece, more or less: pieces end with lines.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// A piece of the text of an artifact.
+pub(crate) struct TextPiece<'a> {
+    /// What it says.
+    pub(crate) text: &'a str,
+    /// Where it begins.
+    pub(crate) first_byte: usize,
+    /// The line it begins on, counted from one.
+    pub(crate) first_line: u64,
+}
+
+/// Cuts the text of an artifact into pieces of whole lines, as far as its lines allow.
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = TextPiece<'_>> {
+    // A text too large for the numbers a piece can have is cut into larger ones.
+    let piece_bytes = PIECE_BYTES.max(text.len() / (PIECES_PER_ARTIFACT / 2));
+    let mut first_byte = 0;
+    let mut first_line = 1;
+    std::iter::from_fn(move || {
+        let rest = text.get(first_byte..).filter(|rest| !rest.is_empty())?;
+        let limit = rest.floor_char_boundary(piece_bytes);
+        let end = if limit == rest.len() {
+            limit
+        } else {
+            memchr::memrchr(b'\n', &rest.as_bytes()[..limit]).map_or(limit, |newline| newline + 1)
+        };
+        let piece = TextPiece { text: &rest[..end], first_byte, first_line };
+        first_byte += end;
+        first_line += memchr::memchr_iter(b'\n', piece.text.as_bytes()).count() as u64;
+        Some(piece)
+    })
+}

@@ -1,0 +1,204 @@
+//! The record in memory: plain collections behind a lock. For tests, and for work that need not be kept.
+//!
+//! It does what [`SqliteStore`](crate::SqliteStore) does, by the same rules for chains, views and search; one contract
+//! test suite holds both to it. Nothing survives it.
+
+mod artifacts;
+mod calls;
+mod continuing;
+mod locks;
+mod search;
+mod sessions;
+mod state;
+mod views;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
+use crate::call::{Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageTotal};
+use crate::error::Result;
+use crate::guard::{Guard, GuardScope};
+use crate::ids::{Millis, Owner, SessionId};
+use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::search::{SearchAnswer, SearchQuery};
+use crate::session::{Conversation, EndReason, NewSession, Session, SessionFilter};
+use crate::store::{Dependants, Store};
+use crate::summary::{Continuation, Selection, Summary, SummaryId};
+use crate::view::{Shown, ViewItem};
+
+use state::State;
+
+/// A record that lives as long as it is held.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: RwLock<State>,
+}
+
+impl MemoryStore {
+    /// An empty record.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    // A panic elsewhere does not make the record unreadable: every change is checked before anything is touched.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session> {
+        self.write().open_session(new, view)
+    }
+
+    fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session> {
+        self.read().find(owner, id).cloned()
+    }
+
+    fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session> {
+        self.read().resolve(owner, reference)
+    }
+
+    fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>> {
+        Ok(self.read().session_by_origin(owner, program, key))
+    }
+
+    fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>> {
+        Ok(self.read().conversations(owner, filter))
+    }
+
+    fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>> {
+        self.read().chain(owner, id)
+    }
+
+    fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>> {
+        self.read().family(owner, id)
+    }
+
+    fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()> {
+        self.write().rename(owner, id, title)
+    }
+
+    fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()> {
+        self.write().end_session(owner, id, reason, at_ms)
+    }
+
+    fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>> {
+        self.write().delete(owner, id, dependants)
+    }
+
+    fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended> {
+        self.write().append(owner, id, messages)
+    }
+
+    fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
+        self.read().messages(owner, id)
+    }
+
+    fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
+        self.read().transcript(owner, id)
+    }
+
+    fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>> {
+        self.read().view_items(owner, id)
+    }
+
+    fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>> {
+        self.read().view(owner, id, to_seq)
+    }
+
+    fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session> {
+        self.write().continue_session(owner, continuation)
+    }
+
+    fn select_view(
+        &self,
+        owner: &Owner,
+        id: &SessionId,
+        selection: Selection,
+        successor: SessionId,
+        at_ms: Millis,
+        limit_tokens: u64,
+    ) -> Result<Session> {
+        self.write().select_view(owner, id, selection, successor, at_ms, limit_tokens)
+    }
+
+    fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary> {
+        self.read().summary(owner, id)
+    }
+
+    fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>> {
+        self.read().summaries_of_chain(owner, id)
+    }
+
+    fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId> {
+        Ok(self.write().put_preamble(preamble))
+    }
+
+    fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>> {
+        Ok(self.read().preambles.get(id).cloned())
+    }
+
+    fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64> {
+        self.write().record_calls(owner, id, calls)
+    }
+
+    fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>> {
+        self.read().calls_of_chain(owner, id)
+    }
+
+    fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>> {
+        self.read().usage(owner, filter, by)
+    }
+
+    fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>> {
+        Ok(self.read().tool_counts(owner, since_ms))
+    }
+
+    fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact> {
+        self.write().put_artifact(owner, artifact)
+    }
+
+    fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact> {
+        self.read().artifact(owner, id)
+    }
+
+    fn read_artifact(&self, owner: &Owner, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
+        self.read().read_artifact(owner, id, range)
+    }
+
+    fn artifacts(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>> {
+        self.read().artifacts_of_chain(owner, id)
+    }
+
+    fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer> {
+        self.read().search(owner, query)
+    }
+
+    fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()> {
+        self.write().set_guard(scope, name, guard)
+    }
+
+    fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>> {
+        self.read().guard(scope, name, now_ms)
+    }
+
+    fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome> {
+        Ok(self.write().lock(request, is_alive))
+    }
+
+    fn unlock(&self, name: &str, holder: &Holder) -> Result<()> {
+        self.write().unlock(name, holder);
+        Ok(())
+    }
+
+    fn locks(&self) -> Result<Vec<HeldLock>> {
+        Ok(self.read().locks.values().cloned().collect())
+    }
+}

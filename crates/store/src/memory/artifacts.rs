@@ -1,0 +1,107 @@
+//! Artifacts of the record in memory: texts by their names, with the sessions that refer to them.
+
+use std::collections::BTreeSet;
+
+use crate::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
+use crate::error::{Result, StoreError};
+use crate::ids::{Owner, SessionId};
+
+use super::state::State;
+
+/// At most so many candidates are named for a shortened name that fits several.
+const CANDIDATES: usize = 20;
+
+/// A text that is kept once, and what those who refer to it call it.
+#[derive(Clone, Debug)]
+pub(super) struct KeptArtifact {
+    /// Its place in the order in which texts were first kept.
+    pub(super) number: u64,
+    pub(super) text: String,
+    /// One a session and message, in the order in which they were tied.
+    pub(super) ties: Vec<Tie>,
+}
+
+/// A session that refers to an artifact.
+#[derive(Clone, Debug)]
+pub(super) struct Tie {
+    pub(super) session: u64,
+    /// The message the text was cut out of; `None` when it came by itself.
+    pub(super) message: Option<u64>,
+    pub(super) artifact: Artifact,
+}
+
+impl State {
+    pub(super) fn put_artifact(&mut self, owner: &Owner, new: NewArtifact<'_>) -> Result<Artifact> {
+        let ordinal = self.find(owner, new.session)?.ordinal;
+        let id = ArtifactId::of(new.text.as_bytes());
+        self.tie(&id, ordinal, None, new);
+        self.artifact(owner, &id)
+    }
+
+    /// Keeps a text, unless it is kept already, and ties it to a session and a message, unless it is tied already.
+    pub(super) fn tie(&mut self, id: &ArtifactId, ordinal: u64, message: Option<u64>, new: NewArtifact<'_>) {
+        let artifact = Artifact {
+            id: id.clone(),
+            bytes: new.text.len() as u64,
+            lines: count_lines(new.text),
+            stored_bytes: new.text.len() as u64,
+            label: new.label.to_owned(),
+            created_ms: new.at_ms,
+        };
+        let kept = self.artifacts.entry(id.clone()).or_insert_with(|| {
+            self.last_artifact += 1;
+            KeptArtifact { number: self.last_artifact, text: new.text.to_owned(), ties: Vec::new() }
+        });
+        if !kept.ties.iter().any(|tie| tie.session == ordinal && tie.message == message) {
+            kept.ties.push(Tie { session: ordinal, message, artifact });
+        }
+    }
+
+    pub(super) fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact> {
+        self.artifact_of(owner, id).map(|(_, artifact)| artifact.clone())
+    }
+
+    pub(super) fn read_artifact(
+        &self,
+        owner: &Owner,
+        id: &ArtifactId,
+        range: ArtifactRange,
+    ) -> Result<String> {
+        self.artifact_of(owner, id).map(|(kept, _)| range.of(&kept.text).to_owned())
+    }
+
+    pub(super) fn artifacts_of_chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>> {
+        let members: BTreeSet<u64> = self.chain(owner, id)?.iter().map(|session| session.ordinal).collect();
+        let of_chain = |kept: &&KeptArtifact| kept.ties.iter().any(|tie| members.contains(&tie.session));
+        let mut kept: Vec<&KeptArtifact> = self.artifacts.values().filter(of_chain).collect();
+        kept.sort_by_key(|kept| kept.number);
+        Ok(kept.into_iter().filter_map(|kept| self.first_tie(owner, kept)).cloned().collect())
+    }
+
+    /// The artifact of a name or of the only name that begins so.
+    fn artifact_of(&self, owner: &Owner, id: &ArtifactId) -> Result<(&KeptArtifact, &Artifact)> {
+        let prefix = id.as_str().trim().to_ascii_lowercase();
+        let mut fitting: Vec<(&KeptArtifact, &Artifact)> = self
+            .artifacts
+            .iter()
+            .filter(|(name, _)| !prefix.is_empty() && name.as_str().starts_with(&prefix))
+            .filter_map(|(_, kept)| Some((kept, self.first_tie(owner, kept)?)))
+            .take(CANDIDATES)
+            .collect();
+        match (fitting.pop(), fitting.as_slice()) {
+            (None, _) => Err(StoreError::UnknownArtifact { id: id.to_string() }),
+            (Some(only), []) => Ok(only),
+            (Some(last), others) => Err(StoreError::AmbiguousArtifact {
+                id: id.to_string(),
+                candidates: others.iter().chain([&last]).map(|(_, artifact)| artifact.id.clone()).collect(),
+            }),
+        }
+    }
+
+    /// What an owner calls an artifact: as it was first kept for them.
+    fn first_tie<'a>(&self, owner: &Owner, kept: &'a KeptArtifact) -> Option<&'a Artifact> {
+        let owned =
+            |tie: &&Tie| self.sessions.get(&tie.session).is_some_and(|session| session.owner == *owner);
+        kept.ties.iter().find(owned).map(|tie| &tie.artifact)
+    }
+}

@@ -1,0 +1,72 @@
+//! Guards and locks of the record in memory.
+
+use crate::error::Result;
+use crate::guard::{Guard, GuardScope};
+use crate::ids::Millis;
+use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+
+use super::state::State;
+
+/// A guard's place: what it is about, with a chain named by its first session so that every member finds it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum GuardPlace {
+    Chain(u64),
+    Model(String, String),
+    Global,
+}
+
+impl GuardPlace {
+    /// Whether it is about a chain that began with one of these.
+    pub(super) fn is_of(&self, chains: &std::collections::BTreeSet<u64>) -> bool {
+        matches!(self, Self::Chain(chain) if chains.contains(chain))
+    }
+}
+
+impl State {
+    fn guard_place(&self, scope: &GuardScope) -> Result<GuardPlace> {
+        Ok(match scope {
+            GuardScope::Chain(owner, id) => GuardPlace::Chain(self.find(owner, id)?.chain),
+            GuardScope::Model { endpoint, model } => GuardPlace::Model(endpoint.clone(), model.clone()),
+            GuardScope::Global => GuardPlace::Global,
+        })
+    }
+
+    pub(super) fn set_guard(&mut self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()> {
+        let place = (self.guard_place(scope)?, name.to_owned());
+        match guard {
+            // The name it is set under is the one it is found by.
+            Some(guard) => self.guards.insert(place, Guard { name: name.to_owned(), ..guard.clone() }),
+            None => self.guards.remove(&place),
+        };
+        Ok(())
+    }
+
+    pub(super) fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>> {
+        let place = (self.guard_place(scope)?, name.to_owned());
+        let unexpired = |guard: &&Guard| guard.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms);
+        Ok(self.guards.get(&place).filter(unexpired).cloned())
+    }
+
+    pub(super) fn lock(&mut self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> LockOutcome {
+        let held = self.locks.get(&request.name);
+        let renewed = held.filter(|held| held.holder == request.holder);
+        let since_ms = renewed.map_or(request.now_ms, |held| held.since_ms);
+        let outcome = request.decide(held.cloned(), is_alive);
+        if matches!(outcome, LockOutcome::Taken { .. }) {
+            let held = HeldLock {
+                name: request.name.clone(),
+                holder: request.holder.clone(),
+                since_ms,
+                expires_ms: request.expires_ms,
+            };
+            self.locks.insert(request.name.clone(), held);
+        }
+        outcome
+    }
+
+    pub(super) fn unlock(&mut self, name: &str, holder: &Holder) {
+        if self.locks.get(name).is_some_and(|held| held.holder == *holder) {
+            self.locks.remove(name);
+        }
+    }
+}

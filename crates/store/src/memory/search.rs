@@ -1,0 +1,252 @@
+//! Search of the record in memory: every text is read, and the same rules as everywhere decide what fits, in which order
+//! it comes and what is shown of it.
+
+use std::cmp::Ordering;
+
+use throughline_transcript::{ContentHash, Role};
+
+use crate::artifact::ArtifactId;
+use crate::artifact_pieces::pieces;
+use crate::chain::Stretch;
+use crate::error::Result;
+use crate::ids::{Millis, Owner};
+use crate::matching::Matcher;
+use crate::message::StoredMessage;
+use crate::query::{ParsedQuery, Way};
+use crate::rank::{Candidate, Ranked, Speaker, best};
+use crate::search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+use crate::searchable::searchable_text;
+use crate::session::Session;
+use crate::snippet::{beginning, passage};
+
+use super::artifacts::{KeptArtifact, Tie};
+use super::state::State;
+
+/// What a candidate is: a message by its number, or a piece of an artifact by the artifact's number and its own. Pieces
+/// come after messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Message(u64),
+    Piece(u64, usize),
+}
+
+/// What a search may see.
+struct Scope<'a> {
+    owner: &'a Owner,
+    query: &'a SearchQuery,
+    /// The line of the conversation to search; everything if there is none.
+    line: Option<Vec<Stretch>>,
+}
+
+impl Scope<'_> {
+    fn admits(&self, session: &Session, seq: u64, role: Role, tools: &[String], at_ms: Millis) -> bool {
+        let on_line = |line: &Vec<Stretch>| {
+            line.iter().any(|stretch| stretch.end_in(session).is_some_and(|end| seq < end))
+        };
+        session.owner == *self.owner
+            && self.line.as_ref().is_none_or(on_line)
+            && self.query.admits(role, tools, at_ms)
+    }
+}
+
+/// Where a hit stands.
+struct Place<'a> {
+    session: &'a Session,
+    message: u64,
+    seq: u64,
+    role: Role,
+    tools: Vec<String>,
+    at_ms: Millis,
+}
+
+impl State {
+    pub(super) fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer> {
+        let line = match &query.session {
+            None => None,
+            Some(id) => {
+                let session = self.find(owner, id)?;
+                let tip = self.tip(session.chain).unwrap_or(session);
+                Some(self.line(owner, Stretch::through(tip)))
+            }
+        };
+        let scope = Scope { owner, query, line };
+        let parsed = ParsedQuery::new(&query.text);
+        let mut answer = SearchAnswer::default();
+        for way in parsed.ways(query.mode) {
+            let mut matcher = Matcher::new(&parsed, *way);
+            let mut found = self.messages_that_fit(&scope, &mut matcher);
+            found.extend(
+                self.artifacts
+                    .iter()
+                    .filter_map(|(id, kept)| self.best_piece(&scope, id, kept, &mut matcher)),
+            );
+            if !found.is_empty() {
+                let ranked = best(&found, query.limit());
+                answer.hits = ranked.iter().filter_map(|hit| self.shown(&scope, &mut matcher, hit)).collect();
+                answer.as_substring = *way == Way::Substring && query.mode == SearchMode::Words;
+                break;
+            }
+        }
+        Ok(answer)
+    }
+
+    fn messages_that_fit(&self, scope: &Scope<'_>, matcher: &mut Matcher<'_>) -> Vec<Candidate<Key>> {
+        let mut found = Vec::new();
+        for (session, message) in self.messages_of(scope.owner) {
+            if !scope.admits(session, message.seq, message.role, &message.tools, message.at_ms) {
+                continue;
+            }
+            let ContentHash(content) = message.hash;
+            found.extend(matcher.fit(&text_of(message)).map(|fit| Candidate {
+                key: Key::Message(message.id),
+                content,
+                fit,
+                speaker: Speaker {
+                    role: message.role,
+                    machine_written: message.machine_written,
+                    in_artifact: false,
+                },
+                at_ms: message.at_ms,
+            }));
+        }
+        found
+    }
+
+    /// The piece of an artifact that fits best.
+    fn best_piece(
+        &self,
+        scope: &Scope<'_>,
+        id: &ArtifactId,
+        kept: &KeptArtifact,
+        matcher: &mut Matcher<'_>,
+    ) -> Option<Candidate<Key>> {
+        let place = self.newest_reference(scope, kept)?;
+        let mut content = [0; 32];
+        content.iter_mut().zip(id.as_str().bytes()).for_each(|(to, from)| *to = from);
+        let all: Vec<_> = pieces(&kept.text).enumerate().collect();
+        let mut best: Option<Candidate<Key>> = None;
+        for (number, piece) in all.into_iter().rev() {
+            let Some(fit) = matcher.fit(piece.text) else { continue };
+            if best.as_ref().is_none_or(|best| !best.fit.outdoes(&fit)) {
+                let speaker = Speaker { role: place.role, machine_written: false, in_artifact: true };
+                let key = Key::Piece(kept.number, number);
+                best = Some(Candidate { key, content, fit, speaker, at_ms: place.at_ms });
+            }
+        }
+        best
+    }
+
+    /// The newest reference to an artifact that a search may see. One that came by itself belongs to the last thing said
+    /// in its session, or stands for a tool's answer.
+    fn newest_reference(&self, scope: &Scope<'_>, kept: &KeptArtifact) -> Option<Place<'_>> {
+        let mut ties: Vec<&Tie> = kept.ties.iter().collect();
+        ties.sort_by_key(|tie| std::cmp::Reverse((tie.session, tie.message)));
+        ties.into_iter()
+            .filter_map(|tie| {
+                let session = self.sessions.get(&tie.session)?;
+                let message = match tie.message {
+                    Some(number) => self.messages.get(&number),
+                    None => self.run(tie.session, 0, u64::MAX).last(),
+                };
+                Some(match message {
+                    Some(message) => Place::of(session, message),
+                    None => Place {
+                        session,
+                        message: 0,
+                        seq: session.first_seq,
+                        role: Role::Tool,
+                        tools: Vec::new(),
+                        at_ms: tie.artifact.created_ms,
+                    },
+                })
+            })
+            .find(|place| scope.admits(place.session, place.seq, place.role, &place.tools, place.at_ms))
+    }
+
+    fn shown(&self, scope: &Scope<'_>, matcher: &mut Matcher<'_>, ranked: &Ranked<Key>) -> Option<Hit> {
+        match ranked.key {
+            Key::Message(number) => {
+                let message = self.messages.get(&number)?;
+                let session = self.known(scope.owner, &message.session)?;
+                let text = text_of(message);
+                let snippet = passage(&text, &matcher.places(&text));
+                Some(self.hit(scope, Place::of(session, message), ranked, snippet))
+            }
+            Key::Piece(artifact, number) => {
+                let (id, kept) = self.artifacts.iter().find(|(_, kept)| kept.number == artifact)?;
+                let place = self.newest_reference(scope, kept)?;
+                let piece = pieces(&kept.text).nth(number)?;
+                let marks = matcher.places(piece.text);
+                let before = piece.text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
+                let line = piece.first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
+                let hit = self.hit(scope, place, ranked, passage(piece.text, &marks));
+                Some(Hit { artifact: Some(ArtifactPlace { id: id.clone(), line }), ..hit })
+            }
+        }
+    }
+
+    fn hit(&self, scope: &Scope<'_>, place: Place<'_>, ranked: &Ranked<Key>, snippet: Snippet) -> Hit {
+        let (before, after) = self.neighbours(scope, &place);
+        Hit {
+            session: place.session.id.clone(),
+            title: self.members(place.session.chain).rev().find_map(|member| member.title.clone()),
+            seq: place.seq,
+            message: place.message,
+            role: place.role.name(),
+            tools: place.tools,
+            at_ms: place.at_ms,
+            score: ranked.score,
+            snippet,
+            artifact: None,
+            repeats: ranked.repeats,
+            before,
+            after,
+        }
+    }
+
+    /// Messages around a place in a conversation, in order.
+    fn neighbours(&self, scope: &Scope<'_>, place: &Place<'_>) -> (Vec<Neighbour>, Vec<Neighbour>) {
+        let count = scope.query.neighbours as u64;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let Some(tip) = self.tip(place.session.chain).filter(|_| count > 0) else { return (before, after) };
+        let (first, end) =
+            (place.seq.saturating_sub(count), place.seq.saturating_add(count).saturating_add(1));
+        for stretch in self.line(scope.owner, Stretch::through(tip)).iter().rev() {
+            for member in self.members(stretch.chain) {
+                let Some(end_here) = stretch.end_in(member) else { continue };
+                for message in self.run(member.ordinal, first, end.min(end_here)) {
+                    let text = beginning(&text_of(message));
+                    let neighbour = Neighbour { seq: message.seq, role: message.role.name(), text };
+                    match message.seq.cmp(&place.seq) {
+                        Ordering::Less => before.push(neighbour),
+                        Ordering::Equal => {}
+                        Ordering::Greater => after.push(neighbour),
+                    }
+                }
+            }
+        }
+        (before, after)
+    }
+}
+
+impl<'a> Place<'a> {
+    fn of(session: &'a Session, message: &StoredMessage) -> Self {
+        Self {
+            session,
+            message: message.id,
+            seq: message.seq,
+            role: message.role,
+            tools: message.tools.clone(),
+            at_ms: message.at_ms,
+        }
+    }
+}
+
+/// The text of a message that search looks at.
+fn text_of(message: &StoredMessage) -> String {
+    let mut text = String::new();
+    if let Some(message) = message.decode() {
+        searchable_text(&message, &mut text);
+    }
+    text
+}

@@ -1,0 +1,106 @@
+//! What the record in memory holds, and how its parts are found. Every change is checked before anything is touched.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::artifact::ArtifactId;
+use crate::call::{Call, PreambleId, StoredPreamble};
+use crate::error::{Result, StoreError};
+use crate::guard::Guard;
+use crate::ids::{Owner, SessionId};
+use crate::lock::HeldLock;
+use crate::message::StoredMessage;
+use crate::session::Session;
+use crate::summary::Summary;
+use crate::view::ViewItem;
+
+use super::artifacts::KeptArtifact;
+use super::locks::GuardPlace;
+
+/// Everything in it.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// By ordinal, so in the order of opening.
+    pub(super) sessions: BTreeMap<u64, Session>,
+    pub(super) ordinals: BTreeMap<SessionId, u64>,
+    /// By the ordinal of the session.
+    pub(super) views: BTreeMap<u64, Vec<ViewItem>>,
+    /// By number, so in the order of arrival.
+    pub(super) messages: BTreeMap<u64, StoredMessage>,
+    /// Numbers of messages by the ordinal of their session and their place.
+    pub(super) places: BTreeMap<(u64, u64), u64>,
+    pub(super) summaries: BTreeMap<u64, Summary>,
+    pub(super) preambles: BTreeMap<PreambleId, StoredPreamble>,
+    pub(super) calls: BTreeMap<u64, Call>,
+    pub(super) artifacts: BTreeMap<ArtifactId, KeptArtifact>,
+    pub(super) guards: BTreeMap<(GuardPlace, String), Guard>,
+    pub(super) locks: BTreeMap<String, HeldLock>,
+    pub(super) last_ordinal: u64,
+    pub(super) last_message: u64,
+    pub(super) last_summary: u64,
+    pub(super) last_call: u64,
+    pub(super) last_artifact: u64,
+}
+
+impl State {
+    /// A session of an owner, by its whole id.
+    pub(super) fn find(&self, owner: &Owner, id: &SessionId) -> Result<&Session> {
+        self.known(owner, id).ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() })
+    }
+
+    /// As [`find`](Self::find), where an unknown id is no error.
+    pub(super) fn known(&self, owner: &Owner, id: &SessionId) -> Option<&Session> {
+        let session = self.ordinals.get(id).and_then(|ordinal| self.sessions.get(ordinal))?;
+        (session.owner == *owner).then_some(session)
+    }
+
+    /// Sessions of an owner in the order of opening.
+    pub(super) fn sessions_of<'a>(
+        &'a self,
+        owner: &'a Owner,
+    ) -> impl DoubleEndedIterator<Item = &'a Session> {
+        self.sessions.values().filter(move |session| session.owner == *owner)
+    }
+
+    /// Members of a chain in the order of opening.
+    pub(super) fn members(&self, chain: u64) -> impl DoubleEndedIterator<Item = &Session> {
+        self.sessions.range(chain..).map(|(_, session)| session).filter(move |session| session.chain == chain)
+    }
+
+    /// Messages of a session in order, from a place on and before another.
+    pub(super) fn run(&self, ordinal: u64, from: u64, to: u64) -> impl Iterator<Item = &StoredMessage> {
+        let places = (from < to).then(|| self.places.range((ordinal, from)..(ordinal, to)));
+        places.into_iter().flatten().filter_map(|(_, number)| self.messages.get(number))
+    }
+
+    /// Messages of an owner with their sessions, in the order of arrival.
+    pub(super) fn messages_of<'a>(
+        &'a self,
+        owner: &'a Owner,
+    ) -> impl DoubleEndedIterator<Item = (&'a Session, &'a StoredMessage)> {
+        self.messages
+            .values()
+            .filter_map(move |message| Some((self.known(owner, &message.session)?, message)))
+    }
+
+    /// Ordinals of sessions that hang, at any remove, on one of these.
+    pub(super) fn hanging_on(&self, owner: &Owner, roots: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let mut all = roots.clone();
+        loop {
+            let chains: BTreeSet<u64> = all
+                .iter()
+                .filter_map(|ordinal| self.sessions.get(ordinal))
+                .map(|session| session.chain)
+                .collect();
+            let hangs = |session: &&Session| {
+                let parent = session.link.as_ref().and_then(|link| self.known(owner, &link.parent));
+                chains.contains(&session.chain) || parent.is_some_and(|parent| all.contains(&parent.ordinal))
+            };
+            let next: BTreeSet<u64> =
+                self.sessions_of(owner).filter(hangs).map(|session| session.ordinal).collect();
+            if next.is_subset(&all) {
+                return all;
+            }
+            all.extend(next);
+        }
+    }
+}

@@ -8,7 +8,6 @@
 
 mod artifact;
 mod artifact_folder;
-mod artifact_pieces;
 mod artifact_table;
 mod assembly;
 mod call;
@@ -20,7 +19,6 @@ mod guard;
 mod ids;
 mod lock;
 mod matching;
-mod memory;
 mod message;
 mod query;
 mod rank;
@@ -45,7 +43,6 @@ pub use error::{Result, StoreError};
 pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
-pub use memory::MemoryStore;
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use session::{

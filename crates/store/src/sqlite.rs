@@ -1,0 +1,296 @@
+//! The record in one SQLite database, with a folder of artifacts beside it.
+//!
+//! One connection writes, a few read; each reads a snapshot, so nobody waits for a writer. Other processes may have the
+//! same database open: writes take turns, and one that waits too long is told that the record is busy.
+//!
+//! Every write is one transaction. When it returns, it survives the death of the process, at any point. What was said,
+//! artifacts and deletions survive a loss of power too: these writes wait for the disk. The others (continuations,
+//! calls, guards, locks) do not, which makes a continuation twenty times faster; they reach the disk with the next
+//! write that waits. The journal is in order, so a loss of power can only take the latest of them, never a part.
+//!
+//! Parts: `door` opens files, `migrate` knows the schema's versions, `trouble` names what goes wrong; the others each
+//! hold the statements of one subject. Not for: rules about chains and views, which every record shares.
+
+mod artifacts;
+mod body;
+mod calls;
+mod continuing;
+mod contract;
+mod deletion;
+mod door;
+mod guards;
+mod index;
+mod messages;
+mod migrate;
+mod rows;
+mod search;
+mod sessions;
+mod trouble;
+mod views;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
+
+use crate::artifact_folder::ArtifactFolder;
+use crate::error::{Result, StoreError};
+use crate::ids::Millis;
+
+use door::{Access, Identity};
+use migrate::STEPS;
+use trouble::{Outcome, Trouble};
+
+
+/// Name of the folder of artifacts beside the database.
+const ARTIFACTS: &str = "artifacts";
+/// Connections that are kept for the next reader.
+const READERS_KEPT: usize = 4;
+/// Pages of the journal after which a heavy write takes them into the database.
+const JOURNAL_PAGES: i64 = 2_000;
+/// As much for light writes: only when heavy ones have not come for long.
+const JOURNAL_PAGES_AT_MOST: i64 = 16_000;
+/// Rows the index for substrings is brought forward by at once.
+const CATCH_UP_ROWS: usize = 4_000;
+
+/// The record in a database file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    artifacts: ArtifactFolder,
+    busy_timeout: Duration,
+    /// `None` when the record is only read.
+    writer: Option<Mutex<Writer>>,
+    readers: Mutex<Vec<Connection>>,
+    read_access: Access,
+}
+
+/// What a write carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Write {
+    /// Words, or anything else that cannot be made again: it waits for the disk, and moves the journal into the
+    /// database when that is due.
+    Heavy,
+    /// Something small that somebody waits for.
+    Light,
+}
+
+impl Write {
+    fn synchronous(self) -> &'static str {
+        match self {
+            Self::Heavy => "FULL",
+            Self::Light => "NORMAL",
+        }
+    }
+
+    fn journal_pages(self) -> i64 {
+        match self {
+            Self::Heavy => JOURNAL_PAGES,
+            Self::Light => JOURNAL_PAGES_AT_MOST,
+        }
+    }
+}
+
+/// The connection that writes.
+#[derive(Debug)]
+struct Writer {
+    conn: Connection,
+    /// What the connection is set up for.
+    set_for: Option<Write>,
+}
+
+impl SqliteStore {
+    /// Opens the record at `path`, making it if it is not there and bringing it up to date if it is of an older version
+    /// (after a backup beside it, named by `now_ms`). Artifacts are in the folder `artifacts` beside it.
+    pub fn open(path: &Path, now_ms: Millis) -> Result<Self> {
+        Self::open_with(path, now_ms, STEPS, door::BUSY_TIMEOUT)
+    }
+
+    fn open_with(
+        path: &Path,
+        now_ms: Millis,
+        steps: &[migrate::Step],
+        busy_timeout: Duration,
+    ) -> Result<Self> {
+        let folder = artifacts_beside(path);
+        let opening = door::opening();
+        door::prepare_file(path, &folder)?;
+        let connect = || -> Outcome<Connection> {
+            let mut conn = door::connect(path, Access::Write, busy_timeout)?;
+            if conn.is_readonly(MAIN_DB)? {
+                let problem = "its permissions do not allow it".to_owned();
+                return Err(StoreError::ReadOnly { path: path.to_path_buf(), problem }.into());
+            }
+            migrate::bring_up_to_date(&mut conn, path, steps, now_ms, busy_timeout)?;
+            Ok(conn)
+        };
+        let writer = connect().map_err(|trouble| trouble.told("opening the record", path))?;
+        drop(opening);
+        Ok(Self {
+            path: path.to_path_buf(),
+            artifacts: ArtifactFolder::open(folder)?,
+            busy_timeout,
+            writer: Some(Mutex::new(Writer { conn: writer, set_for: None })),
+            readers: Mutex::new(Vec::new()),
+            read_access: Access::Read,
+        })
+    }
+
+    /// Opens the record at `path` for reading; nothing is made or changed. Every write is refused.
+    pub fn open_read_only(path: &Path) -> Result<Self> {
+        let told = |trouble: Trouble| trouble.told("opening the record", path);
+        std::fs::metadata(path).map_err(|source| trouble::told_io("opening", path, source))?;
+        let _opening = door::opening();
+        let (reader, read_access) = match recognise(path, Access::Read) {
+            Ok(reader) => (reader, Access::Read),
+            // In a folder that cannot be written, not even the files readers share can be made. If nobody has left
+            // anything in the journal, the file is the whole record, and nobody can be changing it.
+            Err(Trouble::Database(_)) if !door::has_journal(path) => {
+                (recognise(path, Access::ReadUnchanging).map_err(told)?, Access::ReadUnchanging)
+            }
+            Err(other) => return Err(told(other)),
+        };
+        Ok(Self {
+            path: path.to_path_buf(),
+            artifacts: ArtifactFolder::at(artifacts_beside(path)),
+            busy_timeout: door::BUSY_TIMEOUT,
+            writer: None,
+            readers: Mutex::new(vec![reader]),
+            read_access,
+        })
+    }
+
+    /// Where the database is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of artifacts.
+    #[must_use]
+    pub fn artifact_folder(&self) -> &ArtifactFolder {
+        &self.artifacts
+    }
+
+    /// How many messages and pieces of artifacts the index for substrings does not cover yet. It is never far behind:
+    /// who appends brings it forward, and searches look at the rest one by one.
+    pub fn substring_backlog(&self) -> Result<u64> {
+        self.read("counting what is not indexed", |conn| Ok(index::grams_backlog(conn)?))
+    }
+
+    /// Brings the index for substrings forward by at most so many messages and pieces of artifacts. Returns how many it
+    /// did; fewer than asked for means that nothing is left.
+    pub fn index_substrings(&self, at_most: usize) -> Result<usize> {
+        self.write("indexing for substrings", Write::Heavy, |conn| {
+            Ok(index::catch_up_grams(conn, at_most, &self.artifacts)?)
+        })
+    }
+
+    /// Does `work` on a snapshot of the record.
+    fn read<T>(&self, what: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
+        let told = |trouble: Trouble| trouble.told(what, &self.path);
+        let mut conn = self.reader().map_err(|error| told(error.into()))?;
+        let answer = in_transaction(&mut conn, TransactionBehavior::Deferred, work).map_err(told);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < READERS_KEPT {
+            readers.push(conn);
+        }
+        answer
+    }
+
+    fn reader(&self) -> rusqlite::Result<Connection> {
+        let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match kept {
+            Some(conn) => Ok(conn),
+            None => door::connect(&self.path, self.read_access, self.busy_timeout),
+        }
+    }
+
+    /// Does `work` in one transaction; nothing of it is kept when it fails.
+    fn write<T>(
+        &self,
+        what: &'static str,
+        write: Write,
+        work: impl FnOnce(&Connection) -> Outcome<T>,
+    ) -> Result<T> {
+        let told = |trouble: Trouble| trouble.told(what, &self.path);
+        let mut writer = self.writer()?;
+        let Writer { conn, set_for } = &mut *writer;
+        if *set_for != Some(write) {
+            let set = conn.pragma_update(None, "synchronous", write.synchronous());
+            set.map_err(|error| told(error.into()))?;
+            *set_for = Some(write);
+        }
+        let answer = in_transaction(conn, TransactionBehavior::Immediate, work).map_err(told)?;
+        // The write is kept whatever comes of this; a journal that cannot be emptied now is emptied by a later write.
+        let _ = empty_journal(conn, write.journal_pages());
+        Ok(answer)
+    }
+
+    fn writer(&self) -> Result<MutexGuard<'_, Writer>> {
+        match &self.writer {
+            Some(writer) => Ok(writer.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Err(StoreError::ReadOnly {
+                path: self.path.clone(),
+                problem: "it was opened for reading".to_owned(),
+            }),
+        }
+    }
+
+    /// Brings the index for substrings forward if it is as far behind as it may be.
+    fn catch_up_if_far_behind(&self) -> Result<()> {
+        let backlog = {
+            let writer = self.writer()?;
+            index::grams_backlog(&writer.conn)
+                .map_err(|error| Trouble::from(error).told("appending", &self.path))?
+        };
+        if backlog > index::MAX_GRAMS_BACKLOG {
+            self.index_substrings(CATCH_UP_ROWS)?;
+        }
+        Ok(())
+    }
+}
+
+fn artifacts_beside(path: &Path) -> PathBuf {
+    path.parent().unwrap_or_else(|| Path::new("")).join(ARTIFACTS)
+}
+
+/// A connection to a record of the newest version, for reading.
+fn recognise(path: &Path, access: Access) -> Outcome<Connection> {
+    let known = migrate::version_after(STEPS);
+    let conn = door::connect(path, access, door::BUSY_TIMEOUT)?;
+    let problem = match door::identify(&conn, path, known)? {
+        Identity::Record { version } if version == known => return Ok(conn),
+        Identity::Record { version } => {
+            format!("its schema version is {version}; it has to be brought to {known} first")
+        }
+        Identity::Empty => {
+            let problem = "there is nothing in it".to_owned();
+            return Err(StoreError::NotOurs { path: path.to_path_buf(), problem }.into());
+        }
+    };
+    Err(StoreError::ReadOnly { path: path.to_path_buf(), problem }.into())
+}
+
+fn in_transaction<T>(
+    conn: &mut Connection,
+    behavior: TransactionBehavior,
+    work: impl FnOnce(&Connection) -> Outcome<T>,
+) -> Outcome<T> {
+    let transaction = conn.transaction_with_behavior(behavior)?;
+    let answer = work(&transaction)?;
+    transaction.commit()?;
+    Ok(answer)
+}
+
+/// Takes the journal into the database if it holds more than so many pages that are not there yet. Never waits.
+fn empty_journal(conn: &Connection, pages: i64) -> rusqlite::Result<()> {
+    let waiting: i64 = conn
+        .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
+        .query_row([], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))?;
+    if waiting > pages {
+        conn.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))?;
+    }
+    Ok(())
+}

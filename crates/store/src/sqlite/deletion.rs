@@ -1,0 +1,106 @@
+//! Deleting conversations, with everything only they have.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use crate::artifact::ArtifactId;
+use crate::error::StoreError;
+use crate::ids::{Owner, SessionId};
+use crate::store::Dependants;
+
+use super::artifacts;
+use super::index::forget_messages;
+use super::rows::{int, known_session};
+use super::trouble::Outcome;
+
+/// Messages taken out of the indexes at once.
+const MESSAGES_AT_ONCE: i64 = 10_000;
+
+/// What a deletion took away.
+pub(super) struct Deleted {
+    /// The sessions, in the order they were opened.
+    pub(super) sessions: Vec<SessionId>,
+    /// Artifacts nobody refers to any more; their files are to be removed once this is committed.
+    pub(super) artifacts: Vec<ArtifactId>,
+}
+
+/// Sessions by their ordinals.
+type Sessions = BTreeMap<i64, SessionId>;
+
+pub(super) fn delete(
+    conn: &Connection,
+    owner: &Owner,
+    id: &SessionId,
+    dependants: Dependants,
+) -> Outcome<Deleted> {
+    let session = known_session(conn, owner, id)?;
+    let chain = chain_of(conn, int(session.chain))?;
+    let all = with_dependants(conn, &chain)?;
+    if dependants == Dependants::Refuse && all.len() > chain.len() {
+        let hanging = all.iter().filter(|(ordinal, _)| !chain.contains_key(ordinal));
+        let dependants = hanging.map(|(_, id)| id.clone()).collect();
+        return Err(StoreError::HasDependants { id: id.clone(), dependants }.into());
+    }
+    let mut released = Vec::new();
+    for ordinal in all.keys() {
+        released.extend(delete_session(conn, *ordinal)?);
+    }
+    Ok(Deleted { sessions: all.into_values().collect(), artifacts: released })
+}
+
+fn chain_of(conn: &Connection, chain: i64) -> rusqlite::Result<Sessions> {
+    sessions(conn, "SELECT ordinal, id FROM sessions WHERE chain = ?1", chain)
+}
+
+/// These sessions, the chains that hang on them, and so on.
+fn with_dependants(conn: &Connection, chain: &Sessions) -> rusqlite::Result<Sessions> {
+    let mut all = chain.clone();
+    let mut to_visit: Vec<i64> = chain.keys().copied().collect();
+    while let Some(parent) = to_visit.pop() {
+        let chains = "SELECT DISTINCT chain, '' FROM sessions WHERE parent = ?1";
+        for (chain, _) in sessions(conn, chains, parent)? {
+            for (ordinal, id) in chain_of(conn, chain)? {
+                if all.insert(ordinal, id).is_none() {
+                    to_visit.push(ordinal);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn sessions(conn: &Connection, sql: &str, of: i64) -> rusqlite::Result<Sessions> {
+    conn.prepare_cached(sql)?
+        .query_map([of], |row| Ok((row.get(0)?, SessionId::from_text(row.get::<_, String>(1)?))))?
+        .collect()
+}
+
+/// Deletes one session. Returns the artifacts nobody refers to any more.
+fn delete_session(conn: &Connection, ordinal: i64) -> rusqlite::Result<Vec<ArtifactId>> {
+    let mut after = Some(-1_i64);
+    while let Some(seq) = after {
+        let found: Vec<(i64, i64)> = conn
+            .prepare_cached(
+                "SELECT id, seq FROM messages WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )?
+            .query_map((ordinal, seq, MESSAGES_AT_ONCE), |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
+        forget_messages(conn, &ids)?;
+        after = found.last().map(|(_, seq)| *seq);
+    }
+    let released = artifacts::release_session(conn, ordinal)?;
+    for sql in [
+        "DELETE FROM messages WHERE session = ?1",
+        "DELETE FROM renditions WHERE session = ?1",
+        "DELETE FROM view_items WHERE session = ?1",
+        "DELETE FROM summaries WHERE session = ?1",
+        "DELETE FROM calls WHERE session = ?1",
+        "DELETE FROM guards WHERE kind = 0 AND chain = ?1",
+        "DELETE FROM sessions WHERE ordinal = ?1",
+    ] {
+        conn.prepare_cached(sql)?.execute([ordinal])?;
+    }
+    Ok(released)
+}

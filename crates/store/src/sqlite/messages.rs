@@ -1,0 +1,133 @@
+//! Messages: appending them with their words and artifacts, and reading them back.
+
+use rusqlite::{Connection, params};
+
+use crate::artifact_folder::ArtifactFolder;
+use crate::chain::Stretch;
+use crate::ids::{Owner, SessionId};
+use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::session::Session;
+
+use super::artifacts::{self, Reference};
+use super::body::{self, PackedBody};
+use super::continuing::require_open;
+use super::index::{self, Marks};
+use super::rows::{MACHINE_WRITTEN, int, known_session, members_of, names_text, role_code, write_progress};
+use super::sessions::line_of;
+use super::trouble::Outcome;
+use super::views;
+
+/// Appends messages to a session. What it costs does not depend on what is there already.
+pub(super) fn append(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    owner: &Owner,
+    id: &SessionId,
+    messages: Vec<NewMessage>,
+) -> Outcome<Appended> {
+    let mut session = known_session(conn, owner, id)?;
+    require_open(conn, &session)?;
+    let first_seq = session.next_seq;
+    if messages.is_empty() {
+        return Ok(Appended { first_seq, next_seq: first_seq });
+    }
+    let mut number = take_numbers(conn, messages.len())?;
+    let mut renditions = Vec::new();
+    for new in messages {
+        write(conn, folder, &session, number, &new)?;
+        renditions.extend(new.rendition.map(|rendition| (session.next_seq, rendition)));
+        number += 1;
+        session.next_seq += 1;
+        session.active_ms = session.active_ms.max(new.at_ms);
+        session.counters.messages += 1;
+        session.counters.message_tokens = session.counters.message_tokens.saturating_add(new.tokens);
+    }
+    write_progress(conn, &session)?;
+    if !renditions.is_empty() {
+        views::grow(conn, &session, renditions)?;
+    }
+    Ok(Appended { first_seq, next_seq: session.next_seq })
+}
+
+/// Takes the next so many numbers of messages; they are never given out again, whatever is deleted.
+fn take_numbers(conn: &Connection, how_many: usize) -> rusqlite::Result<i64> {
+    let how_many = int(how_many as u64);
+    conn.prepare_cached("UPDATE numbers SET next = next + ?1 WHERE name = 'message' RETURNING next - ?1")?
+        .query_row([how_many], |row| row.get(0))
+}
+
+/// Writes one message at the next place of a session.
+fn write(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    session: &Session,
+    number: i64,
+    new: &NewMessage,
+) -> Outcome<()> {
+    let message = &new.message;
+    let PackedBody { coding, bytes, artifacts } = body::pack(message, folder)?;
+    let flags = if message.is_machine_written() { MACHINE_WRITTEN } else { 0 };
+    conn.prepare_cached(
+        "INSERT INTO messages (id, session, seq, role, flags, at_ms, tokens, hash, tools, coding, origin) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute(params![
+        number,
+        int(session.ordinal),
+        int(session.next_seq),
+        role_code(message.role()),
+        flags,
+        new.at_ms,
+        int(new.tokens),
+        message.content_hash().0.as_slice(),
+        names_text(&new.tools)?,
+        coding,
+        bytes.as_ref(),
+    ])?;
+    let marks = Marks { owner: session.owner.as_str(), chain: session.chain, tools: &new.tools };
+    index::index_message(conn, number, message, &marks)?;
+    for artifact in artifacts {
+        // A message answers for one tool, as a rule; which of several a text came from is not worth another column.
+        let label = new.tools.first().map_or("", String::as_str);
+        let session = int(session.ordinal);
+        let reference = Reference { session, message: Some(number), label, at_ms: new.at_ms };
+        artifacts::keep(conn, &artifact.id, &artifact.file, &artifact.text, &reference)?;
+    }
+    Ok(())
+}
+
+/// Messages appended to this very session.
+pub(super) fn of_session(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    owner: &Owner,
+    id: &SessionId,
+) -> Outcome<Vec<StoredMessage>> {
+    let session = known_session(conn, owner, id)?;
+    let mut messages = Vec::new();
+    views::run(conn, folder, int(session.ordinal), &session.id, 0..i64::MAX, |message| {
+        messages.push(message)
+    })?;
+    Ok(messages)
+}
+
+/// Everything that was said up to and including a session.
+pub(super) fn transcript(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    owner: &Owner,
+    id: &SessionId,
+) -> Outcome<Vec<StoredMessage>> {
+    let session = known_session(conn, owner, id)?;
+    let mut messages = Vec::new();
+    for stretch in line_of(conn, owner, Stretch::through(&session))?.iter().rev() {
+        for member in members_of(conn, stretch.chain)? {
+            let Some(end) = stretch.end_in(&member) else { continue };
+            let places = 0..int(end);
+            views::run(conn, folder, int(member.ordinal), &member.id, places, |message| {
+                messages.push(message)
+            })?;
+        }
+    }
+    Ok(messages)
+}

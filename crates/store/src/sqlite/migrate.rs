@@ -1,0 +1,126 @@
+//! The schema and its versions: making a new database, and bringing an older one up to date after a backup.
+//!
+//! Step `n` of the list leads from version `n` to `n + 1`; the first makes everything. All steps that are due run in one
+//! transaction, so a database is of one version or another and never between two.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::ids::Millis;
+
+use super::door::{APPLICATION_ID, Access, Identity, beside, connect, identify, make_private_file};
+use super::trouble::{Outcome, Trouble, told_io};
+use super::{artifacts, index};
+
+/// What leads from one version to the next.
+pub(super) type Step = fn(&Connection) -> rusqlite::Result<()>;
+
+/// Every step there is, in order. A step that has been released never changes again.
+pub(super) const STEPS: &[Step] = &[create];
+
+fn create(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(include_str!("schema.sql"))?;
+    conn.execute_batch(artifacts::SCHEMA)?;
+    conn.execute_batch(index::SCHEMA)
+}
+
+/// The version that a list of steps leads to.
+pub(super) fn version_after(steps: &[Step]) -> i64 {
+    steps.len() as i64
+}
+
+/// How a database came to be of the newest version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It was already.
+    AsItWas,
+    /// It was made.
+    Made,
+    /// It was of an older version, which is kept in a backup.
+    Migrated {
+        /// The version it had.
+        from: i64,
+        /// The backup.
+        backup: PathBuf,
+    },
+}
+
+/// Brings the database of `conn` to the version that `steps` lead to.
+pub(super) fn bring_up_to_date(
+    conn: &mut Connection,
+    path: &Path,
+    steps: &[Step],
+    now_ms: Millis,
+    patience: Duration,
+) -> Outcome<Arrival> {
+    let known = version_after(steps);
+    if identify(conn, path, known)? == (Identity::Record { version: known }) {
+        return Ok(Arrival::AsItWas);
+    }
+    use_journal_beside(conn, patience)?;
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Somebody else may have done it while we waited.
+    let from = match identify(&transaction, path, known)? {
+        Identity::Record { version } if version == known => return Ok(Arrival::AsItWas),
+        Identity::Record { version } => version,
+        Identity::Empty => 0,
+    };
+    let arrival = match from {
+        0 => Arrival::Made,
+        from => Arrival::Migrated { from, backup: back_up(path, from, now_ms, patience)? },
+    };
+    for step in steps.iter().skip(usize::try_from(from).unwrap_or_default()) {
+        step(&transaction)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", known)?;
+    transaction.commit()?;
+    Ok(arrival)
+}
+
+/// Switches to the write-ahead journal. Two processes that do so at once may refuse one another without waiting.
+fn use_journal_beside(conn: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    let began = Instant::now();
+    loop {
+        match conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                if began.elapsed() >= patience {
+                    return Err(error);
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// Copies the database, as it is before the transaction that is about to change it, to a file beside it.
+fn back_up(path: &Path, version: i64, now_ms: Millis, patience: Duration) -> Outcome<PathBuf> {
+    let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let stamp = time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
+    let backup = beside(path, &format!(".backup-v{version}-{stamp}"));
+    make_private_file(&backup).map_err(|source| told_io("making a backup", &backup, source))?;
+    let reader = connect(path, Access::Read, patience)?;
+    let Some(name) = backup.to_str() else {
+        return Err(Trouble::from(StoreError::Io {
+            what: "naming a backup",
+            path: backup,
+            source: std::io::ErrorKind::InvalidFilename.into(),
+        }));
+    };
+    match reader.execute("VACUUM INTO ?1", [name]) {
+        Ok(_) => Ok(backup),
+        Err(error) => {
+            // Half a backup helps nobody; if it cannot be removed either, the error that counts is the first.
+            let _ = std::fs::remove_file(&backup);
+            Err(error.into())
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "migrate_tests.rs"]
+mod tests;

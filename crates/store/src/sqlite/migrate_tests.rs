@@ -1,0 +1,159 @@
+//! Versions, with steps made up for the purpose.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::*;
+use crate::sqlite::door::{BUSY_TIMEOUT, prepare_file};
+
+const NOW_MS: Millis = 1_700_000_000_000;
+
+fn first(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('one')")
+}
+
+fn second(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("ALTER TABLE things ADD COLUMN size INTEGER; UPDATE things SET size = 7")
+}
+
+fn third(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("CREATE TABLE more (thing TEXT); INSERT INTO more SELECT name FROM things")
+}
+
+fn broken(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch("DELETE FROM things; INSERT INTO nowhere VALUES (1)")
+}
+
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("record.db")
+    }
+
+    fn connect(&self) -> Connection {
+        prepare_file(&self.path(), &self.folder.path().join("artifacts")).unwrap();
+        connect(&self.path(), Access::Write, BUSY_TIMEOUT).unwrap()
+    }
+
+    fn bring(&self, steps: &[Step]) -> Outcome<Arrival> {
+        bring_up_to_date(&mut self.connect(), &self.path(), steps, NOW_MS, BUSY_TIMEOUT)
+    }
+
+    fn backups(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.to_str().unwrap().contains(".backup-")).collect()
+    }
+}
+
+fn value<T: rusqlite::types::FromSql>(conn: &Connection, sql: &str) -> T {
+    conn.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_new_database_goes_through_every_step_without_a_backup() {
+    let home = Home::new();
+    assert_eq!(home.bring(&[first, second, third]).unwrap(), Arrival::Made);
+    let conn = home.connect();
+    assert_eq!(value::<i64>(&conn, "PRAGMA user_version"), 3);
+    assert_eq!(value::<i64>(&conn, "PRAGMA application_id"), APPLICATION_ID);
+    assert_eq!(value::<String>(&conn, "PRAGMA journal_mode"), "wal");
+    assert_eq!(value::<String>(&conn, "SELECT thing FROM more"), "one");
+    assert_eq!(home.bring(&[first, second, third]).unwrap(), Arrival::AsItWas);
+    assert!(home.backups().is_empty());
+}
+
+#[test]
+fn an_older_database_is_backed_up_and_brought_forward() {
+    let home = Home::new();
+    home.bring(&[first]).unwrap();
+    home.connect().execute("INSERT INTO things VALUES ('two')", []).unwrap();
+    let arrival = home.bring(&[first, second, third]).unwrap();
+    let Arrival::Migrated { from: 1, backup } = arrival else { panic!("{arrival:?}") };
+    assert_eq!(backup, home.folder.path().join("record.db.backup-v1-20231114_221320"));
+    let conn = home.connect();
+    assert_eq!(value::<i64>(&conn, "PRAGMA user_version"), 3);
+    assert_eq!(value::<i64>(&conn, "SELECT sum(size) FROM things"), 14);
+    assert_eq!(value::<i64>(&conn, "SELECT count(*) FROM more"), 2);
+    let old = connect(&backup, Access::Read, BUSY_TIMEOUT).unwrap();
+    assert_eq!(value::<i64>(&old, "PRAGMA user_version"), 1);
+    assert_eq!(value::<i64>(&old, "PRAGMA application_id"), APPLICATION_ID);
+    assert_eq!(value::<i64>(&old, "SELECT count(*) FROM things"), 2);
+    assert_eq!(value::<String>(&old, "PRAGMA integrity_check"), "ok");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_backup_is_its_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    home.bring(&[first]).unwrap();
+    home.bring(&[first, second]).unwrap();
+    let backups = home.backups();
+    assert_eq!(backups.len(), 1);
+    assert_eq!(std::fs::metadata(&backups[0]).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_old_version_and_its_backup() {
+    let home = Home::new();
+    home.bring(&[first]).unwrap();
+    assert!(home.bring(&[first, second, broken]).is_err());
+    let conn = home.connect();
+    assert_eq!(value::<i64>(&conn, "PRAGMA user_version"), 1);
+    assert_eq!(value::<String>(&conn, "SELECT name FROM things"), "one");
+    assert!(conn.prepare("SELECT size FROM things").is_err(), "the step before it was taken back too");
+    assert_eq!(home.backups().len(), 1);
+}
+
+#[test]
+fn a_backup_is_never_overwritten() {
+    let home = Home::new();
+    home.bring(&[first]).unwrap();
+    std::fs::write(home.folder.path().join("record.db.backup-v1-20231114_221320"), "earlier").unwrap();
+    assert!(home.bring(&[first, second]).is_err());
+    assert_eq!(value::<i64>(&home.connect(), "PRAGMA user_version"), 1);
+    assert_eq!(std::fs::read(&home.backups()[0]).unwrap(), b"earlier");
+}
+
+#[test]
+fn a_newer_database_is_refused_and_left_alone() {
+    let home = Home::new();
+    home.bring(&[first, second, third]).unwrap();
+    match home.bring(&[first, second]) {
+        Err(Trouble::Refused(StoreError::FutureSchema { found: 3, known: 2, .. })) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(value::<i64>(&home.connect(), "PRAGMA user_version"), 3);
+}
+
+#[test]
+fn of_many_that_make_a_database_at_once_one_does() {
+    let home = Home::new();
+    let path = home.path();
+    prepare_file(&path, Path::new("")).unwrap();
+    let arrivals: Vec<Arrival> = std::thread::scope(|scope| {
+        let open = || {
+            let mut conn = connect(&path, Access::Write, Duration::from_secs(30)).unwrap();
+            bring_up_to_date(&mut conn, &path, &[first, second], NOW_MS, Duration::from_secs(30)).unwrap()
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(arrivals.iter().filter(|arrival| **arrival == Arrival::Made).count(), 1);
+    assert_eq!(value::<i64>(&home.connect(), "SELECT count(*) FROM things"), 1);
+}
+
+#[test]
+fn the_schema_of_this_version_can_be_made() {
+    let home = Home::new();
+    assert_eq!(home.bring(STEPS).unwrap(), Arrival::Made);
+    assert_eq!(value::<String>(&home.connect(), "PRAGMA integrity_check"), "ok");
+}

@@ -1,0 +1,94 @@
+//! What goes wrong inside a transaction, and the one place where errors of the database become errors of the record.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::error::StoreError;
+
+/// Result of work on a connection.
+pub(super) type Outcome<T> = std::result::Result<T, Trouble>;
+
+/// A refusal by the record, or an error of the database that has not been put in the record's words yet.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Refused(StoreError),
+    Database(rusqlite::Error),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl Trouble {
+    /// A value in a row that cannot be what was written there.
+    pub(super) fn unreadable(problem: impl Into<String>) -> Self {
+        Self::Refused(StoreError::Damaged { path: PathBuf::new(), problem: problem.into() })
+    }
+
+    /// In the words of the record: what was tried with the database at `path`.
+    pub(super) fn told(self, what: &'static str, path: &Path) -> StoreError {
+        match self {
+            // Readers of rows do not know which file they read.
+            Self::Refused(StoreError::Damaged { path: unknown, problem }) if !unknown.is_absolute() => {
+                StoreError::Damaged { path: path.to_path_buf(), problem }
+            }
+            Self::Refused(refusal) => refusal,
+            Self::Database(error) => told(error, what, path),
+        }
+    }
+}
+
+fn told(error: rusqlite::Error, what: &'static str, path: &Path) -> StoreError {
+    let path = path.to_path_buf();
+    let problem = error.to_string();
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { path },
+            ErrorCode::DiskFull => StoreError::DiskFull { path },
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => StoreError::ReadOnly { path, problem },
+            // The file is there (we made or found it before): what cannot be opened is a file to be made beside it.
+            ErrorCode::CannotOpen if path.exists() => StoreError::ReadOnly { path, problem },
+            ErrorCode::NotADatabase => StoreError::NotOurs { path, problem },
+            ErrorCode::DatabaseCorrupt => StoreError::Damaged { path, problem },
+            ErrorCode::SystemIoFailure if is_short_read(failure.extended_code) => {
+                StoreError::Damaged { path, problem: "the file is cut short".to_owned() }
+            }
+            ErrorCode::SystemIoFailure | ErrorCode::CannotOpen => {
+                StoreError::Io { what, path, source: std::io::Error::other(error) }
+            }
+            _ => StoreError::Database { what, source: Box::new(error) },
+        },
+        // The schema says what a column holds; something else in it was not written by us.
+        rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::Utf8Error(..) => StoreError::Damaged { path, problem },
+        other => StoreError::Database { what, source: Box::new(other) },
+    }
+}
+
+fn is_short_read(extended_code: i32) -> bool {
+    extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ
+}
+
+/// The words for a file or folder that could not be made or changed.
+pub(super) fn told_io(what: &'static str, path: &Path, source: std::io::Error) -> StoreError {
+    use std::io::ErrorKind;
+    let path = path.to_path_buf();
+    match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::DiskFull { path },
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+            StoreError::ReadOnly { path, problem: source.to_string() }
+        }
+        _ => StoreError::Io { what, path, source },
+    }
+}

@@ -1,0 +1,273 @@
+//! Views: their items as rows, and with the bytes of their messages.
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
+
+use crate::artifact_folder::ArtifactFolder;
+use crate::assembly::{as_told, closed, grown, open_run, push};
+use crate::error::StoreError;
+use crate::ids::{Owner, SessionId};
+use crate::message::{StoredMessage, StoredRendition};
+use crate::session::Session;
+use crate::summary::SummaryId;
+use crate::view::{Shown, ViewItem};
+
+use super::rows::{count, from_json_text, int, json_text, known_session, message, message_columns};
+use super::sessions::SessionIds;
+use super::trouble::{Outcome, Trouble};
+
+const RANGE: i64 = 0;
+const RENDITION: i64 = 1;
+const SUMMARY: i64 = 2;
+const SYNTHETIC: i64 = 3;
+
+/// The items of a session as they are kept: the last is the run of its own messages, open at its end.
+pub(super) fn items_of(conn: &Connection, session: &Session) -> Outcome<Vec<ViewItem>> {
+    let mut ids = SessionIds::default();
+    let mut statement = conn.prepare_cached(
+        "SELECT v.kind, v.of_session, v.first_seq, v.end_seq, v.number, v.name, \
+         coalesce(v.json, r.json), coalesce(v.tokens, r.tokens), r.kinds \
+         FROM view_items v LEFT JOIN renditions r ON v.kind = 1 AND r.number = v.number \
+         WHERE v.session = ?1 ORDER BY v.position",
+    )?;
+    let mut rows = statement.query([int(session.ordinal)])?;
+    let mut items = Vec::new();
+    while let Some(row) = rows.next()? {
+        items.push(item(conn, row, &mut ids)?);
+    }
+    Ok(items)
+}
+
+fn item(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> Outcome<ViewItem> {
+    let tokens = |row: &Row<'_>| row.get(7).map(count);
+    Ok(match row.get(0)? {
+        RANGE => ViewItem::Range {
+            session: ids.get(conn, row.get(1)?)?,
+            first_seq: row.get(2).map(count)?,
+            end_seq: row.get::<_, Option<i64>>(3)?.map(count),
+        },
+        RENDITION => ViewItem::Rendition {
+            session: ids.get(conn, row.get(1)?)?,
+            seq: row.get(2).map(count)?,
+            rendition: StoredRendition {
+                kinds: from_json_text(&row.get::<_, String>(8)?)?,
+                json: row.get(6)?,
+                tokens: tokens(row)?,
+            },
+        },
+        SUMMARY => ViewItem::Summary {
+            summary: SummaryId(row.get(4).map(count)?),
+            json: row.get(6)?,
+            tokens: tokens(row)?,
+        },
+        SYNTHETIC => ViewItem::Synthetic { kind: row.get(5)?, json: row.get(6)?, tokens: tokens(row)? },
+        other => return Err(Trouble::unreadable(format!("there are no view items of kind {other}"))),
+    })
+}
+
+/// Writes the view of a session that was just opened, with the open run of its own messages at its end.
+pub(super) fn write_new(conn: &Connection, session: &Session, mut view: Vec<ViewItem>) -> Outcome<()> {
+    push(&mut view, open_run(&session.id, session.first_seq));
+    write_from(conn, session, 0, &view)
+}
+
+/// Lets the view of a session grow by renditions `(place, rendition)` of messages that were just appended to it.
+pub(super) fn grow(
+    conn: &Connection,
+    session: &Session,
+    renditions: Vec<(u64, StoredRendition)>,
+) -> Outcome<()> {
+    let open: Option<(i64, i64)> = conn
+        .prepare_cached(
+            "SELECT position, first_seq FROM view_items \
+             WHERE session = ?1 AND kind = 0 AND end_seq IS NULL ORDER BY position DESC LIMIT 1",
+        )?
+        .query_row([int(session.ordinal)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((position, run_first_seq)) = open else {
+        return Err(Trouble::unreadable(format!("the view of session {} does not grow", session.id)));
+    };
+    conn.prepare_cached("DELETE FROM view_items WHERE session = ?1 AND position = ?2")?
+        .execute((int(session.ordinal), position))?;
+    write_from(conn, session, position, &grown(&session.id, count(run_first_seq), renditions))
+}
+
+fn write_from(conn: &Connection, session: &Session, first_position: i64, items: &[ViewItem]) -> Outcome<()> {
+    let mut ordinals = Ordinals::default();
+    let mut insert = conn.prepare_cached(
+        "INSERT INTO view_items (session, position, kind, of_session, first_seq, end_seq, number, name, json, tokens) \
+         VALUES (:session, :position, :kind, :of_session, :first_seq, :end_seq, :number, :name, :json, :tokens)",
+    )?;
+    for (item, position) in items.iter().zip(first_position..) {
+        let of_session = match item {
+            ViewItem::Range { session, .. } | ViewItem::Rendition { session, .. } => {
+                Some(ordinals.get(conn, session)?)
+            }
+            _ => None,
+        };
+        let number = match (item, of_session) {
+            (ViewItem::Rendition { seq, rendition, .. }, Some(of_session)) => {
+                Some(put_rendition(conn, of_session, *seq, rendition)?)
+            }
+            (ViewItem::Summary { summary, .. }, _) => Some(int(summary.0)),
+            _ => None,
+        };
+        let (kind, first_seq, end_seq, name, shown) = match item {
+            ViewItem::Range { first_seq, end_seq, .. } => (RANGE, Some(*first_seq), *end_seq, None, None),
+            ViewItem::Rendition { seq, .. } => (RENDITION, Some(*seq), None, None, None),
+            ViewItem::Summary { json, tokens, .. } => (SUMMARY, None, None, None, Some((json, *tokens))),
+            ViewItem::Synthetic { kind, json, tokens } => {
+                (SYNTHETIC, None, None, Some(kind), Some((json, *tokens)))
+            }
+        };
+        insert.execute(named_params! {
+            ":session": int(session.ordinal),
+            ":position": position,
+            ":kind": kind,
+            ":of_session": of_session,
+            ":first_seq": first_seq.map(int),
+            ":end_seq": end_seq.map(int),
+            ":number": number,
+            ":name": name,
+            ":json": shown.map(|(json, _)| json),
+            ":tokens": shown.map(|(_, tokens)| int(tokens)),
+        })?;
+    }
+    Ok(())
+}
+
+/// The number of a rendition of a message; the same one is kept once.
+fn put_rendition(conn: &Connection, of_session: i64, seq: u64, rendition: &StoredRendition) -> Outcome<i64> {
+    let kinds = json_text(&rendition.kinds)?;
+    let values = (of_session, int(seq), kinds.as_str(), int(rendition.tokens), rendition.json.as_str());
+    let known: Option<i64> = conn
+        .prepare_cached(
+            "SELECT number FROM renditions \
+             WHERE session = ?1 AND seq = ?2 AND kinds = ?3 AND tokens = ?4 AND json = ?5 LIMIT 1",
+        )?
+        .query_row(values, |row| row.get(0))
+        .optional()?;
+    if let Some(number) = known {
+        return Ok(number);
+    }
+    conn.prepare_cached(
+        "INSERT INTO renditions (session, seq, kinds, tokens, json) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(values)?;
+    Ok(conn.last_insert_rowid())
+}
+
+/// Ordinals of sessions by their ids; neighbours in a view mostly share one.
+#[derive(Default)]
+struct Ordinals {
+    last: Option<(SessionId, i64)>,
+}
+
+impl Ordinals {
+    fn get(&mut self, conn: &Connection, id: &SessionId) -> Outcome<i64> {
+        if let Some((last, ordinal)) = &self.last
+            && last == id
+        {
+            return Ok(*ordinal);
+        }
+        let found: Option<i64> = conn
+            .prepare_cached("SELECT ordinal FROM sessions WHERE id = ?1")?
+            .query_row([id.as_str()], |row| row.get(0))
+            .optional()?;
+        let ordinal = found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() })?;
+        self.last = Some((id.clone(), ordinal));
+        Ok(ordinal)
+    }
+}
+
+pub(super) fn told_items(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Vec<ViewItem>> {
+    let session = known_session(conn, owner, id)?;
+    Ok(as_told(items_of(conn, &session)?, &session))
+}
+
+/// What would be sent for a session, up to a place in it.
+pub(super) fn shown(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    owner: &Owner,
+    id: &SessionId,
+    to_seq: Option<u64>,
+) -> Outcome<Vec<Shown>> {
+    let session = known_session(conn, owner, id)?;
+    let end = to_seq.map_or(session.next_seq, |to_seq| to_seq.min(session.next_seq));
+    let mut ordinals = Ordinals::default();
+    let mut shown = Vec::new();
+    for item in closed(items_of(conn, &session)?, &session.id, end) {
+        match item {
+            ViewItem::Range { session: of, first_seq, end_seq } => {
+                let ordinal = ordinals.get(conn, &of)?;
+                let end_seq = end_seq.map_or(i64::MAX, int);
+                run(conn, artifacts, ordinal, &of, int(first_seq)..end_seq, |message| {
+                    shown.push(Shown::Verbatim(message));
+                })?;
+            }
+            ViewItem::Rendition { session: of, seq, rendition } => {
+                let ordinal = ordinals.get(conn, &of)?;
+                let mut original = None;
+                run(conn, artifacts, ordinal, &of, int(seq)..int(seq) + 1, |message| {
+                    original = Some(message)
+                })?;
+                let original = original.ok_or(StoreError::UnknownMessage { session: of, seq })?;
+                shown.push(Shown::Rendition(original, rendition));
+            }
+            ViewItem::Summary { summary, json, tokens } => {
+                shown.push(Shown::Summary { summary, json, tokens })
+            }
+            ViewItem::Synthetic { kind, json, tokens } => shown.push(Shown::Synthetic { kind, json, tokens }),
+        }
+    }
+    Ok(shown)
+}
+
+/// Gives the messages of a session at these places to `each`, in order.
+pub(super) fn run(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    ordinal: i64,
+    id: &SessionId,
+    places: std::ops::Range<i64>,
+    mut each: impl FnMut(StoredMessage),
+) -> Outcome<()> {
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT ",
+        message_columns!(),
+        " FROM messages WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq"
+    ))?;
+    let mut rows = statement.query((ordinal, places.start, places.end))?;
+    while let Some(row) = rows.next()? {
+        each(message(row, id, artifacts)?);
+    }
+    Ok(())
+}
+
+/// The size of closed items.
+pub(super) fn tokens_of(conn: &Connection, items: &[ViewItem]) -> Outcome<u64> {
+    let mut ordinals = Ordinals::default();
+    let mut sum = 0_u64;
+    for item in items {
+        sum = sum.saturating_add(match item {
+            ViewItem::Range { session, first_seq, end_seq } => {
+                let ordinal = ordinals.get(conn, session)?;
+                let mut statement = conn.prepare_cached(
+                    "SELECT tokens FROM messages WHERE session = ?1 AND seq >= ?2 AND seq < ?3",
+                )?;
+                let tokens = statement
+                    .query_map((ordinal, int(*first_seq), end_seq.map_or(i64::MAX, int)), |row| {
+                        row.get(0).map(count)
+                    })?;
+                let mut run_sum = 0_u64;
+                for tokens in tokens {
+                    run_sum = run_sum.saturating_add(tokens?);
+                }
+                run_sum
+            }
+            ViewItem::Rendition { rendition, .. } => rendition.tokens,
+            ViewItem::Summary { tokens, .. } | ViewItem::Synthetic { tokens, .. } => *tokens,
+        });
+    }
+    Ok(sum)
+}

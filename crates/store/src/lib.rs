@@ -8,6 +8,7 @@
 
 mod artifact;
 mod artifact_folder;
+mod artifact_pieces;
 mod artifact_table;
 mod assembly;
 mod call;
@@ -19,6 +20,7 @@ mod guard;
 mod ids;
 mod lock;
 mod matching;
+mod memory;
 mod message;
 mod query;
 mod rank;
@@ -43,6 +45,7 @@ pub use error::{Result, StoreError};
 pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
+pub use memory::MemoryStore;
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use session::{

@@ -42,6 +42,8 @@ use door::{Access, Identity};
 use migrate::STEPS;
 use trouble::{Outcome, Trouble};
 
+pub(crate) use door::open_foreign;
+
 
 /// Name of the folder of artifacts beside the database.
 const ARTIFACTS: &str = "artifacts";

@@ -224,17 +224,13 @@ impl Ledger {
     /// nothing around it says what it is.
     fn masked<'t>(&mut self, text: Cow<'t, str>) -> Cow<'t, str> {
         let Some(redactor) = &self.redactor else { return text };
-        let findings = redactor.find(&text);
-        if findings.is_empty() {
-            return text;
-        }
-        let values = findings.iter().filter_map(|finding| text.get(finding.range.clone()));
-        let values: Vec<String> =
-            values.filter(|value| value.len() >= SHORTEST_SECRET).map(str::to_owned).collect();
-        let masked = redactor.redact(&text).into_owned();
-        for value in values {
-            if self.secrets.len() < MOST_SECRETS && !self.secrets.contains(&value) {
-                self.secrets.push(value);
+        let redaction = redactor.redact_with_findings(&text);
+        let Cow::Owned(masked) = redaction.text else { return text };
+        for finding in redaction.findings {
+            let value = text.get(finding.range).filter(|value| value.len() >= SHORTEST_SECRET);
+            let known = |value: &&str| self.secrets.iter().any(|secret| secret == value);
+            if let Some(value) = value.filter(|value| self.secrets.len() < MOST_SECRETS && !known(value)) {
+                self.secrets.push(value.to_owned());
             }
         }
         Cow::Owned(masked)

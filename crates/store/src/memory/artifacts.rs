@@ -98,10 +98,11 @@ impl State {
         }
     }
 
-    /// What an owner calls an artifact: as it was first kept for them.
+    /// An artifact as an owner knows it: by the first of their sessions that referred to it.
     fn first_tie<'a>(&self, owner: &Owner, kept: &'a KeptArtifact) -> Option<&'a Artifact> {
         let owned =
             |tie: &&Tie| self.sessions.get(&tie.session).is_some_and(|session| session.owner == *owner);
-        kept.ties.iter().find(owned).map(|tie| &tie.artifact)
+        let first = kept.ties.iter().filter(owned).min_by_key(|tie| (tie.session, tie.message));
+        first.map(|tie| &tie.artifact)
     }
 }

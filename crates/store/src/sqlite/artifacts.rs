@@ -1,29 +1,34 @@
 //! Artifacts in the database: what is known of them, and which sessions refer to them. The texts are in files.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use crate::artifact::{Artifact, ArtifactId};
 use crate::artifact_folder::{ArtifactFile, ArtifactFolder};
-use crate::error::Result;
-use crate::ids::Millis;
+use crate::error::{Result, StoreError};
+use crate::ids::{Millis, Owner};
 
 use super::index::{forget_artifact, index_artifact};
+use super::trouble::Outcome;
 
-/// Tables. A reference names the message the text was cut out of, or zero when it came by itself.
+/// At most so many artifacts are named when a shortened name fits several.
+const CANDIDATES: usize = 20;
+
+/// Tables. A reference names the message the text was cut out of, or zero when it came by itself. What a text is called
+/// and when it came is the referrer's: owners who have the same text do not learn of one another.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE artifacts (
     n INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
     bytes INTEGER NOT NULL,
     lines INTEGER NOT NULL,
-    stored_bytes INTEGER NOT NULL,
-    label TEXT NOT NULL,
-    created_ms INTEGER NOT NULL
+    stored_bytes INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE artifact_refs (
     artifact INTEGER NOT NULL REFERENCES artifacts (n),
     session INTEGER NOT NULL,
     message INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
     PRIMARY KEY (artifact, session, message)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX artifact_refs_of_session ON artifact_refs (session);
@@ -51,18 +56,12 @@ pub(super) struct Reference<'a> {
     pub(super) at_ms: Millis,
 }
 
-/// What a name or the beginning of one stands for.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Lookup {
-    /// One artifact.
-    Found(Artifact),
-    /// None of this owner.
-    Unknown,
-    /// Several.
-    Ambiguous(Vec<ArtifactId>),
-}
-
-const COLUMNS: &str = "a.name, a.bytes, a.lines, a.stored_bytes, a.label, a.created_ms";
+/// An artifact as an owner knows it: by the first of their sessions that referred to it. Named parameter: `:owner`.
+const AS_OWNER_KNOWS: &str = "
+    SELECT a.name, a.bytes, a.lines, a.stored_bytes, r.label, r.created_ms
+    FROM artifacts a JOIN artifact_refs r ON r.artifact = a.n AND (r.session, r.message) = (
+        SELECT f.session, f.message FROM artifact_refs f JOIN sessions s ON s.ordinal = f.session
+        WHERE f.artifact = a.n AND s.owner = :owner ORDER BY f.session, f.message LIMIT 1)";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     Ok(Artifact {
@@ -83,7 +82,7 @@ pub(super) fn keep(
     file: &ArtifactFile,
     text: &str,
     reference: &Reference<'_>,
-) -> rusqlite::Result<Artifact> {
+) -> rusqlite::Result<()> {
     let known: Option<i64> = conn
         .prepare_cached("SELECT n FROM artifacts WHERE name = ?1")?
         .query_row([id.as_str()], |row| row.get(0))
@@ -92,71 +91,71 @@ pub(super) fn keep(
         Some(n) => n,
         None => {
             conn.prepare_cached(
-                "INSERT INTO artifacts (name, bytes, lines, stored_bytes, label, created_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO artifacts (name, bytes, lines, stored_bytes) VALUES (?1, ?2, ?3, ?4)",
             )?
-            .execute(params![
-                id.as_str(),
-                file.bytes,
-                file.lines,
-                file.stored_bytes,
-                reference.label,
-                reference.at_ms
-            ])?;
+            .execute(params![id.as_str(), file.bytes, file.lines, file.stored_bytes])?;
             let n = conn.last_insert_rowid();
             index_artifact(conn, n, text)?;
             n
         }
     };
     conn.prepare_cached(
-        "INSERT OR IGNORE INTO artifact_refs (artifact, session, message) VALUES (?1, ?2, ?3)",
+        "INSERT OR IGNORE INTO artifact_refs (artifact, session, message, label, created_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
-    .execute(params![n, reference.session, reference.message.unwrap_or(0)])?;
-    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM artifacts a WHERE a.n = ?1"))?
-        .query_row([n], from_row)
+    .execute(params![
+        n,
+        reference.session,
+        reference.message.unwrap_or(0),
+        reference.label,
+        reference.at_ms
+    ])?;
+    Ok(())
 }
 
-/// Finds an artifact that a session of this owner refers to, by its name or the beginning of it.
-pub(super) fn find(conn: &Connection, owner: &str, name: &str) -> rusqlite::Result<Lookup> {
-    const SHOWN: usize = 20;
+/// An artifact that a session of this owner refers to, by its name or the beginning of it.
+pub(super) fn known(conn: &Connection, owner: &Owner, id: &ArtifactId) -> Outcome<Artifact> {
     // Names are lower-case hexadecimal digits: what is not one begins none, and the next text after all that begin
     // with a prefix is the prefix with a character behind every digit.
-    let prefix = name.trim().to_ascii_lowercase();
+    let prefix = id.as_str().trim().to_ascii_lowercase();
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(Lookup::Unknown);
+        return Err(StoreError::UnknownArtifact { id: id.to_string() }.into());
     }
     let mut found: Vec<Artifact> = conn
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM artifacts a WHERE a.name >= ?1 AND a.name < ?1 || 'g' AND EXISTS (
-                 SELECT 1 FROM artifact_refs r JOIN sessions s ON s.ordinal = r.session
-                 WHERE r.artifact = a.n AND s.owner = ?2)
-             ORDER BY a.name LIMIT ?3"
+            "{AS_OWNER_KNOWS} WHERE a.name >= :prefix AND a.name < :prefix || 'g' ORDER BY a.name LIMIT :shown"
         ))?
-        .query_map(params![prefix, owner, SHOWN], from_row)?
+        .query_map(
+            named_params! { ":owner": owner.as_str(), ":prefix": prefix, ":shown": CANDIDATES },
+            from_row,
+        )?
         .collect::<rusqlite::Result<_>>()?;
-    Ok(match found.len() {
-        0 => Lookup::Unknown,
-        1 => found.pop().map_or(Lookup::Unknown, Lookup::Found),
-        _ => Lookup::Ambiguous(found.into_iter().map(|artifact| artifact.id).collect()),
-    })
+    match (found.pop(), found.as_slice()) {
+        (None, _) => Err(StoreError::UnknownArtifact { id: id.to_string() }.into()),
+        (Some(only), []) => Ok(only),
+        (Some(last), others) => Err(StoreError::AmbiguousArtifact {
+            id: id.to_string(),
+            candidates: others.iter().chain([&last]).map(|artifact| artifact.id.clone()).collect(),
+        }
+        .into()),
+    }
 }
 
-/// Artifacts that sessions of a chain refer to, in the order they were first kept.
-pub(super) fn of_chain(conn: &Connection, chain: i64) -> rusqlite::Result<Vec<Artifact>> {
+/// Artifacts that sessions of an owner's chain refer to, in the order they were first kept.
+pub(super) fn of_chain(conn: &Connection, owner: &Owner, chain: i64) -> rusqlite::Result<Vec<Artifact>> {
     conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM artifacts a WHERE a.n IN (
-             SELECT r.artifact FROM artifact_refs r JOIN sessions s ON s.ordinal = r.session WHERE s.chain = ?1)
+        "{AS_OWNER_KNOWS} WHERE a.n IN (
+             SELECT c.artifact FROM artifact_refs c JOIN sessions t ON t.ordinal = c.session WHERE t.chain = :chain)
          ORDER BY a.n"
     ))?
-    .query_map([chain], from_row)?
+    .query_map(named_params! { ":owner": owner.as_str(), ":chain": chain }, from_row)?
     .collect()
 }
 
-/// Every artifact of the record.
-pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<Artifact>> {
-    conn.prepare(&format!("SELECT {COLUMNS} FROM artifacts a ORDER BY a.n"))?
-        .query_map([], from_row)?
-        .collect()
+/// Names of every artifact of the record.
+pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<ArtifactId>> {
+    let name = |row: &Row<'_>| row.get::<_, String>(0).map(ArtifactId::from_text);
+    conn.prepare("SELECT name FROM artifacts ORDER BY n")?.query_map([], name)?.collect()
 }
 
 /// Takes away the references of a session, and the records of artifacts that nobody refers to any more. Their files are

@@ -2,7 +2,7 @@
 
 use crate::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::call::{Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageTotal};
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::guard::{Guard, GuardScope};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
@@ -13,7 +13,7 @@ use crate::store::{Dependants, Store};
 use crate::summary::{Continuation, Selection, Summary, SummaryId};
 use crate::view::{Shown, ViewItem};
 
-use super::artifacts::{self, Lookup, Reference};
+use super::artifacts::{self, Reference};
 use super::rows::{int, known_session, members_of};
 use super::{SqliteStore, Write};
 use super::{calls, continuing, deletion, guards, messages, sessions, views};
@@ -156,18 +156,13 @@ impl Store for SqliteStore {
                 label: artifact.label,
                 at_ms: artifact.at_ms,
             };
-            Ok(artifacts::keep(conn, &id, &file, artifact.text, &reference)?)
+            artifacts::keep(conn, &id, &file, artifact.text, &reference)?;
+            artifacts::known(conn, owner, &id)
         })
     }
 
     fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact> {
-        self.read("finding an artifact", |conn| match artifacts::find(conn, owner.as_str(), id.as_str())? {
-            Lookup::Found(artifact) => Ok(artifact),
-            Lookup::Unknown => Err(StoreError::UnknownArtifact { id: id.to_string() }.into()),
-            Lookup::Ambiguous(candidates) => {
-                Err(StoreError::AmbiguousArtifact { id: id.to_string(), candidates }.into())
-            }
-        })
+        self.read("finding an artifact", |conn| artifacts::known(conn, owner, id))
     }
 
     fn read_artifact(&self, owner: &Owner, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
@@ -176,7 +171,8 @@ impl Store for SqliteStore {
 
     fn artifacts(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>> {
         self.read("listing artifacts", |conn| {
-            Ok(artifacts::of_chain(conn, int(known_session(conn, owner, id)?.chain))?)
+            let chain = known_session(conn, owner, id)?.chain;
+            Ok(artifacts::of_chain(conn, owner, int(chain))?)
         })
     }
 

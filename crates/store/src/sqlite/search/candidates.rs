@@ -224,7 +224,7 @@ pub(super) fn newest_reference(
     // An artifact that came by itself belongs to the last thing said in its session, or stands for a tool's answer.
     let mut statement = conn.prepare_cached(
         "SELECT r.session, coalesce(m.id, 0), coalesce(m.seq, s.first_seq), coalesce(m.role, 4), m.tools,
-                coalesce(m.at_ms, a.created_ms)
+                coalesce(m.at_ms, r.created_ms)
          FROM artifact_refs r JOIN artifacts a ON a.n = r.artifact JOIN sessions s ON s.ordinal = r.session
          LEFT JOIN messages m ON m.id = iif(r.message <> 0, r.message,
              (SELECT id FROM messages WHERE session = r.session ORDER BY seq DESC LIMIT 1))

@@ -1,0 +1,23 @@
+//! What every record must do, whatever it is kept in. Each promise is one function over the trait; all of them run on
+//! every implementation.
+//!
+//! Not for: how one implementation survives crashes, damage or other processes; those tests stand beside it.
+
+#[macro_use]
+mod support;
+
+mod artifacts;
+mod branches;
+mod calls;
+mod chains;
+mod deleting;
+mod guards;
+mod listing;
+mod locks;
+mod messages;
+mod owners;
+mod resolving;
+mod search;
+mod selecting;
+mod sessions;
+mod views;

@@ -44,7 +44,6 @@ use trouble::{Outcome, Trouble};
 
 pub(crate) use door::open_foreign;
 
-
 /// Name of the folder of artifacts beside the database.
 const ARTIFACTS: &str = "artifacts";
 /// Connections that are kept for the next reader.
@@ -296,3 +295,7 @@ fn empty_journal(conn: &Connection, pages: i64) -> rusqlite::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "sqlite_tests.rs"]
+mod tests;

@@ -1,0 +1,575 @@
+//! What only a record on disk can show: files, other connections, damage. What every record promises is in the
+//! contract tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use throughline_tokens::Usage;
+use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+
+use super::*;
+use crate::call::{CallFilter, NewCall, UsageBy};
+use crate::ids::{Owner, SessionId};
+use crate::lock::{Holder, LockOutcome, LockRequest};
+use crate::message::NewMessage;
+use crate::session::{EndReason, NewSession, Origin, SessionFilter};
+use crate::store::{Dependants, Store};
+use crate::summary::Continuation;
+use crate::view::{NewViewItem, ViewItem};
+
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("record.db")
+    }
+
+    fn open(&self) -> SqliteStore {
+        SqliteStore::open(&self.path(), 0).unwrap()
+    }
+
+    /// A record with some messages in session `one`, closed, so that everything is in the database file.
+    fn with_messages(count: usize) -> Self {
+        let home = Self::new();
+        let store = home.open();
+        open_session(&store, "one");
+        say(
+            &store,
+            "one",
+            &(0..count).map(|at| format!("message {at} {}", "x".repeat(300))).collect::<Vec<_>>(),
+        );
+        drop(store);
+        assert!(!door::has_journal(&home.path()), "closing empties the journal");
+        home
+    }
+}
+
+fn id(text: &str) -> SessionId {
+    SessionId::from_text(text)
+}
+
+fn owner() -> Owner {
+    Owner::default()
+}
+
+fn open_session(store: &SqliteStore, name: &str) {
+    let new = NewSession {
+        id: id(name),
+        owner: owner(),
+        link: None,
+        started_ms: 1,
+        model: None,
+        title: None,
+        origin: Origin { program: "chat".to_owned(), key: None, project: None },
+        dialect: Dialect::Chat,
+    };
+    store.open_session(new, None).unwrap();
+}
+
+fn message(text: &str) -> NewMessage {
+    let message = decode_message_text(text_message(Dialect::Chat, Role::User, text)).unwrap();
+    NewMessage { message, tokens: 5, at_ms: 2, tools: Vec::new(), rendition: None }
+}
+
+fn say(store: &SqliteStore, name: &str, texts: &[impl AsRef<str>]) {
+    let messages = texts.iter().map(|text| message(text.as_ref())).collect();
+    store.append(&owner(), &id(name), messages).unwrap();
+}
+
+fn count(store: &SqliteStore, name: &str) -> usize {
+    store.messages(&owner(), &id(name)).unwrap().len()
+}
+
+/// A connection of somebody else.
+fn stranger(path: &Path) -> Connection {
+    door::connect(path, Access::Write, Duration::ZERO).unwrap()
+}
+
+#[cfg(unix)]
+mod permissions {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn files_and_folders_are_their_owners_only() {
+        let home = Home::new();
+        let path = home.folder.path().join("new").join("home").join("record.db");
+        let store = SqliteStore::open(&path, 0).unwrap();
+        open_session(&store, "one");
+        say(&store, "one", &["hello"]);
+        for suffix in ["", "-wal", "-shm"] {
+            assert_eq!(mode(&door::beside(&path, suffix)), 0o600, "record.db{suffix}");
+        }
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        assert_eq!(mode(&path.parent().unwrap().join(ARTIFACTS)), 0o700);
+    }
+
+    #[test]
+    fn what_others_could_read_they_no_longer_can() {
+        let home = Home::with_messages(3);
+        let reader = stranger(&home.path());
+        let _: i64 = reader.query_row("SELECT count(*) FROM messages", [], |row| row.get(0)).unwrap();
+        for suffix in ["", "-wal", "-shm"] {
+            fs::set_permissions(door::beside(&home.path(), suffix), fs::Permissions::from_mode(0o644))
+                .unwrap();
+        }
+        let store = home.open();
+        assert_eq!(count(&store, "one"), 3);
+        for suffix in ["", "-wal", "-shm"] {
+            assert_eq!(mode(&door::beside(&home.path(), suffix)), 0o600, "record.db{suffix}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_left_alone() {
+    let home = Home::new();
+    let text = "Dear diary. ".repeat(500);
+    fs::write(home.path(), &text).unwrap();
+    let error = SqliteStore::open(&home.path(), 0).unwrap_err();
+    assert!(matches!(error, StoreError::NotOurs { .. }), "{error:?}");
+    assert!(matches!(SqliteStore::open_read_only(&home.path()), Err(StoreError::NotOurs { .. })));
+    assert_eq!(fs::read_to_string(home.path()).unwrap(), text);
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_and_left_alone() {
+    let home = Home::new();
+    fs::write(home.path(), "").unwrap();
+    stranger(&home.path()).execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
+    let before = fs::read(home.path()).unwrap();
+    let error = SqliteStore::open(&home.path(), 0).unwrap_err();
+    assert!(matches!(error, StoreError::NotOurs { .. }), "{error:?}");
+    assert_eq!(fs::read(home.path()).unwrap(), before);
+}
+
+#[test]
+fn a_folder_in_its_place_is_refused() {
+    let home = Home::new();
+    fs::create_dir(home.path()).unwrap();
+    assert!(matches!(SqliteStore::open(&home.path(), 0), Err(StoreError::NotOurs { .. })));
+}
+
+#[test]
+fn a_record_of_a_newer_version_is_refused_and_left_alone() {
+    let home = Home::with_messages(1);
+    stranger(&home.path()).pragma_update(None, "user_version", 99).unwrap();
+    for opened in [SqliteStore::open(&home.path(), 0), SqliteStore::open_read_only(&home.path())] {
+        let error = opened.unwrap_err();
+        assert!(matches!(error, StoreError::FutureSchema { found: 99, known: 1, .. }), "{error:?}");
+    }
+    let kept: i64 =
+        stranger(&home.path()).query_row("SELECT count(*) FROM messages", [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, 1);
+}
+
+#[test]
+fn a_record_that_was_cut_short_is_damaged_and_not_begun_anew() {
+    for keep in [1, 2, 3] {
+        let home = Home::with_messages(300);
+        let file = fs::OpenOptions::new().write(true).open(home.path()).unwrap();
+        let bytes = file.metadata().unwrap().len();
+        file.set_len(bytes / 4 * keep).unwrap();
+        drop(file);
+        let before = fs::read(home.path()).unwrap();
+        let error = SqliteStore::open(&home.path(), 0).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{keep} quarters: {error:?}");
+        assert_eq!(fs::read(home.path()).unwrap(), before, "nothing is written over what is left");
+    }
+}
+
+#[test]
+fn an_empty_file_with_traces_of_a_record_is_damaged() {
+    let home = Home::with_messages(1);
+    fs::create_dir_all(home.folder.path().join(ARTIFACTS).join("ab")).unwrap();
+    fs::write(home.path(), "").unwrap();
+    let error = SqliteStore::open(&home.path(), 0).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+}
+
+#[test]
+fn an_empty_file_without_any_is_a_new_record() {
+    let home = Home::new();
+    fs::write(home.path(), "").unwrap();
+    open_session(&home.open(), "one");
+}
+
+#[test]
+fn a_corrupted_page_is_named_and_the_rest_stays_readable() {
+    let home = Home::with_messages(400);
+    let (root, page_bytes): (u64, u64) = stranger(&home.path())
+        .query_row(
+            "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'messages'",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    let mut bytes = fs::read(home.path()).unwrap();
+    let at = ((root - 1) * page_bytes) as usize;
+    bytes[at..at + page_bytes as usize].fill(0xA5);
+    fs::write(home.path(), bytes).unwrap();
+    let store = home.open();
+    let error = store.messages(&owner(), &id("one")).unwrap_err();
+    match &error {
+        StoreError::Damaged { path, .. } => assert_eq!(*path, home.path()),
+        other => panic!("{other:?}"),
+    }
+    let error = store.append(&owner(), &id("one"), vec![message("more")]).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    let session = store.session(&owner(), &id("one")).unwrap();
+    assert_eq!(
+        (session.next_seq, session.counters.messages),
+        (400, 400),
+        "nothing of the failed write is kept"
+    );
+    assert_eq!(store.conversations(&owner(), &SessionFilter::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn a_message_whose_bytes_are_not_what_was_written_is_damage() {
+    let home = Home::with_messages(2);
+    stranger(&home.path()).execute("UPDATE messages SET coding = 1 WHERE seq = 1", []).unwrap();
+    match home.open().messages(&owner(), &id("one")) {
+        Err(StoreError::Damaged { path, .. }) => assert_eq!(path, home.path()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_record_that_another_keeps_locked_is_busy_and_can_be_read() {
+    let home = Home::with_messages(2);
+    let store = SqliteStore::open_with(&home.path(), 0, STEPS, Duration::from_millis(20)).unwrap();
+    let other = stranger(&home.path());
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = store.append(&owner(), &id("one"), vec![message("more")]).unwrap_err();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    assert_eq!(count(&store, "one"), 2);
+    assert_eq!(count(&home.open(), "one"), 2, "opening needs no lock either");
+    other.execute_batch("ROLLBACK").unwrap();
+    say(&store, "one", &["more"]);
+    assert_eq!(count(&store, "one"), 3);
+}
+
+#[test]
+fn a_full_disk_is_named_and_nothing_half_is_kept() {
+    let home = Home::with_messages(10);
+    let store = home.open();
+    let pages: i64 = {
+        let writer = store.writer().unwrap();
+        let pages = writer.conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        writer.conn.pragma_update(None, "max_page_count", pages + 5).unwrap();
+        pages
+    };
+    let many: Vec<NewMessage> =
+        (0..200).map(|at| message(&format!("{at} {}", "word ".repeat(100)))).collect();
+    let error = store.append(&owner(), &id("one"), many.clone()).unwrap_err();
+    assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
+    let session = store.session(&owner(), &id("one")).unwrap();
+    assert_eq!((session.next_seq, session.counters.messages), (10, 10));
+    assert_eq!(count(&store, "one"), 10);
+    store.writer().unwrap().conn.pragma_update(None, "max_page_count", pages + 5_000).unwrap();
+    store.append(&owner(), &id("one"), many).unwrap();
+    assert_eq!(count(&store, "one"), 210);
+}
+
+#[test]
+fn a_record_opened_for_reading_refuses_to_be_written() {
+    let home = Home::with_messages(2);
+    let writing = home.open();
+    let reading = SqliteStore::open_read_only(&home.path()).unwrap();
+    say(&writing, "one", &["more"]);
+    assert_eq!(count(&reading, "one"), 3, "it sees what others write");
+    let error = reading.append(&owner(), &id("one"), vec![message("no")]).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+    assert!(matches!(reading.rename(&owner(), &id("one"), Some("no")), Err(StoreError::ReadOnly { .. })));
+}
+
+#[test]
+fn a_record_that_is_not_there_is_not_made_for_reading() {
+    let home = Home::new();
+    assert!(matches!(SqliteStore::open_read_only(&home.path()), Err(StoreError::Io { .. })));
+    assert!(!home.path().exists());
+}
+
+#[test]
+fn two_stores_on_one_database_take_turns() {
+    let home = Home::new();
+    let (one, two) = (home.open(), home.open());
+    open_session(&one, "shared");
+    std::thread::scope(|scope| {
+        for (store, name) in [(&one, "a"), (&two, "b")] {
+            scope.spawn(move || {
+                open_session(store, name);
+                for at in 0..40 {
+                    say(store, name, &[format!("{name} {at}")]);
+                    say(store, "shared", &[format!("{name} {at}")]);
+                }
+            });
+        }
+        scope.spawn(|| {
+            // Every snapshot is whole: counters and messages agree in the middle of it all.
+            for _ in 0..100 {
+                let seqs: Vec<u64> = two
+                    .messages(&owner(), &id("shared"))
+                    .unwrap()
+                    .iter()
+                    .map(|message| message.seq)
+                    .collect();
+                assert_eq!(seqs, (0..seqs.len() as u64).collect::<Vec<_>>());
+            }
+        });
+    });
+    for store in [&one, &two] {
+        assert_eq!((count(store, "a"), count(store, "b"), count(store, "shared")), (40, 40, 80));
+        assert_eq!(store.session(&owner(), &id("shared")).unwrap().counters.messages, 80);
+    }
+}
+
+#[test]
+fn two_compactions_of_one_session_make_one_continuation() {
+    let home = Home::new();
+    let stores = [home.open(), home.open()];
+    open_session(&stores[0], "root");
+    say(&stores[0], "root", &["hello"]);
+    let continuation = |name: &str| Continuation {
+        from: id("root"),
+        id: id(name),
+        reason: EndReason::COMPRESSION,
+        at_ms: 3,
+        made_at_seq: 1,
+        summary: None,
+        view: vec![NewViewItem::Kept(ViewItem::Range {
+            session: id("root"),
+            first_seq: 0,
+            end_seq: Some(1),
+        })],
+    };
+    let outcomes: Vec<Result<crate::session::Session>> = std::thread::scope(|scope| {
+        let tries: Vec<_> = stores
+            .iter()
+            .zip(["left", "right"])
+            .map(|(store, name)| scope.spawn(move || store.continue_session(&owner(), continuation(name))))
+            .collect();
+        tries.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(std::result::Result::is_ok);
+    assert_eq!((won.len(), lost.len()), (1, 1));
+    let winner = won.into_iter().next().unwrap().unwrap().id;
+    match lost.into_iter().next().unwrap() {
+        Err(StoreError::SessionEnded { successor: Some(successor), .. }) => assert_eq!(successor, winner),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(stores[1].chain(&owner(), &id("root")).unwrap().len(), 2);
+}
+
+#[test]
+fn of_many_that_want_a_dead_holders_lock_one_gets_it() {
+    let home = Home::new();
+    let request = |process_id: u32| LockRequest {
+        name: "conversation".to_owned(),
+        holder: Holder {
+            host: "here".to_owned(),
+            process_id,
+            process_start: u64::MAX,
+            what: "chat".to_owned(),
+        },
+        now_ms: 10,
+        expires_ms: 1_000,
+    };
+    let dead = request(1);
+    assert_eq!(home.open().lock(&dead, &|_| true).unwrap(), LockOutcome::Taken { from: None });
+    let outcomes: Vec<LockOutcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (2..8)
+            .map(|process_id| {
+                let home = &home;
+                scope.spawn(move || {
+                    home.open().lock(&request(process_id), &|holder| holder.process_id != 1).unwrap()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let taken: Vec<&LockOutcome> =
+        outcomes.iter().filter(|outcome| matches!(outcome, LockOutcome::Taken { .. })).collect();
+    assert_eq!(taken, [&LockOutcome::Taken { from: Some(dead.holder) }]);
+    assert_eq!(home.open().locks().unwrap().len(), 1);
+}
+
+#[test]
+fn a_continuation_writes_as_much_after_a_long_history_as_after_a_short_one() {
+    let home = Home::new();
+    let store = home.open();
+    let mut changes = Vec::new();
+    for (name, count) in [("short", 10_u64), ("long", 3_000)] {
+        open_session(&store, name);
+        say(&store, name, &vec!["words"; usize::try_from(count).unwrap()]);
+        let before = store.writer().unwrap().conn.total_changes();
+        let kept = ViewItem::Range { session: id(name), first_seq: count - 5, end_seq: Some(count) };
+        store
+            .continue_session(
+                &owner(),
+                Continuation {
+                    from: id(name),
+                    id: id(&format!("{name}-2")),
+                    reason: EndReason::COMPRESSION,
+                    at_ms: 3,
+                    made_at_seq: count,
+                    summary: None,
+                    view: vec![NewViewItem::Kept(kept)],
+                },
+            )
+            .unwrap();
+        changes.push(store.writer().unwrap().conn.total_changes() - before);
+    }
+    assert_eq!(changes[0], changes[1]);
+    assert!(changes[0] < 10, "{changes:?}");
+}
+
+#[test]
+fn numbers_of_deleted_messages_are_not_given_out_again() {
+    let home = Home::new();
+    let store = home.open();
+    open_session(&store, "one");
+    say(&store, "one", &["first", "second"]);
+    let last = store.messages(&owner(), &id("one")).unwrap().last().unwrap().id;
+    let ordinal = store.session(&owner(), &id("one")).unwrap().ordinal;
+    store.delete(&owner(), &id("one"), Dependants::Refuse).unwrap();
+    drop(store);
+    let store = home.open();
+    open_session(&store, "two");
+    say(&store, "two", &["third"]);
+    assert!(store.messages(&owner(), &id("two")).unwrap()[0].id > last);
+    assert!(store.session(&owner(), &id("two")).unwrap().ordinal > ordinal);
+}
+
+#[test]
+fn a_deletion_leaves_nothing_behind() {
+    let home = Home::new();
+    let store = home.open();
+    let tables = |store: &SqliteStore| -> Vec<(String, i64)> {
+        store
+            .read("counting", |conn| {
+                let names: Vec<String> = conn
+                    .prepare(
+                        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'words_%' \
+                         AND name NOT LIKE 'grams_%' AND name NOT IN ('numbers', 'sqlite_sequence') ORDER BY name",
+                    )?
+                    .query_map([], |row| row.get(0))?
+                    .collect::<rusqlite::Result<_>>()?;
+                let mut counts = Vec::new();
+                for name in names {
+                    let rows = conn.query_row(&format!("SELECT count(*) FROM {name}"), [], |row| row.get(0))?;
+                    counts.push((name, rows));
+                }
+                Ok(counts)
+            })
+            .unwrap()
+    };
+    let empty = tables(&store);
+    open_session(&store, "one");
+    let result = format!(
+        "{{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"{}\"}}",
+        "a long result ".repeat(10_000)
+    );
+    let large = NewMessage { message: decode_message_text(result).unwrap(), ..message("") };
+    store.append(&owner(), &id("one"), vec![message("hello"), large]).unwrap();
+    store.index_substrings(10).unwrap();
+    store.record_calls(&owner(), &id("one"), vec![NewCall::default()]).unwrap();
+    assert_ne!(tables(&store), empty);
+    let artifact = store.artifacts(&owner(), &id("one")).unwrap().remove(0);
+    let file = store.artifact_folder().file_path(&artifact.id);
+    assert!(file.exists());
+    store.delete(&owner(), &id("one"), Dependants::Refuse).unwrap();
+    assert_eq!(tables(&store), empty);
+    assert!(!file.exists());
+}
+
+#[test]
+fn absurd_figures_are_added_up_without_overflowing() {
+    let home = Home::new();
+    let store = home.open();
+    open_session(&store, "one");
+    let usage = Usage { input: u64::MAX, output: 7, ..Usage::default() };
+    let call = NewCall { usage, cost_micro_usd: Some(u64::MAX), ..NewCall::default() };
+    store.record_calls(&owner(), &id("one"), vec![call.clone(), call.clone(), call]).unwrap();
+    let totals = store.usage(&owner(), &CallFilter::default(), UsageBy::Everything).unwrap();
+    assert!(totals[0].usage.input >= i64::MAX as u64);
+    assert_eq!(totals[0].usage.output, 21);
+    let session = store.session(&owner(), &id("one")).unwrap();
+    assert!(session.counters.usage.input >= i64::MAX as u64);
+    assert_eq!(session.counters.calls, 3);
+}
+
+#[test]
+fn the_journal_does_not_grow_without_end() {
+    let home = Home::new();
+    let store = home.open();
+    open_session(&store, "one");
+    for _ in 0..40 {
+        say(&store, "one", &vec!["quite a number of words ".repeat(40); 200]);
+    }
+    let journal = fs::metadata(door::beside(&home.path(), "-wal")).unwrap().len();
+    let database = fs::metadata(home.path()).unwrap().len();
+    // Twice the limit: the batch that goes over it is written before the journal is emptied.
+    assert!(journal < 2 * JOURNAL_PAGES as u64 * 4096, "{journal} bytes of journal, {database} of database");
+    assert!(database > journal / 2);
+}
+
+#[test]
+fn the_index_for_substrings_is_never_far_behind() {
+    let home = Home::new();
+    let store = home.open();
+    open_session(&store, "one");
+    for _ in 0..14 {
+        say(&store, "one", &vec!["tiny"; 1_000]);
+        assert!(store.substring_backlog().unwrap() <= index::MAX_GRAMS_BACKLOG + 1_000);
+    }
+    assert!(store.substring_backlog().unwrap() > 0);
+    while store.index_substrings(5_000).unwrap() == 5_000 {}
+    assert_eq!(store.substring_backlog().unwrap(), 0);
+}
+
+#[test]
+fn lists_and_look_ups_use_their_indexes() {
+    let home = Home::new();
+    let store = home.open();
+    let plans = store
+        .read("explaining", |conn| {
+            let mut plans = Vec::new();
+            for sql in [
+                "SELECT id FROM sessions WHERE owner = 'o' AND is_tip = 1 AND is_attached = 0 \
+                 ORDER BY active_ms DESC, ordinal DESC LIMIT 20",
+                "SELECT id FROM sessions WHERE owner = 'o' AND is_tip = 1 ORDER BY active_ms DESC, ordinal DESC",
+                "SELECT id FROM sessions WHERE chain = 1 ORDER BY ordinal DESC LIMIT 1",
+                "SELECT tokens FROM messages WHERE session = 1 AND seq >= 2 AND seq < 5",
+                "SELECT session, tools, tokens FROM messages WHERE tools IS NOT NULL AND at_ms >= 5",
+                "SELECT max(ordinal) FROM sessions WHERE owner = 'o' AND title_key = 't' GROUP BY chain",
+                "SELECT 1 FROM calls WHERE session = 1 ORDER BY id",
+            ] {
+                let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+                let lines = statement.query_map([], |row| row.get::<_, String>(3))?;
+                plans.push((sql, lines.collect::<rusqlite::Result<Vec<_>>>()?));
+            }
+            Ok(plans)
+        })
+        .unwrap();
+    for (sql, plan) in plans {
+        assert!(plan[0].starts_with("SEARCH") && plan[0].contains("INDEX"), "{sql}: {plan:?}");
+        assert!(
+            !sql.contains("ORDER") || plan.iter().all(|line| !line.contains("TEMP B-TREE")),
+            "{sql}: {plan:?}"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! What a model answered, whatever the wire and whether it came whole or as a stream.
+//!
+//! An [`Answer`] has two sides. [`messages`](Answer::messages) is the JSON that goes back into the history of its own
+//! wire, untouched where the wire sent it whole. [`parts`](Answer::parts) is the same answer in neutral terms, for people,
+//! tools, and translation between wires.
+//!
+//! Not for: deciding what to do about an answer.
+
+use throughline_tokens::{UsageError, UsageReading, parse_usage};
+use throughline_transcript::{Dialect, Message};
+
+/// A tool the model wants run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The id its result has to name.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// What it is called with: JSON as the model wrote it (free text for custom tools of the Responses wire). It is
+    /// not checked: a model may write broken JSON, and an answer that ran into its output cap may stop inside it.
+    pub arguments: String,
+}
+
+impl ToolCall {
+    /// Whether the arguments can be read as JSON.
+    #[must_use]
+    pub fn has_json_arguments(&self) -> bool {
+        serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+    }
+}
+
+/// What makes reasoning acceptable to the provider when it comes back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Seal {
+    /// Nothing.
+    #[default]
+    None,
+    /// A signature over the readable text.
+    Signature(String),
+    /// The reasoning itself, readable by the provider alone.
+    Encrypted(String),
+}
+
+/// A piece of an answer in neutral terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerPart {
+    /// Words for the reader.
+    Text(String),
+    /// The model's reasoning.
+    Reasoning {
+        /// What a person can read of it; may be empty.
+        text: String,
+        /// What proves it to the provider.
+        seal: Seal,
+    },
+    /// Words that decline.
+    Refusal(String),
+    /// A tool to run.
+    ToolCall(ToolCall),
+    /// Something carried without being understood: a search the provider ran, a block type of tomorrow.
+    Other {
+        /// Its `type`, where it has one.
+        kind: String,
+        /// The block or item as it stands.
+        json: String,
+    },
+}
+
+/// Why a model stopped, in the terms that matter to a caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StopReason {
+    /// It had said what it wanted to say.
+    EndOfTurn,
+    /// It wrote a sequence the request asked to stop at.
+    StopSequence,
+    /// It wants tools run.
+    ToolCalls,
+    /// The cap on output was reached.
+    OutputLimit,
+    /// The window was full before the cap on output was reached.
+    WindowLimit,
+    /// A filter or the model itself declined.
+    Refused,
+    /// The provider paused a long turn; sending the answer back continues it.
+    Paused,
+    /// The provider compacted the conversation and stopped there.
+    Compacted,
+    /// The call was cancelled at the provider.
+    Cancelled,
+    /// A word we do not know.
+    Other,
+    /// The wire did not say.
+    #[default]
+    Unstated,
+}
+
+/// Why a model stopped: what it means, and the wire's own word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stop {
+    /// What it means.
+    pub reason: StopReason,
+    /// The word of the wire.
+    pub raw: Option<String>,
+    /// The sequence that was hit, where the wire says which.
+    pub sequence: Option<String>,
+}
+
+/// Everything a model answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The wire it came on.
+    pub dialect: Dialect,
+    /// The provider's id of it.
+    pub id: Option<String>,
+    /// The model that answered, which may be another than the one asked for.
+    pub model: Option<String>,
+    /// What goes back into the history: one assistant message, or on the Responses wire every output item. Empty when
+    /// the answer holds nothing a provider would take back.
+    pub messages: Vec<Message>,
+    /// The same in neutral terms, in order.
+    pub parts: Vec<AnswerPart>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// The report of usage as raw JSON.
+    pub usage_json: Option<String>,
+    /// Messages of further choices, when a request asked for several. They are no part of the conversation.
+    pub other_choices: Vec<Message>,
+    /// Members of the envelope that say something about the answer and have no field here, as raw JSON by name.
+    pub extras: Vec<(String, String)>,
+}
+
+impl Answer {
+    /// An answer that says nothing yet.
+    #[must_use]
+    pub fn empty(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            id: None,
+            model: None,
+            messages: Vec::new(),
+            parts: Vec::new(),
+            stop: Stop::default(),
+            usage_json: None,
+            other_choices: Vec::new(),
+            extras: Vec::new(),
+        }
+    }
+
+    /// All words for the reader, in order, without anything between them.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.joined(|part| match part {
+            AnswerPart::Text(text) => Some(text),
+            _ => None,
+        })
+    }
+
+    /// All readable reasoning, in order; pieces the model set apart are parted by an empty line.
+    #[must_use]
+    pub fn reasoning_text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            AnswerPart::Reasoning { text, .. } if !text.is_empty() => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Words that decline, when the model declined.
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        let text = self.joined(|part| match part {
+            AnswerPart::Refusal(text) => Some(text),
+            _ => None,
+        });
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Tools to run, in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            AnswerPart::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Whether there is neither text, refusal, tool call nor anything carried: at most reasoning.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.parts.iter().all(|part| match part {
+            AnswerPart::Text(text) | AnswerPart::Refusal(text) => text.trim().is_empty(),
+            AnswerPart::Reasoning { .. } => true,
+            AnswerPart::ToolCall(_) | AnswerPart::Other { .. } => false,
+        })
+    }
+
+    /// Usage in buckets; `None` when the wire reported none.
+    #[must_use]
+    pub fn usage(&self) -> Option<Result<UsageReading, UsageError>> {
+        self.usage_json.as_deref().map(parse_usage)
+    }
+
+    fn joined<'a>(&'a self, pick: impl Fn(&'a AnswerPart) -> Option<&'a String>) -> String {
+        self.parts.iter().filter_map(pick).map(String::as_str).collect()
+    }
+}

@@ -1,0 +1,40 @@
+//! What a stream tells people while it runs.
+
+/// Something new in an answer that is still being written. Tool calls are numbered by the order in which they began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// The answer has begun.
+    Started {
+        /// The provider's id of it.
+        id: Option<String>,
+        /// The model that answers.
+        model: Option<String>,
+    },
+    /// More words.
+    Text(String),
+    /// More reasoning.
+    Reasoning(String),
+    /// More words that decline.
+    Refusal(String),
+    /// A tool call began.
+    ToolCallStart {
+        /// Its number.
+        call: usize,
+        /// The id its result has to name.
+        id: String,
+        /// The tool.
+        name: String,
+    },
+    /// More of a tool call's arguments.
+    ToolCallArguments {
+        /// Its number.
+        call: usize,
+        /// The next characters.
+        fragment: String,
+    },
+    /// A tool call is complete.
+    ToolCallEnd {
+        /// Its number.
+        call: usize,
+    },
+}

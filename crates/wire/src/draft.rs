@@ -1,0 +1,84 @@
+//! A simple description of an answer, from which the writers make what each wire would send.
+
+use throughline_tokens::Usage;
+
+use crate::answer::{AnswerPart, StopReason};
+
+/// Tokens a written answer reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReportedUsage {
+    /// The buckets.
+    pub usage: Usage,
+    /// Part of the cache writes that were asked to live for an hour.
+    pub cache_write_1h: u64,
+}
+
+/// An answer to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerDraft {
+    /// The id of the answer.
+    pub id: String,
+    /// The model that is said to answer.
+    pub model: String,
+    /// When it was made, in seconds since 1970.
+    pub created_secs: u64,
+    /// What it says, in order. A wire that has no place for a part leaves it out: see each wire's writer.
+    pub parts: Vec<AnswerPart>,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// What it cost; `None` leaves the report out.
+    pub usage: Option<ReportedUsage>,
+}
+
+impl AnswerDraft {
+    /// A plain answer that ended by itself.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::of_parts(vec![AnswerPart::Text(text.into())])
+    }
+
+    /// An answer of these parts; it stops for its tool calls when it makes any.
+    #[must_use]
+    pub fn of_parts(parts: Vec<AnswerPart>) -> Self {
+        let has_calls = parts.iter().any(|part| matches!(part, AnswerPart::ToolCall(_)));
+        Self {
+            id: "answer_1".into(),
+            model: "test-model".into(),
+            created_secs: 1_700_000_000,
+            parts,
+            stop: if has_calls { StopReason::ToolCalls } else { StopReason::EndOfTurn },
+            usage: Some(ReportedUsage::default()),
+        }
+    }
+
+    /// The same answer with this usage.
+    #[must_use]
+    pub fn with_usage(self, usage: Usage) -> Self {
+        Self { usage: Some(ReportedUsage { usage, cache_write_1h: 0 }), ..self }
+    }
+}
+
+/// How an answer is cut into the events of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamShape {
+    /// Characters of text, reasoning or arguments in one event; at least one.
+    pub chunk_chars: usize,
+    /// Whether a chat stream ends with a chunk of usage, as `stream_options.include_usage` asks.
+    pub usage: StreamUsage,
+}
+
+/// Whether a chat stream reports usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StreamUsage {
+    /// In a chunk of its own at the end.
+    #[default]
+    Included,
+    /// Not at all.
+    Omitted,
+}
+
+impl Default for StreamShape {
+    fn default() -> Self {
+        Self { chunk_chars: 24, usage: StreamUsage::Included }
+    }
+}

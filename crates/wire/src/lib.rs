@@ -1,0 +1,18 @@
+//! What travels between an agent and a model: requests, answers and streams of events on three wires.
+//!
+//! Not for: sockets, HTTP, retries, prices, or what a conversation should look like.
+
+mod answer;
+mod delta;
+mod draft;
+mod error_body;
+mod json_value;
+mod sse_reader;
+mod sse_writer;
+
+pub use answer::{Answer, AnswerPart, Seal, Stop, StopReason, ToolCall};
+pub use delta::Delta;
+pub use draft::{AnswerDraft, ReportedUsage, StreamShape, StreamUsage};
+pub use error_body::ErrorBody;
+pub use sse_reader::{DEFAULT_MAX_EVENT_BYTES, SseError, SseFrame, SseFrames, SseReader};
+pub use sse_writer::{DONE, WireEvent, write_comment, write_event};

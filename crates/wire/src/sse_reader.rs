@@ -1,0 +1,352 @@
+//! Reading Server-Sent Events from chunks of bytes that are cut anywhere.
+//!
+//! The bytes are parted into frames: everything up to and including a blank line. A frame keeps its bytes as they came,
+//! so that a proxy can forward, hold back or replace single events and leave the rest untouched; the bytes of all frames
+//! and what [`SseReader::finish`] returns are together exactly what was read. A frame that lies within one chunk is
+//! borrowed from it; only one that crosses chunks is put together in a buffer, whose size is limited.
+//!
+//! Where a frame ends never depends on how the bytes were chunked. After a line that ended in a bare carriage return a
+//! second one ends the frame at once, and a line feed behind it belongs to the next frame; after any other line a carriage
+//! return waits for its line feed.
+
+use std::borrow::Cow;
+
+/// What one event may weigh before the stream is given up.
+pub const DEFAULT_MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Why a stream of events cannot be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SseError {
+    /// An event outgrew the limit.
+    #[error("an event of the stream is larger than {limit_bytes} bytes")]
+    TooLarge {
+        /// The limit.
+        limit_bytes: usize,
+    },
+}
+
+/// Everything between two blank lines of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SseFrame<'a> {
+    /// The bytes as they came, the closing blank line included.
+    pub raw: &'a [u8],
+    /// The `event` field, when it is there and not empty.
+    pub name: Option<Cow<'a, str>>,
+    /// The `data` fields, joined by line feeds; `None` when there is none, which makes it no event: a comment, a blank
+    /// line, or settings of the stream.
+    pub data: Option<Cow<'a, str>>,
+    /// The `id` field.
+    pub id: Option<Cow<'a, str>>,
+    /// The `retry` field.
+    pub retry_millis: Option<u64>,
+}
+
+impl SseFrame<'_> {
+    /// Whether it is the marker that ends a stream on the OpenAI wires.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.data.as_deref().is_some_and(|data| data.trim() == crate::sse_writer::DONE)
+    }
+}
+
+/// Parts a stream of bytes into frames.
+#[derive(Debug)]
+pub struct SseReader {
+    /// The beginning of a frame whose end has not come yet.
+    buffer: Vec<u8>,
+    /// The buffer holds a frame that was handed out and is cleared at the next step.
+    is_handed_out: bool,
+    scan: Scan,
+    max_event_bytes: usize,
+    /// No frame has been completed yet: a byte order mark may stand at the beginning.
+    is_first: bool,
+    /// The last frame ended in a bare carriage return: a line feed that follows is no line of its own.
+    after_return: bool,
+    failure: Option<SseError>,
+}
+
+impl Default for SseReader {
+    fn default() -> Self {
+        Self::new(DEFAULT_MAX_EVENT_BYTES)
+    }
+}
+
+impl SseReader {
+    /// A reader at the beginning of a stream.
+    #[must_use]
+    pub fn new(max_event_bytes: usize) -> Self {
+        Self {
+            buffer: Vec::new(),
+            is_handed_out: false,
+            scan: Scan::Mark { seen: 0 },
+            max_event_bytes,
+            is_first: true,
+            after_return: false,
+            failure: None,
+        }
+    }
+
+    /// Takes the next chunk. What it leaves unfinished is kept when the returned value is dropped, whether or not all
+    /// frames were taken from it.
+    pub fn read<'a>(&'a mut self, chunk: &'a [u8]) -> SseFrames<'a> {
+        SseFrames { reader: self, chunk }
+    }
+
+    /// The stream is over: what came after the last blank line, if anything. The format says to throw it away; servers
+    /// that forget the last blank line are common enough that the caller should look at it.
+    pub fn finish(&mut self) -> Option<SseFrame<'_>> {
+        self.clear_handed_out();
+        if self.buffer.is_empty() {
+            return None;
+        }
+        self.is_handed_out = true;
+        let leads = self.take_leads();
+        self.scan = Scan::LineStart { after: Break::None };
+        Some(parse_frame(&self.buffer, leads))
+    }
+
+    /// Bytes of an unfinished frame that are held.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        if self.is_handed_out { 0 } else { self.buffer.len() }
+    }
+
+    fn clear_handed_out(&mut self) {
+        if self.is_handed_out {
+            self.buffer.clear();
+            self.is_handed_out = false;
+        }
+    }
+
+    /// What may stand before the first line of the frame that is being completed.
+    fn take_leads(&mut self) -> Leads {
+        let leads = Leads { may_have_mark: self.is_first, may_have_line_feed: self.after_return };
+        self.is_first = false;
+        self.after_return = false;
+        leads
+    }
+
+    /// Finds the end of the current frame in `bytes`; leaves the scan ready for the next frame when there is one.
+    fn find_end(&mut self, bytes: &[u8]) -> Option<(usize, Leads)> {
+        let end = self.scan.find_end(bytes)?;
+        let leads = self.take_leads();
+        self.after_return = end.in_bare_return;
+        self.scan =
+            Scan::LineStart { after: if end.in_bare_return { Break::FrameReturn } else { Break::None } };
+        Some((end.at, leads))
+    }
+
+    fn check_size(&mut self, frame_bytes: usize) -> Result<(), SseError> {
+        if frame_bytes > self.max_event_bytes {
+            let failure = SseError::TooLarge { limit_bytes: self.max_event_bytes };
+            self.failure = Some(failure);
+            self.buffer = Vec::new();
+            return Err(failure);
+        }
+        Ok(())
+    }
+}
+
+/// The frames that a chunk completes.
+#[derive(Debug)]
+pub struct SseFrames<'a> {
+    reader: &'a mut SseReader,
+    chunk: &'a [u8],
+}
+
+impl SseFrames<'_> {
+    /// The next frame that is complete; `None` when the rest of the chunk waits for more. Once an event was too large
+    /// every further step says so.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a frame may borrow the reader's buffer, which an Iterator cannot express"
+    )]
+    pub fn next(&mut self) -> Result<Option<SseFrame<'_>>, SseError> {
+        if let Some(failure) = self.reader.failure {
+            return Err(failure);
+        }
+        self.reader.clear_handed_out();
+        let chunk = self.chunk;
+        let held = self.reader.buffer.len();
+        let Some((end, leads)) = self.reader.find_end(chunk) else {
+            self.chunk = &[];
+            self.reader.check_size(held.saturating_add(chunk.len()))?;
+            self.reader.buffer.extend_from_slice(chunk);
+            return Ok(None);
+        };
+        self.reader.check_size(held.saturating_add(end))?;
+        let (own, rest) = chunk.split_at(end.min(chunk.len()));
+        self.chunk = rest;
+        if held == 0 {
+            return Ok(Some(parse_frame(own, leads)));
+        }
+        self.reader.buffer.extend_from_slice(own);
+        self.reader.is_handed_out = true;
+        Ok(Some(parse_frame(&self.reader.buffer, leads)))
+    }
+}
+
+impl Drop for SseFrames<'_> {
+    fn drop(&mut self) {
+        // Frames that were not taken are lost to the caller, but the reader must stay in step with the stream.
+        while !self.chunk.is_empty() && matches!(self.next(), Ok(Some(_))) {}
+    }
+}
+
+/// What ended the line before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Break {
+    /// Nothing: a frame begins.
+    None,
+    /// A line feed, alone or after a carriage return.
+    Feed,
+    /// A bare carriage return.
+    Return,
+    /// A bare carriage return that ended the frame before this one.
+    FrameReturn,
+}
+
+/// Where in the structure of a frame the scan stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scan {
+    /// At the beginning of the stream, inside what may be a byte order mark.
+    Mark { seen: usize },
+    /// At the beginning of a line.
+    LineStart { after: Break },
+    /// Inside a line that is not blank.
+    InLine,
+    /// Behind the carriage return of a line that is not blank.
+    AfterReturn,
+    /// Behind a carriage return that stands alone on its line: the frame ends here, or behind the line feed that follows.
+    BlankReturn,
+}
+
+struct FrameEnd {
+    at: usize,
+    in_bare_return: bool,
+}
+
+impl Scan {
+    /// Goes on through `bytes` and returns where the frame ends, if it does. The end may be at 0, when the bytes read
+    /// before already were the whole frame.
+    fn find_end(&mut self, bytes: &[u8]) -> Option<FrameEnd> {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match *self {
+                Self::Mark { seen } if BYTE_ORDER_MARK.get(seen) == Some(&byte) => {
+                    *self = match seen {
+                        2 => Self::LineStart { after: Break::None },
+                        _ => Self::Mark { seen: seen + 1 },
+                    };
+                    at += 1;
+                }
+                // Part of a mark is an ordinary, if odd, beginning of a line.
+                Self::Mark { seen: 0 } => *self = Self::LineStart { after: Break::None },
+                Self::Mark { .. } => *self = Self::InLine,
+                Self::LineStart { after: Break::FrameReturn } if byte == b'\n' => {
+                    *self = Self::LineStart { after: Break::None };
+                    at += 1;
+                }
+                Self::LineStart { after } => match byte {
+                    b'\n' => return Some(FrameEnd { at: at + 1, in_bare_return: false }),
+                    b'\r' if matches!(after, Break::Return | Break::FrameReturn) => {
+                        return Some(FrameEnd { at: at + 1, in_bare_return: true });
+                    }
+                    b'\r' => {
+                        *self = Self::BlankReturn;
+                        at += 1;
+                    }
+                    _ => *self = Self::InLine,
+                },
+                Self::InLine => {
+                    let rest = bytes.get(at..)?;
+                    let found = memchr::memchr2(b'\n', b'\r', rest)?;
+                    *self = match rest.get(found) {
+                        Some(b'\r') => Self::AfterReturn,
+                        _ => Self::LineStart { after: Break::Feed },
+                    };
+                    at += found + 1;
+                }
+                Self::AfterReturn if byte == b'\n' => {
+                    *self = Self::LineStart { after: Break::Feed };
+                    at += 1;
+                }
+                Self::AfterReturn => *self = Self::LineStart { after: Break::Return },
+                Self::BlankReturn => {
+                    let at = at + usize::from(byte == b'\n');
+                    return Some(FrameEnd { at, in_bare_return: false });
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What may stand before the first line of a frame.
+#[derive(Clone, Copy, Debug)]
+struct Leads {
+    may_have_mark: bool,
+    may_have_line_feed: bool,
+}
+
+fn parse_frame(raw: &[u8], leads: Leads) -> SseFrame<'_> {
+    let mut rest = raw;
+    if leads.may_have_mark {
+        rest = rest.strip_prefix(BYTE_ORDER_MARK).unwrap_or(rest);
+    }
+    if leads.may_have_line_feed {
+        rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+    }
+    let mut frame = SseFrame { raw, name: None, data: None, id: None, retry_millis: None };
+    while let Some((line, after)) = split_line(rest) {
+        rest = after;
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(colon) => (&line[..colon], value_after(&line[colon + 1..])),
+            None => (line, [].as_slice()),
+        };
+        match field {
+            b"data" => {
+                let value = String::from_utf8_lossy(value);
+                frame.data = Some(match frame.data.take() {
+                    None => value,
+                    Some(before) => {
+                        let mut joined = before.into_owned();
+                        joined.push('\n');
+                        joined.push_str(&value);
+                        Cow::Owned(joined)
+                    }
+                });
+            }
+            b"event" => frame.name = Some(String::from_utf8_lossy(value)).filter(|name| !name.is_empty()),
+            b"id" if !value.contains(&0) => frame.id = Some(String::from_utf8_lossy(value)),
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                frame.retry_millis = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+            }
+            // Comments have an empty field name; unknown fields are passed over.
+            _ => {}
+        }
+    }
+    frame
+}
+
+/// A value without the one space that may stand before it.
+fn value_after(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b" ").unwrap_or(bytes)
+}
+
+/// The first line of what is left of a frame, without its line break, and what follows it.
+fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else { return Some((bytes, &[])) };
+    let (line, rest) = bytes.split_at(end);
+    let after = rest.strip_prefix(b"\r\n").or_else(|| rest.get(1..)).unwrap_or_default();
+    Some((line, after))
+}
+
+#[cfg(test)]
+#[path = "sse_reader_tests.rs"]
+mod tests;

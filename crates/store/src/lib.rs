@@ -51,7 +51,7 @@ pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, Search
 pub use session::{
     Conversation, Counters, EndReason, Link, LinkKind, NewSession, Origin, Session, SessionFilter,
 };
-pub use sqlite::SqliteStore;
+pub use sqlite::{BackupReport, Progress, SqliteStore};
 pub use store::{Dependants, Store};
 pub use summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};
 pub use view::{NewViewItem, Shown, ViewItem};

@@ -12,6 +12,7 @@
 //! hold the statements of one subject. Not for: rules about chains and views, which every record shares.
 
 mod artifacts;
+mod backup;
 mod body;
 mod calls;
 mod continuing;
@@ -25,6 +26,7 @@ mod migrate;
 mod rows;
 mod search;
 mod sessions;
+mod tar;
 mod trouble;
 mod views;
 
@@ -42,6 +44,7 @@ use door::{Access, Identity};
 use migrate::STEPS;
 use trouble::{Outcome, Trouble};
 
+pub use backup::{BackupReport, Progress};
 pub(crate) use door::open_foreign;
 
 /// Name of the folder of artifacts beside the database.

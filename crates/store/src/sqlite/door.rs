@@ -183,7 +183,7 @@ fn make_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { fs::File::open(path)?.sync_all() } else { Ok(()) }
 }
 

@@ -1,0 +1,344 @@
+//! A copy of a record in one file: a plain tar archive with the database, the artifacts it refers to, and a note on how
+//! to get them back. Any `tar` unpacks it; nothing of ours is needed.
+//!
+//! The database is copied as it was at one moment while others go on writing. The archive appears under its name only
+//! when it is whole, on disk, and has been read back and compared; it is its owner's alone. What was there under that
+//! name is never overwritten.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use crate::artifact::ArtifactId;
+use crate::artifact_folder::ArtifactFolder;
+use crate::error::Result;
+use crate::ids::Millis;
+
+use super::door::{self, Access, make_private_file};
+use super::tar::{TarWriter, read_tar};
+use super::trouble::{Outcome, Trouble, told_io};
+use super::{ARTIFACTS, SqliteStore, artifacts};
+
+/// Name of the database in a backup.
+pub(super) const DATABASE: &str = "record.db";
+/// Name of the note in a backup.
+const NOTE: &str = "RESTORE.txt";
+/// Pages copied between two reports of progress.
+const PAGES_AT_ONCE: i32 = 2_048;
+/// Findings of a check that are told; damage seldom comes alone.
+const PROBLEMS_TOLD: i64 = 20;
+
+/// How far a long piece of work has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done, in a word or two.
+    pub what: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is.
+    pub total: u64,
+}
+
+/// What went into a backup.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct BackupReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Sessions in it.
+    pub sessions: u64,
+    /// Messages in it.
+    pub messages: u64,
+    /// Artifacts in it.
+    pub artifacts: u64,
+    /// Artifacts the record refers to whose files are not there.
+    pub missing_artifacts: Vec<ArtifactId>,
+    /// What is wrong with the database that was copied; it was copied all the same.
+    pub problems: Vec<String>,
+}
+
+impl SqliteStore {
+    /// Writes a backup to a file that is not there yet. Others may go on reading and writing meanwhile.
+    pub fn back_up(
+        &self,
+        to: &Path,
+        now_ms: Millis,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<BackupReport> {
+        let mut work = || -> Outcome<BackupReport> {
+            let reader = self.reader()?;
+            let (archive, copy) = begin(to)?;
+            let copied = copy_database(&reader, &copy.path().join(DATABASE), progress)?;
+            let files = present(&self.artifacts, copied.artifacts);
+            let mut entries = vec![Entry::of_file(DATABASE.to_owned(), &copy.path().join(DATABASE))?];
+            for path in &files.present {
+                entries.push(Entry::of_file(name_in_archive(&self.artifacts, path), path)?);
+            }
+            let bytes = finish(archive, to, &entries, now_ms, progress)?;
+            Ok(BackupReport {
+                path: to.to_path_buf(),
+                bytes,
+                sessions: copied.sessions,
+                messages: copied.messages,
+                artifacts: files.present.len() as u64,
+                missing_artifacts: files.missing,
+                problems: copied.problems,
+            })
+        };
+        work().map_err(|trouble| trouble.told("backing up the record", self.path()))
+    }
+}
+
+/// Packs the files of a record as they lie there, for one that cannot be opened. Nobody may be using it.
+pub(super) fn back_up_files(
+    database: &Path,
+    artifacts: &ArtifactFolder,
+    to: &Path,
+    now_ms: Millis,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<u64> {
+    let mut work = || -> Outcome<u64> {
+        let (archive, _) = begin(to)?;
+        let mut entries = Vec::new();
+        for suffix in ["", "-wal", "-journal"] {
+            let path = door::beside(database, suffix);
+            if path.is_file() {
+                entries.push(Entry::of_file(format!("{DATABASE}{suffix}"), &path)?);
+            }
+        }
+        if artifacts.path().is_dir() {
+            for id in artifacts.list()?.artifacts {
+                let path = artifacts.file_path(&id);
+                entries.push(Entry::of_file(name_in_archive(artifacts, &path), &path)?);
+            }
+        }
+        finish(archive, to, &entries, now_ms, progress)
+    };
+    work().map_err(|trouble| trouble.told("backing up the record", database))
+}
+
+/// The archive to be, and a folder for the copy of the database, both where the backup will be.
+fn begin(to: &Path) -> Outcome<(tempfile::NamedTempFile, tempfile::TempDir)> {
+    let told = |source| Trouble::from(told_io("writing the backup", to, source));
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(told(io::ErrorKind::AlreadyExists.into()));
+    }
+    let folder =
+        to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".throughline-backup-");
+    // Files of this kind are private to begin with; folders are made so.
+    let archive = builder.tempfile_in(folder).map_err(told)?;
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    let copy = builder.tempdir_in(folder).map_err(told)?;
+    Ok((archive, copy))
+}
+
+/// What a copied database holds.
+struct Copied {
+    sessions: u64,
+    messages: u64,
+    artifacts: Vec<ArtifactId>,
+    problems: Vec<String>,
+}
+
+/// Copies the database as it is at this moment to a new file, and checks the copy.
+fn copy_database(source: &Connection, to: &Path, progress: &mut dyn FnMut(Progress)) -> Outcome<Copied> {
+    // A transaction holds the moment: without one the copy would begin anew whenever somebody writes.
+    let moment = source.unchecked_transaction()?;
+    moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    make_private_file(to).map_err(|source| Trouble::from(told_io("writing the backup", to, source)))?;
+    let mut copy = door::connect(to, Access::Write, door::BUSY_TIMEOUT)?;
+    {
+        let backup = Backup::new(&moment, &mut copy)?;
+        loop {
+            let step = backup.step(PAGES_AT_ONCE)?;
+            let pages = backup.progress();
+            let (total, left) = (pages.pagecount.max(0) as u64, pages.remaining.max(0) as u64);
+            progress(Progress { what: "copying", done: total.saturating_sub(left), total });
+            match step {
+                StepResult::More => {}
+                StepResult::Done => break,
+                _ => {
+                    return Err(Trouble::from(rusqlite::Error::SqliteFailure(
+                        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+                        None,
+                    )));
+                }
+            }
+        }
+    }
+    drop(moment);
+    progress(Progress { what: "checking", done: 0, total: 1 });
+    let problems = problems_of(&copy);
+    progress(Progress { what: "checking", done: 1, total: 1 });
+    let count = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, u64>(0));
+    let copied = Copied {
+        // Of a damaged database what can be told is told.
+        sessions: count("SELECT count(*) FROM sessions").unwrap_or_default(),
+        messages: count("SELECT count(*) FROM messages").unwrap_or_default(),
+        artifacts: artifacts::all(&copy).unwrap_or_default(),
+        problems,
+    };
+    // One file, without a journal beside it, is what goes into the archive.
+    copy.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?;
+    copy.close().map_err(|(_, error)| error)?;
+    Ok(copied)
+}
+
+/// What SQLite finds wrong with a database, in its words.
+pub(super) fn problems_of(conn: &Connection) -> Vec<String> {
+    let check = || -> rusqlite::Result<Vec<String>> {
+        conn.prepare(&format!("PRAGMA quick_check({PROBLEMS_TOLD})"))?
+            .query_map([], |row| row.get(0))?
+            .collect()
+    };
+    match check() {
+        Ok(lines) if lines == ["ok"] => Vec::new(),
+        Ok(lines) => lines,
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// Files of artifacts, and those that are not there.
+struct ArtifactFiles {
+    present: Vec<PathBuf>,
+    missing: Vec<ArtifactId>,
+}
+
+fn present(folder: &ArtifactFolder, ids: Vec<ArtifactId>) -> ArtifactFiles {
+    let mut files = ArtifactFiles { present: Vec::new(), missing: Vec::new() };
+    for id in ids {
+        let path = folder.file_path(&id);
+        if path.is_file() { files.present.push(path) } else { files.missing.push(id) }
+    }
+    files
+}
+
+fn name_in_archive(folder: &ArtifactFolder, path: &Path) -> String {
+    let within = path.strip_prefix(folder.path()).unwrap_or(path);
+    let parts = within.iter().map(|part| part.to_string_lossy());
+    std::iter::once(ARTIFACTS.into()).chain(parts).collect::<Vec<_>>().join("/")
+}
+
+/// A file that goes into an archive.
+struct Entry {
+    name: String,
+    path: PathBuf,
+    size: u64,
+}
+
+impl Entry {
+    fn of_file(name: String, path: &Path) -> Outcome<Self> {
+        let found = fs::metadata(path).map_err(|source| Trouble::from(told_io("reading", path, source)))?;
+        Ok(Self { name, path: path.to_path_buf(), size: found.len() })
+    }
+}
+
+/// Writes the archive, compares it with what was to go in, and gives it its name. Returns its size.
+fn finish(
+    archive: tempfile::NamedTempFile,
+    to: &Path,
+    entries: &[Entry],
+    now_ms: Millis,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<u64> {
+    let told = |source| Trouble::from(told_io("writing the backup", to, source));
+    let note = note(now_ms);
+    let hashes = pack(archive.as_file(), entries, &note, now_ms, progress).map_err(told)?;
+    archive.as_file().sync_all().map_err(told)?;
+    verify(archive.path(), entries, &hashes, progress).map_err(told)?;
+    let bytes = archive.as_file().metadata().map_err(told)?.len();
+    archive.persist_noclobber(to).map_err(|failed| told(failed.error))?;
+    if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        door::sync_folder(folder).map_err(told)?;
+    }
+    Ok(bytes)
+}
+
+/// Writes the note and the files, and tells the hash of each file.
+fn pack(
+    archive: &File,
+    entries: &[Entry],
+    note: &str,
+    now_ms: Millis,
+    progress: &mut dyn FnMut(Progress),
+) -> io::Result<Vec<blake3::Hash>> {
+    let total = entries.iter().map(|entry| entry.size).sum();
+    let mut done = 0;
+    let mut writer =
+        TarWriter::new(BufWriter::new(archive), u64::try_from(now_ms / 1_000).unwrap_or_default());
+    writer.file(NOTE, note.len() as u64, &mut note.as_bytes(), &mut |_| ())?;
+    let mut hashes = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let mut file = File::open(&entry.path)?;
+        hashes.push(writer.file(&entry.name, entry.size, &mut file, &mut |bytes| {
+            done += bytes;
+            progress(Progress { what: "packing", done, total });
+        })?);
+    }
+    writer.finish()?;
+    Ok(hashes)
+}
+
+/// Reads the archive back and compares every file with what was to go in.
+fn verify(
+    archive: &Path,
+    entries: &[Entry],
+    hashes: &[blake3::Hash],
+    progress: &mut dyn FnMut(Progress),
+) -> io::Result<()> {
+    let differs = || io::Error::new(io::ErrorKind::InvalidData, "what was written is not what is read back");
+    let total = entries.iter().map(|entry| entry.size).sum();
+    let mut done = 0;
+    let mut expected = entries.iter().zip(hashes);
+    read_tar(BufReader::new(File::open(archive)?), |found, content| {
+        if found.name == NOTE {
+            return Ok(());
+        }
+        let (entry, hash) = expected.next().ok_or_else(differs)?;
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let read = content.read(&mut buffer)?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(buffer.get(..read).unwrap_or_default());
+            done += read as u64;
+            progress(Progress { what: "comparing", done, total });
+        }
+        let is_equal = found.name == entry.name && found.size == entry.size && hasher.finalize() == *hash;
+        if is_equal { Ok(()) } else { Err(differs()) }
+    })?;
+    if expected.next().is_some() { Err(differs()) } else { Ok(()) }
+}
+
+/// How to get the record back, for whoever finds the archive.
+fn note(now_ms: Millis) -> String {
+    let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!(
+        "This is a Throughline record as it was on {}.\n\
+         \n\
+         record.db    the database (SQLite)\n\
+         artifacts/   large texts the database refers to (zstd)\n\
+         \n\
+         To restore it: stop every throughline process, move record.db, record.db-wal, record.db-shm and artifacts\n\
+         out of the home directory of Throughline (~/.throughline unless THROUGHLINE_HOME says otherwise), and unpack\n\
+         this archive there:\n\
+         \n\
+         \x20   tar -xf THIS_FILE -C ~/.throughline\n\
+         \n\
+         `throughline doctor` then says whether everything is in place.\n",
+        time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC")
+    )
+}
+
+#[cfg(test)]
+#[path = "backup_tests.rs"]
+mod tests;

@@ -1,0 +1,226 @@
+//! Tests of backups: written while others write, restored with nothing but `tar`.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+
+use super::*;
+use crate::artifact::{ArtifactRange, NewArtifact};
+use crate::ids::{Owner, SessionId};
+use crate::message::NewMessage;
+use crate::search::SearchQuery;
+use crate::session::{NewSession, Origin};
+use crate::store::Store;
+
+fn said(text: &str) -> NewMessage {
+    let message = decode_message_text(text_message(Dialect::Chat, Role::User, text)).unwrap();
+    NewMessage { message, tokens: 1, at_ms: 0, tools: Vec::new(), rendition: None }
+}
+
+fn open_in(home: &Path) -> SqliteStore {
+    SqliteStore::open(&home.join(DATABASE), 0).unwrap()
+}
+
+fn id() -> SessionId {
+    SessionId::from_text("one")
+}
+
+/// A record with a few messages and two artifacts.
+fn filled(home: &Path) -> SqliteStore {
+    let store = open_in(home);
+    let new = NewSession {
+        id: id(),
+        owner: Owner::default(),
+        link: None,
+        started_ms: 0,
+        model: None,
+        title: None,
+        origin: Origin::default(),
+        dialect: Dialect::Chat,
+    };
+    store.open_session(new, None).unwrap();
+    store
+        .append(&Owner::default(), &id(), (0..50).map(|at| said(&format!("message {at}"))).collect())
+        .unwrap();
+    for text in ["first artifact", "second artifact"] {
+        let session = id();
+        let new = NewArtifact { session: &session, text, label: "bash", at_ms: 0 };
+        store.put_artifact(&Owner::default(), new).unwrap();
+    }
+    store
+}
+
+fn back_up(store: &SqliteStore, to: &Path) -> Result<BackupReport> {
+    store.back_up(to, 1_700_000_000_000, &mut |_| ())
+}
+
+/// Unpacks a backup the way its note says.
+fn unpack(backup: &Path) -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let status = Command::new("tar").arg("-xf").arg(backup).arg("-C").arg(home.path()).status().unwrap();
+    assert!(status.success());
+    home
+}
+
+fn words(store: &SqliteStore) -> Vec<String> {
+    let messages = store.messages(&Owner::default(), &id()).unwrap();
+    messages.iter().map(|message| message.decode().unwrap().text().into_owned()).collect()
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_backup_is_restored_by_unpacking_it() {
+    let home = tempfile::tempdir().unwrap();
+    let store = filled(home.path());
+    let backup = home.path().join("backup.tar");
+    let report = back_up(&store, &backup).unwrap();
+    assert_eq!((report.sessions, report.messages, report.artifacts), (1, 50, 2));
+    assert_eq!(report.bytes, fs::metadata(&backup).unwrap().len());
+    assert!(report.missing_artifacts.is_empty() && report.problems.is_empty());
+
+    let restored_home = unpack(&backup);
+    assert_eq!(names_in(restored_home.path()), ["RESTORE.txt", "artifacts", "record.db"]);
+    let restored = open_in(restored_home.path());
+    assert_eq!(words(&restored), words(&store));
+    let artifacts = restored.artifacts(&Owner::default(), &id()).unwrap();
+    assert_eq!(artifacts, store.artifacts(&Owner::default(), &id()).unwrap());
+    let text = restored.read_artifact(&Owner::default(), &artifacts[1].id, ArtifactRange::All).unwrap();
+    assert_eq!(text, "second artifact");
+    let query = SearchQuery { text: "artifact".into(), ..SearchQuery::default() };
+    assert_eq!(restored.search(&Owner::default(), &query).unwrap().hits.len(), 2);
+    restored.append(&Owner::default(), &id(), vec![said("and on it goes")]).unwrap();
+}
+
+#[test]
+fn the_backup_is_of_one_moment_while_others_write() {
+    let home = tempfile::tempdir().unwrap();
+    let store = filled(home.path());
+    let other = open_in(home.path());
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut batches = 0;
+            while !is_done.load(Ordering::Relaxed) || batches == 0 {
+                // Always two at once: a moment with one of them would be none.
+                other.append(&Owner::default(), &id(), vec![said("left"), said("right")]).unwrap();
+                batches += 1;
+            }
+            batches
+        });
+        for at in 0..5 {
+            let backup = home.path().join(format!("{at}.tar"));
+            let report = back_up(&store, &backup).unwrap();
+            assert!(report.problems.is_empty(), "{:?}", report.problems);
+            let restored_home = unpack(&backup);
+            let restored = open_in(restored_home.path());
+            let words = words(&restored);
+            assert_eq!(words.len() as u64, report.messages);
+            assert_eq!(words.len() % 2, 0);
+            assert_eq!(words.iter().filter(|word| *word == "left").count(), (words.len() - 50) / 2);
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert!(writer.join().unwrap() > 0);
+    });
+}
+
+#[test]
+fn what_is_there_is_never_overwritten() {
+    let home = tempfile::tempdir().unwrap();
+    let store = filled(home.path());
+    let backup = home.path().join("backup.tar");
+    fs::write(&backup, "something dear").unwrap();
+    let error = back_up(&store, &backup).unwrap_err();
+    assert!(
+        matches!(&error, crate::StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists),
+        "{error:?}"
+    );
+    assert_eq!(fs::read(&backup).unwrap(), b"something dear");
+    assert_eq!(names_in(home.path()).iter().filter(|name| name.contains("throughline-backup")).count(), 0);
+}
+
+#[test]
+fn a_backup_that_cannot_be_written_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let store = filled(home.path());
+    let before = names_in(home.path());
+    let error = back_up(&store, &home.path().join("no such folder/backup.tar")).unwrap_err();
+    assert!(matches!(error, crate::StoreError::Io { .. }), "{error:?}");
+    assert_eq!(names_in(home.path()), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_may_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().unwrap();
+    let store = filled(home.path());
+    let backup = home.path().join("backup.tar");
+    back_up(&store, &backup).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&backup), 0o600);
+    assert_eq!(mode(&unpack(&backup).path().join(DATABASE)), 0o600);
+}
+
+#[test]
+fn a_missing_artifact_is_told_and_the_rest_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let store = filled(home.path());
+    let artifacts = store.artifacts(&Owner::default(), &id()).unwrap();
+    fs::remove_file(store.artifact_folder().file_path(&artifacts[0].id)).unwrap();
+    let report = back_up(&store, &home.path().join("backup.tar")).unwrap();
+    assert_eq!((report.artifacts, report.missing_artifacts), (1, vec![artifacts[0].id.clone()]));
+}
+
+#[test]
+fn progress_goes_through_every_step_to_its_end() {
+    let home = tempfile::tempdir().unwrap();
+    let store = filled(home.path());
+    let mut steps: Vec<Progress> = Vec::new();
+    store.back_up(&home.path().join("backup.tar"), 0, &mut |progress| steps.push(progress)).unwrap();
+    for what in ["copying", "checking", "packing", "comparing"] {
+        let last = steps.iter().rfind(|step| step.what == what).unwrap();
+        assert_eq!(last.done, last.total, "{what}");
+    }
+}
+
+#[test]
+fn an_archive_that_was_altered_before_it_was_named_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, vec![7; 5_000]).unwrap();
+    let archive = folder.path().join("archive.tar");
+    let entries = vec![Entry::of_file("file".into(), &path).unwrap()];
+    let hashes = pack(&File::create(&archive).unwrap(), &entries, "note", 0, &mut |_| ()).unwrap();
+    verify(&archive, &entries, &hashes, &mut |_| ()).unwrap();
+    let mut bytes = fs::read(&archive).unwrap();
+    let middle = bytes.len() - 3_000;
+    bytes[middle] ^= 1;
+    fs::write(&archive, bytes).unwrap();
+    assert!(verify(&archive, &entries, &hashes, &mut |_| ()).is_err());
+    verify(&archive, &entries[..0], &hashes, &mut |_| ()).unwrap_err();
+}
+
+#[test]
+fn files_of_a_record_that_cannot_be_opened_are_packed_as_they_lie() {
+    let home = tempfile::tempdir().unwrap();
+    drop(filled(home.path()));
+    let database = home.path().join(DATABASE);
+    fs::write(&database, "not a database any more").unwrap();
+    fs::write(home.path().join("record.db-wal"), "a journal").unwrap();
+    let backup = home.path().join("backup.tar");
+    let folder = ArtifactFolder::at(home.path().join(ARTIFACTS));
+    back_up_files(&database, &folder, &backup, 0, &mut |_| ()).unwrap();
+    let restored = unpack(&backup);
+    assert_eq!(fs::read(restored.path().join(DATABASE)).unwrap(), b"not a database any more");
+    assert_eq!(fs::read(restored.path().join("record.db-wal")).unwrap(), b"a journal");
+    assert_eq!(ArtifactFolder::at(restored.path().join(ARTIFACTS)).list().unwrap(), folder.list().unwrap());
+}

@@ -15,9 +15,11 @@ mod call;
 mod chain;
 mod commit;
 mod error;
+mod export;
 mod fold;
 mod guard;
 mod ids;
+mod import;
 mod lock;
 mod matching;
 mod memory;
@@ -42,8 +44,12 @@ pub use call::{
 };
 pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
+pub use export::{Export, ExportForm, ExportOptions, ExportSide, export};
 pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};
+pub use import::{
+    FileOutcome, FileReport, HistoryPlace, ImportCounts, ImportEvent, ImportReport, Importer, history_places,
+};
 pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
 pub use memory::MemoryStore;
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};

@@ -1,0 +1,282 @@
+//! Conversations out of the record: the messages of their wire byte for byte, alone or as the body of a request, with
+//! secrets masked if that is wanted.
+//!
+//! Masking goes into every string of a message, and into JSON inside strings; strings without a secret keep their bytes,
+//! and valid JSON stays valid. Not for: pictures and tables for people.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use throughline_redact::Redactor;
+use throughline_transcript::{Dialect, Role, compact_json_string, text_message, unescape};
+
+use crate::call::{PreambleId, StoredPreamble};
+use crate::error::Result;
+use crate::guard::GuardScope;
+use crate::ids::{Owner, SessionId};
+use crate::import::PREAMBLE_GUARD;
+use crate::session::Session;
+use crate::store::Store;
+
+/// How JSON inside strings of JSON is followed.
+const DEEPEST_NESTING: usize = 8;
+/// Secrets shorter than this are masked where they stand, but not looked for elsewhere: they may be ordinary words.
+const SHORTEST_KNOWN_SECRET: usize = 8;
+
+/// Which side of a conversation is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportSide {
+    /// Everything that was said.
+    Said,
+    /// What a model would be sent.
+    Shown,
+}
+
+/// The form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportForm {
+    /// A JSON list of messages.
+    List,
+    /// One message a line.
+    Lines,
+    /// The body of a request: the messages with what stood before them.
+    Body,
+}
+
+/// What is to be exported, and how.
+#[derive(Clone, Copy)]
+pub struct ExportOptions<'a> {
+    /// Which side.
+    pub side: ExportSide,
+    /// In which form.
+    pub form: ExportForm,
+    /// Masks secrets, if given.
+    pub redactor: Option<&'a Redactor>,
+}
+
+/// An export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// The document.
+    pub text: String,
+    /// How many messages are in it.
+    pub messages: usize,
+    /// In how many of them something was masked.
+    pub masked: usize,
+}
+
+/// Exports the conversation a session belongs to, up to and including that session.
+pub fn export(
+    store: &dyn Store,
+    owner: &Owner,
+    id: &SessionId,
+    options: &ExportOptions<'_>,
+) -> Result<Export> {
+    let session = store.session(owner, id)?;
+    let messages: Vec<String> = match options.side {
+        ExportSide::Said => {
+            store.transcript(owner, id)?.iter().map(|message| message.json.as_str().to_owned()).collect()
+        }
+        ExportSide::Shown => {
+            store.view(owner, id, None)?.iter().map(|shown| shown.json().to_owned()).collect()
+        }
+    };
+    let preamble = match options.form {
+        ExportForm::Body => preamble_of(store, owner, &session)?.unwrap_or_default(),
+        ExportForm::List | ExportForm::Lines => StoredPreamble::default(),
+    };
+    Ok(write(&session, messages, preamble, options))
+}
+
+fn write(
+    session: &Session,
+    mut messages: Vec<String>,
+    mut preamble: StoredPreamble,
+    options: &ExportOptions<'_>,
+) -> Export {
+    let count = messages.len();
+    let mut masked = 0;
+    if let Some(redactor) = options.redactor {
+        let parts = [&mut preamble.system, &mut preamble.tools, &mut preamble.parameters];
+        let texts = messages.iter_mut().chain(parts.into_iter().flatten());
+        masked = mask_all(redactor, texts.collect());
+    }
+    let text = match options.form {
+        ExportForm::List => list_of(&messages) + "\n",
+        ExportForm::Lines => messages.iter().flat_map(|message| [message.as_str(), "\n"]).collect(),
+        ExportForm::Body => body_of(session, messages, &preamble),
+    };
+    Export { text, messages: count, masked }
+}
+
+/// What stood before the messages: as sent with the last call that tells, else as it was imported.
+fn preamble_of(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Option<StoredPreamble>> {
+    let calls = store.calls(owner, &session.id)?;
+    let mut id = calls.into_iter().rev().find_map(|call| call.call.preamble);
+    if id.is_none() {
+        let scope = GuardScope::Chain(owner.clone(), session.id.clone());
+        let guard = store.guard(&scope, PREAMBLE_GUARD, session.active_ms)?;
+        id = guard.and_then(|guard| guard.value.as_str().map(|id| PreambleId(id.to_owned())));
+    }
+    id.map_or(Ok(None), |id| store.preamble(&id))
+}
+
+fn list_of(messages: &[String]) -> String {
+    match messages {
+        [] => "[]".to_owned(),
+        _ => format!("[\n{}\n]", messages.join(",\n")),
+    }
+}
+
+/// The body of a request in the session's wire.
+fn body_of(session: &Session, mut messages: Vec<String>, preamble: &StoredPreamble) -> String {
+    let mut members: Vec<(String, String)> = Vec::new();
+    if let Some(model) = &session.model {
+        members.push(("model".to_owned(), compact_json_string(model)));
+    }
+    let (system, list) = match session.dialect {
+        Dialect::Anthropic => ("system", "messages"),
+        Dialect::Responses => ("instructions", "input"),
+        // The chat wire has its instructions among the messages.
+        Dialect::Chat => ("", "messages"),
+    };
+    match (&preamble.system, system) {
+        (Some(instructions), "") => messages.insert(0, system_message(instructions)),
+        (Some(instructions), name) => members.push((name.to_owned(), instructions.clone())),
+        (None, _) => {}
+    }
+    if let Some(tools) = &preamble.tools {
+        members.push(("tools".to_owned(), tools.clone()));
+    }
+    let parameters = preamble.parameters.as_deref().unwrap_or("{}");
+    let parameters: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(parameters).unwrap_or_default();
+    for (name, value) in parameters {
+        if name != list && members.iter().all(|(known, _)| *known != name) {
+            members.push((name, value.to_string()));
+        }
+    }
+    members.push((list.to_owned(), list_of(&messages)));
+    let members: Vec<String> =
+        members.iter().map(|(name, value)| format!("{}: {value}", compact_json_string(name))).collect();
+    format!("{{\n{}\n}}\n", members.join(",\n"))
+}
+
+/// Instructions, a JSON string or a list of blocks, as a message of the chat wire.
+fn system_message(instructions: &str) -> String {
+    match serde_json::from_str::<&RawValue>(instructions) {
+        Ok(value) => format!("{{\"role\":\"system\",\"content\":{}}}", value.get()),
+        Err(_) => text_message(Dialect::Chat, Role::System, instructions),
+    }
+}
+
+/// Masks secrets in JSON texts; a secret that a name betrays in one place is masked in all. Returns how many changed.
+fn mask_all(redactor: &Redactor, texts: Vec<&mut String>) -> usize {
+    let mut secrets = Vec::new();
+    for text in &texts {
+        collect_secrets(redactor, text, &mut secrets);
+    }
+    if secrets.is_empty() {
+        return 0;
+    }
+    secrets.retain(|secret| secret.len() >= SHORTEST_KNOWN_SECRET);
+    secrets.sort();
+    secrets.dedup();
+    let everywhere = Redactor::with_known_secrets(&secrets);
+    let mut changed = 0;
+    for text in texts {
+        let masked = masked_json(&everywhere, text, 0);
+        if masked != *text {
+            changed += 1;
+            *text = masked.into_owned();
+        }
+    }
+    changed
+}
+
+fn collect_secrets(redactor: &Redactor, json: &str, secrets: &mut Vec<String>) {
+    let mut note = |text: &str| {
+        for finding in redactor.find(text) {
+            secrets.extend(text.get(finding.range).map(unescape));
+        }
+    };
+    note(json);
+    for (range, is_key) in strings_of(json) {
+        let raw = json.get(range).unwrap_or_default();
+        if !is_key && raw.contains('\\') {
+            note(&unescape(raw));
+        }
+    }
+}
+
+/// JSON with the secrets in its strings masked, and those that the names of its members betray.
+fn masked_json<'t>(redactor: &Redactor, json: &'t str, depth: usize) -> Cow<'t, str> {
+    let mut out = String::new();
+    let mut copied_to = 0;
+    for (range, is_key) in strings_of(json) {
+        let raw = json.get(range.clone()).unwrap_or_default();
+        if is_key {
+            continue;
+        }
+        let text: Cow<'_, str> =
+            if raw.contains('\\') { Cow::Owned(unescape(raw)) } else { Cow::Borrowed(raw) };
+        let masked = masked_string(redactor, &text, depth);
+        if masked != text {
+            out.push_str(json.get(copied_to..range.start).unwrap_or_default());
+            let quoted = compact_json_string(&masked);
+            out.push_str(quoted.get(1..quoted.len() - 1).unwrap_or_default());
+            copied_to = range.end;
+        }
+    }
+    let by_string: Cow<'t, str> = if copied_to == 0 {
+        Cow::Borrowed(json)
+    } else {
+        out.push_str(json.get(copied_to..).unwrap_or_default());
+        Cow::Owned(out)
+    };
+    // A member's name may say that its value is a secret; only the text around a string shows that.
+    match redactor.redact(&by_string) {
+        Cow::Owned(whole) if is_json(&whole) => Cow::Owned(whole),
+        _ => by_string,
+    }
+}
+
+/// The text of a string, masked; if it is JSON itself, as JSON.
+fn masked_string<'t>(redactor: &Redactor, text: &'t str, depth: usize) -> Cow<'t, str> {
+    let looks_like_json = text.trim_start().starts_with(['{', '[']);
+    if looks_like_json && depth < DEEPEST_NESTING && is_json(text) {
+        masked_json(redactor, text, depth + 1)
+    } else {
+        redactor.redact(text)
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// The insides of the strings of valid JSON, and whether each is the name of a member.
+fn strings_of(json: &str) -> Vec<(std::ops::Range<usize>, bool)> {
+    let bytes = json.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) = bytes.get(at..).and_then(|rest| memchr::memchr(b'"', rest)) {
+        let start = at + offset + 1;
+        let mut end = start;
+        while let Some(next) = bytes.get(end..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+            end += next;
+            if bytes.get(end) == Some(&b'"') {
+                break;
+            }
+            end = (end + 2).min(bytes.len());
+        }
+        if bytes.get(end) != Some(&b'"') {
+            break;
+        }
+        let after = json.get(end + 1..).unwrap_or_default().trim_start();
+        found.push((start..end, after.starts_with(':')));
+        at = end + 1;
+    }
+    found
+}

@@ -1,0 +1,315 @@
+//! Histories of other programs, brought into the record: Claude Code, Codex, Hermes, and transcripts of no program in
+//! particular.
+//!
+//! Importing again adds only what is new. What is wrong with one file does not keep the others from being read, and what
+//! was recorded before a break stays. Nothing is redacted: the record is whole. The files are never written to.
+//!
+//! Not for: finding the home directory (the caller names it), or showing progress (the caller is told of it).
+
+mod booking;
+mod claude_code;
+mod codex;
+mod files;
+mod foreign;
+mod hermes;
+mod hermes_messages;
+mod hermes_rows;
+mod plain;
+mod recorder;
+mod report;
+mod shown;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::value::RawValue;
+use throughline_transcript::{DecodeError, DecodeOptions, Source, Transcript, decode};
+
+use crate::error::{Result, StoreError};
+use crate::ids::{Millis, Owner, SessionId};
+use crate::store::Store;
+
+use files::{Asked, Listed};
+use foreign::Foreign;
+use hermes::HermesDatabase;
+use recorder::Recorder;
+
+pub(crate) use recorder::PREAMBLE_GUARD;
+pub use report::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport};
+
+/// A place where a program keeps its history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryPlace {
+    /// The program.
+    pub program: &'static str,
+    /// The file or folder.
+    pub path: PathBuf,
+}
+
+/// Where programs keep their histories below a home directory, whether they are there or not.
+#[must_use]
+pub fn history_places(home: &Path) -> Vec<HistoryPlace> {
+    [
+        (claude_code::PROGRAM, ".claude/projects"),
+        (codex::PROGRAM, ".codex/sessions"),
+        (codex::PROGRAM, ".codex/archived_sessions"),
+        (hermes::PROGRAM, ".hermes/state.db"),
+    ]
+    .into_iter()
+    .map(|(program, below)| HistoryPlace { program, path: home.join(below) })
+    .collect()
+}
+
+/// Brings histories into a record.
+pub struct Importer<'a> {
+    recorder: Recorder<'a>,
+    now_ms: Option<Millis>,
+}
+
+/// Why a file was not read to its end.
+enum Trouble {
+    /// It lies with the file: the next one may be better.
+    File(String),
+    /// There is nothing in it.
+    Nothing(String),
+    /// It lies with the record: nothing more can be written.
+    Record(StoreError),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::SessionEnded { .. }
+            | StoreError::SessionExists { .. }
+            | StoreError::UnknownMessage { .. }
+            | StoreError::UnknownSession { .. }
+            | StoreError::ViewRefused { .. } => Self::File(reason_of(&error)),
+            other => Self::Record(other),
+        }
+    }
+}
+
+impl<'a> Importer<'a> {
+    /// An importer that writes in an owner's name. `new_id` makes ids of sessions that began at a time.
+    pub fn new(store: &'a dyn Store, owner: Owner, new_id: &'a mut dyn FnMut(Millis) -> SessionId) -> Self {
+        Self { recorder: Recorder { store, owner, new_id }, now_ms: None }
+    }
+
+    /// Tells what time it is. Answers that are being written right now are then left for the next import.
+    #[must_use]
+    pub fn at(mut self, now_ms: Millis) -> Self {
+        self.now_ms = Some(now_ms);
+        self
+    }
+
+    /// Imports a file, or the files below a folder, and adds to `report` what was done. Fails only if the record cannot
+    /// be written; `report` then tells what was done before.
+    pub fn import_path(
+        &mut self,
+        path: &Path,
+        report: &mut ImportReport,
+        on_event: &mut dyn FnMut(ImportEvent<'_>),
+    ) -> Result<()> {
+        let listed = match files::list(path) {
+            Ok(listed) => listed,
+            Err(error) => {
+                let mut file = FileReport::of(path);
+                file.outcome = FileOutcome::Failed(reason_of(&error));
+                on_event(ImportEvent::Ended(&file));
+                report.files.push(file);
+                return Ok(());
+            }
+        };
+        on_event(ImportEvent::Listed { files: listed.len() });
+        let mut run = Run { listed: &listed, begun: HashSet::new(), report, on_event };
+        (0..listed.len()).try_for_each(|number| self.import_listed(number, &mut run))
+    }
+
+    fn import_listed(&mut self, number: usize, run: &mut Run<'_>) -> Result<()> {
+        let Some(listed) = run.listed.get(number).filter(|_| run.begun.insert(number)) else { return Ok(()) };
+        (run.on_event)(ImportEvent::Began { path: &listed.path, number: number + 1, of: run.listed.len() });
+        let mut file = FileReport::of(&listed.path);
+        let outcome = self.import_file(listed, &mut file, run);
+        file.outcome = match &outcome {
+            Ok(()) => FileOutcome::Imported,
+            Err(Trouble::Nothing(reason)) if listed.asked == Asked::ByFolder => {
+                FileOutcome::Skipped(reason.clone())
+            }
+            Err(Trouble::Nothing(reason) | Trouble::File(reason)) => FileOutcome::Failed(reason.clone()),
+            Err(Trouble::Record(error)) => FileOutcome::Failed(reason_of(error)),
+        };
+        (run.on_event)(ImportEvent::Ended(&file));
+        run.report.files.push(file);
+        match outcome {
+            Err(Trouble::Record(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn import_file(
+        &mut self,
+        listed: &Listed,
+        file: &mut FileReport,
+        run: &mut Run<'_>,
+    ) -> std::result::Result<(), Trouble> {
+        let unreadable = |error: StoreError| Trouble::File(reason_of(&error));
+        let path = &listed.path;
+        if files::is_database(path).map_err(unreadable)? {
+            return self.import_hermes(path, file, run);
+        }
+        let fallback_ms = files::written_ms(path).unwrap_or_default();
+        let bytes = files::read(path, &mut file.notes).map_err(unreadable)?;
+        let conversations = match decoded(bytes)? {
+            Decoded::One(transcript) => {
+                file.notes.extend(transcript.notes.iter().cloned());
+                conversations_of(&transcript, path, fallback_ms, file)
+            }
+            Decoded::Several(documents) => {
+                file.program = Some(plain::PROGRAM);
+                let key = plain::key_of(path);
+                let mut found = Vec::with_capacity(documents.len());
+                for (index, document) in documents.into_iter().enumerate() {
+                    match decode(document.into_bytes(), &DecodeOptions::default()) {
+                        Ok(transcript) => {
+                            let key = format!("{key}#{}", index + 1);
+                            found.push(plain::conversation(&transcript, key, fallback_ms));
+                        }
+                        Err(error) => file.note(format!("conversation {}: {error}", index + 1)),
+                    }
+                }
+                found
+            }
+        };
+        if conversations.iter().all(|foreign| foreign.messages.is_empty()) {
+            return Err(Trouble::Nothing("there is no message in it".to_owned()));
+        }
+        let of = conversations.len();
+        for (index, foreign) in conversations.into_iter().enumerate() {
+            self.import_related(&foreign, run)?;
+            self.record(foreign, file)?;
+            if of > 1 {
+                (run.on_event)(ImportEvent::Recorded { conversations: index + 1, of });
+            }
+        }
+        Ok(())
+    }
+
+    /// Imports first what a conversation hangs on or was copied from, if that is among the files.
+    fn import_related(&mut self, foreign: &Foreign, run: &mut Run<'_>) -> std::result::Result<(), Trouble> {
+        let attached_to = foreign.attached_to.as_ref().map(|attached| &attached.key);
+        for key in foreign.copied_from.iter().chain(attached_to) {
+            if self.recorder.knows(foreign.program, key)? {
+                continue;
+            }
+            let is_named =
+                |listed: &Listed| !key.is_empty() && files::stem(&listed.path).ends_with(key.as_str());
+            if let Some(number) = run.listed.iter().position(is_named) {
+                self.import_listed(number, run).map_err(Trouble::Record)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn import_hermes(
+        &mut self,
+        path: &Path,
+        file: &mut FileReport,
+        run: &mut Run<'_>,
+    ) -> std::result::Result<(), Trouble> {
+        let database = HermesDatabase::open(path).map_err(Trouble::File)?;
+        file.program = Some(hermes::PROGRAM);
+        for number in 0..database.len() {
+            let (foreign, notes) = database.conversation(number).map_err(Trouble::File)?;
+            let key = foreign.key.clone();
+            notes.into_iter().for_each(|note| file.note(format!("{key}: {note}")));
+            if !foreign.messages.is_empty() {
+                self.record(foreign, file)?;
+            }
+            (run.on_event)(ImportEvent::Recorded { conversations: number + 1, of: database.len() });
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, mut foreign: Foreign, file: &mut FileReport) -> std::result::Result<(), Trouble> {
+        file.counts.held_back += foreign.hold_back_open_answer(self.now_ms) as u64;
+        if foreign.messages.is_empty() {
+            return Ok(());
+        }
+        Ok(self.recorder.record(&foreign, &mut file.counts)?)
+    }
+}
+
+/// One run over the files of a path.
+struct Run<'a> {
+    listed: &'a [Listed],
+    /// Files that were begun, by their number.
+    begun: HashSet<usize>,
+    report: &'a mut ImportReport,
+    on_event: &'a mut dyn FnMut(ImportEvent<'_>),
+}
+
+fn conversations_of(
+    transcript: &Transcript,
+    path: &Path,
+    fallback_ms: Millis,
+    file: &mut FileReport,
+) -> Vec<Foreign> {
+    match transcript.source {
+        Source::ClaudeCodeLog => {
+            file.program = Some(claude_code::PROGRAM);
+            claude_code::conversations(transcript, files::stem(path), fallback_ms)
+        }
+        Source::CodexLog => {
+            file.program = Some(codex::PROGRAM);
+            codex::conversation(transcript, files::stem(path), fallback_ms).into_iter().collect()
+        }
+        Source::List | Source::Body | Source::Lines => {
+            file.program = Some(plain::PROGRAM);
+            vec![plain::conversation(transcript, plain::key_of(path), fallback_ms)]
+        }
+    }
+}
+
+enum Decoded {
+    One(Box<Transcript>),
+    /// Documents of one conversation each.
+    Several(Vec<String>),
+}
+
+fn decoded(bytes: Vec<u8>) -> std::result::Result<Decoded, Trouble> {
+    match decode(bytes.clone(), &DecodeOptions::default()) {
+        Ok(transcript) => Ok(Decoded::One(Box::new(transcript))),
+        Err(DecodeError::Several { .. }) => Ok(Decoded::Several(parts_of(&bytes))),
+        Err(error @ (DecodeError::Empty | DecodeError::NotAConversation(_))) => {
+            Err(Trouble::Nothing(error.to_string()))
+        }
+        Err(error) => Err(Trouble::File(error.to_string())),
+    }
+}
+
+/// The conversations of a collection, an array or one a line, as documents of their own.
+fn parts_of(bytes: &[u8]) -> Vec<String> {
+    match serde_json::from_slice::<Vec<&RawValue>>(bytes) {
+        Ok(elements) => elements.into_iter().map(|element| element.get().to_owned()).collect(),
+        Err(_) => {
+            let text = String::from_utf8_lossy(bytes);
+            text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+        }
+    }
+}
+
+/// An error in one line, with what it came from.
+fn reason_of(error: &dyn std::error::Error) -> String {
+    let mut reason = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        reason.push_str(": ");
+        reason.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    reason
+}
+
+#[cfg(test)]
+#[path = "import_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! Codex: a rollout log is a conversation.
+
+use throughline_transcript::{LogCall, LogFacts, Message, NewView, Role, Transcript};
+
+use crate::call::StoredPreamble;
+use crate::ids::Millis;
+use crate::session::LinkKind;
+
+use super::foreign::{Attached, AttachedAt, Foreign, ForeignCall, ForeignCompaction, ForeignItem, Said};
+
+/// What sessions of this program are recorded under.
+pub(super) const PROGRAM: &str = "codex";
+
+/// The conversation of a log.
+pub(super) fn conversation(
+    transcript: &Transcript,
+    fallback_key: &str,
+    fallback_ms: Millis,
+) -> Option<Foreign> {
+    let facts = transcript.log_facts()?;
+    let started_ms = facts.started_ms.unwrap_or(fallback_ms);
+    let mut last_ms = started_ms;
+    let mut messages = Vec::with_capacity(transcript.messages.len());
+    for (index, message) in transcript.messages.iter().enumerate() {
+        last_ms = facts.messages.get(index).and_then(|facts| facts.at_ms).unwrap_or(last_ms);
+        messages.push(Said::new(message.clone(), last_ms));
+    }
+    let compactions = compactions(&facts, &messages, started_ms);
+    let calls =
+        facts.calls.iter().filter_map(|call| foreign_call(call, &facts, &messages, started_ms)).collect();
+    let LogFacts { session, parent_session, copied_from, folder, title, .. } = facts;
+    Some(Foreign {
+        program: PROGRAM,
+        key: session.unwrap_or_else(|| fallback_key.to_owned()),
+        attached_to: parent_session.map(|key| Attached {
+            key,
+            kind: LinkKind::SubAgent,
+            place: AttachedAt::Time(started_ms),
+        }),
+        copied_from,
+        project: folder,
+        title,
+        model: transcript.preamble.model.clone(),
+        dialect: transcript.dialect,
+        started_ms,
+        messages,
+        compactions,
+        calls,
+        preamble: transcript.preamble.system.as_ref().map(|system| StoredPreamble {
+            system: Some(system.as_str().to_owned()),
+            ..StoredPreamble::default()
+        }),
+        end: None,
+    })
+}
+
+fn compactions(facts: &LogFacts, messages: &[Said], started_ms: Millis) -> Vec<ForeignCompaction> {
+    facts
+        .compactions
+        .iter()
+        .map(|compaction| {
+            let before = messages.get(..compaction.message).unwrap_or(messages);
+            let at_ms = compaction.at_ms.or(before.last().map(|said| said.at_ms)).unwrap_or(started_ms);
+            let view = match &compaction.view {
+                NewView::NextMessage => Vec::new(),
+                NewView::Messages { messages, summary } => items(messages, summary.as_deref(), before),
+            };
+            ForeignCompaction { at: compaction.message, at_ms, view }
+        })
+        .collect()
+}
+
+/// The items of a view: messages that were said before, in order, as what they are; the summary; what else there is.
+fn items(shown: &[Message], summary: Option<&str>, before: &[Said]) -> Vec<ForeignItem> {
+    let mut from = 0;
+    let mut has_summary = false;
+    shown
+        .iter()
+        .map(|message| {
+            let hash = message.content_hash();
+            let rest = before.get(from..).unwrap_or_default();
+            if let Some(offset) = rest.iter().position(|said| said.hash == hash) {
+                from += offset + 1;
+                return ForeignItem::Said(from - 1);
+            }
+            let is_summary = summary.is_some_and(|summary| message.text().contains(summary.trim()));
+            if is_summary && !has_summary {
+                has_summary = true;
+                let document = summary.unwrap_or_default().to_owned();
+                return ForeignItem::Summary { shown: message.clone(), document };
+            }
+            ForeignItem::Synthetic(message.clone())
+        })
+        .collect()
+}
+
+fn foreign_call(
+    call: &LogCall,
+    facts: &LogFacts,
+    messages: &[Said],
+    started_ms: Millis,
+) -> Option<ForeignCall> {
+    let mut found = ForeignCall::from_usage(call.key.clone(), call.usage.as_str())?;
+    found.model = call.model.clone().unwrap_or_default();
+    found.provider = facts.provider.clone().unwrap_or_else(|| "openai".to_owned());
+    // The usage of an answer is noted after its last item; the call was sent before its first.
+    found.answer = call.message.map(|last| {
+        let is_answer =
+            |index: &usize| messages.get(*index).is_some_and(|said| said.message.role() == Role::Assistant);
+        (0..=last).rev().take_while(is_answer).last().unwrap_or(last)
+    });
+    found.booked_at = found.answer;
+    let said_ms = found.answer.and_then(|message| messages.get(message)).map(|said| said.at_ms);
+    found.at_ms = said_ms.or(call.at_ms).unwrap_or(started_ms);
+    Some(found)
+}

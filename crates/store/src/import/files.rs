@@ -1,0 +1,141 @@
+//! Finding the files of an import and reading their bytes.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use throughline_transcript::Note;
+
+use crate::error::{Result, StoreError};
+use crate::ids::Millis;
+
+/// Folders deeper than this are not followed.
+const DEEPEST_FOLDER: usize = 32;
+/// Largest text that is read; beyond it offsets inside a document do not fit.
+const LARGEST_BYTES: u64 = u32::MAX as u64;
+/// How a database file begins.
+const DATABASE_MAGIC: &[u8] = b"SQLite format 3\0";
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// How a file came to be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It was named: whatever is wrong with it is a failure.
+    ByName,
+    /// It lay in a folder that was named: what is no conversation is passed over.
+    ByFolder,
+}
+
+/// A file to import.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub(super) path: PathBuf,
+    pub(super) asked: Asked,
+}
+
+/// The files at a path: the file itself, or those below a folder that may hold conversations. Links to folders are not
+/// followed. In the order of their names, those of sub-agents after all others.
+pub(super) fn list(path: &Path) -> Result<Vec<Listed>> {
+    let found = fs::metadata(path).map_err(|source| unreadable(path, source))?;
+    if !found.is_dir() {
+        return Ok(vec![Listed { path: path.to_owned(), asked: Asked::ByName }]);
+    }
+    let mut files = Vec::new();
+    walk(path, 0, &mut files)?;
+    files.sort_by_cached_key(|path| (is_agents_file(path), path.clone()));
+    Ok(files.into_iter().map(|path| Listed { path, asked: Asked::ByFolder }).collect())
+}
+
+fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).map_err(|source| unreadable(folder, source))? {
+        let entry = entry.map_err(|source| unreadable(folder, source))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|source| unreadable(&path, source))?;
+        if kind.is_dir() {
+            if depth < DEEPEST_FOLDER {
+                walk(&path, depth + 1, files)?;
+            }
+        } else if may_hold_conversations(&path) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn may_hold_conversations(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    name == "state.db" || [".jsonl", ".json", ".traj"].iter().any(|end| name.ends_with(end))
+}
+
+/// Claude Code keeps what a sub-agent said in a file of its own.
+fn is_agents_file(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("agent-"))
+}
+
+/// The name of a file without what is put after it: programs name files after their sessions.
+pub(super) fn stem(path: &Path) -> &str {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.split('.').next().unwrap_or_default()
+}
+
+/// When a file was last written.
+pub(super) fn written_ms(path: &Path) -> Option<Millis> {
+    let modified = fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Millis::try_from(since.as_millis()).ok()
+}
+
+/// Whether a file is a database.
+pub(super) fn is_database(path: &Path) -> Result<bool> {
+    let mut head = Vec::new();
+    let file = fs::File::open(path).map_err(|source| unreadable(path, source))?;
+    file.take(DATABASE_MAGIC.len() as u64)
+        .read_to_end(&mut head)
+        .map_err(|source| unreadable(path, source))?;
+    Ok(head == DATABASE_MAGIC)
+}
+
+/// The text of a file, unpacked if it is packed. What stands before a break in a packed file is read, and the break
+/// noted; a line that is no text is emptied, and noted.
+pub(super) fn read(path: &Path, notes: &mut Vec<Note>) -> Result<Vec<u8>> {
+    let raw = fs::read(path).map_err(|source| unreadable(path, source))?;
+    let bytes = if raw.starts_with(GZIP_MAGIC) { unpacked(path, &raw, notes)? } else { raw };
+    Ok(without_bad_lines(bytes, notes))
+}
+
+fn unpacked(path: &Path, raw: &[u8], notes: &mut Vec<Note>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let outcome = MultiGzDecoder::new(raw).take(LARGEST_BYTES).read_to_end(&mut bytes);
+    match outcome {
+        Ok(_) => Ok(bytes),
+        Err(source) if bytes.is_empty() => Err(unreadable(path, source)),
+        Err(source) => {
+            notes.push(Note { line: None, text: format!("the packed file breaks off: {source}") });
+            Ok(bytes)
+        }
+    }
+}
+
+/// Empties the lines that are not UTF-8, if the text has more than one: in a log the others can be read without them.
+fn without_bad_lines(bytes: Vec<u8>, notes: &mut Vec<Note>) -> Vec<u8> {
+    if std::str::from_utf8(&bytes).is_ok() || !bytes.contains(&b'\n') {
+        return bytes;
+    }
+    let mut kept = Vec::with_capacity(bytes.len());
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        match std::str::from_utf8(line) {
+            Ok(_) => kept.extend_from_slice(line),
+            Err(_) => {
+                notes.push(Note { line: Some(index + 1), text: "not UTF-8, skipped".into() });
+                kept.push(b'\n');
+            }
+        }
+    }
+    kept
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::Io { what: "reading", path: path.to_owned(), source }
+}

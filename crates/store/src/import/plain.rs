@@ -1,0 +1,49 @@
+//! Transcripts of no program in particular: lists, request bodies, lines of messages.
+//!
+//! Such a file does not say which conversation it is, so it is known by where it lies: a file that grew is found again,
+//! and two files that begin alike are two conversations. A file with several conversations numbers them.
+
+use std::path::Path;
+
+use throughline_transcript::Transcript;
+
+use crate::call::StoredPreamble;
+use crate::ids::Millis;
+
+use super::foreign::{Foreign, Said};
+
+/// What such conversations are recorded under.
+pub(super) const PROGRAM: &str = "file";
+
+/// The key of a file, the same whether it is packed or not.
+pub(super) fn key_of(path: &Path) -> String {
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = whole.to_string_lossy();
+    name.strip_suffix(".gz").unwrap_or(&name).to_owned()
+}
+
+/// The conversation of a document.
+pub(super) fn conversation(transcript: &Transcript, key: String, at_ms: Millis) -> Foreign {
+    let preamble = &transcript.preamble;
+    let raw = |text: &Option<throughline_transcript::SharedText>| {
+        text.as_ref().map(|text| text.as_str().to_owned())
+    };
+    let stored =
+        StoredPreamble { system: raw(&preamble.system), tools: raw(&preamble.tools), parameters: None };
+    Foreign {
+        program: PROGRAM,
+        key,
+        attached_to: None,
+        copied_from: None,
+        project: None,
+        title: None,
+        model: preamble.model.clone(),
+        dialect: transcript.dialect,
+        started_ms: at_ms,
+        messages: transcript.messages.iter().map(|message| Said::new(message.clone(), at_ms)).collect(),
+        compactions: Vec::new(),
+        calls: Vec::new(),
+        preamble: (stored != StoredPreamble::default()).then_some(stored),
+        end: None,
+    }
+}

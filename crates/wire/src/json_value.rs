@@ -34,9 +34,14 @@ pub(crate) fn number_or_text(value: RawJson<'_>) -> Option<String> {
     if is_number { Some(value.0.to_owned()) } else { non_empty_text(value) }
 }
 
-/// A whole number that is not negative.
-pub(crate) fn as_u64(value: RawJson<'_>) -> Option<u64> {
-    value.0.parse().ok()
+/// A whole number that is not negative, however it is written (`1000`, `1e3`).
+pub(crate) fn as_count(value: RawJson<'_>) -> Option<u64> {
+    const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+    let rounded = || {
+        let number = value.0.parse::<f64>().ok()?;
+        (number.fract() == 0.0 && (0.0..=LARGEST_EXACT).contains(&number)).then_some(number as u64)
+    };
+    value.0.parse().ok().or_else(rounded)
 }
 
 /// The kind of a value, in words for errors.

@@ -1,0 +1,338 @@
+//! A request as an envelope: its members in their order, as the bytes they came as, around a list of messages.
+//!
+//! Decoding checks the whole body once and copies the list of messages once; every message then points into that copy.
+//! Encoding writes the pieces back: what was not changed leaves byte for byte as it came, white space included, and
+//! messages can be replaced at the moment of writing without being copied before.
+//!
+//! Not for: what should be sent. Cache marks, budgets and views are decided elsewhere.
+
+use std::borrow::Cow;
+
+use throughline_transcript::{Dialect, Message, Preamble, RawJson, Role, text_message};
+
+use crate::json_value::{as_count, is_absent, text_member};
+use crate::request_error::RequestError;
+use crate::request_list::MessageList;
+use crate::request_members::{Members, Value};
+
+/// Whether an answer is asked for as a stream of events or in one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streaming {
+    /// As events.
+    Streamed,
+    /// In one piece.
+    Whole,
+}
+
+/// The names a cap on output goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapMember {
+    /// Anthropic, and the chat wire of old and of most local servers.
+    MaxTokens,
+    /// The chat wire of OpenAI, whose newer models refuse the old name.
+    MaxCompletionTokens,
+    /// The Responses wire.
+    MaxOutputTokens,
+}
+
+impl CapMember {
+    /// The name a wire gives it today.
+    #[must_use]
+    pub fn usual(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Chat => Self::MaxCompletionTokens,
+            Dialect::Responses => Self::MaxOutputTokens,
+            Dialect::Anthropic => Self::MaxTokens,
+        }
+    }
+
+    /// The member itself.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+            Self::MaxOutputTokens => "max_output_tokens",
+        }
+    }
+
+    /// The names a wire knows, the one that counts first.
+    fn known(dialect: Dialect) -> &'static [Self] {
+        match dialect {
+            Dialect::Chat => &[Self::MaxCompletionTokens, Self::MaxTokens],
+            Dialect::Responses => &[Self::MaxOutputTokens],
+            Dialect::Anthropic => &[Self::MaxTokens],
+        }
+    }
+}
+
+/// A request of one wire.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub(crate) dialect: Dialect,
+    pub(crate) members: Members,
+    pub(crate) list: MessageList,
+    /// Messages that stand before the list: the system prompt of a chat request that was built from parts.
+    pub(crate) leading: Vec<String>,
+    /// Messages that stand behind the list.
+    pub(crate) appended: Vec<String>,
+}
+
+/// The member that holds the messages of a wire.
+pub(crate) fn list_name(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat | Dialect::Anthropic => "messages",
+        Dialect::Responses => "input",
+    }
+}
+
+/// The member that holds standing instructions; the chat wire keeps them among the messages.
+pub(crate) fn system_name(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::Chat => None,
+        Dialect::Responses => Some("instructions"),
+        Dialect::Anthropic => Some("system"),
+    }
+}
+
+impl Request {
+    /// The wire it is for.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The messages it came with.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        self.list.messages()
+    }
+
+    /// The model it names.
+    #[must_use]
+    pub fn model(&self) -> Option<Cow<'_, str>> {
+        self.member("model").and_then(RawJson::as_text)
+    }
+
+    /// Whether it asks for a stream.
+    #[must_use]
+    pub fn streaming(&self) -> Streaming {
+        match self.member("stream") {
+            Some(RawJson("true")) => Streaming::Streamed,
+            _ => Streaming::Whole,
+        }
+    }
+
+    /// Its own cap on output.
+    #[must_use]
+    pub fn output_cap_tokens(&self) -> Option<u64> {
+        let known = CapMember::known(self.dialect).iter();
+        known.filter_map(|cap| self.member(cap.name())).find_map(as_count)
+    }
+
+    /// Standing instructions as they stand: a string or a list of blocks.
+    #[must_use]
+    pub fn system(&self) -> Option<RawJson<'_>> {
+        self.member(system_name(self.dialect)?).filter(|value| !is_absent(*value))
+    }
+
+    /// Tool definitions as they stand.
+    #[must_use]
+    pub fn tools(&self) -> Option<RawJson<'_>> {
+        self.member("tools").filter(|value| !is_absent(*value))
+    }
+
+    /// Any member but the list of messages.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<RawJson<'_>> {
+        self.members.get(name).map(|json| RawJson(json.as_str()))
+    }
+
+    /// All members but the list of messages, in their order.
+    pub fn members(&self) -> impl Iterator<Item = (&str, RawJson<'_>)> {
+        self.members.all().filter_map(|member| match &member.value {
+            Value::Json(json) => Some((member.name.as_str(), RawJson(json.as_str()))),
+            Value::Messages => None,
+        })
+    }
+
+    /// What stands before the messages, as the size estimators take it.
+    #[must_use]
+    pub fn preamble(&self) -> Preamble {
+        let shared = |name| self.members.get(name).filter(|json| json.as_str() != "null").cloned();
+        Preamble {
+            system: system_name(self.dialect).and_then(shared),
+            tools: shared("tools"),
+            model: self.model().map(Cow::into_owned),
+            max_output_tokens: self.output_cap_tokens(),
+        }
+    }
+
+    /// Everything but instructions, tools and messages as one JSON object, members in their order.
+    #[must_use]
+    pub fn parameters_json(&self) -> String {
+        let apart = [system_name(self.dialect), Some("tools")];
+        let mut out = String::from("{");
+        for (name, value) in self.members().filter(|(name, _)| !apart.contains(&Some(*name))) {
+            if out.len() > 1 {
+                out.push(',');
+            }
+            throughline_transcript::write_json_string(name, &mut out);
+            out.push(':');
+            out.push_str(value.0);
+        }
+        out.push('}');
+        out
+    }
+
+    /// Puts a member in place of the one of that name, or at the end.
+    pub fn set_member(&mut self, name: &str, json: &str) -> Result<(), RequestError> {
+        if name == list_name(self.dialect) {
+            return Err(RequestError::HoldsMessages { member: list_name(self.dialect) });
+        }
+        RequestError::check_json(name, json)?;
+        self.members.set(name, json);
+        Ok(())
+    }
+
+    /// Takes a member out; `false` when there was none. The list of messages stays.
+    pub fn remove_member(&mut self, name: &str) -> bool {
+        self.members.remove(name)
+    }
+
+    /// Names another model.
+    pub fn set_model(&mut self, model: &str) {
+        self.members.set("model", &throughline_transcript::compact_json_string(model));
+    }
+
+    /// Asks for a stream, or for an answer in one piece. Options of streams are refused by providers where there is no
+    /// stream, so they go with it.
+    pub fn set_streaming(&mut self, streaming: Streaming) {
+        match streaming {
+            Streaming::Streamed => self.members.set("stream", "true"),
+            Streaming::Whole => {
+                if self.member("stream").is_some() {
+                    self.members.set("stream", "false");
+                }
+                self.members.remove("stream_options");
+            }
+        }
+    }
+
+    /// Asks a chat stream to report usage at its end; the other wires always do.
+    pub fn ask_for_stream_usage(&mut self) {
+        if self.dialect != Dialect::Chat {
+            return;
+        }
+        let options = self.member("stream_options").filter(|options| options.0.starts_with('{'));
+        let others =
+            options.into_iter().flat_map(RawJson::members).filter(|(name, _)| name != "include_usage");
+        let mut json = String::from("{\"include_usage\":true");
+        for (name, value) in others {
+            json.push(',');
+            throughline_transcript::write_json_string(&name, &mut json);
+            json.push(':');
+            json.push_str(value.0);
+        }
+        json.push('}');
+        self.members.set("stream_options", &json);
+    }
+
+    /// Whether a chat stream was asked to report usage.
+    #[must_use]
+    pub fn asks_for_stream_usage(&self) -> bool {
+        let options = self.member("stream_options");
+        options.and_then(|options| options.get("include_usage")) == Some(RawJson("true"))
+    }
+
+    /// Caps the output under the name the request uses already, else under the usual one of its wire.
+    pub fn set_output_cap(&mut self, tokens: u64) {
+        let known = CapMember::known(self.dialect);
+        let present =
+            known.iter().copied().filter(|cap| self.member(cap.name()).is_some()).collect::<Vec<_>>();
+        if present.is_empty() {
+            return self.set_output_cap_as(CapMember::usual(self.dialect), tokens);
+        }
+        for cap in present {
+            self.members.set(cap.name(), &tokens.to_string());
+        }
+    }
+
+    /// Caps the output under one name and takes any other out.
+    pub fn set_output_cap_as(&mut self, name: CapMember, tokens: u64) {
+        for other in CapMember::known(self.dialect).iter().filter(|other| **other != name) {
+            self.members.remove(other.name());
+        }
+        self.members.set(name.name(), &tokens.to_string());
+    }
+
+    /// Puts an instruction behind the last message, as a message of the user: what came before stays a prefix that a
+    /// cache knows.
+    pub fn append_instruction(&mut self, text: &str) {
+        self.appended.push(text_message(self.dialect, Role::User, text));
+    }
+
+    /// Whether it relies on something the provider keeps, so that its messages are not the whole conversation.
+    #[must_use]
+    pub fn leans_on_provider_state(&self) -> bool {
+        if self.dialect != Dialect::Responses {
+            return false;
+        }
+        let named = ["previous_response_id", "conversation"].into_iter();
+        let mut named = named.filter_map(|name| self.member(name)).filter(|value| !is_absent(*value));
+        let is_reference = |message: &Message| {
+            text_member(RawJson(message.json()), "type").is_some_and(|kind| kind == "item_reference")
+        };
+        named.next().is_some() || self.messages().iter().any(is_reference)
+    }
+
+    /// The body with its own messages: byte for byte what was read, when nothing was set.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        self.with_messages(self.messages().iter().map(Message::json))
+    }
+
+    /// The body with `items` (JSON of one message each, which the caller vouches for) in place of its messages.
+    #[must_use]
+    pub fn with_messages<'a, I>(&self, items: I) -> Vec<u8>
+    where
+        I: IntoIterator<Item = &'a str> + Clone,
+    {
+        let (mut item_bytes, mut gap_bytes) = (0, 0);
+        for item in items.clone() {
+            item_bytes += item.len();
+            gap_bytes += 2;
+        }
+        let own = self.leading.iter().chain(&self.appended).map(|item| item.len() + 2).sum::<usize>();
+        let mut out = Vec::with_capacity(self.members.written_bytes() + item_bytes + gap_bytes + own + 16);
+        self.write_with_messages(items, &mut out);
+        out
+    }
+
+    /// As [`with_messages`](Self::with_messages), appending to a buffer that the caller reuses.
+    pub fn write_with_messages<'s, 'a: 's>(
+        &'s self,
+        items: impl IntoIterator<Item = &'a str>,
+        out: &mut Vec<u8>,
+    ) {
+        let leading = self.leading.iter().map(String::as_str);
+        let appended = self.appended.iter().map(String::as_str);
+        let items = items.into_iter().map(|item| -> &'s str { item });
+        let mut items = leading.chain(items).chain(appended).peekable();
+        // A body without messages gets a place for them only when there are any.
+        let mut members = Cow::Borrowed(&self.members);
+        if !members.hold_messages() && items.peek().is_some() {
+            members.to_mut().make_hold_messages(list_name(self.dialect));
+        }
+        let mut items = Some(items);
+        members.write(out, |out| {
+            if let Some(items) = items.take() {
+                self.list.write(items, out);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+//! A request made from parts, the same bytes for the same parts.
+//!
+//! The messages stand last, so that from call to call a body only grows at its end.
+
+use throughline_transcript::{Dialect, Message, RawJson, SharedText, compact_json_string};
+
+use crate::request::{CapMember, Request, Streaming, list_name, system_name};
+use crate::request_error::RequestError;
+use crate::request_list::MessageList;
+use crate::request_members::{Members, Value};
+
+/// Standing instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System<'a> {
+    /// Plain text.
+    Text(&'a str),
+    /// A list of text blocks as raw JSON, for providers whose caches are marked on blocks. The Responses wire takes
+    /// text only.
+    Blocks(RawJson<'a>),
+}
+
+/// What a request is made of, apart from its messages.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestParts<'a> {
+    /// The model to ask.
+    pub model: &'a str,
+    /// Standing instructions. On the chat wire they become the first message.
+    pub system: Option<System<'a>>,
+    /// Tool definitions in the form of the wire, as raw JSON.
+    pub tools: Option<RawJson<'a>>,
+    /// Stream or not.
+    pub streaming: Streaming,
+    /// The cap on output and the name it goes by.
+    pub output_cap: Option<(CapMember, u64)>,
+    /// Further members, in this order: name and raw JSON.
+    pub parameters: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> RequestParts<'a> {
+    /// The least a request needs, asked for in one piece.
+    #[must_use]
+    pub fn new(model: &'a str) -> Self {
+        Self {
+            model,
+            system: None,
+            tools: None,
+            streaming: Streaming::Whole,
+            output_cap: None,
+            parameters: &[],
+        }
+    }
+}
+
+impl Request {
+    /// Makes a request. `messages` may be empty when every body is written with messages of its own: a system prompt of
+    /// the chat wire stays in front of them.
+    pub fn build(
+        dialect: Dialect,
+        parts: &RequestParts<'_>,
+        messages: Vec<Message>,
+    ) -> Result<Self, RequestError> {
+        let mut members = Members::empty();
+        let mut add = |name: &str, json: &str| {
+            if members.all().any(|member| member.name == name) || name == list_name(dialect) {
+                return Err(RequestError::Duplicate { member: name.to_owned() });
+            }
+            members.push(name, Value::Json(SharedText::new(json.to_owned())));
+            Ok(())
+        };
+        add("model", &compact_json_string(parts.model))?;
+        if let Some((cap, tokens)) = parts.output_cap {
+            add(cap.name(), &tokens.to_string())?;
+        }
+        if parts.streaming == Streaming::Streamed {
+            add("stream", "true")?;
+            if dialect == Dialect::Chat {
+                add("stream_options", "{\"include_usage\":true}")?;
+            }
+        }
+        for (name, json) in parts.parameters {
+            RequestError::check_json(name, json)?;
+            add(name, json)?;
+        }
+        let mut leading = Vec::new();
+        if let Some(system) = parts.system {
+            let json = system_json(dialect, system)?;
+            match system_name(dialect) {
+                Some(name) => add(name, &json)?,
+                None => leading.push(format!("{{\"role\":\"system\",\"content\":{json}}}")),
+            }
+        }
+        if let Some(tools) = parts.tools {
+            RequestError::check_json("tools", tools.0)?;
+            add("tools", tools.0)?;
+        }
+        members.push(list_name(dialect), Value::Messages);
+        Ok(Self { dialect, members, list: MessageList::Own(messages), leading, appended: Vec::new() })
+    }
+}
+
+fn system_json(dialect: Dialect, system: System<'_>) -> Result<String, RequestError> {
+    match system {
+        System::Text(text) => Ok(compact_json_string(text)),
+        System::Blocks(blocks) => {
+            RequestError::check_json("system", blocks.0)?;
+            if dialect == Dialect::Responses {
+                let (member, expected) = ("instructions", "a string");
+                return Err(RequestError::WrongType { member, expected, found: "a list of blocks" });
+            }
+            Ok(blocks.0.to_owned())
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! From the bytes of a body to a [`Request`].
+//!
+//! The list of messages, by far the largest part, is checked and read where it is decoded; the rest is checked with
+//! `null` in its place. Both valid means that the whole is, and nothing is looked at twice. Only when something is wrong
+//! is the body checked as a whole, to say where.
+
+use serde::de::IgnoredAny;
+use throughline_transcript::{Dialect, RawJson, SharedText};
+
+use crate::json_value::{is_absent, name_of};
+use crate::request::{CapMember, Request, list_name, system_name};
+use crate::request_error::RequestError;
+use crate::request_list::MessageList;
+use crate::request_members::{Members, offset_in};
+
+impl Request {
+    /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.
+    pub fn decode(dialect: Dialect, body: Vec<u8>) -> Result<Self, RequestError> {
+        if body.len() >= u32::MAX as usize {
+            return Err(RequestError::TooLarge { bytes: body.len() });
+        }
+        let text = String::from_utf8(body).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            let line = memchr::memchr_iter(b'\n', &error.as_bytes()[..offset]).count() + 1;
+            RequestError::Utf8 { offset, line }
+        })?;
+        let mark_bytes = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let json = text.get(mark_bytes..).unwrap_or_default();
+        let trimmed = json.trim_start_matches([' ', '\n', '\r', '\t']);
+        if trimmed.is_empty() {
+            return Err(RequestError::Empty);
+        }
+        if !trimmed.starts_with('{') {
+            check(json)?;
+            return Err(RequestError::NotAnObject { found: name_of(RawJson(trimmed)) });
+        }
+        let object_start = text.len() - trimmed.len();
+        match Self::of_object(dialect, &text, mark_bytes, object_start)? {
+            Some(request) => Ok(request),
+            // A piece was not valid, so the whole is not; were it to pass after all, the pieces were parted wrongly.
+            None => {
+                check(json)?;
+                Err(RequestError::Syntax { line: 1, column: 1, detail: "the body cannot be parted".into() })
+            }
+        }
+    }
+
+    /// Reads the object that begins at `object_start`; `None` when something in it is not valid JSON.
+    fn of_object(
+        dialect: Dialect,
+        text: &str,
+        mark_bytes: usize,
+        object_start: usize,
+    ) -> Result<Option<Self>, RequestError> {
+        let member = list_name(dialect);
+        let value = RawJson(text.get(object_start..).unwrap_or_default()).get(member);
+        let Some(value) = value.filter(|value| !is_absent(*value)) else {
+            return Self::without_list(dialect, text, mark_bytes, object_start);
+        };
+        let start = offset_in(text, value.0).unwrap_or_default();
+        let around = [text.get(..start), text.get(start + value.0.len()..)];
+        let frame = around.map(Option::unwrap_or_default).join("null");
+        if check(frame.get(mark_bytes..).unwrap_or_default()).is_err() {
+            return Ok(None);
+        }
+        let mut members = Members::of_document(&SharedText::new(frame), object_start);
+        check_members(dialect, &members)?;
+        let list = match value.0.as_bytes().first() {
+            Some(b'[') => MessageList::read(value.0, member)?,
+            Some(b'"') if dialect == Dialect::Responses => MessageList::read_text(value.0, member)?,
+            _ if check(value.0).is_err() => None,
+            _ => {
+                let expected = if dialect == Dialect::Responses { "a list or a string" } else { "a list" };
+                return Err(RequestError::WrongType { member, expected, found: name_of(value) });
+            }
+        };
+        let Some(list) = list else { return Ok(None) };
+        members.make_hold_messages(member);
+        Ok(Some(Self { dialect, members, list, leading: Vec::new(), appended: Vec::new() }))
+    }
+
+    /// A body without messages: the Responses wire allows it (the provider may hold what is meant), the others do not.
+    fn without_list(
+        dialect: Dialect,
+        text: &str,
+        mark_bytes: usize,
+        object_start: usize,
+    ) -> Result<Option<Self>, RequestError> {
+        if check(text.get(mark_bytes..).unwrap_or_default()).is_err() {
+            return Ok(None);
+        }
+        let members = Members::of_document(&SharedText::new(text.to_owned()), object_start);
+        check_members(dialect, &members)?;
+        if dialect != Dialect::Responses {
+            return Err(RequestError::Missing { member: list_name(dialect) });
+        }
+        let list = MessageList::Own(Vec::new());
+        Ok(Some(Self { dialect, members, list, leading: Vec::new(), appended: Vec::new() }))
+    }
+}
+
+/// Refuses members that are ours to read and stand there twice or are of the wrong type.
+fn check_members(dialect: Dialect, members: &Members) -> Result<(), RequestError> {
+    let caps = [CapMember::MaxTokens, CapMember::MaxCompletionTokens, CapMember::MaxOutputTokens];
+    let caps = caps.map(CapMember::name);
+    let ours = ["model", "stream", "tools", "stream_options", list_name(dialect)];
+    let ours = ours.into_iter().chain(caps).chain(system_name(dialect));
+    for name in ours {
+        if members.all().filter(|member| member.name == name).count() > 1 {
+            return Err(RequestError::Duplicate { member: name.to_owned() });
+        }
+    }
+    let check_type = |member: &'static str, expected: &'static str, fits: fn(&str) -> bool| {
+        let Some(json) = members.get(member).map(SharedText::as_str) else { return Ok(()) };
+        if json == "null" || fits(json) {
+            return Ok(());
+        }
+        Err(RequestError::WrongType { member, expected, found: name_of(RawJson(json)) })
+    };
+    check_type("model", "a string", |json| json.starts_with('"'))?;
+    check_type("stream", "true or false", |json| matches!(json, "true" | "false"))?;
+    check_type("tools", "a list", |json| json.starts_with('['))
+}
+
+fn check(json: &str) -> Result<(), RequestError> {
+    serde_json::from_str::<IgnoredAny>(json).map(|_| ()).map_err(|error| RequestError::of_syntax(&error))
+}

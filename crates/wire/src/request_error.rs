@@ -1,0 +1,123 @@
+//! Why a body is no request, and where in it that shows.
+
+use serde::de::IgnoredAny;
+
+/// Why a body cannot be read as a request, or a request cannot be changed as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// Not text.
+    #[error("not valid UTF-8: byte {offset} (line {line}) is not part of any character")]
+    Utf8 {
+        /// Offset of the first bad byte.
+        offset: usize,
+        /// Its line, counted from one.
+        line: usize,
+    },
+    /// Nothing in it.
+    #[error("the body is empty")]
+    Empty,
+    /// Offsets inside a body are limited.
+    #[error("the body is {bytes} bytes; at most 4 GiB can be read")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// Ends too early.
+    #[error("the JSON ends too early, at line {line}, column {column}: {detail}")]
+    Truncated {
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// The parser's words.
+        detail: String,
+    },
+    /// Not JSON, or nested deeper than anyone needs.
+    #[error("not valid JSON at line {line}, column {column}: {detail}")]
+    Syntax {
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// The parser's words.
+        detail: String,
+    },
+    /// JSON, but no object.
+    #[error("a request is a JSON object, this is {found}")]
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+    /// A member that every request of the wire has.
+    #[error("`{member}` is missing")]
+    Missing {
+        /// The member.
+        member: &'static str,
+    },
+    /// A member of another type than the wire says.
+    #[error("`{member}` should be {expected}, it is {found}")]
+    WrongType {
+        /// The member.
+        member: &'static str,
+        /// What the wire wants.
+        expected: &'static str,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// A member that stands there twice: readers disagree about which one counts.
+    #[error("`{member}` is given twice")]
+    Duplicate {
+        /// The member.
+        member: String,
+    },
+    /// An element of the list is no message.
+    #[error("`{member}[{index}]` is not a message: {detail}")]
+    NotAMessage {
+        /// The list.
+        member: &'static str,
+        /// Position, from zero.
+        index: usize,
+        /// What it is instead.
+        detail: String,
+    },
+    /// A value to be set is not JSON.
+    #[error("the value for `{member}` is not valid JSON: {detail}")]
+    InvalidValue {
+        /// The member.
+        member: String,
+        /// The parser's words.
+        detail: String,
+    },
+    /// Messages are given when the body is written.
+    #[error("`{member}` holds the messages, which are not set as a member")]
+    HoldsMessages {
+        /// The list.
+        member: &'static str,
+    },
+}
+
+impl RequestError {
+    /// What the parser found wrong, with its place.
+    pub(crate) fn of_syntax(error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        let detail = words_of(error);
+        if error.is_eof() {
+            Self::Truncated { line, column, detail }
+        } else {
+            Self::Syntax { line, column, detail }
+        }
+    }
+
+    /// Refuses a value that is not JSON.
+    pub(crate) fn check_json(member: &str, json: &str) -> Result<(), Self> {
+        serde_json::from_str::<IgnoredAny>(json)
+            .map(|_| ())
+            .map_err(|error| Self::InvalidValue { member: member.to_owned(), detail: error.to_string() })
+    }
+}
+
+/// The parser's words without the place at their end, which we say ourselves.
+pub(crate) fn words_of(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    full.split(" at line ").next().unwrap_or(&full).to_owned()
+}

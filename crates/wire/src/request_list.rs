@@ -1,0 +1,74 @@
+//! The messages of a request, and writing others in their place in the same style.
+//!
+//! How a list stands in its text (gaps, separators) is known to `throughline_transcript`; here it is given only the list,
+//! so that the members around it can change too.
+
+use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript, decode};
+
+use crate::request_error::RequestError;
+
+/// What stands around a text given as the whole input when it is decoded alone.
+const TEXT_FRAME: (&str, &str) = ("{\"input\":", "}");
+
+/// The messages of a request and how they stood in it.
+#[derive(Clone, Debug)]
+pub(crate) enum MessageList {
+    /// A list that was read.
+    Read(Transcript),
+    /// A text that means one message of the user.
+    ReadText(Transcript),
+    /// Messages of ours.
+    Own(Vec<Message>),
+}
+
+impl MessageList {
+    /// Reads a list of messages. The text is checked here; a syntax error comes back as `None`, because only the caller
+    /// can say where in the body it lies.
+    pub(crate) fn read(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
+        match decode(json.as_bytes().to_vec(), &DecodeOptions::default()) {
+            Ok(transcript) => Ok(Some(Self::Read(transcript))),
+            Err(error) => not_syntax(error, member),
+        }
+    }
+
+    /// Reads the text that stands in place of a list.
+    pub(crate) fn read_text(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
+        let framed = [TEXT_FRAME.0, json, TEXT_FRAME.1].concat();
+        match decode(framed.into_bytes(), &DecodeOptions::default()) {
+            Ok(transcript) => Ok(Some(Self::ReadText(transcript))),
+            Err(error) => not_syntax(error, member),
+        }
+    }
+
+    pub(crate) fn messages(&self) -> &[Message] {
+        match self {
+            Self::Read(transcript) | Self::ReadText(transcript) => &transcript.messages,
+            Self::Own(messages) => messages,
+        }
+    }
+
+    /// Writes `items` in place of the list; unchanged ones come out byte for byte with what stood between them.
+    pub(crate) fn write<'a>(&self, items: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+        match self {
+            Self::Read(transcript) => transcript.write_document(items, out),
+            Self::ReadText(transcript) => {
+                let mut framed = Vec::new();
+                transcript.write_document(items, &mut framed);
+                let value = framed.get(TEXT_FRAME.0.len()..framed.len().saturating_sub(TEXT_FRAME.1.len()));
+                out.extend_from_slice(value.unwrap_or_default());
+            }
+            Self::Own(_) => Transcript::write_list(items, out),
+        }
+    }
+}
+
+fn not_syntax(error: DecodeError, member: &'static str) -> Result<Option<MessageList>, RequestError> {
+    match error {
+        DecodeError::Syntax { .. } | DecodeError::Truncated { .. } => Ok(None),
+        DecodeError::NotAMessage { index, detail } => {
+            Err(RequestError::NotAMessage { member, index, detail })
+        }
+        // Whatever else a document can be, a list of messages is none of it.
+        other => Err(RequestError::NotAMessage { member, index: 0, detail: other.to_string() }),
+    }
+}

@@ -31,12 +31,11 @@ pub(super) fn append(
     if messages.is_empty() {
         return Ok(Appended { first_seq, next_seq: first_seq });
     }
-    let mut number = take_numbers(conn, messages.len())?;
+    let first_number = take_numbers(conn, messages.len())?;
     let mut renditions = Vec::new();
-    for new in messages {
+    for (number, new) in (first_number..).zip(messages) {
         write(conn, folder, &session, number, &new)?;
         renditions.extend(new.rendition.map(|rendition| (session.next_seq, rendition)));
-        number += 1;
         session.next_seq += 1;
         session.active_ms = session.active_ms.max(new.at_ms);
         session.counters.messages += 1;

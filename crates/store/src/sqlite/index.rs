@@ -208,6 +208,8 @@ pub(super) fn catch_up_grams(
     at_most: usize,
     artifacts: &ArtifactFolder,
 ) -> rusqlite::Result<usize> {
+    // The database has no larger numbers.
+    let at_most = at_most.min(i64::MAX as usize);
     let messages = catch_up_messages(conn, at_most)?;
     Ok(messages + catch_up_artifacts(conn, at_most - messages, artifacts)?)
 }

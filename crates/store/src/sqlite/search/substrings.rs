@@ -38,6 +38,7 @@ pub(super) fn substring_candidates(
             word_candidates(conn, artifacts, query, scope, gathered)?;
         }
         scan_messages(conn, 0, MAX_SCANNED, scope, gathered)?;
+        scan_pieces(conn, artifacts, Pieces::All, scope, gathered)?;
         return Ok(0);
     }
     let is_read_through = read_small_conversation(conn, scope, gathered)?;
@@ -46,7 +47,7 @@ pub(super) fn substring_candidates(
         if !is_read_through {
             scan_messages(conn, grams_position(conn)?, usize::MAX, scope, gathered)?;
         }
-        scan_pieces(conn, artifacts, scope, gathered)?;
+        scan_pieces(conn, artifacts, Pieces::NotIndexed, scope, gathered)?;
     }
     let expression = expression_of(&triples);
     if !is_read_through {
@@ -132,17 +133,32 @@ fn read_small_conversation(
     Ok(true)
 }
 
-/// Looks at the pieces of artifacts that the index does not cover, the newest.
+/// Which pieces of artifacts to read one by one.
+enum Pieces {
+    /// Any.
+    All,
+    /// Those the index does not cover.
+    NotIndexed,
+}
+
+/// Looks at pieces of artifacts one by one, the newest.
 fn scan_pieces(
     conn: &Connection,
     artifacts: &ArtifactFolder,
+    which: Pieces,
     scope: &mut Scope<'_>,
     gathered: &mut Gathered<'_>,
 ) -> Outcome<()> {
-    let mut statement = conn.prepare_cached(
-        "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes
-         FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.has_grams = 0 ORDER BY p.row DESC",
-    )?;
+    let mut statement = conn.prepare_cached(match which {
+        Pieces::All => {
+            "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes
+             FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact ORDER BY p.row DESC"
+        }
+        Pieces::NotIndexed => {
+            "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes
+             FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.has_grams = 0 ORDER BY p.row DESC"
+        }
+    })?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         if !gathered.may_read_piece() {

@@ -8,6 +8,11 @@ pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
+/// Whether a text is a JSON object. A complete one cannot be the beginning of a longer one.
+pub(crate) fn is_json_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && is_json(text)
+}
+
 /// Whether nothing stands there.
 pub(crate) fn is_absent(value: RawJson<'_>) -> bool {
     value.0 == "null" || value.0.is_empty()

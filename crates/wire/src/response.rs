@@ -1,0 +1,226 @@
+//! From a whole response body to an [`Answer`].
+//!
+//! Messages of the answer are copied out of the body as they stand. A body that reports an error is an error, whatever
+//! its status said; one that is no answer of the wire is refused with what it is instead.
+
+use serde::de::IgnoredAny;
+use throughline_transcript::{Dialect, Message, RawJson, SharedText, decode_message};
+
+use crate::answer::{Answer, Stop};
+use crate::error_body::ErrorBody;
+use crate::json_value::{is_absent, member, non_empty_text, text_member};
+use crate::parts::{is_empty_message, parts_of};
+use crate::request_error::words_of;
+use crate::shape::Shape;
+
+/// Why a body is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResponseError {
+    /// The provider reports an error.
+    #[error("the provider reported an error: {0}")]
+    Upstream(Box<ErrorBody>),
+    /// Nothing in it.
+    #[error("the answer is empty")]
+    Empty,
+    /// Not JSON.
+    #[error("the answer is not valid JSON at line {line}, column {column}: {detail}")]
+    Syntax {
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// What is wrong there.
+        detail: String,
+    },
+    /// Something else than an answer of this wire.
+    #[error("expected an answer of the {expected} wire, got {found}")]
+    NotAnAnswer {
+        /// The wire.
+        expected: Dialect,
+        /// What came instead.
+        found: Shape,
+    },
+}
+
+/// Reads a whole response.
+pub fn decode_response(dialect: Dialect, body: &[u8]) -> Result<Answer, ResponseError> {
+    let text = std::str::from_utf8(body).map_err(|error| {
+        let before = body.get(..error.valid_up_to()).unwrap_or_default();
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        ResponseError::Syntax {
+            line: memchr::memchr_iter(b'\n', before).count() + 1,
+            column: before.len() - line_start + 1,
+            detail: "not valid UTF-8".to_owned(),
+        }
+    })?;
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return Err(ResponseError::Empty);
+    }
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        return Err(match Shape::of_non_json(text) {
+            Some(found) => ResponseError::NotAnAnswer { expected: dialect, found },
+            None => {
+                ResponseError::Syntax { line: error.line(), column: error.column(), detail: words_of(&error) }
+            }
+        });
+    }
+    of_json(dialect, RawJson(text))
+}
+
+fn of_json(dialect: Dialect, body: RawJson<'_>) -> Result<Answer, ResponseError> {
+    let upstream = |error| ResponseError::Upstream(Box::new(error));
+    if let Some(error) = ErrorBody::in_object(body, body.0) {
+        return Err(upstream(error));
+    }
+    let found = Shape::of_json(body);
+    if found != Shape::Answer(dialect) {
+        return Err(ResponseError::NotAnAnswer { expected: dialect, found });
+    }
+    match dialect {
+        Dialect::Chat => chat(body).map_err(upstream),
+        Dialect::Anthropic => Ok(anthropic(body)),
+        Dialect::Responses => responses(body).map_err(upstream),
+    }
+}
+
+/// The chat wire: the first choice is the answer.
+fn chat(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
+    let mut answer = envelope(Dialect::Chat, body);
+    let choices: Vec<RawJson<'_>> = body.get("choices").into_iter().flat_map(RawJson::elements).collect();
+    let first = choices.iter().position(|choice| choice.get("index").is_some_and(|index| index.0 == "0"));
+    let first = first.unwrap_or(0);
+    for (at, choice) in choices.iter().enumerate() {
+        let message = member(*choice, "message").and_then(chat_message);
+        if at != first {
+            answer.other_choices.extend(message);
+            continue;
+        }
+        // Routers put the failure of the model behind them into the choice.
+        if let Some(error) = ErrorBody::in_object(*choice, body.0) {
+            return Err(error);
+        }
+        answer.messages.extend(message);
+        answer.stop = Stop::of_word(text_member(*choice, "finish_reason"));
+    }
+    Ok(settle(answer))
+}
+
+/// A message of a choice as it stands; without a role, which some servers leave out, the history could not take it.
+fn chat_message(json: RawJson<'_>) -> Option<Message> {
+    if !json.0.starts_with('{') || is_empty_message(json) {
+        return None;
+    }
+    if json.get("role").is_some_and(|role| !is_absent(role)) {
+        return to_message(json.0.to_owned());
+    }
+    let others = json.members().filter(|(name, _)| name != "role");
+    let mut out = String::from("{\"role\":\"assistant\"");
+    for (name, value) in others {
+        out.push(',');
+        throughline_transcript::write_json_string(&name, &mut out);
+        out.push(':');
+        out.push_str(value.0);
+    }
+    out.push('}');
+    to_message(out)
+}
+
+/// The Anthropic wire: the content becomes a message.
+fn anthropic(body: RawJson<'_>) -> Answer {
+    let mut answer = envelope(Dialect::Anthropic, body);
+    let content = body.get("content").map_or("[]", |content| content.0);
+    answer.messages.extend(assistant_message(content));
+    answer.stop = Stop::of_anthropic(body);
+    settle(answer)
+}
+
+/// The Responses wire: every output item goes back.
+pub(crate) fn responses(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
+    if text_member(body, "status").as_deref() == Some("failed") {
+        return Err(ErrorBody { raw: body.0.to_owned(), ..ErrorBody::default() });
+    }
+    let mut answer = envelope(Dialect::Responses, body);
+    let items = body.get("output").into_iter().flat_map(RawJson::elements);
+    answer.messages = items.filter_map(|item| to_message(item.0.to_owned())).collect();
+    answer.stop = Stop::of_responses(body);
+    Ok(settle(answer))
+}
+
+/// An Anthropic message of the model with this content; `None` when there is nothing in it.
+pub(crate) fn assistant_message(content: &str) -> Option<Message> {
+    let json = ["{\"role\":\"assistant\",\"content\":", content, "}"].concat();
+    if is_empty_message(RawJson(&json)) { None } else { to_message(json) }
+}
+
+/// A message of valid JSON.
+pub(crate) fn to_message(json: String) -> Option<Message> {
+    decode_message(SharedText::new(json))
+}
+
+/// What an envelope says beside its messages.
+pub(crate) fn envelope(dialect: Dialect, body: RawJson<'_>) -> Answer {
+    let mut answer = Answer::empty(dialect);
+    answer.id = body.get("id").and_then(non_empty_text);
+    answer.model = body.get("model").and_then(non_empty_text);
+    answer.usage_json = member(body, "usage").map(|usage| usage.0.to_owned());
+    for (name, value) in body.members() {
+        if is_extra(dialect, &name) && !is_absent(value) {
+            answer.extras.push((name.into_owned(), value.0.to_owned()));
+        }
+    }
+    answer
+}
+
+/// Fills in what follows from the messages.
+pub(crate) fn settle(mut answer: Answer) -> Answer {
+    answer.parts = parts_of(answer.dialect, &answer.messages);
+    answer.stop = answer.stop.given_parts(&answer.parts);
+    answer
+}
+
+/// Whether a member of an envelope says something about the answer that has no field of its own. What has one, what only
+/// frames, and what the Responses wire repeats of the request does not.
+pub(crate) fn is_extra(dialect: Dialect, name: &str) -> bool {
+    let framing = ["id", "type", "object", "model", "usage", "error"];
+    let own: &[&str] = match dialect {
+        Dialect::Chat => &["created", "choices", "obfuscation"],
+        Dialect::Anthropic => &["role", "content", "stop_reason", "stop_sequence"],
+        Dialect::Responses => &[
+            "created_at",
+            "completed_at",
+            "output",
+            "output_text",
+            "status",
+            "incomplete_details",
+            "background",
+            "frequency_penalty",
+            "instructions",
+            "max_output_tokens",
+            "max_tool_calls",
+            "metadata",
+            "parallel_tool_calls",
+            "presence_penalty",
+            "previous_response_id",
+            "prompt",
+            "prompt_cache_key",
+            "prompt_cache_retention",
+            "reasoning",
+            "safety_identifier",
+            "store",
+            "temperature",
+            "text",
+            "tool_choice",
+            "tools",
+            "top_logprobs",
+            "top_p",
+            "truncation",
+            "user",
+        ],
+    };
+    !framing.contains(&name) && !own.contains(&name)
+}
+
+#[cfg(test)]
+#[path = "response_tests.rs"]
+mod tests;

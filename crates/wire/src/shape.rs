@@ -1,0 +1,78 @@
+//! What a body or an event is, when it is not what was expected: an endpoint that speaks another wire should be told
+//! apart from one that is broken.
+
+use std::fmt;
+
+use throughline_transcript::{Dialect, RawJson};
+
+use crate::json_value::{member, name_of, text_member};
+
+/// What came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A whole answer of a wire.
+    Answer(Dialect),
+    /// An event of a wire's stream.
+    Event(Dialect),
+    /// A stream of events where a whole answer was expected.
+    EventStream,
+    /// A page for people.
+    Html,
+    /// An object that is neither.
+    OtherObject,
+    /// JSON, but no object.
+    OtherJson(&'static str),
+}
+
+impl Shape {
+    /// What a text that is no JSON is, when that can be said.
+    pub(crate) fn of_non_json(text: &str) -> Option<Self> {
+        let starts = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
+        if starts(&["data:", "event:", "id:", "retry:", ":"]) {
+            return Some(Self::EventStream);
+        }
+        text.starts_with('<').then_some(Self::Html)
+    }
+
+    /// What an object is.
+    pub(crate) fn of_json(value: RawJson<'_>) -> Self {
+        if !value.0.starts_with('{') {
+            return Self::OtherJson(name_of(value));
+        }
+        let kind = text_member(value, "type").unwrap_or_default();
+        let object = text_member(value, "object").unwrap_or_default();
+        let has_list = |name| member(value, name).is_some_and(|list| list.0.starts_with('['));
+        if has_list("choices") {
+            let is_chunk = object == "chat.completion.chunk";
+            return if is_chunk { Self::Event(Dialect::Chat) } else { Self::Answer(Dialect::Chat) };
+        }
+        if kind.starts_with("response.") {
+            return Self::Event(Dialect::Responses);
+        }
+        if matches!(kind.as_str(), "message_start" | "message_delta" | "message_stop")
+            || kind.starts_with("content_block_")
+        {
+            return Self::Event(Dialect::Anthropic);
+        }
+        if object == "response" || has_list("output") {
+            return Self::Answer(Dialect::Responses);
+        }
+        if kind == "message" || (has_list("content") && value.get("role").is_some()) {
+            return Self::Answer(Dialect::Anthropic);
+        }
+        Self::OtherObject
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answer(dialect) => write!(f, "a whole answer of the {dialect} wire"),
+            Self::Event(dialect) => write!(f, "an event of the {dialect} wire"),
+            Self::EventStream => f.write_str("a stream of events"),
+            Self::Html => f.write_str("a page of HTML"),
+            Self::OtherObject => f.write_str("an object that is no answer of any wire"),
+            Self::OtherJson(what) => f.write_str(what),
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! From the events of a stream to the [`Answer`] that a whole response would have given, with deltas on the way.
+//!
+//! [`AnswerStream`] takes events; [`StreamDecoder`] takes bytes. What a stream leaves out is never guessed: one that
+//! ends early or fails gives an [`Interrupted`], which holds what had been received.
+//!
+//! Not for: time limits, retries, or forwarding bytes.
+
+use throughline_transcript::{Dialect, RawJson};
+
+use crate::answer::{Answer, AnswerPart};
+use crate::delta::Delta;
+use crate::error_body::ErrorBody;
+use crate::json_value::is_json;
+use crate::shape::Shape;
+use crate::sse_reader::{SseError, SseFrame, SseReader};
+use crate::sse_writer::DONE;
+use crate::stream_anthropic::AnthropicStream;
+use crate::stream_chat::ChatStream;
+use crate::stream_responses::ResponsesStream;
+
+/// What all events of one stream may weigh together. The longest answers of today take some 30 MB as events.
+pub const DEFAULT_MAX_STREAM_BYTES: usize = 256 * 1024 * 1024;
+
+/// Whether more is to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The answer is not complete.
+    More,
+    /// The wire has said that the answer is complete.
+    Done,
+}
+
+/// Why a stream cannot be read on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StreamError {
+    /// The provider reports an error.
+    #[error("the provider reported an error: {0}")]
+    Upstream(Box<ErrorBody>),
+    /// An event that is no JSON.
+    #[error("event {number} of the stream is not valid JSON: {excerpt}")]
+    Malformed {
+        /// Which event, from one.
+        number: usize,
+        /// How it begins.
+        excerpt: String,
+    },
+    /// Events of another wire, or none at all.
+    #[error("expected events of the {expected} wire, got {found}")]
+    NotAnEvent {
+        /// The wire.
+        expected: Dialect,
+        /// What came instead.
+        found: Shape,
+    },
+    /// More than anyone should have to keep.
+    #[error("the stream is larger than {limit_bytes} bytes")]
+    TooLarge {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// The framing cannot be read.
+    #[error(transparent)]
+    Framing(#[from] SseError),
+}
+
+/// What cut an answer short.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Interruption {
+    /// Nothing came at all.
+    #[error("the stream ended before anything was received")]
+    Empty,
+    /// It ended before the wire said that the answer was complete.
+    #[error("the stream ended before the answer was complete")]
+    EndedEarly,
+    /// It could not be read on.
+    #[error(transparent)]
+    Failed(#[from] StreamError),
+}
+
+/// An answer that was cut short.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct Interrupted {
+    /// What was received, as far as it can go back into a history: whole parts, and text as far as it came.
+    pub received: Answer,
+    /// What was received and cannot: reasoning without its seal, tool calls without their end.
+    pub unfinished: Vec<AnswerPart>,
+    /// What cut it short.
+    pub cause: Interruption,
+}
+
+/// Puts an answer together from the events of its stream.
+#[derive(Clone, Debug)]
+pub struct AnswerStream {
+    dialect: Dialect,
+    wire: Wire,
+    events: usize,
+    bytes: usize,
+    max_bytes: usize,
+    has_started: bool,
+    failure: Option<StreamError>,
+}
+
+#[derive(Clone, Debug)]
+enum Wire {
+    Chat(ChatStream),
+    Responses(Box<ResponsesStream>),
+    Anthropic(Box<AnthropicStream>),
+}
+
+/// What the assembler of a wire has put together.
+pub(crate) struct Assembled {
+    pub(crate) answer: Answer,
+    pub(crate) unfinished: Vec<AnswerPart>,
+    pub(crate) is_complete: bool,
+}
+
+impl AnswerStream {
+    /// At the beginning of a stream.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self::with_limit(dialect, DEFAULT_MAX_STREAM_BYTES)
+    }
+
+    /// As [`new`](Self::new), with another limit on the bytes of all events together.
+    #[must_use]
+    pub fn with_limit(dialect: Dialect, max_bytes: usize) -> Self {
+        let wire = match dialect {
+            Dialect::Chat => Wire::Chat(ChatStream::default()),
+            Dialect::Responses => Wire::Responses(Box::default()),
+            Dialect::Anthropic => Wire::Anthropic(Box::default()),
+        };
+        Self { dialect, wire, events: 0, bytes: 0, max_bytes, has_started: false, failure: None }
+    }
+
+    /// Takes a frame of the stream; one that is no event changes nothing.
+    pub fn accept(&mut self, frame: &SseFrame<'_>, deltas: &mut Vec<Delta>) -> Result<Flow, StreamError> {
+        match &frame.data {
+            Some(data) => self.accept_event(frame.name.as_deref(), data, deltas),
+            None => Ok(self.flow()),
+        }
+    }
+
+    /// Takes an event and appends what is new in it for people. After a failure every further event fails the same way.
+    pub fn accept_event(
+        &mut self,
+        name: Option<&str>,
+        data: &str,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<Flow, StreamError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        match self.take(name, data.trim(), deltas) {
+            Ok(()) => Ok(self.flow()),
+            Err(failure) => {
+                self.failure = Some(failure.clone());
+                Err(failure)
+            }
+        }
+    }
+
+    fn take(&mut self, name: Option<&str>, data: &str, deltas: &mut Vec<Delta>) -> Result<(), StreamError> {
+        self.bytes = self.bytes.saturating_add(data.len());
+        if self.bytes > self.max_bytes {
+            return Err(StreamError::TooLarge { limit_bytes: self.max_bytes });
+        }
+        if data == DONE {
+            self.events += 1;
+            match &mut self.wire {
+                Wire::Chat(stream) => stream.done(deltas),
+                Wire::Responses(stream) => stream.done(),
+                Wire::Anthropic(stream) => stream.done(),
+            }
+            return Ok(());
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.events += 1;
+        if !is_json(data) {
+            if name == Some("error") {
+                let error = ErrorBody::of_failed_response(data.as_bytes());
+                return Err(StreamError::Upstream(Box::new(error)));
+            }
+            return Err(StreamError::Malformed { number: self.events, excerpt: excerpt(data) });
+        }
+        self.take_json(name, RawJson(data), deltas)
+    }
+
+    fn take_json(
+        &mut self,
+        name: Option<&str>,
+        event: RawJson<'_>,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), StreamError> {
+        self.check_wire(event)?;
+        let first_delta = deltas.len();
+        let outcome = match &mut self.wire {
+            Wire::Chat(stream) => stream.take(event, deltas),
+            Wire::Responses(stream) => stream.take(name, event, deltas),
+            Wire::Anthropic(stream) => stream.take(name, event, deltas),
+        };
+        if !self.has_started
+            && let Some(started) = self.started()
+        {
+            self.has_started = true;
+            deltas.insert(first_delta, started);
+        }
+        let outcome = match (outcome, name) {
+            // An event that is named an error is one, whatever it looks like.
+            (Ok(()), Some("error")) => Err(ErrorBody::of_failed_response(event.0.as_bytes())),
+            (outcome, _) => outcome,
+        };
+        outcome.map_err(|error| StreamError::Upstream(Box::new(error)))
+    }
+
+    /// Refuses events that only another wire sends.
+    fn check_wire(&self, event: RawJson<'_>) -> Result<(), StreamError> {
+        let found = Shape::of_json(event);
+        let is_foreign = match found {
+            Shape::Event(dialect) => dialect != self.dialect,
+            // Servers of the chat wire are careless about what they call a chunk.
+            Shape::Answer(dialect) => dialect != self.dialect || dialect != Dialect::Chat,
+            Shape::OtherJson(_) => true,
+            Shape::OtherObject | Shape::EventStream | Shape::Html => false,
+        };
+        if is_foreign { Err(StreamError::NotAnEvent { expected: self.dialect, found }) } else { Ok(()) }
+    }
+
+    fn started(&self) -> Option<Delta> {
+        let (id, model) = match &self.wire {
+            Wire::Chat(stream) => stream.identity(),
+            Wire::Responses(stream) => stream.identity(),
+            Wire::Anthropic(stream) => stream.identity(),
+        };
+        (id.is_some() || model.is_some()).then_some(Delta::Started { id, model })
+    }
+
+    fn flow(&self) -> Flow {
+        let is_done = match &self.wire {
+            Wire::Chat(stream) => stream.is_done(),
+            Wire::Responses(stream) => stream.is_done(),
+            Wire::Anthropic(stream) => stream.is_done(),
+        };
+        if is_done { Flow::Done } else { Flow::More }
+    }
+
+    /// The stream is over, or will not be read on: the answer, or what there is of it.
+    pub fn finish(self) -> Result<Answer, Box<Interrupted>> {
+        let assembled = match self.wire {
+            Wire::Chat(stream) => stream.finish(),
+            Wire::Responses(stream) => stream.finish(),
+            Wire::Anthropic(stream) => stream.finish(),
+        };
+        let cause = match self.failure {
+            Some(failure) => Interruption::Failed(failure),
+            None if assembled.is_complete => return Ok(assembled.answer),
+            None if self.events == 0 => Interruption::Empty,
+            None => Interruption::EndedEarly,
+        };
+        let Assembled { answer, unfinished, .. } = assembled;
+        Err(Box::new(Interrupted { received: answer, unfinished, cause }))
+    }
+}
+
+/// Puts an answer together from the bytes of its stream.
+#[derive(Debug)]
+pub struct StreamDecoder {
+    reader: SseReader,
+    answer: AnswerStream,
+}
+
+impl StreamDecoder {
+    /// At the beginning of a stream.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self { reader: SseReader::default(), answer: AnswerStream::new(dialect) }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, chunk: &[u8], deltas: &mut Vec<Delta>) -> Result<Flow, StreamError> {
+        let mut frames = self.reader.read(chunk);
+        loop {
+            match frames.next() {
+                Ok(Some(frame)) => self.answer.accept(&frame, deltas)?,
+                Ok(None) => return Ok(self.answer.flow()),
+                Err(error) => return Err(self.answer.fail(error.into())),
+            };
+        }
+    }
+
+    /// The stream is over. An event that lacked only its last blank line counts.
+    pub fn finish(mut self, deltas: &mut Vec<Delta>) -> Result<Answer, Box<Interrupted>> {
+        if let Some(frame) = self.reader.finish()
+            && frame.data.as_deref().is_some_and(|data| data.trim() == DONE || is_json(data))
+        {
+            // A failure is remembered and comes out of what follows.
+            let _ = self.answer.accept(&frame, deltas);
+        }
+        self.answer.finish()
+    }
+}
+
+impl AnswerStream {
+    fn fail(&mut self, failure: StreamError) -> StreamError {
+        self.failure.get_or_insert(failure).clone()
+    }
+}
+
+/// The beginning of something that could not be read.
+fn excerpt(data: &str) -> String {
+    const MAX_EXCERPT_CHARS: usize = 120;
+    let mut excerpt: String = data.chars().take(MAX_EXCERPT_CHARS).collect();
+    if excerpt.len() < data.len() {
+        excerpt.push('…');
+    }
+    excerpt
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -1,0 +1,229 @@
+//! Assembling a stream of Chat Completions.
+//!
+//! Every server does it a little differently: usage in a chunk of its own, in every chunk, or under a name of its own;
+//! reasoning under three names, sometimes two at once; ids and names of tool calls repeated, or without an index. A delta
+//! is put into the message member by member, so that members nobody knows survive.
+
+use throughline_transcript::RawJson;
+
+use crate::answer::{Answer, Stop};
+use crate::chat_calls::Calls;
+use crate::delta::Delta;
+use crate::error_body::ErrorBody;
+use crate::json_tree::{Node, TextTap, inside, slot, write_object};
+use crate::json_value::{as_count, member, non_empty_text, text_member};
+use crate::parts::{detail_text, is_empty_message};
+use crate::response::{is_extra, settle, to_message};
+use crate::stream::Assembled;
+use throughline_transcript::Dialect;
+
+/// What has been received of a chat stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChatStream {
+    id: Option<String>,
+    model: Option<String>,
+    usage: Option<String>,
+    extras: Vec<(String, String)>,
+    /// By their index; a request usually asks for one.
+    choices: Vec<Choice>,
+    is_done: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Choice {
+    index: u64,
+    /// Members of the message, without its tool calls.
+    members: Vec<(String, Node)>,
+    calls: Calls,
+    /// How many members stood before the tool calls, which keep their place among them.
+    members_before_calls: Option<usize>,
+    finish: Option<String>,
+    text: TextTap,
+    reasoning: TextTap,
+    refusal: TextTap,
+}
+
+impl ChatStream {
+    pub(crate) fn identity(&self) -> (Option<String>, Option<String>) {
+        (self.id.clone(), self.model.clone())
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// The marker at the end of the stream.
+    pub(crate) fn done(&mut self, deltas: &mut Vec<Delta>) {
+        self.is_done = true;
+        if let Some(choice) = self.choices.iter_mut().find(|choice| choice.index == 0) {
+            choice.calls.end_all(deltas);
+        }
+    }
+
+    pub(crate) fn take(&mut self, chunk: RawJson<'_>, deltas: &mut Vec<Delta>) -> Result<(), ErrorBody> {
+        self.id = self.id.take().or_else(|| chunk.get("id").and_then(non_empty_text));
+        self.model = self.model.take().or_else(|| chunk.get("model").and_then(non_empty_text));
+        // One server keeps its report under a name of its own.
+        let elsewhere = || member(chunk, "x_groq").and_then(|own| member(own, "usage"));
+        if let Some(usage) = member(chunk, "usage").or_else(elsewhere) {
+            self.usage = Some(usage.0.to_owned());
+        }
+        for (name, value) in chunk.members() {
+            if is_extra(Dialect::Chat, &name) && value.0 != "null" {
+                set(&mut self.extras, &name, value);
+            }
+        }
+        let mut failure = ErrorBody::in_object(chunk, chunk.0);
+        for choice in chunk.get("choices").into_iter().flat_map(RawJson::elements) {
+            failure = failure.or_else(|| ErrorBody::in_object(choice, chunk.0));
+            self.take_choice(choice, deltas);
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn take_choice(&mut self, chunk: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        let index = chunk.get("index").and_then(as_count).unwrap_or(0);
+        let at = self.choices.iter().position(|choice| choice.index == index).unwrap_or_else(|| {
+            self.choices.push(Choice { index, ..Choice::default() });
+            self.choices.len() - 1
+        });
+        let Some(choice) = self.choices.get_mut(at) else { return };
+        let mut unshown = Vec::new();
+        let deltas = if index == 0 { deltas } else { &mut unshown };
+        // A server that has the message at once sends it whole.
+        if let Some(delta) = member(chunk, "delta").or_else(|| member(chunk, "message")) {
+            choice.take(delta, deltas);
+        }
+        if let Some(reason) = chunk.get("finish_reason").and_then(non_empty_text) {
+            choice.finish = Some(reason);
+            choice.calls.end_all(deltas);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Assembled {
+        let mut answer = Answer {
+            id: self.id,
+            model: self.model,
+            usage_json: self.usage,
+            extras: self.extras,
+            ..Answer::empty(Dialect::Chat)
+        };
+        let (mut is_complete, mut unfinished) = (self.is_done, Vec::new());
+        let mut choices = self.choices;
+        choices.sort_by_key(|choice| choice.index);
+        for mut choice in choices {
+            let is_whole = self.is_done || choice.finish.is_some();
+            if choice.index != 0 {
+                answer.other_choices.extend(choice.message().and_then(to_message));
+                continue;
+            }
+            is_complete |= is_whole;
+            if !is_whole {
+                unfinished = choice.calls.take_unfinished();
+            }
+            answer.messages.extend(choice.message().and_then(to_message));
+            answer.stop = Stop::of_word(choice.finish);
+        }
+        Assembled { answer: settle(answer), unfinished, is_complete }
+    }
+}
+
+impl Choice {
+    fn take(&mut self, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        let tells_reasoning = ["reasoning_content", "reasoning"].into_iter();
+        let tells_reasoning =
+            tells_reasoning.filter_map(|name| delta.get(name)).find_map(non_empty_text).is_some();
+        for (name, value) in delta.members() {
+            match &*name {
+                "tool_calls" => {
+                    if value.0.starts_with('[') {
+                        self.members_before_calls.get_or_insert(self.members.len());
+                        value.elements().for_each(|call| self.calls.take(call, deltas));
+                    }
+                    continue;
+                }
+                "content" => self.show_content(value, deltas),
+                "refusal" if value.0.starts_with('"') => {
+                    push_text(&mut self.refusal, value, Delta::Refusal, deltas);
+                }
+                "reasoning_content" | "reasoning" if value.0.starts_with('"') => {
+                    push_text(&mut self.reasoning, value, Delta::Reasoning, deltas);
+                }
+                "reasoning_details" if !tells_reasoning => {
+                    for text in value.elements().filter_map(detail_text) {
+                        push_text(&mut self.reasoning, text, Delta::Reasoning, deltas);
+                    }
+                }
+                _ => {}
+            }
+            slot(&mut self.members, &name).merge(&name, value);
+        }
+    }
+
+    /// Content is text, or with some servers a list of parts.
+    fn show_content(&mut self, content: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        if content.0.starts_with('"') {
+            return push_text(&mut self.text, content, Delta::Text, deltas);
+        }
+        for part in content.elements() {
+            match text_member(part, "type").as_deref() {
+                Some("text") => {
+                    if let Some(text) = member(part, "text") {
+                        push_text(&mut self.text, text, Delta::Text, deltas);
+                    }
+                }
+                Some("thinking") => {
+                    let inner = part.get("thinking").into_iter().flat_map(RawJson::elements);
+                    for text in inner.filter_map(|inner| member(inner, "text")) {
+                        push_text(&mut self.reasoning, text, Delta::Reasoning, deltas);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The message as a whole response would hold it; `None` when it says nothing.
+    fn message(&self) -> Option<String> {
+        let named = |wanted: &str| self.members.iter().find(|(name, _)| name == wanted);
+        let role = named("role").map_or_else(|| "\"assistant\"".to_owned(), |(_, role)| role.to_json());
+        let content = named("content").map_or_else(|| "null".to_owned(), |(_, content)| content.to_json());
+        let mut members =
+            vec![("role".to_owned(), Node::Raw(role)), ("content".to_owned(), Node::Raw(content))];
+        let calls = self.calls.to_json();
+        let mut calls = calls.map(|json| ("tool_calls".to_owned(), Node::Raw(json)));
+        for (at, (name, value)) in self.members.iter().enumerate() {
+            if self.members_before_calls == Some(at) {
+                members.extend(calls.take());
+            }
+            if !matches!(name.as_str(), "role" | "content") && !value.is_null() {
+                members.push((name.clone(), value.clone()));
+            }
+        }
+        members.extend(calls);
+        let mut out = String::new();
+        write_object(&members, &mut out);
+        (!is_empty_message(RawJson(&out))).then_some(out)
+    }
+}
+
+/// Passes the characters of a string on to people.
+pub(crate) fn push_text(
+    tap: &mut TextTap,
+    string: RawJson<'_>,
+    to_delta: fn(String) -> Delta,
+    deltas: &mut Vec<Delta>,
+) {
+    let text = tap.pass(inside(string));
+    if !text.is_empty() {
+        deltas.push(to_delta(text));
+    }
+}
+
+/// Keeps the latest value of a name.
+pub(crate) fn set(extras: &mut Vec<(String, String)>, name: &str, value: RawJson<'_>) {
+    match extras.iter_mut().find(|(own, _)| own == name) {
+        Some((_, own)) => value.0.clone_into(own),
+        None => extras.push((name.to_owned(), value.0.to_owned())),
+    }
+}

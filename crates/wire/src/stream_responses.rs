@@ -1,0 +1,414 @@
+//! Assembling a stream of OpenAI Responses.
+//!
+//! The object in the event that ends the stream is the answer. Some servers leave its output empty, and a stream may
+//! break off: then the items count as they were completed one by one, and an item that was still being written as far as
+//! its deltas came. Items are told apart by their place in the output; ids are not reliable, some servers change them
+//! from event to event.
+
+use throughline_transcript::{Dialect, RawJson};
+
+use crate::answer::{Answer, AnswerPart, Stop, StopReason, ToolCall};
+use crate::delta::Delta;
+use crate::error_body::ErrorBody;
+use crate::json_tree::{Node, TextTap, inside, slot};
+use crate::json_value::{as_count, member, non_empty_text, text_member};
+use crate::parts::{block as block_part, reasoning_item};
+use crate::response::{envelope, settle, to_message};
+use crate::stream::Assembled;
+
+/// What has been received of a Responses stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ResponsesStream {
+    /// The response object of the first event that had one, and of the event that ended the stream.
+    begun: Option<String>,
+    ended: Option<String>,
+    items: Vec<Item>,
+    calls: usize,
+    has_marker: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Item {
+    index: u64,
+    /// The item as far as it is known.
+    json: Node,
+    kind: String,
+    is_done: bool,
+    /// Its number among the tool calls.
+    call: Option<usize>,
+    /// Whether any of its deltas was shown: a server that sends none has its items shown when they are done.
+    is_shown: bool,
+    taps: Vec<(&'static str, u64, TextTap)>,
+}
+
+impl ResponsesStream {
+    pub(crate) fn identity(&self) -> (Option<String>, Option<String>) {
+        let known = self.begun.as_deref().or(self.ended.as_deref());
+        let text = |name| known.and_then(|json| RawJson(json).get(name)).and_then(non_empty_text);
+        (text("id"), text("model"))
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.ended.is_some() || self.has_marker
+    }
+
+    /// A marker that is not of this wire, but that servers of several wires send on all.
+    pub(crate) fn done(&mut self) {
+        self.has_marker = true;
+    }
+
+    pub(crate) fn take(
+        &mut self,
+        name: Option<&str>,
+        event: RawJson<'_>,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), ErrorBody> {
+        let kind = text_member(event, "type");
+        let kind = kind.as_deref().or(name).unwrap_or_default();
+        match kind {
+            "response.completed" | "response.incomplete" | "response.cancelled" | "response.done" => {
+                let response = event.get("response").unwrap_or(event);
+                self.ended = Some(response.0.to_owned());
+                self.show_unseen(response, deltas);
+            }
+            "response.failed" => {
+                let response = event.get("response").unwrap_or(event);
+                self.begun = Some(response.0.to_owned());
+                let unnamed = || ErrorBody { raw: event.0.to_owned(), ..ErrorBody::default() };
+                return Err(ErrorBody::in_object(response, event.0).unwrap_or_else(unnamed));
+            }
+            "response.output_item.added" => {
+                if let Some(json) = member(event, "item") {
+                    let index = self.index_of(event, self.items.len() as u64);
+                    self.open(index, json, deltas);
+                }
+            }
+            "response.output_item.done" => {
+                if let Some(json) = member(event, "item") {
+                    let last = self.items.iter().rfind(|item| !item.is_done).map(|item| item.index);
+                    let index = self.index_of(event, last.unwrap_or(self.items.len() as u64));
+                    self.complete(index, json, deltas);
+                }
+            }
+            _ => {
+                if let Some(error) = ErrorBody::in_object(event, event.0) {
+                    return Err(error);
+                }
+                if let Some(response) = member(event, "response") {
+                    self.begun.get_or_insert_with(|| response.0.to_owned());
+                }
+                let last = self.items.last().map_or(0, |item| item.index);
+                let index = self.index_of(event, last);
+                if let Some(item) = self.items.iter_mut().find(|item| item.index == index && !item.is_done) {
+                    item.grow(kind, event, deltas);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The item an event speaks of.
+    fn index_of(&self, event: RawJson<'_>, unstated: u64) -> u64 {
+        let by_id = || {
+            let id = event.get("item_id").and_then(non_empty_text)?;
+            let is_same = |item: &&Item| item.id().as_ref() == Some(&id);
+            self.items.iter().find(is_same).map(|item| item.index)
+        };
+        event.get("output_index").and_then(as_count).or_else(by_id).unwrap_or(unstated)
+    }
+
+    fn open(&mut self, index: u64, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        let item = Item {
+            index,
+            json: Node::raw(json),
+            kind: text_member(json, "type").unwrap_or_default(),
+            is_done: false,
+            call: None,
+            is_shown: false,
+            taps: Vec::new(),
+        };
+        self.items.retain(|own| own.index != index);
+        self.items.push(item);
+        if let Some(item) = self.items.last_mut() {
+            item.show_call(json, &mut self.calls, deltas);
+        }
+    }
+
+    fn complete(&mut self, index: u64, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        if !self.items.iter().any(|item| item.index == index) {
+            self.open(index, json, deltas);
+        }
+        let Some(item) = self.items.iter_mut().find(|item| item.index == index) else { return };
+        // Where the beginning did not know them yet, the end does.
+        item.kind = text_member(json, "type").unwrap_or_default();
+        item.show_call(json, &mut self.calls, deltas);
+        if !item.is_shown {
+            show_whole(item.call, json, deltas);
+        }
+        if let Some(call) = item.call.filter(|_| !item.is_done) {
+            deltas.push(Delta::ToolCallEnd { call });
+        }
+        item.json = Node::raw(json);
+        item.is_done = true;
+        item.is_shown = true;
+    }
+
+    /// Items that only the last event has.
+    fn show_unseen(&mut self, response: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        for (index, json) in response.get("output").into_iter().flat_map(RawJson::elements).enumerate() {
+            let index = index as u64;
+            if self.items.iter().all(|item| item.index != index || !item.is_done) {
+                self.complete(index, json, deltas);
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Assembled {
+        let is_whole = |item: &Item| item.is_done;
+        let all_done = !self.items.is_empty() && self.items.iter().all(is_whole);
+        let is_complete = self.ended.is_some() || (self.has_marker && all_done);
+        let known = self.ended.as_deref().or(self.begun.as_deref()).unwrap_or("{}");
+        let mut answer: Answer = envelope(Dialect::Responses, RawJson(known));
+        let output = RawJson(known).get("output").into_iter().flat_map(RawJson::elements);
+        let output = output.filter_map(|item| to_message(item.0.to_owned())).collect::<Vec<_>>();
+        let mut unfinished = Vec::new();
+        if self.ended.is_some() && !output.is_empty() {
+            answer.messages = output;
+        } else {
+            let mut items = self.items;
+            items.sort_by_key(|item| item.index);
+            for item in items {
+                match item.settle(is_complete) {
+                    Ok(json) => answer.messages.extend(to_message(json)),
+                    Err(parts) => unfinished.extend(parts),
+                }
+            }
+        }
+        answer.stop = match (&self.ended, is_complete) {
+            (Some(ended), _) => Stop::of_responses(RawJson(ended)),
+            // All items came and the stream said it was over: what else could it have been.
+            (None, true) => Stop { reason: StopReason::EndOfTurn, ..Stop::default() },
+            (None, false) => Stop::default(),
+        };
+        Assembled { answer: settle(answer), unfinished, is_complete }
+    }
+}
+
+impl Item {
+    fn id(&self) -> Option<String> {
+        match &self.json {
+            Node::Raw(json) => RawJson(json).get("id").and_then(non_empty_text),
+            Node::Object(members) => {
+                let (_, id) = members.iter().find(|(name, _)| name == "id")?;
+                non_empty_text(RawJson(&id.to_json()))
+            }
+            Node::Text(_) | Node::List(_) => None,
+        }
+    }
+
+    /// Tells people of a tool call, as soon as its name is known.
+    fn show_call(&mut self, json: RawJson<'_>, calls: &mut usize, deltas: &mut Vec<Delta>) {
+        let is_call = matches!(self.kind.as_str(), "function_call" | "custom_tool_call");
+        let name = json.get("name").and_then(non_empty_text);
+        if let Some(name) = name.filter(|_| is_call && self.call.is_none()) {
+            let id = text_member(json, "call_id").unwrap_or_default();
+            deltas.push(Delta::ToolCallStart { call: *calls, id, name });
+            self.call = Some(*calls);
+            *calls += 1;
+        }
+    }
+
+    /// Takes an event about a piece of the item.
+    fn grow(&mut self, kind: &str, event: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        let content = event.get("content_index").and_then(as_count).unwrap_or(0);
+        let summary = event.get("summary_index").and_then(as_count).unwrap_or(0);
+        match kind {
+            "response.content_part.added" | "response.content_part.done" => {
+                self.put_part("content", content, event);
+            }
+            "response.reasoning_summary_part.added" | "response.reasoning_summary_part.done" => {
+                self.put_part("summary", summary, event);
+            }
+            "response.output_text.delta" => {
+                self.append(
+                    Place { list: "content", index: content, kind: "output_text", text: "text" },
+                    event,
+                    Delta::Text,
+                    deltas,
+                );
+            }
+            "response.refusal.delta" => {
+                self.append(
+                    Place { list: "content", index: content, kind: "refusal", text: "refusal" },
+                    event,
+                    Delta::Refusal,
+                    deltas,
+                );
+            }
+            "response.reasoning_text.delta" => {
+                self.append(
+                    Place { list: "content", index: content, kind: "reasoning_text", text: "text" },
+                    event,
+                    Delta::Reasoning,
+                    deltas,
+                );
+            }
+            "response.reasoning_summary_text.delta" => {
+                self.append(
+                    Place { list: "summary", index: summary, kind: "summary_text", text: "text" },
+                    event,
+                    Delta::Reasoning,
+                    deltas,
+                );
+            }
+            "response.output_text.annotation.added" => {
+                let part = self.part("content", content, "output_text");
+                let list = part.and_then(|part| part.list_under("annotations"));
+                if let (Some(list), Some(annotation)) = (list, event.get("annotation")) {
+                    list.push(Node::raw(annotation));
+                }
+            }
+            "response.function_call_arguments.delta" => self.append_member("arguments", event, deltas),
+            "response.custom_tool_call_input.delta" => self.append_member("input", event, deltas),
+            _ => {}
+        }
+    }
+
+    /// The whole of a part, when it begins and when it ends.
+    fn put_part(&mut self, list: &str, index: u64, event: RawJson<'_>) {
+        let Some(json) = member(event, "part") else { return };
+        let kind = text_member(json, "type").unwrap_or_default();
+        if let Some(part) = self.part(list, index, &kind) {
+            *part = Node::raw(json);
+        }
+    }
+
+    /// A part of one of the item's lists, made when it is not there yet. No list has room for parts far behind its end:
+    /// an index that leaves a gap is taken for the next one.
+    fn part(&mut self, list: &str, index: u64, kind: &str) -> Option<&mut Node> {
+        let parts = self.json.list_under(list)?;
+        let at = usize::try_from(index).unwrap_or(usize::MAX).min(parts.len());
+        if at == parts.len() {
+            let kind = throughline_transcript::compact_json_string(kind);
+            parts.push(Node::Object(vec![("type".to_owned(), Node::Raw(kind))]));
+        }
+        parts.get_mut(at)
+    }
+
+    fn append(
+        &mut self,
+        place: Place,
+        event: RawJson<'_>,
+        to_delta: fn(String) -> Delta,
+        deltas: &mut Vec<Delta>,
+    ) {
+        let Some(piece) = member(event, "delta").filter(|piece| piece.0.starts_with('"')) else { return };
+        if let Some(part) = self.part(place.list, place.index, place.kind)
+            && let Some(members) = part.object_mut()
+        {
+            append_text(slot(members, place.text), inside(piece));
+        }
+        let text = self.tap(place.list, place.index).pass(inside(piece));
+        if !text.is_empty() {
+            self.is_shown = true;
+            deltas.push(to_delta(text));
+        }
+    }
+
+    fn append_member(&mut self, name: &'static str, event: RawJson<'_>, deltas: &mut Vec<Delta>) {
+        let Some(piece) = member(event, "delta").filter(|piece| piece.0.starts_with('"')) else { return };
+        if let Some(members) = self.json.object_mut() {
+            append_text(slot(members, name), inside(piece));
+        }
+        let fragment = self.tap(name, 0).pass(inside(piece));
+        if let Some(call) = self.call.filter(|_| !fragment.is_empty()) {
+            self.is_shown = true;
+            deltas.push(Delta::ToolCallArguments { call, fragment });
+        }
+    }
+
+    fn tap(&mut self, list: &'static str, index: u64) -> &mut TextTap {
+        let at =
+            self.taps.iter().position(|(own, at, _)| *own == list && *at == index).unwrap_or_else(|| {
+                self.taps.push((list, index, TextTap::default()));
+                self.taps.len() - 1
+            });
+        &mut self.taps[at].2
+    }
+
+    /// The item as it goes back into a history, or what there is of it.
+    fn settle(mut self, is_complete: bool) -> Result<String, Vec<AnswerPart>> {
+        if self.is_done || is_complete {
+            return Ok(self.json.to_json());
+        }
+        let json = self.json.to_json();
+        let text = |name| text_member(RawJson(&json), name).unwrap_or_default();
+        match self.kind.as_str() {
+            "message" => {
+                let content = RawJson(&json).get("content").into_iter().flat_map(RawJson::elements);
+                if content.filter_map(block_part).next().is_none() {
+                    return Err(Vec::new());
+                }
+                if let Some(members) = self.json.object_mut() {
+                    *slot(members, "status") = Node::Raw("\"incomplete\"".to_owned());
+                }
+                Ok(self.json.to_json())
+            }
+            "reasoning" => Err(vec![reasoning_item(RawJson(&json))]),
+            "function_call" | "custom_tool_call" => {
+                let arguments = if self.kind == "function_call" { text("arguments") } else { text("input") };
+                Err(vec![AnswerPart::ToolCall(ToolCall {
+                    id: text("call_id"),
+                    name: text("name"),
+                    arguments,
+                })])
+            }
+            _ => Err(vec![AnswerPart::Other { kind: self.kind.clone(), json }]),
+        }
+    }
+}
+
+/// Where in an item a piece of text belongs.
+#[derive(Clone, Copy)]
+struct Place {
+    list: &'static str,
+    index: u64,
+    kind: &'static str,
+    text: &'static str,
+}
+
+fn append_text(own: &mut Node, piece: &str) {
+    match own.text_mut() {
+        Some(text) => text.push_str(piece),
+        None => *own = Node::Text(piece.to_owned()),
+    }
+}
+
+/// Shows an item of which no delta was shown.
+fn show_whole(call: Option<usize>, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
+    let kind = text_member(json, "type").unwrap_or_default();
+    match kind.as_str() {
+        "message" => {
+            for part in json.get("content").into_iter().flat_map(RawJson::elements).filter_map(block_part) {
+                match part {
+                    AnswerPart::Text(text) => deltas.push(Delta::Text(text)),
+                    AnswerPart::Refusal(text) => deltas.push(Delta::Refusal(text)),
+                    AnswerPart::Reasoning { .. } | AnswerPart::ToolCall(_) | AnswerPart::Other { .. } => {}
+                }
+            }
+        }
+        "reasoning" => {
+            if let AnswerPart::Reasoning { text, .. } = reasoning_item(json)
+                && !text.is_empty()
+            {
+                deltas.push(Delta::Reasoning(text));
+            }
+        }
+        _ => {
+            let fragment = ["arguments", "input"].into_iter().find_map(|name| text_member(json, name));
+            if let (Some(call), Some(fragment)) = (call, fragment.filter(|fragment| !fragment.is_empty())) {
+                deltas.push(Delta::ToolCallArguments { call, fragment });
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The inverse of reading: what a provider of each wire sends for an [`AnswerDraft`], whole or as the events of a stream.
+//!
+//! A stream says what the whole says: read back, both give the same answer. What a wire has no place for is left out:
+//! the chat wire has one text and one reasoning for all parts and none for [`AnswerPart::Other`](crate::AnswerPart);
+//! Anthropic has no refusals apart from text.
+//!
+//! Not for: translation between wires, which has to keep more than a draft holds.
+
+use throughline_transcript::Dialect;
+
+use crate::answer::StopReason;
+use crate::draft::{AnswerDraft, ReportedUsage, StreamShape};
+use crate::error_body::ErrorBody;
+use crate::json_object::ObjectWriter;
+use crate::sse_writer::WireEvent;
+use crate::{write_anthropic, write_chat, write_responses};
+
+/// The body of a whole response.
+#[must_use]
+pub fn write_response(dialect: Dialect, draft: &AnswerDraft) -> String {
+    match dialect {
+        Dialect::Chat => write_chat::response(draft),
+        Dialect::Responses => write_responses::response(draft),
+        Dialect::Anthropic => write_anthropic::response(draft),
+    }
+}
+
+/// The events of a stream.
+#[must_use]
+pub fn write_stream(dialect: Dialect, draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent> {
+    match dialect {
+        Dialect::Chat => write_chat::stream(draft, shape),
+        Dialect::Responses => write_responses::stream(draft, shape),
+        Dialect::Anthropic => write_anthropic::stream(draft, shape),
+    }
+}
+
+/// The body of an error in the form of a wire.
+#[must_use]
+pub fn write_error(dialect: Dialect, error: &ErrorBody) -> String {
+    let kind = error.kind.as_deref();
+    match dialect {
+        Dialect::Chat | Dialect::Responses => {
+            let inner = ObjectWriter::new()
+                .text("message", &error.message)
+                .text_or_null("type", kind)
+                .text_or_null("param", error.param.as_deref())
+                .text_or_null("code", error.code.as_deref());
+            ObjectWriter::new().raw("error", &inner.finish()).finish()
+        }
+        Dialect::Anthropic => {
+            let inner = ObjectWriter::new().text("type", kind.unwrap_or("api_error"));
+            let inner = inner.text("message", &error.message).finish();
+            ObjectWriter::new().text("type", "error").raw("error", &inner).finish()
+        }
+    }
+}
+
+/// An error in the middle of a stream.
+#[must_use]
+pub fn write_error_event(dialect: Dialect, error: &ErrorBody) -> WireEvent {
+    match dialect {
+        Dialect::Chat => WireEvent::unnamed(write_error(dialect, error)),
+        Dialect::Anthropic => WireEvent::named("error", write_error(dialect, error)),
+        Dialect::Responses => {
+            let data = ObjectWriter::new()
+                .text("type", "error")
+                .text_or_null("code", error.code.as_deref().or(error.kind.as_deref()))
+                .text("message", &error.message)
+                .text_or_null("param", error.param.as_deref());
+            WireEvent::named("error", data.finish())
+        }
+    }
+}
+
+/// A report of usage in the form of a wire.
+#[must_use]
+pub fn write_usage(dialect: Dialect, reported: &ReportedUsage) -> String {
+    let usage = reported.usage;
+    let cached = || {
+        let details = ObjectWriter::new().number("cached_tokens", usage.cache_read);
+        details.number("cache_write_tokens", usage.cache_write).finish()
+    };
+    let reasoning = || ObjectWriter::new().number("reasoning_tokens", usage.reasoning).finish();
+    match dialect {
+        Dialect::Chat => ObjectWriter::new()
+            .number("prompt_tokens", usage.prompt())
+            .number("completion_tokens", usage.output)
+            .number("total_tokens", usage.total())
+            .raw("prompt_tokens_details", &cached())
+            .raw("completion_tokens_details", &reasoning())
+            .finish(),
+        Dialect::Responses => ObjectWriter::new()
+            .number("input_tokens", usage.prompt())
+            .raw("input_tokens_details", &cached())
+            .number("output_tokens", usage.output)
+            .raw("output_tokens_details", &reasoning())
+            .number("total_tokens", usage.total())
+            .finish(),
+        Dialect::Anthropic => write_anthropic::usage(reported),
+    }
+}
+
+/// The word of a wire for a reason to stop; `None` where it says nothing. A wire that lacks a reason says the nearest.
+pub(crate) fn stop_word(dialect: Dialect, reason: StopReason) -> Option<&'static str> {
+    let [chat, responses, anthropic] = match reason {
+        StopReason::EndOfTurn | StopReason::Other => ["stop", "completed", "end_turn"],
+        StopReason::StopSequence => ["stop", "completed", "stop_sequence"],
+        StopReason::ToolCalls => ["tool_calls", "completed", "tool_use"],
+        StopReason::OutputLimit => ["length", "max_output_tokens", "max_tokens"],
+        StopReason::WindowLimit => ["length", "max_output_tokens", "model_context_window_exceeded"],
+        StopReason::Refused => ["content_filter", "content_filter", "refusal"],
+        StopReason::Paused => ["stop", "completed", "pause_turn"],
+        StopReason::Compacted => ["stop", "completed", "compaction"],
+        StopReason::Cancelled => ["stop", "cancelled", "end_turn"],
+        StopReason::Unstated => return None,
+    };
+    Some(match dialect {
+        Dialect::Chat => chat,
+        Dialect::Responses => responses,
+        Dialect::Anthropic => anthropic,
+    })
+}
+
+/// A text in pieces of at most `chars` characters; none for no text.
+pub(crate) fn pieces(text: &str, chars: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(chars.max(1)).map_or(rest.len(), |(at, _)| at);
+        let (piece, after) = rest.split_at_checked(end)?;
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}

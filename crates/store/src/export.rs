@@ -280,3 +280,7 @@ fn strings_of(json: &str) -> Vec<(std::ops::Range<usize>, bool)> {
     }
     found
 }
+
+#[cfg(test)]
+#[path = "export_tests.rs"]
+mod tests;

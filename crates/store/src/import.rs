@@ -14,10 +14,14 @@ mod foreign;
 mod hermes;
 mod hermes_messages;
 mod hermes_rows;
+#[cfg(test)]
+mod hermes_testing;
 mod plain;
 mod recorder;
 mod report;
 mod shown;
+#[cfg(test)]
+mod testing;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -105,3 +105,7 @@ fn foreign_call(call: &LogCall, messages: &[Said], started_ms: Millis) -> Option
     }
     Some(found)
 }
+
+#[cfg(test)]
+#[path = "claude_code_tests.rs"]
+mod tests;

@@ -114,3 +114,7 @@ fn foreign_call(
     found.at_ms = said_ms.or(call.at_ms).unwrap_or(started_ms);
     Some(found)
 }
+
+#[cfg(test)]
+#[path = "codex_tests.rs"]
+mod tests;

@@ -212,3 +212,7 @@ fn in_order_of_dependence(mut chains: Vec<Chain>) -> Vec<Chain> {
     }
     ordered
 }
+
+#[cfg(test)]
+#[path = "hermes_tests.rs"]
+mod tests;

@@ -327,3 +327,7 @@ fn number(row: &Row<'_>, at: usize) -> Option<f64> {
 fn millis(row: &Row<'_>, at: usize) -> Option<Millis> {
     number(row, at).filter(|seconds| seconds.is_finite()).map(|seconds| (seconds * 1_000.0).round() as Millis)
 }
+
+#[cfg(test)]
+#[path = "hermes_rows_tests.rs"]
+mod tests;

@@ -6,14 +6,22 @@
 //!
 //! Not for: what should be sent. Cache marks, budgets and views are decided elsewhere.
 
+mod build;
+mod decode;
+pub(crate) mod error;
+mod list;
+pub(crate) mod members;
+
 use std::borrow::Cow;
 
 use throughline_transcript::{Dialect, Message, Preamble, RawJson, Role, text_message};
 
 use crate::json_value::{as_count, is_absent, text_member};
-use crate::request_error::RequestError;
-use crate::request_list::MessageList;
-use crate::request_members::{Members, Value};
+use list::MessageList;
+use members::{Members, Value};
+
+pub use build::{RequestParts, System};
+pub use error::RequestError;
 
 /// Whether an answer is asked for as a stream of events or in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

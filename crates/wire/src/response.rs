@@ -10,7 +10,7 @@ use crate::answer::{Answer, Stop};
 use crate::error_body::ErrorBody;
 use crate::json_value::{is_absent, member, non_empty_text, text_member};
 use crate::parts::{is_empty_message, parts_of};
-use crate::request_error::words_of;
+use crate::request::error::words_of;
 use crate::shape::Shape;
 
 /// Why a body is no answer.

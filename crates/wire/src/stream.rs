@@ -5,6 +5,11 @@
 //!
 //! Not for: time limits, retries, or forwarding bytes.
 
+mod anthropic;
+mod chat;
+mod chat_calls;
+mod responses;
+
 use throughline_transcript::{Dialect, RawJson};
 
 use crate::answer::{Answer, AnswerPart};
@@ -14,9 +19,9 @@ use crate::json_value::is_json;
 use crate::shape::Shape;
 use crate::sse_reader::{SseError, SseFrame, SseReader};
 use crate::sse_writer::DONE;
-use crate::stream_anthropic::AnthropicStream;
-use crate::stream_chat::ChatStream;
-use crate::stream_responses::ResponsesStream;
+use anthropic::AnthropicStream;
+use chat::ChatStream;
+use responses::ResponsesStream;
 
 /// What all events of one stream may weigh together. The longest answers of today take some 30 MB as events.
 pub const DEFAULT_MAX_STREAM_BYTES: usize = 256 * 1024 * 1024;

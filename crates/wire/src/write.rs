@@ -6,6 +6,10 @@
 //!
 //! Not for: translation between wires, which has to keep more than a draft holds.
 
+mod anthropic;
+mod chat;
+mod responses;
+
 use throughline_transcript::Dialect;
 
 use crate::answer::StopReason;
@@ -13,15 +17,14 @@ use crate::draft::{AnswerDraft, ReportedUsage, StreamShape};
 use crate::error_body::ErrorBody;
 use crate::json_object::ObjectWriter;
 use crate::sse_writer::WireEvent;
-use crate::{write_anthropic, write_chat, write_responses};
 
 /// The body of a whole response.
 #[must_use]
 pub fn write_response(dialect: Dialect, draft: &AnswerDraft) -> String {
     match dialect {
-        Dialect::Chat => write_chat::response(draft),
-        Dialect::Responses => write_responses::response(draft),
-        Dialect::Anthropic => write_anthropic::response(draft),
+        Dialect::Chat => chat::response(draft),
+        Dialect::Responses => responses::response(draft),
+        Dialect::Anthropic => anthropic::response(draft),
     }
 }
 
@@ -29,9 +32,9 @@ pub fn write_response(dialect: Dialect, draft: &AnswerDraft) -> String {
 #[must_use]
 pub fn write_stream(dialect: Dialect, draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent> {
     match dialect {
-        Dialect::Chat => write_chat::stream(draft, shape),
-        Dialect::Responses => write_responses::stream(draft, shape),
-        Dialect::Anthropic => write_anthropic::stream(draft, shape),
+        Dialect::Chat => chat::stream(draft, shape),
+        Dialect::Responses => responses::stream(draft, shape),
+        Dialect::Anthropic => anthropic::stream(draft, shape),
     }
 }
 
@@ -97,7 +100,7 @@ pub fn write_usage(dialect: Dialect, reported: &ReportedUsage) -> String {
             .raw("output_tokens_details", &reasoning())
             .number("total_tokens", usage.total())
             .finish(),
-        Dialect::Anthropic => write_anthropic::usage(reported),
+        Dialect::Anthropic => anthropic::usage(reported),
     }
 }
 

@@ -4,10 +4,10 @@
 
 use throughline_transcript::{Dialect, Message, RawJson, SharedText, compact_json_string};
 
+use crate::request::error::RequestError;
+use crate::request::list::MessageList;
+use crate::request::members::{Members, Value};
 use crate::request::{CapMember, Request, Streaming, list_name, system_name};
-use crate::request_error::RequestError;
-use crate::request_list::MessageList;
-use crate::request_members::{Members, Value};
 
 /// Standing instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

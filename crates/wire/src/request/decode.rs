@@ -8,10 +8,10 @@ use serde::de::IgnoredAny;
 use throughline_transcript::{Dialect, RawJson, SharedText};
 
 use crate::json_value::{is_absent, name_of};
+use crate::request::error::RequestError;
+use crate::request::list::MessageList;
+use crate::request::members::{Members, offset_in};
 use crate::request::{CapMember, Request, list_name, system_name};
-use crate::request_error::RequestError;
-use crate::request_list::MessageList;
-use crate::request_members::{Members, offset_in};
 
 impl Request {
     /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.

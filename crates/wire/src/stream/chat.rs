@@ -7,7 +7,6 @@
 use throughline_transcript::RawJson;
 
 use crate::answer::{Answer, Stop};
-use crate::chat_calls::Calls;
 use crate::delta::Delta;
 use crate::error_body::ErrorBody;
 use crate::json_tree::{Node, TextTap, inside, slot, write_object};
@@ -15,6 +14,7 @@ use crate::json_value::{as_count, member, non_empty_text, text_member};
 use crate::parts::{detail_text, is_empty_message};
 use crate::response::{is_extra, settle, to_message};
 use crate::stream::Assembled;
+use crate::stream::chat_calls::Calls;
 use throughline_transcript::Dialect;
 
 /// What has been received of a chat stream.

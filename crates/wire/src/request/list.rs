@@ -5,7 +5,7 @@
 
 use throughline_transcript::{DecodeError, DecodeOptions, Message, Transcript, decode};
 
-use crate::request_error::RequestError;
+use crate::request::error::RequestError;
 
 /// What stands around a text given as the whole input when it is decoded alone.
 const TEXT_FRAME: (&str, &str) = ("{\"input\":", "}");

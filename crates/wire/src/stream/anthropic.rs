@@ -13,7 +13,7 @@ use crate::json_value::{as_count, is_json, is_json_object, member, non_empty_tex
 use crate::parts::{BROKEN_INPUT, block as block_part};
 use crate::response::{assistant_message, envelope, is_extra, settle};
 use crate::stream::Assembled;
-use crate::stream_chat::{push_text, set};
+use crate::stream::chat::{push_text, set};
 
 /// What has been received of an Anthropic stream.
 #[derive(Clone, Debug)]

@@ -1,0 +1,82 @@
+//! Codes, types and reasons by which providers name kinds of trouble, in small letters.
+//!
+//! Codes that several providers use for several things (`invalid_request_error`, plain numbers) are in none of the lists.
+
+/// Refused for what it says.
+pub(crate) const POLICY: &[&str] = &[
+    "content_filter",
+    "content_policy_violation",
+    "contentfilter",
+    "responsibleaipolicyviolation",
+    "data_inspection_failed",
+    "datainspectionfailed",
+    "prohibited_content",
+    "safety",
+    "invalid_prompt",
+    "moderation_blocked",
+    "sensitive_content",
+];
+
+/// The prompt, or the prompt with its cap, does not fit.
+pub(crate) const OVERFLOW: &[&str] = &[
+    "context_length_exceeded",
+    "context_window_exceeded",
+    "model_context_window_exceeded",
+    "exceed_context_size_error",
+    "context_exceeded",
+    "model_max_prompt_tokens_exceeded",
+    "input_too_long",
+    "prompt_too_long",
+];
+
+/// The key is missing or wrong.
+pub(crate) const AUTH: &[&str] = &[
+    "invalid_api_key",
+    "authentication_error",
+    "invalid_authentication_error",
+    "incorrect_api_key_error",
+    "api_key_invalid",
+    "unrecognizedclientexception",
+    "expiredtokenexception",
+    "invalidapikey",
+    "unauthenticated",
+    "token_expired",
+];
+
+/// Nothing left to pay with.
+pub(crate) const QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "insufficient_balance",
+    "insufficient_credits",
+    "exceeded_current_quota_error",
+    "arrearage",
+    "payment_required",
+    "usage_limit_reached",
+    "usage_limit_exceeded",
+    "billing_error",
+    "servicequotaexceededexception",
+];
+
+/// The model does not exist there.
+pub(crate) const UNKNOWN_MODEL: &[&str] =
+    &["model_not_found", "model_not_exist", "modelnotfound", "invalid_model", "model_not_supported"];
+
+/// More to do than it can.
+pub(crate) const OVERLOAD: &[&str] = &[
+    "overloaded_error",
+    "engine_overloaded_error",
+    "server_overloaded",
+    "slow_down",
+    "unavailable_error",
+    "serviceunavailableexception",
+    "modelnotreadyexception",
+];
+
+/// Too much in a while, by codes that mean nothing else. `rate_limit_error` is not among them: plans use it too.
+pub(crate) const THROTTLED: &[&str] = &["throttlingexception", "throttling", "throttling.ratequota"];
+
+/// It took too long.
+pub(crate) const TIMEOUT: &[&str] =
+    &["request_timeout", "timeout_error", "modeltimeoutexception", "deadline_exceeded"];

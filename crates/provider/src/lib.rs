@@ -1,0 +1,24 @@
+//! Talking to models: what went wrong with a call, where the prompt is cached and why it was not, how large a window is.
+//!
+//! [`classify`] turns a failed call into [`Trouble`] of a kind that says what can be done about it.
+//!
+//! Not for: deciding what is done about it (that is the engine's), and the form of requests and answers (that is the
+//! wire's).
+
+mod classify;
+mod codes;
+mod failure;
+mod lexemes;
+mod phrases;
+mod retry_after;
+mod said;
+mod sizes;
+mod trouble;
+mod wordings;
+
+pub use classify::classify;
+pub use failure::{Failure, TransportFault};
+pub use sizes::AskedFor;
+pub use trouble::{
+    ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
+};

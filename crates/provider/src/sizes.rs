@@ -1,0 +1,160 @@
+//! What the sizes stated in an error come to: a prompt that is too long, or a cap that is too large.
+//!
+//! The numbers decide, not the words: whether `max_tokens` is mentioned says nothing, whether the prompt alone fits the
+//! window says everything. Numbers that contradict each other are not used. Not for: errors without numbers.
+
+use crate::lexemes::Lexeme;
+use crate::wordings::{Role, meanings};
+
+/// Smaller windows and caps are misprints or other numbers: no model in use has one.
+const SMALLEST_PLAUSIBLE_WINDOW: u64 = 512;
+const LARGEST_PLAUSIBLE_WINDOW: u64 = 100_000_000;
+
+/// Where only the characters of a prompt are stated, this many make a token: few enough to be on the safe side for text
+/// in Latin letters. The cap that follows from it is good for one more try, not for remembering.
+const CHARACTERS_PER_TOKEN: u64 = 3;
+
+/// What the caller knows of the request that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskedFor {
+    /// The output cap it asked for.
+    pub output_cap_tokens: Option<u64>,
+    /// The window the model was believed to have.
+    pub window_tokens: Option<u64>,
+}
+
+/// Sizes stated in an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) window: Option<u64>,
+    pub(crate) prompt_limit: Option<u64>,
+    pub(crate) prompt: Option<u64>,
+    pub(crate) prompt_characters: Option<u64>,
+    pub(crate) prompt_excess: Option<u64>,
+    pub(crate) cap: Option<u64>,
+    pub(crate) largest_cap: Option<u64>,
+    pub(crate) total: Option<u64>,
+    pub(crate) allowance: Option<u64>,
+    pub(crate) asked: Option<u64>,
+    pub(crate) byte_limit: Option<u64>,
+    pub(crate) bytes_sent: Option<u64>,
+}
+
+/// What the sizes come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The prompt alone is too long.
+    Prompt { window: Option<u64>, prompt: Option<u64> },
+    /// The prompt fits, with the cap it does not.
+    Cap { largest: Option<u64>, window: Option<u64>, prompt: Option<u64> },
+    /// The numbers alone explain nothing; words may.
+    Open,
+}
+
+impl Sizes {
+    /// Reads them from the words of an error.
+    pub(crate) fn read(lexemes: &[Lexeme]) -> Self {
+        let found = meanings(lexemes);
+        let only = |role: Role| {
+            let mut values = found.iter().filter(|(other, _)| *other == role).map(|(_, value)| *value);
+            let first = values.next()?;
+            // Two values for one thing: which is meant is not known.
+            values.all(|value| value == first).then_some(first)
+        };
+        let parts = found.iter().filter(|(role, _)| *role == Role::PromptPart).map(|(_, value)| *value);
+        let together = parts.reduce(u64::saturating_add);
+        Self {
+            window: only(Role::Window),
+            prompt_limit: only(Role::PromptLimit),
+            prompt: only(Role::Prompt).or(together),
+            prompt_characters: only(Role::PromptCharacters),
+            prompt_excess: only(Role::PromptExcess),
+            cap: only(Role::Cap),
+            largest_cap: only(Role::LargestCap)
+                .or_else(|| only(Role::CapBelow)?.checked_sub(1))
+                .filter(|largest| (1..=LARGEST_PLAUSIBLE_WINDOW).contains(largest)),
+            total: only(Role::Total),
+            allowance: only(Role::Allowance),
+            asked: only(Role::Asked),
+            byte_limit: only(Role::ByteLimit).or(only(Role::StringLimit)),
+            bytes_sent: only(Role::BytesSent),
+        }
+    }
+
+    /// What they come to, with what the caller knows of its own request.
+    pub(crate) fn verdict(&self, asked: AskedFor) -> Verdict {
+        if let Some(largest) = self.largest_cap {
+            return Verdict::Cap { largest: Some(largest), window: self.window(), prompt: self.prompt };
+        }
+        let cap = self.cap.or(asked.output_cap_tokens);
+        let prompt = self.prompt.or_else(|| self.total?.checked_sub(cap?));
+        if let Some(verdict) = self.window_less_cap(asked, prompt) {
+            return verdict;
+        }
+        if self.prompt_excess.is_some() {
+            return Verdict::Prompt { window: self.limit(), prompt: self.stated_prompt() };
+        }
+        let Some(limit) = self.limit() else { return Verdict::Open };
+        match (prompt, cap) {
+            (Some(prompt), _) if prompt >= limit => {
+                Verdict::Prompt { window: Some(limit), prompt: Some(prompt) }
+            }
+            (Some(prompt), Some(cap)) if self.window().is_some() && prompt.saturating_add(cap) > limit => {
+                Verdict::Cap { largest: Some(limit - prompt), window: Some(limit), prompt: Some(prompt) }
+            }
+            (Some(_), _) => Verdict::Open,
+            (None, Some(_)) if self.prompt_characters.is_some() => self.verdict_by_characters(limit),
+            (None, _) if self.total.is_some_and(|total| total > limit) => {
+                Verdict::Prompt { window: Some(limit), prompt: None }
+            }
+            (None, _) => Verdict::Open,
+        }
+    }
+
+    /// The largest prompt or the window, whichever was stated.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.window().or(self.prompt_limit.filter(plausible))
+    }
+
+    /// The limit where nothing else that was stated contradicts it: a prompt below it explains no refusal, so one of the
+    /// two is not what it seems.
+    pub(crate) fn certain_limit(&self) -> Option<u64> {
+        let limit = self.limit()?;
+        self.prompt.is_none_or(|prompt| prompt >= limit).then_some(limit)
+    }
+
+    /// How large the prompt was.
+    pub(crate) fn stated_prompt(&self) -> Option<u64> {
+        self.prompt.or_else(|| self.limit()?.checked_add(self.prompt_excess?))
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.window.filter(plausible)
+    }
+
+    fn verdict_by_characters(&self, limit: u64) -> Verdict {
+        let tokens = self.prompt_characters.unwrap_or(0).div_ceil(CHARACTERS_PER_TOKEN);
+        match limit.checked_sub(tokens).filter(|room| *room > 0) {
+            Some(room) => Verdict::Cap { largest: Some(room), window: Some(limit), prompt: None },
+            None => Verdict::Prompt { window: Some(limit), prompt: None },
+        }
+    }
+
+    /// Some releases of vLLM state what is left of the window after the cap as if it were the window. Believed, that
+    /// number would shrink the window with every call.
+    fn window_less_cap(&self, asked: AskedFor, prompt: Option<u64>) -> Option<Verdict> {
+        let (cap, believed) = (asked.output_cap_tokens?, asked.window_tokens?);
+        let stated = self.window?;
+        let prompt = prompt?;
+        let mistaken = self.cap.is_none() && cap > 0 && stated.checked_add(cap) == Some(believed);
+        (mistaken && prompt < believed).then(|| Verdict::Cap {
+            largest: Some(believed - prompt),
+            window: None,
+            prompt: Some(prompt),
+        })
+    }
+}
+
+fn plausible(size: &u64) -> bool {
+    (SMALLEST_PLAUSIBLE_WINDOW..=LARGEST_PLAUSIBLE_WINDOW).contains(size)
+}

@@ -1,0 +1,89 @@
+//! Trouble as it is stored and shown.
+
+use std::time::Duration;
+
+use super::{ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign};
+
+fn every_kind() -> Vec<TroubleKind> {
+    let complaints = [
+        RequestComplaint::UnknownParameter { name: Some("top_k".to_owned()) },
+        RequestComplaint::UnknownParameter { name: None },
+        RequestComplaint::ForeignReasoning,
+        RequestComplaint::ToolPairing,
+        RequestComplaint::RoleOrder,
+        RequestComplaint::Other,
+    ];
+    let images = [
+        ImageComplaint::TooLarge { limit_bytes: Some(1) },
+        ImageComplaint::TooMany,
+        ImageComplaint::NotSupported,
+        ImageComplaint::Unreadable,
+    ];
+    let signs =
+        [WrongWireSign::Html, WrongWireSign::NoSuchPath, WrongWireSign::OtherShape, WrongWireSign::NotJson];
+    let stages = [ConnectStage::Name, ConnectStage::Connect, ConnectStage::Tls, ConnectStage::Closed];
+    let mut kinds = vec![
+        TroubleKind::PromptTooLong { window_tokens: Some(8_192), prompt_tokens: Some(9_000) },
+        TroubleKind::PromptTooLong { window_tokens: Some(8_192), prompt_tokens: None },
+        TroubleKind::PromptTooLong { window_tokens: None, prompt_tokens: Some(9_000) },
+        TroubleKind::PromptTooLong { window_tokens: None, prompt_tokens: None },
+        TroubleKind::OutputCapTooLarge {
+            largest_cap_tokens: Some(10),
+            window_tokens: None,
+            prompt_tokens: None,
+        },
+        TroubleKind::PayloadTooLarge { limit_bytes: Some(5), sent_bytes: Some(6) },
+        TroubleKind::OverAllowance { allowed_tokens: Some(30_000), asked_tokens: None },
+        TroubleKind::RateLimit,
+        TroubleKind::Quota { affordable_tokens: None },
+        TroubleKind::Auth,
+        TroubleKind::Forbidden,
+        TroubleKind::UnknownModel,
+        TroubleKind::Overload,
+        TroubleKind::Timeout,
+        TroubleKind::ContentPolicy,
+        TroubleKind::Interrupted,
+        TroubleKind::ServerFault,
+        TroubleKind::Unknown,
+    ];
+    kinds.extend(complaints.map(|complaint| TroubleKind::MalformedRequest { complaint }));
+    kinds.extend(images.map(|complaint| TroubleKind::ImageRefused { complaint }));
+    kinds.extend(signs.map(|sign| TroubleKind::WrongWire { sign }));
+    kinds.extend(stages.map(|stage| TroubleKind::Unreachable { stage }));
+    kinds
+}
+
+#[test]
+fn every_kind_is_stored_and_read_back() {
+    let mut texts = std::collections::HashSet::new();
+    for kind in every_kind() {
+        let mut trouble = Trouble::of(kind);
+        trouble.retry_after = Some(Duration::from_millis(1_500));
+        let json = serde_json::to_string(&trouble).unwrap();
+        assert_eq!(serde_json::from_str::<Trouble>(&json).unwrap(), trouble, "{json}");
+        assert!(json.contains(trouble.kind.name()), "{json} does not name {}", trouble.kind.name());
+        assert!(texts.insert(trouble.to_string()), "{trouble} is said of two kinds");
+    }
+}
+
+#[test]
+fn only_what_may_pass_is_tried_again() {
+    for kind in every_kind() {
+        let passes = matches!(
+            kind,
+            TroubleKind::RateLimit
+                | TroubleKind::Overload
+                | TroubleKind::Timeout
+                | TroubleKind::Interrupted
+                | TroubleKind::ServerFault
+                | TroubleKind::Unknown
+                | TroubleKind::Unreachable { stage: ConnectStage::Connect | ConnectStage::Closed }
+        );
+        let trouble = Trouble::of(kind);
+        let expected = if passes { Retry::Backoff } else { Retry::No };
+        assert_eq!(trouble.retry(), expected, "{trouble}");
+    }
+    let odd = Trouble { status: Some(400), ..Trouble::of(TroubleKind::Unknown) };
+    assert_eq!(odd.retry(), Retry::No);
+    assert_eq!(Trouble { should_retry: Some(true), ..odd }.retry(), Retry::Backoff);
+}

@@ -62,8 +62,9 @@ impl Recorder<'_> {
         loop {
             tries += 1;
             match self.try_record(foreign, counts) {
-                // A compaction came between looking and writing: look again, what was written is found.
-                Err(StoreError::SessionEnded { .. }) if tries < TRIES => {}
+                // Somebody compacted or opened the conversation between looking and writing: look again, what was written
+                // is found.
+                Err(StoreError::SessionEnded { .. } | StoreError::SessionExists { .. }) if tries < TRIES => {}
                 outcome => return outcome,
             }
         }

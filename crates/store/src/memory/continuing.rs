@@ -20,7 +20,6 @@ impl State {
         if !(from.first_seq..=from.next_seq).contains(&made_at_seq) {
             return Err(StoreError::UnknownMessage { session: from.id, seq: made_at_seq });
         }
-        self.refuse_twin(&id)?;
         let number = summary.as_ref().map(|_| SummaryId(self.last_summary + 1));
         let view = with_summary(view, number)?;
         self.check_summaries(owner, &view, number)?;
@@ -58,19 +57,11 @@ impl State {
         if needed_tokens > limit_tokens {
             return Err(StoreError::DoesNotFit { needed_tokens, limit_tokens });
         }
-        self.refuse_twin(&id_after)?;
         let reason = match selection {
             Selection::Undo => EndReason::UNDO,
             Selection::Redo => EndReason::REDO,
         };
         self.succeed(&tip, id_after, base, &reason, at_ms, view)
-    }
-
-    fn refuse_twin(&self, id: &SessionId) -> Result<()> {
-        match self.ordinals.contains_key(id) {
-            true => Err(StoreError::SessionExists { id: id.clone() }),
-            false => Ok(()),
-        }
     }
 
     /// Ends a session and opens its successor.
@@ -86,6 +77,7 @@ impl State {
         let new = successor(from, id, at_ms);
         let place =
             new.link.as_ref().map_or_else(|| Ok(place_of_root()), |link| place_on(link, from, from))?;
+        self.refuse_twins(&new)?;
         self.end(from.ordinal, reason, at_ms);
         Ok(self.add_session(new, place, base, view))
     }

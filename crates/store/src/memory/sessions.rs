@@ -22,14 +22,6 @@ const LAST: &str = "last";
 
 impl State {
     pub(super) fn open_session(&mut self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session> {
-        let by_origin = new.origin.key.as_deref();
-        let twin = by_origin.and_then(|key| self.session_by_origin(&new.owner, &new.origin.program, key));
-        if self.ordinals.contains_key(&new.id) {
-            return Err(StoreError::SessionExists { id: new.id });
-        }
-        if let Some(twin) = twin {
-            return Err(StoreError::SessionExists { id: twin.id });
-        }
         let parent = new.link.as_ref().map(|link| self.find(&new.owner, &link.parent)).transpose()?;
         let place = match (&new.link, parent) {
             (Some(link), Some(parent)) => place_on(link, parent, self.tip(parent.chain).unwrap_or(parent))?,
@@ -51,10 +43,19 @@ impl State {
             }
             (None, _, _) => Vec::new(),
         };
+        self.refuse_twins(&new)?;
         if let Some(ordinal) = ended {
             self.end(ordinal, &reason, new.started_ms);
         }
         Ok(self.add_session(new, place, base, view))
+    }
+
+    /// Refuses an id that is taken, and a key of another program that leads to a session already.
+    pub(super) fn refuse_twins(&self, new: &NewSession) -> Result<()> {
+        let key = new.origin.key.as_deref();
+        let by_origin = || Some(self.session_by_origin(&new.owner, &new.origin.program, key?)?.id);
+        let taken = self.ordinals.contains_key(&new.id).then(|| new.id.clone());
+        taken.or_else(by_origin).map_or(Ok(()), |id| Err(StoreError::SessionExists { id }))
     }
 
     /// Adds a session whose place and view have been found; its own messages are shown after `view`.
@@ -174,9 +175,9 @@ impl State {
             chains.entry(session.chain).or_default().push(session.clone());
         }
         let mut listed: Vec<Conversation> = chains
-            .values()
+            .into_values()
             .filter(|chain| filter.include_attached || !is_attached(chain))
-            .filter_map(|chain| conversation(chain))
+            .filter_map(conversation)
             .filter(|listed| filter.since_ms.is_none_or(|since_ms| listed.tip.active_ms >= since_ms))
             .filter(|listed| {
                 filter.program.as_ref().is_none_or(|program| listed.tip.origin.program == *program)

@@ -32,7 +32,11 @@ fn about(store: &dyn Store, owner: &Owner, id: &SessionId) -> Vec<String> {
         told(store.view_items(owner, id)),
         told(store.view(owner, id, None)),
         told(store.summaries(owner, id)),
-        told(store.calls(owner, id)),
+        // Their numbers tell their order, and may leave some out.
+        told(store.calls(owner, id).map(|calls| {
+            assert!(calls.is_sorted_by_key(|call| call.id));
+            calls.into_iter().map(|call| (call.session, call.call)).collect::<Vec<_>>()
+        })),
         told(store.usage(
             owner,
             &CallFilter { chain_of: Some(id.clone()), ..CallFilter::default() },

@@ -1,0 +1,109 @@
+//! A conversation as an engine sees it: a snapshot that costs a reference count, and its form in JSON.
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use throughline_store::SessionId;
+use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+
+/// What would be sent, at one moment.
+///
+/// Within one session a conversation only grows: of two snapshots of the same session the longer begins with the other.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The session whose view it is.
+    pub session: SessionId,
+    /// The wire of its messages.
+    pub dialect: Dialect,
+    /// The messages as they would be sent.
+    pub messages: Arc<Vec<Message>>,
+    /// Tokens of each, by the estimate of the model in force.
+    pub sizes: Arc<Vec<u64>>,
+    /// Tokens of system prompt and tools, which stand outside the list.
+    pub fixed_tokens: u64,
+}
+
+impl Snapshot {
+    /// Estimated tokens of everything.
+    #[must_use]
+    pub fn total_tokens(&self) -> u64 {
+        self.sizes.iter().sum::<u64>().saturating_add(self.fixed_tokens)
+    }
+
+    /// Whether this is what `later` was earlier.
+    #[must_use]
+    pub fn precedes(&self, later: &Self) -> bool {
+        self.session == later.session && self.messages.len() <= later.messages.len()
+    }
+}
+
+/// One message on its way to an engine in another process.
+#[derive(Serialize, Deserialize)]
+struct Carried<'a> {
+    #[serde(borrow)]
+    json: &'a RawValue,
+    tokens: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    machine_written: bool,
+}
+
+struct CarriedList<'a>(&'a Snapshot);
+
+impl Serialize for CarriedList<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error as _;
+        let messages = self.0.messages.iter().enumerate().map(|(index, message)| {
+            let json = serde_json::from_str::<&RawValue>(message.json()).map_err(S::Error::custom)?;
+            let tokens = self.0.sizes.get(index).copied().unwrap_or(0);
+            Ok(Carried { json, tokens, machine_written: message.is_machine_written() })
+        });
+        let messages = messages.collect::<Result<Vec<_>, S::Error>>()?;
+        to.collect_seq(messages)
+    }
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut object = to.serialize_struct("Snapshot", 4)?;
+        object.serialize_field("session", &self.session)?;
+        object.serialize_field("dialect", &self.dialect)?;
+        object.serialize_field("messages", &CarriedList(self))?;
+        object.serialize_field("fixed_tokens", &self.fixed_tokens)?;
+        object.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Snapshot {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Form<'a> {
+            session: SessionId,
+            dialect: Dialect,
+            #[serde(borrow)]
+            messages: Vec<Carried<'a>>,
+            fixed_tokens: u64,
+        }
+        let form = Form::deserialize(from)?;
+        let sizes = form.messages.iter().map(|carried| carried.tokens).collect();
+        let read = |(index, carried): (usize, &Carried<'_>)| {
+            let message = decode_message(SharedText::new(carried.json.get().to_owned()));
+            let message = message.ok_or_else(|| D::Error::custom(format!("item {index} is no message")))?;
+            Ok(if carried.machine_written { message.marked_machine_written() } else { message })
+        };
+        let messages = form.messages.iter().enumerate().map(read).collect::<Result<_, D::Error>>()?;
+        Ok(Self {
+            session: form.session,
+            dialect: form.dialect,
+            messages: Arc::new(messages),
+            sizes: Arc::new(sizes),
+            fixed_tokens: form.fixed_tokens,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "snapshot_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! Which threshold holds for a model, and all limits that follow from the settings.
+//!
+//! A pattern of `compression.models` outranks everything; without one, models of a Codex subscription whose window fills
+//! fast get a higher threshold, once said and easily turned off; otherwise the general setting holds.
+
+use serde::{Deserialize, Serialize};
+use throughline_config::{CompressionSettings, Settings};
+use throughline_tokens::LimitPolicy;
+
+/// Where the threshold of Codex subscriptions is raised to.
+const CODEX_RATIO: f64 = 0.85;
+const CODEX_PROVIDER: &str = "openai-codex";
+const CODEX_MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
+
+/// A threshold and why it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThresholdChoice {
+    /// Share of the window.
+    pub ratio: f64,
+    /// Tokens, if that is sooner.
+    pub tokens: Option<u64>,
+    /// Why.
+    pub origin: ThresholdOrigin,
+}
+
+/// Why a threshold holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ThresholdOrigin {
+    /// The general setting.
+    General,
+    /// A pattern of `compression.models` fits.
+    Pattern {
+        /// Which.
+        pattern: String,
+    },
+    /// Raised for a Codex subscription.
+    CodexRaise,
+}
+
+impl ThresholdOrigin {
+    /// What is said about it, once.
+    #[must_use]
+    pub fn notice(&self, model: &str) -> Option<String> {
+        (*self == Self::CodexRaise).then(|| {
+            format!(
+                "{model} on {CODEX_PROVIDER} is compacted at 85 % of its window, later than other models; \
+                 `compression.codex_gpt55_autoraise: false` turns that off"
+            )
+        })
+    }
+}
+
+/// The threshold for a model.
+#[must_use]
+pub fn threshold_for(settings: &CompressionSettings, provider: &str, model: &str) -> ThresholdChoice {
+    let general = ThresholdChoice {
+        ratio: settings.threshold,
+        tokens: settings.threshold_tokens,
+        origin: ThresholdOrigin::General,
+    };
+    if let Some((pattern, own)) = settings.for_model(model) {
+        return ThresholdChoice {
+            ratio: own.threshold.unwrap_or(general.ratio),
+            tokens: own.threshold_tokens.or(general.tokens),
+            origin: ThresholdOrigin::Pattern { pattern: pattern.to_owned() },
+        };
+    }
+    let raises = settings.codex_gpt55_autoraise && general.ratio < CODEX_RATIO && is_codex(provider, model);
+    if raises {
+        return ThresholdChoice { ratio: CODEX_RATIO, origin: ThresholdOrigin::CodexRaise, ..general };
+    }
+    general
+}
+
+fn is_codex(provider: &str, model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let starts = |known: &str| name.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known));
+    provider.eq_ignore_ascii_case(CODEX_PROVIDER) && CODEX_MODELS.into_iter().any(starts)
+}
+
+/// What the settings ask for, for a window and an output cap.
+#[must_use]
+pub fn limit_policy(
+    settings: &Settings,
+    threshold: &ThresholdChoice,
+    window_tokens: u64,
+    output_cap_tokens: Option<u64>,
+) -> LimitPolicy {
+    let compression = &settings.compression;
+    LimitPolicy {
+        window_tokens,
+        threshold_ratio: threshold.ratio,
+        threshold_tokens: threshold.tokens,
+        reserved_output_tokens: output_cap_tokens.or(settings.model.max_tokens).unwrap_or(0),
+        target_ratio: compression.target_ratio,
+        protect_first_n: compression.protect_first_n,
+        protect_last_n: compression.protect_last_n,
+        hygiene_ratio: compression.hygiene_ratio,
+        tool_result_chars: settings.tool_output.result_max_chars as u64,
+        tool_step_chars: settings.tool_output.step_max_chars as u64,
+        tool_preview_chars: settings.tool_output.preview_chars as u64,
+    }
+}
+
+#[cfg(test)]
+#[path = "threshold_tests.rs"]
+mod tests;

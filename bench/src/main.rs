@@ -1,4 +1,4 @@
-//! Benchmarks that print tables: retention, speed, estimates.
+//! Benchmarks that print tables: retention, speed, estimates, the record.
 
 mod anchor;
 mod estimate;
@@ -7,6 +7,8 @@ mod recorded;
 mod retention;
 mod scale;
 mod speed;
+mod store;
+mod store_texts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +45,15 @@ enum Command {
         #[arg(default_values_t = [10, 50, 100, 400])]
         megabytes: Vec<usize>,
     },
+    /// How fast the record takes messages, how large it gets, how fast it answers.
+    Store {
+        /// How many messages.
+        #[arg(long, default_value_t = 1_000_000)]
+        messages: usize,
+        /// Where to keep the record; a folder that goes away afterwards if none is given.
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
     /// One size, for `scale`.
     #[command(hide = true)]
     ScaleOne {
@@ -71,6 +82,7 @@ fn main() -> ExitCode {
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
+        Command::Store { messages, folder } => store(folder, messages),
         Command::ScaleOne { path } => scale::one(&path),
         Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),
     };
@@ -82,6 +94,16 @@ fn main() -> ExitCode {
         Err(message) => {
             eprintln!("{message}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+fn store(folder: Option<PathBuf>, messages: usize) -> Result<String, String> {
+    match folder {
+        Some(folder) => store::run(&folder, messages),
+        None => {
+            let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+            store::run(folder.path(), messages)
         }
     }
 }

@@ -1,0 +1,353 @@
+//! The record at a million messages: how fast it takes them, how large it gets, how fast it answers.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use throughline_store::{
+    Continuation, EndReason, IdLength, NewMessage, NewSession, NewSummary, NewViewItem, Origin, Owner,
+    SearchMode, SearchQuery, SessionFilter, SessionId, SqliteStore, Store, ViewItem,
+};
+use throughline_testkit::Rng;
+use throughline_transcript::{Dialect, SharedText, decode_message};
+
+use crate::store_texts::Author;
+
+/// Messages of one append.
+const BATCH: usize = 1_000;
+/// Messages of one session.
+const SESSION_MESSAGES: usize = 4_000;
+/// Questions of each kind.
+const QUESTIONS: usize = 40;
+/// Continuations that are timed, one after another on the same conversation.
+const CONTINUATIONS: usize = 50;
+const START_MS: i64 = 1_790_000_000_000;
+
+/// One line of the table.
+struct Line {
+    what: String,
+    target: Option<String>,
+    measured: String,
+    holds: Option<bool>,
+}
+
+#[derive(Default)]
+struct Table {
+    lines: Vec<Line>,
+}
+
+impl Table {
+    fn note(&mut self, what: impl Into<String>, measured: String) {
+        self.lines.push(Line { what: what.into(), target: None, measured, holds: None });
+    }
+
+    fn at_most(&mut self, what: impl Into<String>, value: f64, limit: f64, unit: &str) {
+        self.lines.push(Line {
+            what: what.into(),
+            target: Some(format!("<= {limit} {unit}")),
+            measured: format!("{value:.2} {unit}"),
+            holds: Some(value <= limit),
+        });
+    }
+
+    fn at_least(&mut self, what: impl Into<String>, value: f64, limit: f64, unit: &str) {
+        self.lines.push(Line {
+            what: what.into(),
+            target: Some(format!(">= {limit} {unit}")),
+            measured: format!("{value:.0} {unit}"),
+            holds: Some(value >= limit),
+        });
+    }
+
+    fn print(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "{:<52} {:>18} {:>26}", "", "target", "measured");
+        for line in &self.lines {
+            let target = line.target.as_deref().unwrap_or_default();
+            let verdict = match line.holds {
+                Some(true) => "  holds",
+                Some(false) => "  MISSED",
+                None => "",
+            };
+            let _ = writeln!(out, "{:<52} {target:>18} {:>26}{verdict}", line.what, line.measured);
+        }
+        out
+    }
+}
+
+/// Runs the benchmark with a record in `folder`, which is left there.
+pub(crate) fn run(folder: &Path, messages: usize) -> Result<String, String> {
+    let path = folder.join("record.db");
+    if path.exists() {
+        return Err(format!("{} is there already", path.display()));
+    }
+    let mut table = Table::default();
+    let mut author = Author::new(11);
+    let store = SqliteStore::open(&path, START_MS).map_err(told)?;
+    let text_bytes = append(&store, &mut author, messages, &mut table)?;
+    sizes(&store, folder, text_bytes, &mut table)?;
+    drop(store);
+    opening(&path, &mut table)?;
+    let store = SqliteStore::open(&path, START_MS).map_err(told)?;
+    words(&store, &author, &mut table)?;
+    substrings(&store, &author, &mut table)?;
+    continuations(&store, &mut table)?;
+    Ok(format!("The record with {messages} messages\n\n{}", table.print()))
+}
+
+fn told(error: throughline_store::StoreError) -> String {
+    let mut out = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        let _ = write!(out, ": {cause}");
+        source = cause.source();
+    }
+    out
+}
+
+fn session_id(number: usize) -> SessionId {
+    let at = START_MS + i64::try_from(number).unwrap_or_default() * 1_000;
+    SessionId::new(at, u32::try_from(number).unwrap_or_default(), IdLength::Local)
+}
+
+fn new_session(number: usize) -> NewSession {
+    NewSession {
+        id: session_id(number),
+        owner: Owner::default(),
+        link: None,
+        started_ms: START_MS + i64::try_from(number).unwrap_or_default() * 1_000,
+        model: Some("claude-sonnet-4-5".to_owned()),
+        title: Some(format!("Conversation {number}")),
+        origin: Origin { program: "bench".to_owned(), key: Some(format!("s{number}")), project: None },
+        dialect: Dialect::Anthropic,
+    }
+}
+
+/// Appends everything; gives the bytes of text.
+fn append(
+    store: &SqliteStore,
+    author: &mut Author,
+    messages: usize,
+    table: &mut Table,
+) -> Result<usize, String> {
+    let owner = Owner::default();
+    let mut text_bytes = 0;
+    let mut batch_ms = Vec::new();
+    let mut largest_backlog = 0;
+    for first in (0..messages).step_by(BATCH) {
+        let number = first / SESSION_MESSAGES;
+        if first % SESSION_MESSAGES == 0 {
+            store.open_session(new_session(number), None).map_err(told)?;
+        }
+        let batch: Vec<NewMessage> = (first..(first + BATCH).min(messages))
+            .map(|at| {
+                let made = author.message();
+                text_bytes += made.text_bytes;
+                let message = decode_message(SharedText::new(made.json)).ok_or("no message was made")?;
+                Ok(NewMessage {
+                    message,
+                    tokens: made.text_bytes as u64 / 4,
+                    at_ms: START_MS + i64::try_from(at).unwrap_or_default() * 100,
+                    tools: made.tool.map(str::to_owned).into_iter().collect(),
+                    rendition: None,
+                })
+            })
+            .collect::<Result<_, String>>()?;
+        let started = Instant::now();
+        store.append(&owner, &session_id(number), batch).map_err(told)?;
+        batch_ms.push(started.elapsed().as_secs_f64() * 1_000.0);
+        largest_backlog = largest_backlog.max(store.substring_backlog().map_err(told)?);
+    }
+    let all_ms: f64 = batch_ms.iter().sum();
+    let started = Instant::now();
+    let rest = store.substring_backlog().map_err(told)?;
+    while store.index_substrings(4_000).map_err(told)? == 4_000 {}
+    let rest_ms = started.elapsed().as_secs_f64() * 1_000.0;
+    let rate = messages as f64 / all_ms * 1_000.0;
+    table.note("text", format!("{:.1} MB, {} B each", text_bytes as f64 / 1e6, text_bytes / messages.max(1)));
+    table.at_least("append, words searchable, substrings following", rate, 20_000.0, "messages/s");
+    let (p50, p95) = percentiles(&mut batch_ms);
+    table.note("  a batch of 1,000: p50, p95", format!("{p50:.1} ms, {p95:.1} ms"));
+    table.at_most("  furthest the substring index was behind", largest_backlog as f64, 20_000.0, "messages");
+    table.note("  indexing the rest for substrings", format!("{rest} in {rest_ms:.0} ms"));
+    Ok(text_bytes)
+}
+
+fn sizes(store: &SqliteStore, folder: &Path, text_bytes: usize, table: &mut Table) -> Result<(), String> {
+    let bytes = std::fs::metadata(store.path()).map_err(|error| error.to_string())?.len();
+    let journal = std::fs::metadata(folder.join("record.db-wal")).map_or(0, |journal| journal.len());
+    table.at_most("database over text, indexes included", bytes as f64 / text_bytes as f64, 3.0, "times");
+    table
+        .note("  database, journal", format!("{:.0} MB, {:.0} MB", bytes as f64 / 1e6, journal as f64 / 1e6));
+    Ok(())
+}
+
+fn opening(path: &Path, table: &mut Table) -> Result<(), String> {
+    let mut times = Vec::new();
+    for _ in 0..9 {
+        let started = Instant::now();
+        let store = SqliteStore::open(path, START_MS).map_err(told)?;
+        let listed = store.conversations(&Owner::default(), &SessionFilter::default()).map_err(told)?;
+        times.push(started.elapsed().as_secs_f64() * 1_000.0);
+        if listed.is_empty() {
+            return Err("no conversation is listed".to_owned());
+        }
+    }
+    let (p50, p95) = percentiles(&mut times);
+    table.at_most("open and list all conversations, p50", p50, 50.0, "ms");
+    table.note("  p95", format!("{p95:.1} ms"));
+    Ok(())
+}
+
+/// Times questions of one kind; gives every time.
+fn ask(
+    store: &SqliteStore,
+    what: &str,
+    mode: SearchMode,
+    questions: Vec<(String, Option<SessionId>)>,
+    table: &mut Table,
+) -> Result<Vec<f64>, String> {
+    let mut times = Vec::new();
+    let mut hits = 0;
+    let mut bounded = 0;
+    for (text, session) in questions {
+        let query = SearchQuery { text, mode, session, neighbours: 1, ..SearchQuery::default() };
+        let started = Instant::now();
+        let answer = store.search(&Owner::default(), &query).map_err(told)?;
+        times.push(started.elapsed().as_secs_f64() * 1_000.0);
+        hits += usize::from(!answer.hits.is_empty());
+        bounded += usize::from(answer.ranked_newest.is_some());
+    }
+    let count = times.len();
+    let (p50, p95) = percentiles(&mut times);
+    table.note(
+        format!("  {what}: p50, p95"),
+        format!("{p50:.1} ms, {p95:.1} ms ({hits} of {count} found, {bounded} bounded)"),
+    );
+    Ok(times)
+}
+
+fn words(store: &SqliteStore, author: &Author, table: &mut Table) -> Result<(), String> {
+    let mut rng = Rng::new(5);
+    let mut ranked = |from: usize, to: usize| author.word(rng.between(from, to)).to_owned();
+    let everywhere = |text: String| (text, None);
+    let rare = (0..QUESTIONS).map(|_| everywhere(ranked(20_000, 39_999))).collect();
+    let medium = (0..QUESTIONS).map(|_| everywhere(ranked(500, 5_000))).collect();
+    let common = (0..QUESTIONS).map(|_| everywhere(ranked(0, 50))).collect();
+    let two =
+        (0..QUESTIONS).map(|_| everywhere(format!("{} {}", ranked(100, 2_000), ranked(0, 100)))).collect();
+    let phrase =
+        (0..QUESTIONS).map(|_| everywhere(format!("\"{} {}\"", ranked(0, 60), ranked(0, 60)))).collect();
+    let identifier =
+        (0..QUESTIONS).map(|_| everywhere(format!("{}_{}", ranked(0, 100), ranked(0, 100)))).collect();
+    let path = (0..QUESTIONS).map(|_| everywhere(format!("src/{}", ranked(0, 200)))).collect();
+    let in_session = (0..QUESTIONS).map(|at| (ranked(0, 200), Some(session_id(at % 5)))).collect();
+    let prefix = (0..QUESTIONS).map(|_| everywhere(format!("{}*", ranked(5_000, 20_000)))).collect();
+    let mut all = Vec::new();
+    for (what, questions) in [
+        ("a rare word", rare),
+        ("a word", medium),
+        ("a common word", common),
+        ("two words", two),
+        ("a phrase of common words", phrase),
+        ("an identifier", identifier),
+        ("a path", path),
+        ("in one conversation", in_session),
+        ("the beginning of a word", prefix),
+        (
+            "Chinese",
+            vec![
+                everywhere("数据库连接".to_owned()),
+                everywhere("缓存".to_owned()),
+                everywhere("库".to_owned()),
+            ],
+        ),
+    ] {
+        all.extend(ask(store, what, SearchMode::Words, questions, table)?);
+    }
+    let (p50, p95) = percentiles(&mut all);
+    table.at_most("search by words, p50 over all", p50, 10.0, "ms");
+    table.note("  p95 over all", format!("{p95:.1} ms"));
+    Ok(())
+}
+
+fn substrings(store: &SqliteStore, author: &Author, table: &mut Table) -> Result<(), String> {
+    let mut rng = Rng::new(6);
+    let mut piece = |from: usize, to: usize, keep: usize| {
+        let word = author.word(rng.between(from, to));
+        word.get(1..(1 + keep).min(word.len())).unwrap_or(word).to_owned()
+    };
+    let everywhere = |text: String| (text, None);
+    let rare = (0..QUESTIONS).map(|_| everywhere(piece(20_000, 39_999, 8))).collect();
+    let medium = (0..QUESTIONS).map(|_| everywhere(piece(300, 3_000, 5))).collect();
+    let common = (0..QUESTIONS).map(|_| everywhere(piece(3, 60, 4))).collect();
+    let across =
+        (0..QUESTIONS).map(|_| everywhere(format!("{} {}", piece(0, 60, 9), piece(0, 2_000, 4)))).collect();
+    let in_path = (0..QUESTIONS).map(|_| everywhere(format!("rc/{}", piece(0, 500, 4)))).collect();
+    let absent = (0..QUESTIONS).map(|at| everywhere(format!("tion{at}zzing"))).collect();
+    let short = (0..QUESTIONS / 4).map(|_| everywhere(piece(0, 3_000, 2))).collect();
+    let mut all = Vec::new();
+    for (what, questions) in [
+        ("inside a rare word", rare),
+        ("inside a word", medium),
+        ("inside a common word", common),
+        ("across two words", across),
+        ("inside a path", in_path),
+        ("not there", absent),
+        ("two characters", short),
+    ] {
+        all.extend(ask(store, what, SearchMode::Substring, questions, table)?);
+    }
+    let (p50, p95) = percentiles(&mut all);
+    table.at_most("search by substring, p50 over all", p50, 100.0, "ms");
+    table.note("  p95 over all", format!("{p95:.1} ms"));
+    Ok(())
+}
+
+/// Compacts the first conversation over and over.
+fn continuations(store: &SqliteStore, table: &mut Table) -> Result<(), String> {
+    let owner = Owner::default();
+    let mut from = store.session(&owner, &session_id(0)).map_err(told)?;
+    let mut times = Vec::new();
+    for number in 0..CONTINUATIONS {
+        let kept =
+            ViewItem::Range { session: session_id(0), first_seq: 0, end_seq: Some(3.min(from.next_seq)) };
+        let continuation = Continuation {
+            from: from.id.clone(),
+            id: session_id(1_000_000 + number),
+            reason: EndReason::COMPRESSION,
+            at_ms: START_MS,
+            made_at_seq: from.next_seq,
+            summary: Some(NewSummary {
+                author: "rules".to_owned(),
+                document: "## What was done\n\n".repeat(200),
+                sources: Vec::new(),
+                supersedes: None,
+                facts: serde_json::json!({}),
+                figures: serde_json::json!({}),
+            }),
+            view: vec![
+                NewViewItem::Kept(kept),
+                NewViewItem::Summary {
+                    json: r#"{"role":"user","content":"summary"}"#.to_owned(),
+                    tokens: 900,
+                },
+            ],
+        };
+        let started = Instant::now();
+        from = store.continue_session(&owner, continuation).map_err(told)?;
+        times.push(started.elapsed().as_secs_f64() * 1_000.0);
+    }
+    let (p50, p95) = percentiles(&mut times);
+    table.at_most("a continuation, p50", p50, 2.0, "ms");
+    table.note("  p95", format!("{p95:.2} ms"));
+    Ok(())
+}
+
+fn percentiles(times: &mut [f64]) -> (f64, f64) {
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        times.get(((times.len() as f64 - 1.0) * share).round() as usize).copied().unwrap_or_default()
+    };
+    (at(0.5), at(0.95))
+}

@@ -53,8 +53,6 @@ pub(crate) struct ArtifactText<'a> {
     pub(crate) text: Cow<'a, str>,
     /// How it was written.
     pub(crate) style: EscapeStyle,
-    /// The call it answers, by which its tool is known.
-    pub(crate) call_id: JsonStr,
 }
 
 /// Texts of a message that are kept as artifacts, in their order in its JSON.
@@ -67,12 +65,12 @@ pub(crate) fn artifact_texts(message: &Message) -> Vec<ArtifactText<'_>> {
         .parts()
         .iter()
         .filter_map(|part| match part {
-            Part::ToolResult { call_id, content, .. } => Some((*call_id, content)),
+            Part::ToolResult { content, .. } => Some(content),
             _ => None,
         })
-        .flat_map(|(call_id, content)| content.iter().map(move |piece| (call_id, piece)))
-        .filter_map(|(call_id, piece)| match piece {
-            Part::Text(string) => artifact_text(message, *string, call_id),
+        .flatten()
+        .filter_map(|piece| match piece {
+            Part::Text(string) => artifact_text(message, *string),
             _ => None,
         })
         .collect();
@@ -81,22 +79,20 @@ pub(crate) fn artifact_texts(message: &Message) -> Vec<ArtifactText<'_>> {
     found
 }
 
-fn artifact_text(message: &Message, string: JsonStr, call_id: JsonStr) -> Option<ArtifactText<'_>> {
+fn artifact_text(message: &Message, string: JsonStr) -> Option<ArtifactText<'_>> {
     let raw = string.raw(message.json());
     if raw.len() <= ARTIFACT_CHARACTERS {
         return None;
     }
     let text = message.str(string);
-    if text.chars().nth(ARTIFACT_CHARACTERS).is_none() {
-        return None;
-    }
+    text.chars().nth(ARTIFACT_CHARACTERS)?;
     let mut rewritten = String::with_capacity(raw.len());
     let style = [EscapeStyle::Minimal, EscapeStyle::AsciiOnly].into_iter().find(|style| {
         rewritten.clear();
         style.write(&text, &mut rewritten);
         rewritten == raw
     })?;
-    Some(ArtifactText { string, text, style, call_id })
+    Some(ArtifactText { string, text, style })
 }
 
 /// As [`escape_into`], with everything beyond ASCII as `\u` and four lower-case digits.

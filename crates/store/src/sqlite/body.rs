@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
 
-use throughline_transcript::{JsonStr, Message};
+use throughline_transcript::Message;
 
 use crate::artifact::{ArtifactId, ArtifactRange};
 use crate::artifact_folder::{ArtifactFile, ArtifactFolder};
@@ -47,8 +47,6 @@ pub(super) struct PackedArtifact<'a> {
     pub(super) text: Cow<'a, str>,
     /// Its file.
     pub(super) file: ArtifactFile,
-    /// The call it answers.
-    pub(super) call_id: JsonStr,
 }
 
 /// A body without the texts of its artifacts.
@@ -88,7 +86,7 @@ pub(super) fn pack<'a>(message: &'a Message, artifacts: &ArtifactFolder) -> Resu
         copied_to = end;
         let (id, file) = artifacts.put(&text.text)?;
         places.push(Place { at: skeleton.len(), style: text.style, id: id.clone() });
-        packed.push(PackedArtifact { id, text: text.text, file, call_id: text.call_id });
+        packed.push(PackedArtifact { id, text: text.text, file });
     }
     skeleton.push_str(json.get(copied_to..).unwrap_or_default());
     let mut bytes = encode_places(&places);

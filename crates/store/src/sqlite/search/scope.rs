@@ -1,6 +1,7 @@
 //! What a search may see: the owner's sessions, one conversation, and the filters of the question.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use rusqlite::Connection;
 
@@ -104,10 +105,13 @@ struct Sessions {
 
 impl Sessions {
     fn get(&mut self, ordinal: i64, conn: &Connection, owner: &Owner) -> Outcome<Option<&Session>> {
-        if !self.known.contains_key(&ordinal) {
-            let found = session_at(conn, u64::try_from(ordinal).unwrap_or_default())?;
-            self.known.insert(ordinal, found.filter(|session| session.owner == *owner));
-        }
-        Ok(self.known.get(&ordinal).and_then(Option::as_ref))
+        let known = match self.known.entry(ordinal) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let found = session_at(conn, u64::try_from(ordinal).unwrap_or_default())?;
+                unknown.insert(found.filter(|session| session.owner == *owner))
+            }
+        };
+        Ok(known.as_ref())
     }
 }

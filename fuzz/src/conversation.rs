@@ -1,6 +1,9 @@
-//! Readers of conversations: documents, messages, and the two session logs.
+//! Readers of conversations: documents, messages, the two session logs with what they know, and usage.
+
+use std::collections::HashSet;
 
 use serde::de::IgnoredAny;
+use throughline_tokens::{PriceBasis, PricedCall, cost, parse_usage};
 use throughline_transcript::{
     CutRule, DecodeOptions, Dialect, DialectChoice, GroupAtomicity, Groups, LeadingRole, Message, Pairing,
     Part, Role, SeamRoles, SharedText, Source, Transcript, cut_points, decode_message, decode_message_text,
@@ -70,16 +73,56 @@ fn log(first: &str, data: &[u8]) -> Option<Transcript> {
     let options = DecodeOptions { since_compaction: true, ..DecodeOptions::default() };
     if let Ok(since) = throughline_transcript::decode(bytes.clone(), &options) {
         check(&since);
+        check_facts(&since);
     }
     let transcript = throughline_transcript::decode(bytes, &DecodeOptions::default()).ok()?;
     check(&transcript);
     for message in &transcript.messages {
         assert!(serde_json::from_str::<IgnoredAny>(message.json()).is_ok(), "{}", message.json());
     }
+    check_facts(&transcript);
+    for agent in transcript.sub_agents() {
+        check(&agent.transcript);
+        check_facts(&agent.transcript);
+        assert!(!agent.transcript.messages.is_empty() && agent.after_messages <= transcript.messages.len());
+    }
     for note in &transcript.notes {
         assert!(note.line.is_none_or(|line| line > 1), "the first line is good: {note:?}");
     }
     Some(transcript)
+}
+
+/// What a log knows stands beside its messages; every usage object can be read or is refused.
+fn check_facts(transcript: &Transcript) {
+    let Some(facts) = transcript.log_facts() else { return };
+    let count = transcript.messages.len();
+    assert_eq!(facts.messages.len(), count);
+    assert!(facts.compactions.iter().all(|compaction| compaction.message <= count));
+    let mut keys = HashSet::new();
+    for call in &facts.calls {
+        assert!(call.message.is_none_or(|message| message < count), "{call:?}");
+        keys.insert(&call.key);
+        usage(call.usage.as_str().as_bytes());
+    }
+    if transcript.source == Source::ClaudeCodeLog {
+        assert_eq!(keys.len(), facts.calls.len(), "an answer is one call");
+    }
+}
+
+/// Any text as a report of usage: what is read adds up and can be priced without a guess.
+pub fn usage(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(reading) = parse_usage(text) else { return };
+    let usage = reading.usage;
+    assert!(usage.reasoning <= usage.output && reading.cache_write_1h <= usage.cache_write);
+    assert_eq!(usage.total(), usage.prompt().saturating_add(usage.output));
+    for model in ["claude-opus-4-6", "gpt-5.4", text] {
+        let call =
+            PricedCall { model, provider: "", at_ms: 0, usage, cache_write_1h: reading.cache_write_1h };
+        let cost = cost(&call);
+        let is_known = matches!(cost.basis, PriceBasis::List(_) | PriceBasis::Included);
+        assert_eq!((cost.micro_usd.is_some(), cost.uncached_micro_usd.is_some()), (is_known, is_known));
+    }
 }
 
 /// What holds for every conversation.

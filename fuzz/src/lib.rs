@@ -7,6 +7,6 @@ mod conversation;
 mod settings;
 mod text;
 
-pub use conversation::{claude_log, codex_log, decode, message};
+pub use conversation::{claude_log, codex_log, decode, message, usage};
 pub use settings::config;
 pub use text::{redact, summary};

@@ -84,6 +84,11 @@ fn codex_logs() {
 }
 
 #[test]
+fn usage() {
+    run(throughline_fuzz::usage, &seeds("usage"));
+}
+
+#[test]
 fn config() {
     run(throughline_fuzz::config, &seeds("config"));
 }

@@ -25,7 +25,7 @@ impl ToolCall {
     /// Whether the arguments can be read as JSON.
     #[must_use]
     pub fn has_json_arguments(&self) -> bool {
-        serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+        crate::json_value::is_json(&self.arguments)
     }
 }
 

@@ -3,9 +3,74 @@
 use serde::de::IgnoredAny;
 use throughline_transcript::RawJson;
 
+/// Values nested deeper than this are refused: no wire needs a tenth of it, and readers that follow any depth can be made
+/// to exhaust their stack.
+pub(crate) const MAX_DEPTH: usize = 128;
+
+/// What is wrong with a text that should be JSON, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JsonFault {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) detail: String,
+    /// Whether it only ends too early.
+    pub(crate) is_cut: bool,
+}
+
+/// Checks that a text is one valid JSON value of bounded depth.
+pub(crate) fn check_json(text: &str) -> Result<(), JsonFault> {
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        // The parser ends its words with the place, which we say ourselves.
+        let full = error.to_string();
+        let detail = full.split(" at line ").next().unwrap_or(&full).to_owned();
+        return Err(JsonFault { line: error.line(), column: error.column(), detail, is_cut: error.is_eof() });
+    }
+    let Some(at) = too_deep_at(text.as_bytes(), 0) else { return Ok(()) };
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    Err(JsonFault {
+        line: memchr::memchr_iter(b'\n', before).count() + 1,
+        column: at - line_start + 1,
+        detail: format!("nested deeper than {MAX_DEPTH} levels"),
+        is_cut: false,
+    })
+}
+
+/// Where JSON that lies `outer_depth` deep first goes deeper than allowed; broken text is looked at as far as its strings can be told.
+pub(crate) fn too_deep_at(json: &[u8], outer_depth: usize) -> Option<usize> {
+    let (mut at, mut depth) = (0, outer_depth);
+    while let Some(&byte) = json.get(at) {
+        match byte {
+            b'"' => at = end_of_string(json, at + 1)?,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Some(at);
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Where the closing quote of a string stands.
+fn end_of_string(json: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
+        if json.get(at) == Some(&b'"') {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
 /// Whether a text is one valid JSON value of bounded depth.
 pub(crate) fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
+    check_json(text).is_ok()
 }
 
 /// Whether a text is a JSON object. A complete one cannot be the beginning of a longer one.

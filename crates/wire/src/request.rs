@@ -8,7 +8,7 @@
 
 mod build;
 mod decode;
-pub(crate) mod error;
+mod error;
 mod list;
 pub(crate) mod members;
 

@@ -3,14 +3,12 @@
 //! Messages of the answer are copied out of the body as they stand. A body that reports an error is an error, whatever
 //! its status said; one that is no answer of the wire is refused with what it is instead.
 
-use serde::de::IgnoredAny;
 use throughline_transcript::{Dialect, Message, RawJson, SharedText, decode_message};
 
 use crate::answer::{Answer, Stop};
 use crate::error_body::ErrorBody;
-use crate::json_value::{is_absent, member, non_empty_text, text_member};
+use crate::json_value::{check_json, is_absent, member, non_empty_text, text_member};
 use crate::parts::{is_empty_message, parts_of};
-use crate::request::error::words_of;
 use crate::shape::Shape;
 
 /// Why a body is no answer.
@@ -57,12 +55,10 @@ pub fn decode_response(dialect: Dialect, body: &[u8]) -> Result<Answer, Response
     if text.is_empty() {
         return Err(ResponseError::Empty);
     }
-    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+    if let Err(fault) = check_json(text) {
         return Err(match Shape::of_non_json(text) {
             Some(found) => ResponseError::NotAnAnswer { expected: dialect, found },
-            None => {
-                ResponseError::Syntax { line: error.line(), column: error.column(), detail: words_of(&error) }
-            }
+            None => ResponseError::Syntax { line: fault.line, column: fault.column, detail: fault.detail },
         });
     }
     of_json(dialect, RawJson(text))

@@ -4,10 +4,9 @@
 //! `null` in its place. Both valid means that the whole is, and nothing is looked at twice. Only when something is wrong
 //! is the body checked as a whole, to say where.
 
-use serde::de::IgnoredAny;
 use throughline_transcript::{Dialect, RawJson, SharedText};
 
-use crate::json_value::{is_absent, name_of};
+use crate::json_value::{check_json, is_absent, is_json, name_of, too_deep_at};
 use crate::request::error::RequestError;
 use crate::request::list::MessageList;
 use crate::request::members::{Members, offset_in};
@@ -60,15 +59,16 @@ impl Request {
         let start = offset_in(text, value.0).unwrap_or_default();
         let around = [text.get(..start), text.get(start + value.0.len()..)];
         let frame = around.map(Option::unwrap_or_default).join("null");
-        if check(frame.get(mark_bytes..).unwrap_or_default()).is_err() {
+        if !is_json(frame.get(mark_bytes..).unwrap_or_default()) {
             return Ok(None);
         }
         let mut members = Members::of_document(&SharedText::new(frame), object_start);
         check_members(dialect, &members)?;
         let list = match value.0.as_bytes().first() {
+            _ if too_deep_at(value.0.as_bytes(), 1).is_some() => None,
             Some(b'[') => MessageList::read(value.0, member)?,
             Some(b'"') if dialect == Dialect::Responses => MessageList::read_text(value.0, member)?,
-            _ if check(value.0).is_err() => None,
+            _ if !is_json(value.0) => None,
             _ => {
                 let expected = if dialect == Dialect::Responses { "a list or a string" } else { "a list" };
                 return Err(RequestError::WrongType { member, expected, found: name_of(value) });
@@ -86,7 +86,7 @@ impl Request {
         mark_bytes: usize,
         object_start: usize,
     ) -> Result<Option<Self>, RequestError> {
-        if check(text.get(mark_bytes..).unwrap_or_default()).is_err() {
+        if !is_json(text.get(mark_bytes..).unwrap_or_default()) {
             return Ok(None);
         }
         let members = Members::of_document(&SharedText::new(text.to_owned()), object_start);
@@ -123,5 +123,5 @@ fn check_members(dialect: Dialect, members: &Members) -> Result<(), RequestError
 }
 
 fn check(json: &str) -> Result<(), RequestError> {
-    serde_json::from_str::<IgnoredAny>(json).map(|_| ()).map_err(|error| RequestError::of_syntax(&error))
+    check_json(json).map_err(RequestError::of_fault)
 }

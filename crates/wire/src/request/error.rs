@@ -1,6 +1,6 @@
 //! Why a body is no request, and where in it that shows.
 
-use serde::de::IgnoredAny;
+use crate::json_value::{JsonFault, check_json};
 
 /// Why a body cannot be read as a request, or a request cannot be changed as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,26 +98,14 @@ pub enum RequestError {
 
 impl RequestError {
     /// What the parser found wrong, with its place.
-    pub(crate) fn of_syntax(error: &serde_json::Error) -> Self {
-        let (line, column) = (error.line(), error.column());
-        let detail = words_of(error);
-        if error.is_eof() {
-            Self::Truncated { line, column, detail }
-        } else {
-            Self::Syntax { line, column, detail }
-        }
+    pub(crate) fn of_fault(fault: JsonFault) -> Self {
+        let JsonFault { line, column, detail, is_cut } = fault;
+        if is_cut { Self::Truncated { line, column, detail } } else { Self::Syntax { line, column, detail } }
     }
 
     /// Refuses a value that is not JSON.
     pub(crate) fn check_json(member: &str, json: &str) -> Result<(), Self> {
-        serde_json::from_str::<IgnoredAny>(json)
-            .map(|_| ())
-            .map_err(|error| Self::InvalidValue { member: member.to_owned(), detail: error.to_string() })
+        check_json(json)
+            .map_err(|fault| Self::InvalidValue { member: member.to_owned(), detail: fault.detail })
     }
-}
-
-/// The parser's words without the place at their end, which we say ourselves.
-pub(crate) fn words_of(error: &serde_json::Error) -> String {
-    let full = error.to_string();
-    full.split(" at line ").next().unwrap_or(&full).to_owned()
 }

@@ -5,18 +5,27 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use throughline_transcript::{DecodeOptions, Dialect, DialectChoice};
 
+use crate::backup_cmd::BackupArgs;
 use crate::config_cmd::ConfigArgs;
 use crate::context::ColourChoice;
+use crate::import_cmd::ImportArgs;
+use crate::insights_cmd::InsightsArgs;
+use crate::search_cmd::SearchArgs;
+use crate::sessions_cmd::SessionsArgs;
+use crate::usage_cmd::UsageArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  a defect of Throughline itself
   2  the command line makes no sense
-  3  the input is not a transcript, or does not fit the given limits
+  3  the input is not a transcript, does not fit the given limits, or names
+     something that is not in the record
   4  a setting is wrong (file, variable or --set)
   5  the output could not be written
   6  the input is missing or cannot be read
+  7  the record is damaged, of a newer version, or not ours
+  8  somebody else is at work on it; try again later
 
 Settings come from config.yaml in ~/.throughline (or $THROUGHLINE_HOME), from
 variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
@@ -30,6 +39,10 @@ Throughline keeps long agent conversations going.
   throughline compress session.jsonl    compact it: what stays, what goes, why
   throughline compress session.jsonl --preview
                                         the plan only, nothing is changed
+  throughline import                    record the histories of your agents
+  throughline sessions                  what is recorded
+  throughline search \"waiting list\"     everything that was ever said
+  throughline insights                  calls, tokens, money, by day and model
   throughline config show               every setting and where it came from
 
 A transcript is a file, or - for stdin; .gz is read too. It may be a list of
@@ -42,8 +55,9 @@ about one command.
 
 /// Keeps long agent conversations going.
 ///
-/// Reads a recorded conversation of any agent, measures it, and compacts it: old tool output becomes one line
-/// each, the middle becomes a structured summary, the newest part stays word for word. Nothing is sent anywhere.
+/// Reads a conversation of any agent, measures it, and compacts it: old tool output becomes one line each, the middle
+/// becomes a structured summary, the newest part stays word for word. Records conversations whole, and finds anything
+/// that was ever said in them. Nothing is sent anywhere.
 #[derive(Debug, Parser)]
 #[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -78,6 +92,12 @@ pub(crate) struct GlobalArgs {
 pub(crate) enum Command {
     Compress(CompressArgs),
     Inspect(InspectArgs),
+    Import(ImportArgs),
+    Sessions(SessionsArgs),
+    Search(SearchArgs),
+    Usage(UsageArgs),
+    Insights(InsightsArgs),
+    Backup(BackupArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }
@@ -86,8 +106,12 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct TranscriptArgs {
     /// The transcript: a file, or - for stdin; gzip is detected
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "session")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Instead of a file: a recorded session, by its id, a unique prefix of one, its title, or last
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "dialect", "pick", "since_compaction"])]
+    pub(crate) session: Option<String>,
 
     /// Read it as this wire instead of detecting it
     #[arg(long, value_name = "DIALECT", help_heading = "Reading")]
@@ -159,6 +183,7 @@ Examples:
   throughline inspect session.jsonl
   throughline inspect request.json --context-length 128k --top 20
   throughline inspect rollout.jsonl.gz --json | jq .tokens
+  throughline inspect --session last
   cat messages.json | throughline inspect -")]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
@@ -188,9 +213,12 @@ Examples:
   throughline compress session.json --focus \"database schema\" --force
   throughline compress request.json --out compacted.json
   throughline compress - --json < messages.json | jq .report.tokens
+  throughline compress --session last
 
 Below the threshold nothing is done, unless --force is given. The output has the
-dialect and form of the input; a log yields the message list of its wire.")]
+dialect and form of the input; a log yields the message list of its wire. A
+recorded session ends and a continuation takes over with the new view; nothing
+that was said is lost, and `throughline sessions undo` goes back.")]
 pub(crate) struct CompressArgs {
     #[command(flatten)]
     pub(crate) transcript: TranscriptArgs,
@@ -242,7 +270,7 @@ pub(crate) struct CompletionsArgs {
 const MAX_TOKENS: u64 = 100_000_000;
 
 /// Reads `200000`, `200_000`, `200,000`, `200k` and `1.5m`.
-fn parse_tokens(typed: &str) -> Result<u64, String> {
+pub(crate) fn parse_tokens(typed: &str) -> Result<u64, String> {
     let wanted =
         || format!("expected a number of tokens between 1 and {MAX_TOKENS}, such as 200000, 200k or 1m");
     let lower = typed.trim().to_ascii_lowercase().replace(['_', ','], "");

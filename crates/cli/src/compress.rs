@@ -12,6 +12,7 @@ use throughline_compaction::{
     Stretch, append_note, compact, preview,
 };
 use throughline_redact::Redactor;
+use throughline_store::{CommitAs, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
 use crate::args::CompressArgs;
@@ -20,7 +21,9 @@ use crate::compress_view;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::files::{STANDARD_STREAM, write_atomic};
-use crate::input::{Input, Original, load_input};
+use crate::input::{Input, Original, load_input, recorded_input};
+use crate::record::Record;
+use crate::recorded::load_view;
 use crate::situation::{Counting, Situation};
 use crate::text::{counted, printable, thousands};
 
@@ -33,6 +36,8 @@ pub(crate) struct Compaction<'a> {
     pub(crate) situation: &'a Situation,
     pub(crate) ledger: &'a Ledger,
     pub(crate) attempt: Attempt,
+    /// How it went into the record, if it was of a recorded session.
+    pub(crate) committed: Option<Committed>,
 }
 
 /// Carries out the command.
@@ -42,8 +47,59 @@ pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure>
             .because("one of them would be lost")
             .hint("the JSON holds the messages already; or give --out a file"));
     }
-    let original = if args.out.is_some() { Original::Keep } else { Original::Drop };
-    let input = load_input(context, &args.transcript, original)?;
+    match &args.transcript.session {
+        Some(reference) => run_on_record(args, context, reference),
+        None => {
+            let original = if args.out.is_some() { Original::Keep } else { Original::Drop };
+            let input = load_input(context, &args.transcript, original)?;
+            work(args, context, &input, |_| Ok(None))
+        }
+    }
+}
+
+/// Compacts the view of a recorded session and commits a continuation, with the conversation locked all the while.
+fn run_on_record(args: &CompressArgs, context: &Context, reference: &str) -> Result<(), Failure> {
+    let record = Record::open_to_change(context, reference)?;
+    let named = record.tip(reference)?;
+    record.locked(&named, "compress", || {
+        // Somebody may have been at work on it until the lock was ours.
+        let session = record.tip(named.id.as_str())?;
+        let (view, transcript) = load_view(&record, &session)?;
+        let input = recorded_input(&session, transcript);
+        work(args, context, &input, |compaction| {
+            let meter = &compaction.situation.meter;
+            let count_message = |message: &Message| meter.message(message);
+            let commit = |id: &SessionId| {
+                let commit_as =
+                    CommitAs { id, at_ms: record.now.ms, trigger: "command", count_message: &count_message };
+                view.continuation(&compaction.attempt, &commit_as)
+            };
+            if commit(&session.id).is_none() {
+                return Ok(None);
+            }
+            let successor = record.with_new_id(|id| match commit(&id) {
+                Some(continuation) => record.store.continue_session(&record.owner, continuation),
+                None => Err(StoreError::NothingToSelect { what: "there is nothing to commit" }),
+            })?;
+            Ok(Some(Committed { from: session.id.clone(), to: successor.id }))
+        })
+    })
+}
+
+/// A compaction that is in the record.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Committed {
+    pub(crate) from: SessionId,
+    pub(crate) to: SessionId,
+}
+
+/// Makes the attempt, has it committed, and delivers the report.
+fn work(
+    args: &CompressArgs,
+    context: &Context,
+    input: &Input,
+    commit: impl FnOnce(&Compaction<'_>) -> Result<Option<Committed>, Failure>,
+) -> Result<(), Failure> {
     let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));
     let situation =
         Situation::of(context, &args.window, keep.as_slice(), &input.transcript, Counting::Estimate)?;
@@ -55,10 +111,14 @@ pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure>
     let count_message = |message: &Message| situation.meter.message(message);
     let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
     let gathered = Gathered { groups: &groups, ledger: &ledger, sizes: &sizes, redactor: redactor.as_ref() };
-    let attempt = attempt(args, &input, &situation, &gathered)?;
-    let compaction = Compaction { input: &input, situation: &situation, ledger: &ledger, attempt };
+    let attempt = attempt(args, input, &situation, &gathered)?;
+    let mut compaction =
+        Compaction { input, situation: &situation, ledger: &ledger, attempt, committed: None };
     for warning in &compaction.attempt.report.warnings {
         context.warn(&printable(warning));
+    }
+    if !args.preview {
+        compaction.committed = commit(&compaction)?;
     }
     compaction.deliver(args, context)
 }
@@ -257,6 +317,9 @@ impl Compaction<'_> {
         member(&mut out, ",\"report\":", &self.attempt.report)?;
         member(&mut out, ",\"window\":", &self.situation.window_json())?;
         member(&mut out, ",\"counting\":", &self.situation.meter.json())?;
+        if let Some(committed) = &self.committed {
+            member(&mut out, ",\"committed\":", committed)?;
+        }
         if let Some(summary) = &self.attempt.summary {
             member(&mut out, ",\"summary\":", &summary.to_markdown())?;
         }

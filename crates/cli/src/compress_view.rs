@@ -37,6 +37,12 @@ pub(crate) fn report(
     if let Some(path) = out {
         page.line(&format!("written to {}", path_words(path)));
     }
+    if let Some(committed) = &compaction.committed {
+        page.line(&format!(
+            "Recorded: {} ended, the conversation goes on in {}. `throughline sessions undo` goes back.",
+            committed.from, committed.to
+        ));
+    }
     page.gauges(compaction);
     if compaction.attempt.plan.is_some() {
         page.map(&report.plan, report, compaction.attempt.outcome.is_completed());

@@ -27,14 +27,8 @@ impl Desk {
             fs::create_dir(&home).unwrap();
             fs::write(home.join("config.yaml"), text).unwrap();
         }
-        let context = Context {
-            home,
-            env: vec![("MY_KEY".to_owned(), "sk-0123456789abcdefgh".to_owned())],
-            sets: Vec::new(),
-            width: 80,
-            colour_stdout: false,
-            colour_stderr: false,
-        };
+        let mut context = Context::for_tests(home);
+        context.env = vec![("MY_KEY".to_owned(), "sk-0123456789abcdefgh".to_owned())];
         Self { folder, context }
     }
 

@@ -1,14 +1,22 @@
-//! The world around the program: home directory, environment, terminal. The only place that looks at any of them.
+//! The world around the program: home directory, environment, terminal, clock, chance. The only place that looks at
+//! any of them.
 //!
 //! Data goes to stdout and messages to stderr. A reader that goes away (`| head`) is not an error.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use anstream::{AutoStream, ColorChoice};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use owo_colors::OwoColorize;
+use throughline_store::{IdLength, Millis, SessionId};
 
 use crate::failure::{Exit, Failure, io_words};
+use crate::when::Now;
 
 /// Columns when there is no terminal to ask.
 const DEFAULT_COLUMNS: usize = 80;
@@ -30,10 +38,12 @@ pub(crate) enum ColourChoice {
 }
 
 /// Everything a command may know about the world it runs in.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Context {
     /// Where Throughline keeps its own files.
     pub(crate) home: PathBuf,
+    /// Where other programs keep theirs.
+    pub(crate) user_home: Option<PathBuf>,
     /// The environment; variables that are not text are left out.
     pub(crate) env: Vec<(String, String)>,
     /// Arguments of `--set`, in order.
@@ -44,6 +54,31 @@ pub(crate) struct Context {
     pub(crate) colour_stdout: bool,
     /// Whether stderr takes colours.
     pub(crate) colour_stderr: bool,
+    /// Whether somebody watches stderr, so that a line that changes makes sense.
+    pub(crate) watched: bool,
+    /// Whether somebody can be asked.
+    pub(crate) can_ask: bool,
+    clock: Clock,
+    chance: Chance,
+}
+
+/// Where the time comes from.
+#[derive(Debug)]
+enum Clock {
+    System(TimeZone),
+    /// Stands still, for tests.
+    Fixed(Now),
+}
+
+/// Where random numbers come from.
+#[derive(Debug)]
+enum Chance {
+    System,
+    /// The same numbers every time, for tests.
+    Seeded {
+        seed: u64,
+        drawn: AtomicU64,
+    },
 }
 
 impl Context {
@@ -52,10 +87,16 @@ impl Context {
         let env: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let home = home_folder(lookup(&env, "THROUGHLINE_HOME"), std::env::home_dir())?;
+        let user_home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        let home = home_folder(lookup(&env, "THROUGHLINE_HOME"), user_home.clone())?;
         Ok(Self {
             home,
+            user_home,
             sets,
+            clock: clock(lookup(&env, "THROUGHLINE_NOW"))?,
+            chance: chance(lookup(&env, "THROUGHLINE_SEED")),
+            watched: io::stderr().is_terminal() && lookup(&env, "TERM") != Some("dumb"),
+            can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
             width: width(
                 lookup(&env, "COLUMNS"),
                 terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0)),
@@ -66,9 +107,75 @@ impl Context {
         })
     }
 
+    /// A world where nothing is set, nobody watches and time stands still.
+    #[cfg(test)]
+    pub(crate) fn for_tests(home: PathBuf) -> Self {
+        Self {
+            home,
+            user_home: None,
+            env: Vec::new(),
+            sets: Vec::new(),
+            width: DEFAULT_COLUMNS,
+            colour_stdout: false,
+            colour_stderr: false,
+            watched: false,
+            can_ask: false,
+            clock: Clock::Fixed(Now { ms: 0, zone: TimeZone::UTC }),
+            chance: chance(Some("1")),
+        }
+    }
+
     /// The user's settings file, whether it is there or not.
     pub(crate) fn config_path(&self) -> PathBuf {
         self.home.join("config.yaml")
+    }
+
+    /// The file the record is kept in, whether it is there or not.
+    pub(crate) fn record_path(&self) -> PathBuf {
+        self.home.join("record.db")
+    }
+
+    /// What time it is, and where.
+    pub(crate) fn now(&self) -> Now {
+        match &self.clock {
+            Clock::Fixed(now) => now.clone(),
+            Clock::System(zone) => {
+                #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+                let now = SystemTime::now();
+                let elapsed = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                Now { ms: Millis::try_from(elapsed.as_millis()).unwrap_or(Millis::MAX), zone: zone.clone() }
+            }
+        }
+    }
+
+    /// Random bits, for ids. Not for secrets.
+    pub(crate) fn random_bits(&self) -> u64 {
+        match &self.chance {
+            // Hash tables are seeded by the operating system, which is all the chance an id needs.
+            Chance::System => RandomState::new().build_hasher().finish(),
+            Chance::Seeded { seed, drawn } => {
+                let number = drawn.fetch_add(1, Ordering::Relaxed).wrapping_add(*seed).wrapping_add(1);
+                number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            }
+        }
+    }
+
+    /// An id for a session that began then.
+    pub(crate) fn new_session_id(&self, at_ms: Millis) -> SessionId {
+        SessionId::new(at_ms, (self.random_bits() >> 32) as u32, IdLength::Local)
+    }
+
+    /// A variable of another program.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        lookup(&self.env, name)
+    }
+
+    /// One line from the person at the terminal.
+    pub(crate) fn ask(&self, question: &str) -> Option<String> {
+        self.tell(question);
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).ok()?;
+        Some(line.trim().to_owned())
     }
 
     /// Writes text for people to stdout; colours are removed where they are not wanted.
@@ -86,6 +193,12 @@ impl Context {
     /// Writes a message for people to stderr, as it is. Nobody can be told when that fails.
     pub(crate) fn tell(&self, text: &str) {
         write_stderr(self.colour_stderr, text);
+    }
+
+    /// Writes to stderr what moves on the terminal; only where somebody watches.
+    pub(crate) fn tell_raw(&self, text: &str) {
+        let mut stream = io::stderr().lock();
+        let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
     }
 
     /// A warning on stderr: something the user should know that does not stop the work.
@@ -135,6 +248,20 @@ fn home_folder(own: Option<&str>, user: Option<PathBuf>) -> Result<PathBuf, Fail
             .because("neither THROUGHLINE_HOME nor HOME is set")
             .hint("set THROUGHLINE_HOME to a folder")),
     }
+}
+
+fn clock(fixed: Option<&str>) -> Result<Clock, Failure> {
+    let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
+    let Some(text) = fixed else { return Ok(Clock::System(zone)) };
+    let time: Timestamp = text.parse().map_err(|error: jiff::Error| {
+        Failure::new(Exit::BadConfig, "THROUGHLINE_NOW is not a time").because(error.to_string())
+    })?;
+    Ok(Clock::Fixed(Now { ms: time.as_millisecond(), zone }))
+}
+
+fn chance(seed: Option<&str>) -> Chance {
+    seed.and_then(|text| text.parse().ok())
+        .map_or(Chance::System, |seed| Chance::Seeded { seed, drawn: AtomicU64::new(0) })
 }
 
 fn width(columns: Option<&str>, terminal: Option<usize>) -> usize {

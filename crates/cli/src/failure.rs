@@ -23,6 +23,10 @@ pub(crate) enum Exit {
     OutputFailed = 5,
     /// The input is not there or cannot be read.
     InputUnreadable = 6,
+    /// The record is damaged, of a newer version, or not ours.
+    RecordUnusable = 7,
+    /// Somebody else is at work on it; trying again later helps.
+    Busy = 8,
 }
 
 impl Exit {

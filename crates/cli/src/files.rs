@@ -101,8 +101,26 @@ fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, Failure> {
     }
 }
 
+/// Who may read a file that is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readers {
+    /// Whoever the umask of the process allows.
+    AsUsual,
+    /// Its owner alone.
+    Owner,
+}
+
 /// Replaces a file, or makes it. Its permissions and, for a link, the link itself stay.
 pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write_for(path, bytes, Readers::AsUsual)
+}
+
+/// The same, but a file that is made is its owner's alone: recorded conversations hold what was said in confidence.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write_for(path, bytes, Readers::Owner)
+}
+
+fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Failure> {
     let fail = |cause: String| {
         Failure::new(Exit::OutputFailed, format!("cannot write {}", path_words(path))).because(cause)
     };
@@ -138,7 +156,7 @@ pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let cause = format!("the folder {} does not exist", path_words(&folder));
         return Err(fail(cause).hint("make the folder first"));
     }
-    replace(&target, &folder, existing.as_ref(), bytes).map_err(|error| fail(io_words(&error)))
+    replace(&target, &folder, existing.as_ref(), bytes, readers).map_err(|error| fail(io_words(&error)))
 }
 
 fn folder_of(path: &Path) -> PathBuf {
@@ -148,14 +166,25 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-fn replace(target: &Path, folder: &Path, existing: Option<&fs::Metadata>, bytes: &[u8]) -> io::Result<()> {
+fn replace(
+    target: &Path,
+    folder: &Path,
+    existing: Option<&fs::Metadata>,
+    bytes: &[u8],
+    readers: Readers,
+) -> io::Result<()> {
+    #[cfg(not(unix))]
+    let _ = readers;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".throughline-").suffix(".tmp");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // As a new file would have; the umask of the process applies.
-        builder.permissions(fs::Permissions::from_mode(0o666));
+        builder.permissions(fs::Permissions::from_mode(match readers {
+            // As a new file would have; the umask of the process applies.
+            Readers::AsUsual => 0o666,
+            Readers::Owner => 0o600,
+        }));
     }
     let mut temporary = builder.tempfile_in(folder)?;
     temporary.write_all(bytes)?;

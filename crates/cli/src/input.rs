@@ -1,11 +1,16 @@
 //! From the transcript arguments to a decoded transcript, with every way that can fail told to the user.
 
+use std::path::Path;
+
+use throughline_store::Session;
 use throughline_transcript::{DecodeError, Source, Transcript, decode};
 
 use crate::args::TranscriptArgs;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::files::{input_name, read_input};
+use crate::files::{STANDARD_STREAM, input_name, read_input};
+use crate::record::Record;
+use crate::recorded::load_view;
 use crate::text::{counted, on_one_line};
 
 /// A file with thousands of broken lines is described by its first ones.
@@ -41,8 +46,14 @@ pub(crate) fn load_input(
     args: &TranscriptArgs,
     original: Original,
 ) -> Result<Input, Failure> {
-    let name = input_name(&args.file);
-    let bytes = read_input(&args.file)?;
+    if let Some(reference) = &args.session {
+        let record = Record::open_to_read(context, reference)?;
+        let session = record.tip(reference)?;
+        return Ok(recorded_input(&session, load_view(&record, &session)?.1));
+    }
+    let file = args.file.as_deref().unwrap_or(Path::new(STANDARD_STREAM));
+    let name = input_name(file);
+    let bytes = read_input(file)?;
     let size = bytes.len() as u64;
     let is_utf16 = UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
     let kept = (original == Original::Keep).then(|| bytes.clone());
@@ -57,6 +68,12 @@ pub(crate) fn load_input(
     }
     let is_log = matches!(transcript.source, Source::ClaudeCodeLog | Source::CodexLog);
     Ok(Input { name, bytes: size, transcript, original: kept.filter(|_| !is_log) })
+}
+
+/// The view of a recorded session as an input.
+pub(crate) fn recorded_input(session: &Session, transcript: Transcript) -> Input {
+    let bytes = transcript.messages.iter().map(|message| message.json().len() as u64).sum();
+    Input { name: format!("session {}", session.id), bytes, transcript, original: None }
 }
 
 /// The reader's refusal in words that say what to do about it.

@@ -1,21 +1,47 @@
 //! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
 
 mod args;
+mod backup_cmd;
 mod census;
 mod compress;
 mod compress_view;
 mod config_cmd;
 mod context;
 mod failure;
+mod figures;
 mod files;
 mod gauge;
+mod import_cmd;
+mod import_view;
 mod input;
+mod insights_cmd;
+mod insights_view;
 mod inspect;
 mod inspect_view;
+mod meanwhile;
+mod message_view;
 mod meter;
+mod output;
+mod process;
+mod record;
+#[cfg(test)]
+mod record_samples;
+mod recorded;
+mod search_cmd;
+mod search_view;
+mod sessions_change;
+mod sessions_cmd;
+mod sessions_export;
+mod sessions_list_view;
+mod sessions_show;
+mod sessions_show_view;
+mod sessions_tree_view;
 mod situation;
 mod table;
 mod text;
+mod usage_cmd;
+mod usage_view;
+mod when;
 
 use std::process::ExitCode;
 
@@ -63,6 +89,12 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         None => context.print(WELCOME),
         Some(Command::Compress(arguments)) => compress::run(&arguments, context),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, context),
+        Some(Command::Import(arguments)) => import_cmd::run(&arguments, context),
+        Some(Command::Sessions(arguments)) => sessions_cmd::run(&arguments, context),
+        Some(Command::Search(arguments)) => search_cmd::run(&arguments, context),
+        Some(Command::Usage(arguments)) => usage_cmd::run(&arguments, context),
+        Some(Command::Insights(arguments)) => insights_cmd::run(&arguments, context),
+        Some(Command::Backup(arguments)) => backup_cmd::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();

@@ -11,14 +11,9 @@ fn transcript(json: &str) -> Transcript {
 }
 
 fn context(sets: &[&str]) -> Context {
-    Context {
-        home: "/nowhere/at/all".into(),
-        env: Vec::new(),
-        sets: sets.iter().map(|set| (*set).to_owned()).collect(),
-        width: 80,
-        colour_stdout: false,
-        colour_stderr: false,
-    }
+    let mut context = Context::for_tests("/nowhere/at/all".into());
+    context.sets = sets.iter().map(|set| (*set).to_owned()).collect();
+    context
 }
 
 fn args() -> WindowArgs {

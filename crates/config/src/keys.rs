@@ -10,7 +10,8 @@ use crate::settings::Settings;
 /// What every variable of ours starts with.
 const ENV_PREFIX: &str = "THROUGHLINE_";
 /// Variables with that prefix that are not settings.
-const OTHER_VARIABLES: [&str; 2] = ["THROUGHLINE_HOME", "THROUGHLINE_REQUIRE_ALL"];
+const OTHER_VARIABLES: [&str; 4] =
+    ["THROUGHLINE_HOME", "THROUGHLINE_NOW", "THROUGHLINE_REQUIRE_ALL", "THROUGHLINE_SEED"];
 
 /// Names that settings had elsewhere or before. A `*` stands for the name of an entry.
 const OLD_NAMES: [(&str, &str); 10] = [

@@ -50,6 +50,8 @@ fn every_key_has_a_variable_that_leads_back_to_it() {
     }
     assert_eq!(key_of_env("THROUGHLINE_HOME"), None);
     assert_eq!(key_of_env("THROUGHLINE_REQUIRE_ALL"), None);
+    assert_eq!(key_of_env("THROUGHLINE_NOW"), None);
+    assert_eq!(key_of_env("THROUGHLINE_SEED"), None);
     assert_eq!(key_of_env("PATH"), None);
 }
 

@@ -7,7 +7,7 @@
 
 use serde_json::json;
 use throughline_compaction::{
-    Attempt, CountMessage, Plan, RenditionKind, Report, Synthetic, ViewItem as MadeItem,
+    Attempt, CountMessage, Outcome, Plan, Quality, RenditionKind, Report, Synthetic, ViewItem as MadeItem,
 };
 use throughline_transcript::{Message, SharedText, decode_message};
 
@@ -18,6 +18,9 @@ use crate::session::{EndReason, Session};
 use crate::store::Store;
 use crate::summary::{Continuation, NewSummary, Run, Summary};
 use crate::view::{NewViewItem, Shown, ViewItem};
+
+/// Who wrote a summary that was made without a model.
+const RULES: &str = "rules";
 
 /// The view of a session as a compaction works on it.
 #[derive(Clone, Debug)]
@@ -88,7 +91,10 @@ impl LoadedView {
         let summary = attempt.summary.as_ref().map(|document| {
             let report = &attempt.report;
             NewSummary {
-                author: report.summariser.clone().unwrap_or_default(),
+                author: match attempt.outcome {
+                    Outcome::Completed { quality: Quality::Rules, .. } => RULES.to_owned(),
+                    _ => report.summariser.clone().unwrap_or_default(),
+                },
                 document: document.to_markdown(),
                 sources: self.sources(plan),
                 supersedes: self.taken_up(plan).last().map(|summary| summary.id),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use throughline_compaction::{Earlier, Outcome, Quality, Rendition, Section, SummaryDocument};
+use throughline_compaction::{Earlier, Rendition, Section, SummaryDocument};
 use throughline_transcript::{ContentHash, Dialect, Role};
 
 use super::*;
@@ -91,7 +91,7 @@ fn view() -> LoadedView {
 fn attempt(items: Vec<MadeItem>, middle: Range<usize>, pinned: Option<Range<usize>>) -> Attempt {
     let mut document = SummaryDocument::default();
     document.add(Section::Goal, "to arrive".to_owned());
-    let report = Report { summariser: Some("rules".to_owned()), ..Report::default() };
+    let report = Report { summariser: Some("built-in rules".to_owned()), ..Report::default() };
     Attempt {
         outcome: Outcome::Completed { quality: Quality::Rules, reason: String::new() },
         report,
@@ -162,6 +162,14 @@ fn a_summary_stands_for_what_it_folds_and_what_the_one_it_takes_up_stood_for() {
     assert_eq!(made.author, "rules");
     assert!(made.document.contains("to arrive"));
     assert_eq!(made.figures["trigger"], "command");
+}
+
+#[test]
+fn a_model_is_named_as_the_author() {
+    let mut by_model = attempt(Vec::new(), 1..6, None);
+    by_model.outcome = Outcome::Completed { quality: Quality::Model, reason: String::new() };
+    by_model.report.summariser = Some("some-model".to_owned());
+    assert_eq!(commit(&by_model).unwrap().summary.unwrap().author, "some-model");
 }
 
 #[test]

@@ -14,6 +14,14 @@ fn help_is_complete() {
         ("help_compress", vec!["compress", "--help"]),
         ("help_inspect", vec!["inspect", "--help"]),
         ("help_config", vec!["config", "--help"]),
+        ("help_import", vec!["import", "--help"]),
+        ("help_sessions", vec!["sessions", "--help"]),
+        ("help_sessions_show", vec!["sessions", "show", "--help"]),
+        ("help_sessions_export", vec!["sessions", "export", "--help"]),
+        ("help_search", vec!["search", "--help"]),
+        ("help_usage", vec!["usage", "--help"]),
+        ("help_insights", vec!["insights", "--help"]),
+        ("help_backup", vec!["backup", "--help"]),
     ] {
         insta::assert_snapshot!(name, World::new().seen(&arguments));
     }
@@ -52,9 +60,31 @@ fn senseless_command_lines_exit_with_2() {
 fn completions_name_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = World::new().run(&["completions", shell]).text();
-        for command in ["compress", "inspect", "config", "completions"] {
-            assert!(script.contains(command), "{shell} does not know {command}");
+        for command in commands() {
+            assert!(script.contains(&command), "{shell} does not know {command}");
         }
+    }
+}
+
+/// Every command, as the help lists them.
+fn commands() -> Vec<String> {
+    let help = World::new().run(&["--help"]).text();
+    let list =
+        help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap().to_owned();
+    let commands: Vec<String> = list
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect();
+    assert!(commands.len() >= 10, "{commands:?}");
+    commands
+}
+
+#[test]
+fn the_guide_knows_every_command() {
+    let guide = include_str!("../../../../GUIDE.md");
+    for command in commands() {
+        assert!(guide.contains(&format!("throughline {command}")), "GUIDE.md does not know {command}");
     }
 }
 

@@ -4,9 +4,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A home and a folder to work in, both empty at first and gone at the end.
+/// What time it is in every world.
+pub(crate) const NOW: &str = "2026-11-15T12:00:00Z";
+
+/// A home, the home of the user's other programs and a folder to work in, all empty at first and gone at the end.
 pub(crate) struct World {
     home: tempfile::TempDir,
+    user: tempfile::TempDir,
     work: tempfile::TempDir,
 }
 
@@ -19,7 +23,8 @@ pub(crate) struct Ended {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { home: tempfile::tempdir().unwrap(), work: tempfile::tempdir().unwrap() }
+        let folder = || tempfile::tempdir().unwrap();
+        Self { home: folder(), user: folder(), work: folder() }
     }
 
     /// A world whose settings file holds this.
@@ -27,6 +32,16 @@ impl World {
         let world = Self::new();
         std::fs::write(world.home.path().join("config.yaml"), yaml).unwrap();
         world
+    }
+
+    /// Where Throughline keeps its files.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Where other programs keep theirs.
+    pub(crate) fn user(&self) -> &Path {
+        self.user.path()
     }
 
     /// A file in the folder to work in.
@@ -61,6 +76,10 @@ impl World {
             .current_dir(self.work.path())
             .env_clear()
             .env("THROUGHLINE_HOME", self.home.path())
+            .env("HOME", self.user.path())
+            .env("THROUGHLINE_NOW", NOW)
+            .env("THROUGHLINE_SEED", "1")
+            .env("TZ", "UTC")
             .env("COLUMNS", "80")
             .envs(env.iter().copied())
             .stdin(Stdio::piped())
@@ -84,7 +103,9 @@ impl World {
     /// The same text with this world's folders by name.
     fn without_places(&self, text: &str) -> String {
         let name = |path: &Path| path.display().to_string();
-        text.replace(&name(self.home.path()), "[home]").replace(&name(self.work.path()), "[work]")
+        text.replace(&name(self.home.path()), "[home]")
+            .replace(&name(self.user.path()), "[user]")
+            .replace(&name(self.work.path()), "[work]")
     }
 
     /// Runs and gives everything a user sees, for a snapshot.

@@ -7,5 +7,6 @@ mod basics;
 mod compress;
 mod harness;
 mod inspect;
+mod record;
 mod samples;
 mod settings;

@@ -62,3 +62,39 @@ pub(crate) fn long_anthropic(steps: usize) -> Value {
 pub(crate) fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
+
+/// A Claude Code session log of `steps` steps: times, usage, folder and title as the client writes them. One with more
+/// steps is the same one, later.
+pub(crate) fn claude_log(session: &str, title: &str, steps: usize) -> String {
+    let conversation = long_anthropic(steps);
+    let messages = conversation["messages"].as_array().cloned().unwrap_or_default();
+    let mut events = Vec::new();
+    for (at, message) in messages.into_iter().take(1 + 2 * steps).enumerate() {
+        let parent = if at == 0 { Value::Null } else { json!(format!("{session}-{}", at - 1)) };
+        let mut event = json!({
+            "parentUuid": parent,
+            "isSidechain": false,
+            "cwd": "/home/ada/parser",
+            "sessionId": session,
+            "type": message["role"],
+            "uuid": format!("{session}-{at}"),
+            "timestamp": format!("2026-11-14T09:{:02}:{:02}.000Z", at / 60 % 60, at % 60),
+            "message": message,
+        });
+        if event["type"] == "assistant" {
+            event["message"]["id"] = json!(format!("msg_{session}_{at}"));
+            event["message"]["model"] = json!("claude-opus-4-6");
+            event["message"]["stop_reason"] = json!("end_turn");
+            event["message"]["usage"] = json!({
+                "input_tokens": 10, "output_tokens": 200,
+                "cache_read_input_tokens": 1_000 * at, "cache_creation_input_tokens": 500,
+            });
+        }
+        events.push(event);
+    }
+    if !title.is_empty() {
+        let leaf = events.last().map(|event| event["uuid"].clone());
+        events.insert(0, json!({ "type": "summary", "summary": title, "leafUuid": leaf }));
+    }
+    lines(&events)
+}

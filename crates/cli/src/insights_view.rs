@@ -1,0 +1,270 @@
+//! What `insights` prints for people: sums, a plot over time, and tables with bars. Every bar stands beside its number.
+
+use std::fmt::Write as _;
+
+use jiff::ToSpan as _;
+use jiff::civil::Date;
+use owo_colors::OwoColorize;
+use throughline_store::{ToolCount, UsageTotal};
+use throughline_tokens::Usage;
+
+use crate::figures::{bar, cost_words, rounded, sparkline};
+use crate::insights_cmd::Insights;
+use crate::table::{Side, Table};
+use crate::text::{counted, on_one_line, percent, shorten, thousands, wrap};
+use crate::usage_view::{cost_lines, group_name, sorted};
+
+const INDENT: usize = 2;
+/// Rows of the plot over time; more days are put together.
+const MAX_ROWS: i32 = 31;
+/// A name takes at most this much of a table.
+const MAX_NAME_COLUMNS: usize = 30;
+/// Cells of a bar.
+const MIN_BAR_CELLS: usize = 8;
+const MAX_BAR_CELLS: usize = 40;
+/// Columns that the figures beside a bar need, a name included.
+const FIGURE_COLUMNS: usize = 62;
+
+/// The whole page.
+pub(crate) fn render(insights: &Insights, width: usize) -> String {
+    let mut out = String::new();
+    let days = (insights.last_day - insights.first_day).get_days() + 1;
+    let title = format!(
+        "{}: {} to {}",
+        if days == 1 { "Today".to_owned() } else { format!("The last {days} days") },
+        insights.first_day,
+        insights.last_day
+    );
+    let _ = writeln!(out, "{}", title.bold());
+    if insights.total.calls == 0 && insights.tools.is_empty() {
+        out.push_str(&format!("{:INDENT$}no calls are recorded in this time\n", ""));
+        return out;
+    }
+    out.push_str(&sums(&insights.total, width));
+    let measure = Measure::of(&insights.total);
+    let periods = periods(insights);
+    if !periods.is_empty() {
+        let per = if period_days(insights) == 1 { "By day" } else { "Over time" };
+        heading(&mut out, &format!("{per} (bars: {})", measure.name()));
+        let line: Vec<u64> = periods.iter().map(|period| measure.value(&period.total)).collect();
+        let _ = writeln!(out, "{:INDENT$}{}", "", sparkline(&line));
+        out.push_str(&over_time(&periods, measure, width));
+    }
+    for (name, totals) in
+        [("model", &insights.by_model), ("project", &insights.by_project), ("task", &insights.by_task)]
+    {
+        // One task only would say the same again; names of models and projects are always worth knowing.
+        if totals.len() > usize::from(name == "task") {
+            heading(&mut out, &format!("By {name} (bars: {})", measure.name()));
+            out.push_str(&groups(name, totals, measure, insights.top, width));
+        }
+    }
+    if !insights.tools.is_empty() {
+        heading(&mut out, "By tool (bars: tokens of calls and results)");
+        out.push_str(&tools(&insights.tools, insights.top, width));
+    }
+    out
+}
+
+/// What bars show: money if any is known, else tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    Cost,
+    Tokens,
+}
+
+impl Measure {
+    fn of(total: &UsageTotal) -> Self {
+        if total.cost_micro_usd > 0 { Self::Cost } else { Self::Tokens }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+        }
+    }
+
+    fn value(self, total: &UsageTotal) -> u64 {
+        match self {
+            Self::Cost => total.cost_micro_usd,
+            Self::Tokens => total.usage.total(),
+        }
+    }
+}
+
+fn heading(out: &mut String, words: &str) {
+    let _ = writeln!(out, "\n{}", words.bold());
+}
+
+fn sums(total: &UsageTotal, width: usize) -> String {
+    let Usage { cache_read, output, .. } = total.usage;
+    let prompt = total.usage.prompt();
+    let mut lines = vec![format!(
+        "{} in {}: {} tokens sent, {} of them read from a cache; {} answered",
+        counted(total.calls, "call", "calls"),
+        counted(total.sessions, "session", "sessions"),
+        thousands(prompt),
+        percent(cache_read, prompt),
+        thousands(output),
+    )];
+    if total.estimated > 0 {
+        lines.push(format!("tokens of {} are estimated", counted(total.estimated, "call", "calls")));
+    }
+    lines.extend(cost_lines(total));
+    lines
+        .iter()
+        .flat_map(|line| {
+            wrap(line, width.saturating_sub(INDENT), 0)
+                .lines()
+                .map(|line| format!("{:INDENT$}{line}\n", ""))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Days put together for one row of the plot.
+struct Period {
+    first_day: Date,
+    total: UsageTotal,
+}
+
+/// Days in a row of the plot: one, a week, or four.
+fn period_days(insights: &Insights) -> i32 {
+    let days = (insights.last_day - insights.first_day).get_days() + 1;
+    match days {
+        ..=MAX_ROWS => 1,
+        _ if days <= MAX_ROWS * 7 => 7,
+        _ => (days + MAX_ROWS - 1) / MAX_ROWS,
+    }
+}
+
+/// The time in rows, from the first one that has any call.
+fn periods(insights: &Insights) -> Vec<Period> {
+    let length = period_days(insights);
+    let mut periods: Vec<Period> = Vec::new();
+    let mut day = insights.first_day;
+    while day <= insights.last_day {
+        periods.push(Period { first_day: day, total: UsageTotal::default() });
+        day = day.saturating_add(length.days());
+        if day == Date::MAX {
+            break;
+        }
+    }
+    for total in &insights.by_day {
+        let Ok(day) = total.group.parse::<Date>() else { continue };
+        if let Some(period) = periods.iter_mut().rev().find(|period| period.first_day <= day) {
+            add(&mut period.total, total);
+        }
+    }
+    let first = periods.iter().position(|period| period.total.calls > 0).unwrap_or(periods.len());
+    periods.drain(..first);
+    periods
+}
+
+fn add(sum: &mut UsageTotal, total: &UsageTotal) {
+    sum.calls += total.calls;
+    sum.usage += total.usage;
+    sum.cost_micro_usd += total.cost_micro_usd;
+    sum.unpriced += total.unpriced;
+}
+
+fn bar_cells(width: usize) -> usize {
+    width.saturating_sub(FIGURE_COLUMNS).clamp(MIN_BAR_CELLS, MAX_BAR_CELLS)
+}
+
+fn over_time(periods: &[Period], measure: Measure, width: usize) -> String {
+    let mut table = Table::new(&[
+        ("from", Side::Left),
+        ("calls", Side::Right),
+        ("tokens", Side::Right),
+        ("cached", Side::Right),
+        ("cost", Side::Right),
+        ("", Side::Left),
+    ]);
+    let largest = periods.iter().map(|period| measure.value(&period.total)).max().unwrap_or(0);
+    let cells = bar_cells(width) + 20;
+    for Period { first_day, total } in periods {
+        let is_empty = total.calls == 0;
+        let or_nothing = |words: String| if is_empty { String::new() } else { words };
+        table.row([
+            first_day.to_string(),
+            or_nothing(thousands(total.calls)),
+            or_nothing(rounded(total.usage.total())),
+            or_nothing(percent(total.usage.cache_read, total.usage.prompt())),
+            or_nothing(cost_words(total.cost_micro_usd, total.calls, total.unpriced)),
+            bar(measure.value(total), largest, cells.min(width.saturating_sub(46))),
+        ]);
+    }
+    table.render(width, INDENT)
+}
+
+fn groups(name: &str, totals: &[UsageTotal], measure: Measure, top: usize, width: usize) -> String {
+    let mut table = Table::new(&[
+        (name, Side::Left),
+        ("calls", Side::Right),
+        ("tokens", Side::Right),
+        ("cached", Side::Right),
+        ("cost", Side::Right),
+        ("", Side::Left),
+    ]);
+    let sorted = sorted(totals);
+    let largest = sorted.iter().map(|total| measure.value(total)).max().unwrap_or(0);
+    let cells = bar_cells(width);
+    for total in sorted.iter().take(top) {
+        table.row([
+            name_of(&total.group, width),
+            thousands(total.calls),
+            rounded(total.usage.total()),
+            percent(total.usage.cache_read, total.usage.prompt()),
+            cost_words(total.cost_micro_usd, total.calls, total.unpriced),
+            bar(measure.value(total), largest, cells),
+        ]);
+    }
+    table.render(width, INDENT) + &more(sorted.len(), top)
+}
+
+fn tools(tools: &[ToolCount], top: usize, width: usize) -> String {
+    let mut table = Table::new(&[
+        ("tool", Side::Left),
+        ("messages", Side::Right),
+        ("tokens", Side::Right),
+        ("", Side::Left),
+    ]);
+    let mut tools: Vec<&ToolCount> = tools.iter().collect();
+    tools.sort_by_key(|tool| std::cmp::Reverse((tool.tokens, tool.messages)));
+    let largest = tools.first().map_or(0, |tool| tool.tokens);
+    let cells = bar_cells(width);
+    for tool in tools.iter().take(top) {
+        table.row([
+            shorten(&on_one_line(&tool.tool), MAX_NAME_COLUMNS),
+            thousands(tool.messages),
+            rounded(tool.tokens),
+            bar(tool.tokens, largest, cells),
+        ]);
+    }
+    table.render(width, INDENT) + &more(tools.len(), top)
+}
+
+/// A project is a path: its end says more than its beginning.
+fn name_of(group: &str, width: usize) -> String {
+    let name = group_name(group);
+    let room = MAX_NAME_COLUMNS.min(width / 3);
+    let count = name.chars().count();
+    if count <= room || !name.contains('/') {
+        return shorten(&name, room);
+    }
+    let tail: String = name.chars().skip(count - (room - 1)).collect();
+    format!("…{tail}")
+}
+
+fn more(count: usize, top: usize) -> String {
+    match count.checked_sub(top).filter(|more| *more > 0) {
+        Some(more) => format!("{:INDENT$}and {more} more; --top N lists them\n", ""),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "insights_view_tests.rs"]
+mod tests;

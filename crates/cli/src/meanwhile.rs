@@ -1,0 +1,44 @@
+//! A line on stderr that changes while something takes its time; nothing where nobody watches.
+
+use std::time::{Duration, Instant};
+
+use crate::context::Context;
+use crate::text::shorten;
+
+/// Shown more often than this, a line only flickers.
+const REDRAW_AFTER: Duration = Duration::from_millis(80);
+/// Back to the start of the line, and the line emptied.
+const CLEAR_LINE: &str = "\r\u{1b}[K";
+
+/// The line.
+pub(crate) struct MovingLine<'a> {
+    context: &'a Context,
+    drawn: Option<Instant>,
+}
+
+impl<'a> MovingLine<'a> {
+    pub(crate) fn new(context: &'a Context) -> Self {
+        Self { context, drawn: None }
+    }
+
+    /// Whether anything would be seen now; saves making words that nobody reads.
+    pub(crate) fn is_due(&self) -> bool {
+        self.context.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
+    }
+
+    /// Shows these words in place of the last ones. A full line would make the terminal go to the next.
+    pub(crate) fn show(&mut self, words: &str) {
+        if self.is_due() {
+            self.drawn = Some(Instant::now());
+            let words = shorten(words, self.context.width.saturating_sub(1));
+            self.context.tell_raw(&format!("{CLEAR_LINE}{words}"));
+        }
+    }
+
+    /// Leaves the line empty.
+    pub(crate) fn end(&mut self) {
+        if self.drawn.take().is_some() {
+            self.context.tell_raw(CLEAR_LINE);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! This process and others: who holds a lock, and whether they still run.
+
+use throughline_store::Holder;
+
+/// This process as the holder of locks.
+pub(crate) fn this_process(what: &str) -> Holder {
+    let process_id = std::process::id();
+    Holder {
+        host: host(),
+        process_id,
+        process_start: start_of(process_id).unwrap_or(0),
+        what: what.to_owned(),
+    }
+}
+
+/// Whether a holder still runs. One on another machine cannot be seen and counts as alive until its time is up.
+pub(crate) fn is_alive(holder: &Holder) -> bool {
+    if holder.host != host() {
+        return true;
+    }
+    match start_of(holder.process_id) {
+        // A process id is given again; only together with the start time it names one process.
+        Some(start) => holder.process_start == 0 || start == holder.process_start,
+        None => exists(holder.process_id),
+    }
+}
+
+/// When a process started, in ticks since the machine did; where the system says so.
+fn start_of(process_id: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
+    start_in(&stat)
+}
+
+/// The name of the program may hold spaces and brackets, so fields are counted from its last bracket.
+fn start_in(stat: &str) -> Option<u64> {
+    const FIELDS_AFTER_NAME: usize = 19;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(FIELDS_AFTER_NAME)?.parse().ok()
+}
+
+#[cfg(unix)]
+fn exists(process_id: u32) -> bool {
+    let id = i32::try_from(process_id).ok().and_then(rustix::process::Pid::from_raw);
+    // Not being allowed to signal a process proves that it is there.
+    id.is_some_and(|id| !matches!(rustix::process::test_kill_process(id), Err(rustix::io::Errno::SRCH)))
+}
+
+#[cfg(not(unix))]
+fn exists(_process_id: u32) -> bool {
+    true
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    "this machine".to_owned()
+}
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

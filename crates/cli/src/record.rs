@@ -1,0 +1,278 @@
+//! The record as commands meet it: opening it, finding sessions in it, locking them, and every way that can fail told
+//! to the user.
+
+use throughline_store::{
+    LockOutcome, LockRequest, Millis, Owner, Session, SessionId, Shown, SqliteStore, Store, StoreError,
+    conversation_lock,
+};
+use throughline_transcript::{Message, human_words};
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::process::{is_alive, this_process};
+use crate::table::{Side, Table};
+use crate::text::{glimpse, on_one_line, thousands};
+use crate::when::Now;
+
+/// How long a command may hold a conversation. Commands are short; one that is killed is noticed at once.
+const LOCK_LIFETIME_MS: Millis = 10 * 60 * 1000;
+/// Ids have few random digits, so a second try is not far-fetched; a third is.
+const ID_ATTEMPTS: usize = 8;
+/// How far into a conversation its first words are looked for.
+const MESSAGES_LOOKED_AT: u64 = 8;
+/// Columns of a name that is made from first words.
+const MAX_NAME_COLUMNS: usize = 120;
+/// Candidates for a shortened id that are listed.
+const MAX_CANDIDATES: usize = 10;
+
+/// What to do when nothing is recorded.
+pub(crate) const HOW_TO_BEGIN: &str =
+    "`throughline import` reads the histories of Claude Code, Codex and Hermes";
+
+/// The opened record, with in whose name it is asked.
+pub(crate) struct Record<'a> {
+    pub(crate) store: SqliteStore,
+    pub(crate) owner: Owner,
+    pub(crate) now: Now,
+    context: &'a Context,
+}
+
+impl<'a> Record<'a> {
+    /// Opens the record for reading and writing; makes it if it is not there.
+    pub(crate) fn open(context: &'a Context) -> Result<Self, Failure> {
+        let store = SqliteStore::open(&context.record_path(), context.now().ms).map_err(refused)?;
+        Ok(Self::of(store, context))
+    }
+
+    /// Opens the record for reading, if there is one. If not, the user is told how to get one.
+    pub(crate) fn open_existing(context: &'a Context) -> Result<Option<Self>, Failure> {
+        if context.record_path().exists() {
+            return Self::open_for_reading(context).map(Some);
+        }
+        context.note(&format!("nothing is recorded yet; {HOW_TO_BEGIN}"));
+        Ok(None)
+    }
+
+    /// Opens the record for a command that reads a session in it.
+    pub(crate) fn open_to_read(context: &'a Context, reference: &str) -> Result<Self, Failure> {
+        must_exist(context, reference)?;
+        Self::open_for_reading(context)
+    }
+
+    /// Opens the record for a command that changes a session in it.
+    pub(crate) fn open_to_change(context: &'a Context, reference: &str) -> Result<Self, Failure> {
+        must_exist(context, reference)?;
+        Self::open(context)
+    }
+
+    /// Opens the record for reading. That changes nothing, so it works where nothing can be written; a record of an older
+    /// version is brought up to date first, which takes writing.
+    pub(crate) fn open_for_reading(context: &'a Context) -> Result<Self, Failure> {
+        match SqliteStore::open_read_only(&context.record_path()) {
+            Ok(store) => Ok(Self::of(store, context)),
+            Err(StoreError::ReadOnly { .. }) => Self::open(context),
+            Err(other) => Err(refused(other)),
+        }
+    }
+
+    fn of(store: SqliteStore, context: &'a Context) -> Self {
+        Self { store, owner: Owner::default(), now: context.now(), context }
+    }
+
+    /// A session by its id, a unique prefix, its title or `last`.
+    pub(crate) fn session(&self, reference: &str) -> Result<Session, Failure> {
+        self.store.resolve(&self.owner, reference).map_err(|error| match error {
+            StoreError::AmbiguousSession { reference, candidates } => self.ambiguous(&reference, &candidates),
+            other => refused(other),
+        })
+    }
+
+    /// The newest session of the conversation that a reference names.
+    pub(crate) fn tip(&self, reference: &str) -> Result<Session, Failure> {
+        let session = self.session(reference)?;
+        let chain = self.store.chain(&self.owner, &session.id).map_err(refused)?;
+        Ok(chain.into_iter().next_back().unwrap_or(session))
+    }
+
+    /// Does something with a conversation while nobody else may change it.
+    pub(crate) fn locked<T>(
+        &self,
+        session: &Session,
+        what: &str,
+        act: impl FnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let name = conversation_lock(session.chain);
+        let holder = this_process(what);
+        let now_ms = self.now.ms;
+        let request = LockRequest {
+            name: name.clone(),
+            holder: holder.clone(),
+            now_ms,
+            expires_ms: now_ms + LOCK_LIFETIME_MS,
+        };
+        match self.store.lock(&request, &is_alive).map_err(refused)? {
+            LockOutcome::Taken { from: None } => {}
+            LockOutcome::Taken { from: Some(from) } => {
+                self.context.note(&format!("the lock was taken over from {from}, which is gone"));
+            }
+            LockOutcome::HeldBy(held) => {
+                return Err(Failure::new(Exit::Busy, format!("session {} is in use", session.id))
+                    .because(format!(
+                        "{} works on it since {}",
+                        on_one_line(&held.holder.to_string()),
+                        self.now.time_of_day(held.since_ms)
+                    ))
+                    .hint(format!(
+                        "wait until it is done; at the latest the lock ends at {}",
+                        self.now.time_of_day(held.expires_ms)
+                    )));
+            }
+        }
+        let done = act();
+        let freed = self.store.unlock(&name, &holder).map_err(refused);
+        let done = done?;
+        freed?;
+        Ok(done)
+    }
+
+    /// Does something that needs an id nobody has, with as many ids as it takes.
+    pub(crate) fn with_new_id<T>(
+        &self,
+        mut act: impl FnMut(SessionId) -> Result<T, StoreError>,
+    ) -> Result<T, Failure> {
+        let mut attempts = ID_ATTEMPTS;
+        loop {
+            attempts -= 1;
+            match act(self.context.new_session_id(self.now.ms)) {
+                Err(StoreError::SessionExists { .. }) if attempts > 0 => {}
+                done => return done.map_err(refused),
+            }
+        }
+    }
+
+    /// What a conversation is called: its title, or the first words a person said in it.
+    pub(crate) fn name_of(&self, session: &Session) -> Result<Option<String>, Failure> {
+        if session.title.is_some() {
+            return Ok(session.title.clone());
+        }
+        let chain = self.store.chain(&self.owner, &session.id).map_err(refused)?;
+        let titled = chain.iter().rev().find_map(|session| session.title.clone());
+        match (titled, chain.first()) {
+            (Some(title), _) => Ok(Some(title)),
+            (None, Some(root)) => self.first_words(root),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The first words a person said in a session, if that is near its beginning.
+    pub(crate) fn first_words(&self, root: &Session) -> Result<Option<String>, Failure> {
+        let until = root.first_seq.saturating_add(MESSAGES_LOOKED_AT).min(root.next_seq);
+        let shown = self.store.view(&self.owner, &root.id, Some(until)).map_err(refused)?;
+        let words = shown.iter().filter_map(Shown::message).find_map(|message| {
+            let message = message.decode().filter(Message::is_human)?;
+            let words = human_words(&message)?;
+            Some(glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty())
+        });
+        Ok(words)
+    }
+
+    fn ambiguous(&self, reference: &str, candidates: &[SessionId]) -> Failure {
+        let mut table = Table::new(&[("id", Side::Left), ("last active", Side::Left), ("title", Side::Left)]);
+        for id in candidates.iter().take(MAX_CANDIDATES) {
+            let Ok(session) = self.store.session(&self.owner, id) else { continue };
+            table.row([
+                id.to_string(),
+                self.now.date_time(session.active_ms),
+                title_words(self.name_of(&session).unwrap_or_default().as_deref()),
+            ]);
+        }
+        let listed = anstream::adapter::strip_str(&table.render(self.context.width, 0)).to_string();
+        let more = candidates.len().saturating_sub(MAX_CANDIDATES);
+        let more = if more > 0 { format!("and {more} more") } else { String::new() };
+        Failure::new(
+            Exit::BadInput,
+            format!("`{}` could mean {} sessions", on_one_line(reference), candidates.len()),
+        )
+        .because(format!("{listed}{more}"))
+        .hint("type more of the id, or all of it")
+    }
+}
+
+fn must_exist(context: &Context, reference: &str) -> Result<(), Failure> {
+    if context.record_path().exists() {
+        return Ok(());
+    }
+    Err(unknown(reference).because("nothing is recorded yet").hint(HOW_TO_BEGIN))
+}
+
+/// A title as a list shows it.
+pub(crate) fn title_words(title: Option<&str>) -> String {
+    title.map_or_else(|| "(no title)".to_owned(), on_one_line)
+}
+
+fn unknown(reference: &str) -> Failure {
+    Failure::new(Exit::BadInput, format!("there is no session `{}`", on_one_line(reference)))
+}
+
+/// What the store refused, in words that say what to do about it.
+pub(crate) fn refused(error: StoreError) -> Failure {
+    let words = on_one_line(&error.to_string());
+    match error {
+        StoreError::UnknownSession { reference } => unknown(&reference)
+            .hint("`throughline sessions --all` lists them; any unique prefix of an id, a title or `last` will do"),
+        StoreError::DoesNotFit { needed_tokens, limit_tokens } => {
+            Failure::new(Exit::BadInput, "the other view does not fit the window")
+                .because(format!(
+                    "it needs {} tokens with everything said since; the limit is {}",
+                    thousands(needed_tokens),
+                    thousands(limit_tokens)
+                ))
+                .hint("nothing was changed; for a model with a larger window, give --context-length")
+        }
+        StoreError::HasDependants { id, dependants } => {
+            let list: Vec<String> =
+                dependants.iter().take(MAX_CANDIDATES).map(ToString::to_string).collect();
+            let more = dependants.len().saturating_sub(MAX_CANDIDATES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Failure::new(Exit::BadInput, format!("session {id} was not deleted"))
+                .because(format!("others hang on it: {}{more}", list.join(", ")))
+                .hint(format!("`throughline sessions tree {id}` shows them; --with-dependants deletes them too"))
+        }
+        StoreError::AmbiguousSession { .. }
+        | StoreError::SessionEnded { .. }
+        | StoreError::UnknownMessage { .. }
+        | StoreError::NothingToSelect { .. }
+        | StoreError::UnknownArtifact { .. }
+        | StoreError::SessionExists { .. } => Failure::new(Exit::BadInput, words),
+        StoreError::ArtifactDamaged { .. } => Failure::new(Exit::RecordUnusable, words)
+            .hint("`throughline doctor` lists everything that is wrong; everything else can be read"),
+        StoreError::Locked { .. } => {
+            Failure::new(Exit::Busy, words).hint("wait until it is done and try again")
+        }
+        StoreError::Busy { .. } => Failure::new(Exit::Busy, words)
+            .hint("try again; if nothing else of Throughline runs, `throughline doctor` says more"),
+        StoreError::NotOurs { .. } => Failure::new(Exit::RecordUnusable, words)
+            .hint("nothing was changed; move the file away, or set THROUGHLINE_HOME to another folder"),
+        StoreError::FutureSchema { .. } => Failure::new(Exit::RecordUnusable, words)
+            .hint("nothing was changed; use the newer version of Throughline"),
+        StoreError::Damaged { .. } => Failure::new(Exit::RecordUnusable, words).hint(
+            "`throughline doctor` says what is wrong; `throughline doctor --fix` mends what can be mended, after a backup",
+        ),
+        StoreError::DiskFull { .. } => {
+            Failure::new(Exit::OutputFailed, words).hint("nothing was lost; make room and try again")
+        }
+        StoreError::ReadOnly { .. } => Failure::new(Exit::OutputFailed, words)
+            .hint("make the folder writable, or set THROUGHLINE_HOME to one that is"),
+        StoreError::Io { what, path, source } => {
+            Failure::new(Exit::OutputFailed, format!("{what} {} failed", path_words(&path))).because(io_words(&source))
+        }
+        StoreError::Database { source, .. } => Failure::new(Exit::RecordUnusable, words)
+            .because(on_one_line(&source.to_string()))
+            .hint("`throughline doctor` examines the record"),
+        _ => Failure::new(Exit::RecordUnusable, words),
+    }
+}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

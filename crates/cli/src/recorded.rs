@@ -1,0 +1,85 @@
+//! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
+//! sent before them.
+
+use throughline_store::{LoadedView, PreambleId, Session, Shown, Store as _, StoredPreamble};
+use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
+
+use crate::args::WindowArgs;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::record::{Record, refused};
+use crate::situation::{Counting, Situation};
+
+/// A transcript of these messages, with everything known of the session that limits depend on.
+pub(crate) fn transcript_of(
+    session: &Session,
+    messages: Vec<Message>,
+    sent: Option<&StoredPreamble>,
+) -> Transcript {
+    let mut transcript = Transcript::from_messages(session.dialect, messages);
+    if session.origin.program == "codex" {
+        transcript.source = Source::CodexLog;
+    }
+    let shared = |text: &Option<String>| text.clone().map(SharedText::new);
+    transcript.preamble = Preamble {
+        system: sent.and_then(|sent| shared(&sent.system)),
+        tools: sent.and_then(|sent| shared(&sent.tools)),
+        model: session.model.clone(),
+        max_output_tokens: None,
+    };
+    transcript
+}
+
+/// What stood before the messages when the conversation was last sent, where a call recorded it.
+pub(crate) fn last_preamble(
+    record: &Record<'_>,
+    session: &Session,
+) -> Result<Option<StoredPreamble>, Failure> {
+    let calls = record.store.calls(&record.owner, &session.id).map_err(refused)?;
+    let last: Option<PreambleId> = calls.into_iter().rev().find_map(|call| call.call.preamble);
+    match last {
+        Some(id) => record.store.preamble(&id).map_err(refused),
+        None => Ok(None),
+    }
+}
+
+/// What a session would send now, in tokens.
+pub(crate) struct InUse {
+    pub(crate) messages: u64,
+    pub(crate) message_tokens: u64,
+    /// System prompt and tools, where a call recorded them.
+    pub(crate) fixed_tokens: Option<u64>,
+}
+
+impl InUse {
+    pub(crate) fn tokens(&self) -> u64 {
+        self.message_tokens.saturating_add(self.fixed_tokens.unwrap_or(0))
+    }
+}
+
+/// How full the window of a session is, and what it has to fit into.
+pub(crate) fn in_use(
+    context: &Context,
+    record: &Record<'_>,
+    session: &Session,
+    window: &WindowArgs,
+) -> Result<(InUse, Situation), Failure> {
+    let sent = last_preamble(record, session)?;
+    let transcript = transcript_of(session, Vec::new(), sent.as_ref());
+    let situation = Situation::of(context, window, &[], &transcript, Counting::Estimate)?;
+    let shown = record.store.view(&record.owner, &session.id, None).map_err(refused)?;
+    let in_use = InUse {
+        messages: shown.len() as u64,
+        message_tokens: shown.iter().map(Shown::tokens).sum(),
+        fixed_tokens: sent.map(|_| situation.meter.preamble(&transcript.preamble)),
+    };
+    Ok((in_use, situation))
+}
+
+/// The view of a session as a transcript that can be compacted.
+pub(crate) fn load_view(record: &Record<'_>, session: &Session) -> Result<(LoadedView, Transcript), Failure> {
+    let view = LoadedView::load(&record.store, &record.owner, &session.id).map_err(refused)?;
+    let sent = last_preamble(record, session)?;
+    let transcript = transcript_of(session, view.messages().to_vec(), sent.as_ref());
+    Ok((view, transcript))
+}

@@ -5,9 +5,12 @@
 //! Not for: deciding what is done about it (that is the engine's), and the form of requests and answers (that is the
 //! wire's).
 
+mod cache_marks;
+mod cache_policy;
 mod classify;
 mod codes;
 mod failure;
+mod json_edit;
 mod lexemes;
 mod phrases;
 mod retry_after;
@@ -16,6 +19,10 @@ mod sizes;
 mod trouble;
 mod wordings;
 
+pub use cache_marks::{
+    CacheMarks, MOST_MARKS, Marked, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
+};
+pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
 pub use classify::classify;
 pub use failure::{Failure, TransportFault};
 pub use sizes::AskedFor;

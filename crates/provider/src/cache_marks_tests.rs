@@ -1,0 +1,298 @@
+//! Where marks land, and that nothing else moves.
+
+use std::borrow::Cow;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use throughline_testkit::{conversation, from_picture};
+use throughline_transcript::{Dialect, Message, RawJson, decode_message_text};
+
+use super::{CacheMarks, Marked, Unmarked, block_form, count_marks, without_marks};
+use crate::cache_policy::{CacheTtl, MarkLayout};
+
+const ANTHROPIC: CacheMarks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::FiveMinutes };
+const CHAT: CacheMarks = CacheMarks { layout: MarkLayout::ChatParts, ttl: CacheTtl::FiveMinutes };
+
+fn list(messages: &[Message]) -> Unmarked<'_> {
+    Unmarked { system: None, notes_after_system: 0, tools: None, has_automatic_mark: false, messages }
+}
+
+fn messages(json: &[&str]) -> Vec<Message> {
+    json.iter().map(|json| decode_message_text((*json).to_owned()).unwrap()).collect()
+}
+
+/// One letter a message: `M` marked, `b` a list of blocks, `-` as it came.
+fn drawn(marked: &Marked<'_>) -> String {
+    let drawn = marked.messages.iter().map(|json| match count_marks(json) {
+        0 if serde_json::from_str::<Value>(json).unwrap()["content"].is_array() => 'b',
+        0 => '-',
+        1 => 'M',
+        _ => '!',
+    });
+    drawn.collect()
+}
+
+#[test]
+fn the_last_messages_that_can_carry_one_are_marked() {
+    for (dialect, picture, expected) in [
+        // With a system prompt in the list: that one and three more.
+        (Dialect::Chat, "s u a u a u", "M b b M M M"),
+        (Dialect::Chat, "s u A T a u", "M b - M M M"),
+        (Dialect::Chat, "s u", "M M"),
+        (Dialect::Chat, "d u a u", "M M M M"),
+        // Without one: four.
+        (Dialect::Chat, "u a u a u", "b M M M M"),
+        // Only the first of two system prompts.
+        (Dialect::Chat, "s s u a u a u", "M b b b M M M"),
+        (Dialect::Anthropic, "u a u a u a u", "b b b M M M M"),
+        (Dialect::Anthropic, "u A T A T", "b M M M M"),
+        // An empty answer passes its mark on.
+        (Dialect::Chat, "s u a u e u", "M b M M - M"),
+    ] {
+        let list_of = from_picture(dialect, picture).messages();
+        let marks = if dialect == Dialect::Chat { CHAT } else { ANTHROPIC };
+        let marked = marks.place(&list(&list_of));
+        let expected: String = expected.split(' ').collect();
+        assert_eq!(drawn(&marked), expected, "{dialect} {picture}");
+    }
+}
+
+#[test]
+fn the_same_list_on_both_wires() {
+    let chat = messages(&[
+        r#"{"role":"system","content":"be brief"}"#,
+        r#"{"role":"user","content":"hi"}"#,
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+        r#"{"role":"tool","tool_call_id":"c","content":"42"}"#,
+        r#"{"role":"assistant","content":"done"}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
+    ]);
+    let marked = CHAT.place(&list(&chat));
+    assert_eq!(drawn(&marked), "Mb-MMM");
+    assert_eq!(
+        marked.messages[3],
+        r#"{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"42","cache_control":{"type":"ephemeral"}}]}"#
+    );
+    assert_eq!(
+        marked.messages[5],
+        r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{"type":"ephemeral"}}]}"#
+    );
+    let anthropic = messages(&[
+        r#"{"role":"user","content":"hi"}"#,
+        r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"c","name":"f","input":{}}]}"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"42"}]}"#,
+        r#"{"role":"assistant","content":"done"}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
+    ]);
+    let request = Unmarked { system: Some(RawJson(r#""be brief""#)), ..list(&anthropic) };
+    let marked = ANTHROPIC.place(&request);
+    assert_eq!(drawn(&marked), "bbMMM");
+    assert!(marked.marks.on_system);
+    assert_eq!(
+        marked.system.as_deref(),
+        Some(r#"[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}]"#)
+    );
+    assert_eq!(
+        marked.messages[2],
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"42","cache_control":{"type":"ephemeral"}}]}"#
+    );
+}
+
+#[test]
+fn blocks_that_may_not_carry_one_pass_it_on() {
+    let cases = [
+        // Reasoning and empty text at the end: the block before.
+        (
+            r#"[{"type":"text","text":"a"},{"type":"thinking","thinking":"t","signature":"s"}]"#,
+            r#"[{"type":"text","text":"a"MARK},{"type":"thinking","thinking":"t","signature":"s"}]"#,
+        ),
+        (
+            r#"[{"type":"text","text":"a"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":" \n\u00a0"}]"#,
+            r#"[{"type":"text","text":"a"MARK},{"type":"redacted_thinking","data":"x"},{"type":"text","text":" \n\u00a0"}]"#,
+        ),
+        (
+            r#"[{"type":"text","text":"a"},{"type":"from_the_future"}]"#,
+            r#"[{"type":"text","text":"a"MARK},{"type":"from_the_future"}]"#,
+        ),
+        (
+            r#"[ {"type":"image","source":{"url":"u"} } ]"#,
+            r#"[ {"type":"image","source":{"url":"u"} MARK} ]"#,
+        ),
+        (r#""plain \"text\"""#, r#"[{"type":"text","text":"plain \"text\""MARK}]"#),
+    ];
+    for (content, expected) in cases {
+        let json = format!(r#"{{"role":"user","content":{content},"x":1.0e2}}"#);
+        let marked = ANTHROPIC.place(&list(&messages(&[&json]))).messages[0].clone().into_owned();
+        let mark = r#","cache_control":{"type":"ephemeral"}"#;
+        assert_eq!(
+            marked,
+            format!(r#"{{"role":"user","content":{},"x":1.0e2}}"#, expected.replace("MARK", mark))
+        );
+    }
+    for content in [
+        r#""""#,
+        r#"" \t\n""#,
+        "[]",
+        "null",
+        r#"[{"type":"thinking","thinking":"t","signature":"s"}]"#,
+        r#"[{"type":"text","text":""}]"#,
+    ] {
+        let json = format!(r#"{{"role":"assistant","content":{content}}}"#);
+        let two = messages(&[r#"{"role":"user","content":"hi"}"#, &json]);
+        let marked = ANTHROPIC.place(&list(&two));
+        assert_eq!(marked.marks.on_messages, [0], "{content}");
+        assert_eq!(marked.messages[1], json, "nothing to mark, nothing to change");
+    }
+    // The chat wire takes marks on text only.
+    let picture = messages(&[
+        r#"{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}]}"#,
+    ]);
+    assert!(CHAT.place(&list(&picture)).messages[0].contains(r#""see","cache_control""#));
+}
+
+#[test]
+fn an_hour_is_said() {
+    let one = messages(&[r#"{"role":"user","content":"hi"}"#]);
+    let hour = CacheMarks { ttl: CacheTtl::OneHour, ..ANTHROPIC };
+    let marked = hour.place(&list(&one));
+    assert_eq!(
+        marked.messages[0],
+        r#"{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral","ttl":"1h"}}]}"#
+    );
+}
+
+#[test]
+fn notes_stand_behind_the_mark() {
+    let one = messages(&[r#"{"role":"user","content":"hi"}"#]);
+    let system = r#"[{"type":"text","text":"rules"},{"type":"text","text":"note"}]"#;
+    let request = Unmarked { system: Some(RawJson(system)), notes_after_system: 1, ..list(&one) };
+    let marked = ANTHROPIC.place(&request);
+    let expected = r#"[{"type":"text","text":"rules","cache_control":{"type":"ephemeral"}},{"type":"text","text":"note"}]"#;
+    assert_eq!(marked.system.as_deref(), Some(expected));
+    let plain = ANTHROPIC.place(&Unmarked { system: Some(RawJson(r#""rules""#)), ..list(&one) });
+    let before = without_marks(plain.system.as_deref().unwrap()).into_owned();
+    let after = without_marks(expected);
+    assert!(after.starts_with(before.trim_end_matches(']')), "{before} begins {after}");
+    assert_eq!(ANTHROPIC.system_blocks("rules"), plain.system.unwrap());
+    for empty in [r#""""#, "[]", "null", r#"[{"type":"text","text":""}]"#] {
+        let marked = ANTHROPIC.place(&Unmarked { system: Some(RawJson(empty)), ..list(&one) });
+        assert_eq!(marked.system.as_deref(), Some(empty));
+        assert!(!marked.marks.on_system);
+    }
+}
+
+#[test]
+fn marks_of_a_client_stay_and_get_no_company() {
+    let own = r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral","ttl":"1h"}}]}"#;
+    let list_of =
+        messages(&[r#"{"role":"user","content":"hi"}"#, r#"{"role":"assistant","content":"yo"}"#, own]);
+    let marked = ANTHROPIC.place(&list(&list_of));
+    assert_eq!(drawn(&marked), "--M");
+    assert_eq!(marked.marks.of_client, 1);
+    assert!(marked.messages.iter().all(|json| matches!(json, Cow::Borrowed(_))));
+    let plain = messages(&[r#"{"role":"user","content":"hi"}"#]);
+    let tools = r#"[{"name":"f","input_schema":{},"cache_control":{"type":"ephemeral"}}]"#;
+    let system = r#"[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]"#;
+    for request in [
+        Unmarked { tools: Some(RawJson(tools)), ..list(&plain) },
+        Unmarked { system: Some(RawJson(system)), ..list(&plain) },
+        Unmarked { has_automatic_mark: true, ..list(&plain) },
+    ] {
+        let marked = ANTHROPIC.place(&request);
+        assert_eq!(drawn(&marked), "-");
+        assert_eq!(marked.marks.of_client, 1);
+        assert_eq!(marked.system.as_deref(), request.system.map(|system| system.0));
+    }
+    // Words that only look like marks are none.
+    let quoted = messages(&[r#"{"role":"user","content":"set \"cache_control\": {} there"}"#]);
+    assert_eq!(drawn(&ANTHROPIC.place(&list(&quoted))), "M");
+}
+
+#[test]
+fn never_more_than_four() {
+    let own =
+        r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}"#;
+    let list_of = messages(&[own; 7]);
+    let marked = ANTHROPIC.place(&list(&list_of));
+    assert_eq!(drawn(&marked), "bbbMMMM");
+    assert_eq!(marked.marks.of_client, 4);
+}
+
+#[test]
+fn a_turn_of_many_blocks_gets_a_mark_where_the_call_before_ended() {
+    // Nine calls at once and their results: 18 blocks and more behind the last person's words.
+    let many = from_picture(Dialect::Chat, "s u a u A9 TTTTTTTTT").messages();
+    let marked = CHAT.place(&list(&many));
+    assert_eq!(marked.marks.intermediate, Some(3));
+    assert_eq!(drawn(&marked), "MbbM-bbbbbbbMM");
+    // The call before this one ended there and marked it as its last.
+    let before = CHAT.place(&list(&many[..4]));
+    assert_eq!(before.marks.on_messages.last(), Some(&3));
+    let few = from_picture(Dialect::Chat, "s u a u A5 TTTTT").messages();
+    assert_eq!(CHAT.place(&list(&few)).marks.intermediate, None);
+    // On the Anthropic wire a step is two messages, so the end of the call before is among the last three anyway.
+    let anthropic = from_picture(Dialect::Anthropic, "u a u A9 T").messages();
+    let marked = ANTHROPIC.place(&Unmarked { system: Some(RawJson(r#""s""#)), ..list(&anthropic) });
+    assert_eq!((marked.marks.intermediate, marked.marks.on_messages), (None, vec![2, 3, 4]));
+}
+
+/// Whether two messages say the same, whatever the form of their content.
+fn says_the_same(sent: &str, message: &Message) -> bool {
+    let sent = decode_message_text(sent.to_owned()).unwrap();
+    let call_ids =
+        |message: &Message| message.calls().map(|(id, ..)| message.str(id).into_owned()).collect::<Vec<_>>();
+    sent.role() == message.role()
+        && sent.text() == message.text()
+        && sent.parts().len() == message.parts().len()
+        && call_ids(&sent) == call_ids(message)
+}
+
+fn check_growth(marks: CacheMarks, all: &[Message]) -> Result<(), TestCaseError> {
+    let mut before: Vec<String> = Vec::new();
+    for length in 0..=all.len() {
+        let part = &all[..length];
+        let marked = marks.place(&Unmarked { system: Some(RawJson(r#""rules""#)), ..list(part) });
+        let total: usize = marked.messages.iter().map(|json| count_marks(json)).sum();
+        prop_assert!(total < super::MOST_MARKS, "the system prompt has the fourth");
+        prop_assert_eq!(total, marked.marks.on_messages.len());
+        let now: Vec<String> = marked.messages.iter().map(|json| without_marks(json).into_owned()).collect();
+        prop_assert_eq!(&now[..before.len()], &before[..], "what was sent stays sent");
+        for ((sent, message), stripped) in marked.messages.iter().zip(part).zip(&now) {
+            prop_assert!(says_the_same(sent, message), "{} against {}", sent, message.json());
+            prop_assert_eq!(stripped, &block_form(marks.layout, message));
+        }
+        before = now;
+    }
+    Ok(())
+}
+
+/// Generated clients place marks of their own now and then.
+fn unmarked(json: &[String]) -> Vec<Message> {
+    json.iter().map(|json| decode_message_text(without_marks(json).into_owned()).unwrap()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_a_client_marked_is_sent_as_it_came(list_of in conversation(Dialect::Anthropic)) {
+        let all = list_of.messages();
+        let own: usize = list_of.json.iter().map(|json| count_marks(json)).sum();
+        let marked = ANTHROPIC.place(&list(&all));
+        let sent: usize = marked.messages.iter().map(|json| count_marks(json)).sum();
+        prop_assert!(sent <= super::MOST_MARKS);
+        if (1..=super::MOST_MARKS).contains(&own) {
+            prop_assert!(marked.messages.iter().zip(&all).all(|(sent, message)| sent == message.json()));
+        }
+    }
+
+    #[test]
+    fn a_growing_conversation_only_grows_at_its_end(list in conversation(Dialect::Anthropic)) {
+        check_growth(ANTHROPIC, &unmarked(&list.json))?;
+    }
+
+    #[test]
+    fn a_growing_chat_only_grows_at_its_end(list in conversation(Dialect::Chat)) {
+        check_growth(CHAT, &unmarked(&list.json))?;
+    }
+}

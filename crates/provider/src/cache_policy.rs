@@ -1,0 +1,157 @@
+//! Where prompts are marked for caching, for how long they are kept, and how that is told.
+//!
+//! Marks are for providers that cache only what is marked. Others cache prefixes by themselves and are helped by nothing
+//! but a prefix that does not move. Not for: placing marks.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use throughline_transcript::{ContentHash, Dialect};
+
+/// How long a cached prefix is kept after its last use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CacheTtl {
+    /// Five minutes; writing costs a quarter more than reading anew.
+    #[default]
+    #[serde(rename = "5m")]
+    FiveMinutes,
+    /// An hour; writing costs twice as much.
+    #[serde(rename = "1h")]
+    OneHour,
+}
+
+impl CacheTtl {
+    /// Reads the word used in configuration.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        match word.trim() {
+            "5m" => Some(Self::FiveMinutes),
+            "1h" => Some(Self::OneHour),
+            _ => None,
+        }
+    }
+
+    /// The word used in configuration and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FiveMinutes => "5m",
+            Self::OneHour => "1h",
+        }
+    }
+
+    /// As a time.
+    #[must_use]
+    pub fn duration(self) -> Duration {
+        match self {
+            Self::FiveMinutes => Duration::from_secs(300),
+            Self::OneHour => Duration::from_secs(3_600),
+        }
+    }
+
+    /// The mark itself. Five minutes are what a provider takes when nothing is said.
+    pub(crate) fn marker(self) -> &'static str {
+        match self {
+            Self::FiveMinutes => r#"{"type":"ephemeral"}"#,
+            Self::OneHour => r#"{"type":"ephemeral","ttl":"1h"}"#,
+        }
+    }
+}
+
+impl fmt::Display for CacheTtl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Which of the endpoints that matter to caching is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheSeller {
+    /// Anthropic itself.
+    Anthropic,
+    /// OpenRouter.
+    OpenRouter,
+    /// OpenAI itself, by key or by subscription.
+    OpenAi,
+    /// Anyone else.
+    Other,
+}
+
+/// What marks a wire takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkLayout {
+    /// On the blocks of Anthropic messages.
+    Anthropic,
+    /// On the text parts of chat messages, which OpenRouter passes on.
+    ChatParts,
+}
+
+/// How prompts are cached at an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachePolicy {
+    /// By marks of ours.
+    Marks {
+        /// Where they go.
+        layout: MarkLayout,
+        /// For how long.
+        ttl: CacheTtl,
+        /// Who sells the model.
+        seller: CacheSeller,
+    },
+    /// By prefixes that the provider finds itself, helped by a key that keeps a conversation on one machine.
+    Key,
+    /// By the provider alone, if at all.
+    Unmarked,
+}
+
+impl CachePolicy {
+    /// The policy for a model at an endpoint.
+    #[must_use]
+    pub fn of(seller: CacheSeller, dialect: Dialect, model: &str, ttl: CacheTtl) -> Self {
+        let marks = |layout| Self::Marks { layout, ttl, seller };
+        match (seller, dialect) {
+            (CacheSeller::Anthropic, Dialect::Anthropic) => marks(MarkLayout::Anthropic),
+            (_, Dialect::Anthropic) if is_claude(model) => marks(MarkLayout::Anthropic),
+            (CacheSeller::OpenRouter, Dialect::Chat) if is_claude(model) => marks(MarkLayout::ChatParts),
+            (CacheSeller::OpenAi, Dialect::Chat | Dialect::Responses) => Self::Key,
+            _ => Self::Unmarked,
+        }
+    }
+}
+
+/// The line shown at the start.
+impl fmt::Display for CachePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Marks { ttl, seller, .. } => {
+                let who = match seller {
+                    CacheSeller::Anthropic => "Claude via Anthropic",
+                    CacheSeller::OpenRouter => "Claude via OpenRouter",
+                    CacheSeller::OpenAi | CacheSeller::Other => "Claude via an Anthropic-compatible endpoint",
+                };
+                write!(f, "Prompt caching: ENABLED ({who}, {ttl} TTL)")
+            }
+            Self::Key => f.write_str("Prompt caching: automatic (OpenAI, by prefix and key)"),
+            Self::Unmarked => f.write_str("Prompt caching: left to the provider"),
+        }
+    }
+}
+
+/// Whether a name is one of Claude's, with whatever prefix a seller gives it.
+fn is_claude(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    name.split(['/', '.', ':', '@', '-', '_']).any(|word| word == "claude")
+}
+
+/// A key that is the same for every call of a conversation and says nothing about it. OpenAI routes calls with the same
+/// key to the same machine, whose cache knows the prefix.
+#[must_use]
+pub fn prompt_cache_key(conversation: &str) -> String {
+    let hash = ContentHash::of(conversation).to_string();
+    format!("throughline-{}", &hash[..32])
+}
+
+#[cfg(test)]
+#[path = "cache_policy_tests.rs"]
+mod tests;

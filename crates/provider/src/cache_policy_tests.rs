@@ -1,0 +1,79 @@
+//! Where marks are on, and the line that says so.
+
+use throughline_transcript::Dialect;
+
+use super::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
+
+fn line(seller: CacheSeller, dialect: Dialect, model: &str, ttl: &str) -> String {
+    CachePolicy::of(seller, dialect, model, CacheTtl::parse(ttl).unwrap()).to_string()
+}
+
+#[test]
+fn the_line_at_the_start() {
+    assert_eq!(
+        line(CacheSeller::OpenRouter, Dialect::Chat, "anthropic/claude-sonnet-4.6", "5m"),
+        "Prompt caching: ENABLED (Claude via OpenRouter, 5m TTL)"
+    );
+    assert_eq!(
+        line(CacheSeller::Anthropic, Dialect::Anthropic, "claude-opus-5", "1h"),
+        "Prompt caching: ENABLED (Claude via Anthropic, 1h TTL)"
+    );
+    assert_eq!(
+        line(CacheSeller::Other, Dialect::Anthropic, "us.anthropic.claude-opus-4-7-v1:0", "5m"),
+        "Prompt caching: ENABLED (Claude via an Anthropic-compatible endpoint, 5m TTL)"
+    );
+    assert_eq!(
+        line(CacheSeller::OpenAi, Dialect::Responses, "gpt-6", "5m"),
+        "Prompt caching: automatic (OpenAI, by prefix and key)"
+    );
+    assert_eq!(
+        line(CacheSeller::Other, Dialect::Chat, "qwen3", "5m"),
+        "Prompt caching: left to the provider"
+    );
+}
+
+#[test]
+fn marks_go_only_where_they_are_taken() {
+    let of = |seller, dialect, model| CachePolicy::of(seller, dialect, model, CacheTtl::default());
+    let layout = |policy| match policy {
+        CachePolicy::Marks { layout, .. } => Some(layout),
+        _ => None,
+    };
+    assert_eq!(
+        layout(of(CacheSeller::OpenRouter, Dialect::Anthropic, "anthropic/claude-x")),
+        Some(MarkLayout::Anthropic)
+    );
+    assert_eq!(
+        layout(of(CacheSeller::OpenRouter, Dialect::Chat, "anthropic/claude-x")),
+        Some(MarkLayout::ChatParts)
+    );
+    for (seller, dialect, model) in [
+        (CacheSeller::OpenRouter, Dialect::Chat, "openai/gpt-6"),
+        (CacheSeller::OpenRouter, Dialect::Chat, "someone/claudette"),
+        (CacheSeller::OpenRouter, Dialect::Responses, "anthropic/claude-x"),
+        (CacheSeller::Other, Dialect::Chat, "claude-x"),
+        (CacheSeller::Other, Dialect::Anthropic, "qwen3"),
+    ] {
+        assert_eq!(of(seller, dialect, model), CachePolicy::Unmarked, "{seller:?} {dialect} {model}");
+    }
+    assert_eq!(of(CacheSeller::OpenAi, Dialect::Chat, "gpt-6"), CachePolicy::Key);
+}
+
+#[test]
+fn keys_are_stable_short_and_say_nothing() {
+    let key = prompt_cache_key("session-1");
+    assert_eq!(key, prompt_cache_key("session-1"));
+    assert_ne!(key, prompt_cache_key("session-2"));
+    assert!(key.len() <= 64 && !key.contains("session-1"));
+}
+
+#[test]
+fn lifetimes_are_read_as_written() {
+    for ttl in [CacheTtl::FiveMinutes, CacheTtl::OneHour] {
+        assert_eq!(CacheTtl::parse(ttl.name()), Some(ttl));
+        let json = serde_json::to_string(&ttl).unwrap();
+        assert_eq!(serde_json::from_str::<CacheTtl>(&json).unwrap(), ttl);
+    }
+    assert_eq!(CacheTtl::parse("2h"), None);
+    assert!(CacheTtl::OneHour.duration() > CacheTtl::FiveMinutes.duration());
+}

@@ -180,17 +180,14 @@ pub(crate) fn selected(chain: &[Session], selection: Selection) -> Result<usize>
 }
 
 /// A chain (oldest first) as a conversation in a list; `None` for an empty one.
-pub(crate) fn conversation(chain: &[Session]) -> Option<Conversation> {
-    let (root, tip) = (chain.first()?, chain.last()?);
-    Some(Conversation {
-        tip: tip.clone(),
-        root: root.id.clone(),
-        started_ms: root.started_ms,
-        title: chain.iter().rev().find_map(|session| session.title.clone()),
-        sessions: chain.len() as u64,
-        compactions: chain.iter().skip(1).filter(|session| session.base == session.ordinal).count() as u64,
-        totals: chain.iter().fold(Counters::default(), |sum, session| sum_of(sum, &session.counters)),
-    })
+pub(crate) fn conversation(mut chain: Vec<Session>) -> Option<Conversation> {
+    let root = chain.first().map(|root| (root.id.clone(), root.started_ms))?;
+    let title = chain.iter().rev().find_map(|session| session.title.clone());
+    let sessions = chain.len() as u64;
+    let compactions = chain.iter().skip(1).filter(|session| session.base == session.ordinal).count() as u64;
+    let totals = chain.iter().fold(Counters::default(), |sum, session| sum_of(sum, &session.counters));
+    let tip = chain.pop()?;
+    Some(Conversation { tip, root: root.0, started_ms: root.1, title, sessions, compactions, totals })
 }
 
 fn sum_of(a: Counters, b: &Counters) -> Counters {

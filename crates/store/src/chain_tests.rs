@@ -156,7 +156,7 @@ fn a_conversation_adds_up_its_chain() {
     let mut chain = chain(&[1, 2, 3, 2]);
     chain[1].title = Some("older".to_owned());
     chain[2].title = Some("newer".to_owned());
-    let conversation = conversation(&chain).unwrap();
+    let conversation = conversation(chain).unwrap();
     assert_eq!((conversation.root.as_str(), conversation.tip.id.as_str()), ("s1", "s4"));
     assert_eq!((conversation.sessions, conversation.compactions), (4, 2));
     assert_eq!(conversation.title.as_deref(), Some("newer"));

@@ -542,6 +542,34 @@ fn the_index_for_substrings_is_never_far_behind() {
 }
 
 #[test]
+fn a_long_list_says_the_same_of_a_conversation_as_a_short_one() {
+    let home = Home::new();
+    let store = home.open();
+    for number in 0..230 {
+        let name = format!("root{number}");
+        open_session(&store, &name);
+        if number % 2 == 0 {
+            let continuation = Continuation {
+                from: id(&name),
+                id: id(&format!("next{number}")),
+                reason: EndReason::COMPRESSION,
+                at_ms: number,
+                made_at_seq: 0,
+                summary: None,
+                view: Vec::new(),
+            };
+            store.continue_session(&owner(), continuation).unwrap();
+        }
+    }
+    let list =
+        |limit| store.conversations(&owner(), &SessionFilter { limit, ..SessionFilter::default() }).unwrap();
+    let all = list(None);
+    assert_eq!(all.len(), 230);
+    assert_eq!(all.iter().map(|listed| listed.sessions).sum::<u64>(), 345);
+    assert_eq!(all[..60], list(Some(60)));
+}
+
+#[test]
 fn lists_and_look_ups_use_their_indexes() {
     let home = Home::new();
     let store = home.open();

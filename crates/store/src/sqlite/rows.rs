@@ -41,6 +41,9 @@ macro_rules! session_columns {
 }
 pub(super) use session_columns;
 
+/// Where the chain stands among [`session_columns`].
+pub(super) const CHAIN_COLUMN: usize = 3;
+
 /// A session from a row of [`session_columns`].
 pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
     let link = match row.get::<_, Option<String>>(5)? {

@@ -16,13 +16,16 @@ use crate::session::{Conversation, EndReason, LinkKind, NewSession, Session, Ses
 use crate::view::ViewItem;
 
 use super::rows::{
-    find_session, int, known_session, members_of, session, session_at, session_columns, tip_of,
+    CHAIN_COLUMN, count, find_session, int, known_session, members_of, session, session_at, session_columns,
+    tip_of,
 };
 use super::trouble::{Outcome, Trouble};
 use super::views;
 
 /// At most so many sessions are named when a reference fits several.
 const CANDIDATES: usize = 20;
+/// Fewer chains than this are looked up each by itself.
+const CHAINS_ONE_BY_ONE: usize = 100;
 /// The word for the most recently active conversation.
 const LAST: &str = "last";
 
@@ -260,14 +263,34 @@ pub(super) fn conversations(
     owner: &Owner,
     filter: &SessionFilter,
 ) -> rusqlite::Result<Vec<Conversation>> {
-    let mut listed = Vec::new();
+    let tips = tips(conn, owner, filter)?;
     // Most chains have one member, which is at hand already.
-    for tip in tips(conn, owner, filter)? {
-        let is_alone = tip.ordinal == tip.chain;
-        let chain = if is_alone { vec![tip] } else { members_of(conn, tip.chain)? };
-        listed.extend(conversation(&chain));
+    let longer = tips.iter().filter(|tip| tip.ordinal != tip.chain).map(|tip| tip.chain);
+    let mut chains: HashMap<u64, Vec<Session>> = longer.map(|chain| (chain, Vec::new())).collect();
+    if chains.len() < CHAINS_ONE_BY_ONE {
+        for (chain, members) in &mut chains {
+            *members = members_of(conn, *chain)?;
+        }
+    } else {
+        add_all_members(conn, &mut chains)?;
     }
-    Ok(listed)
+    Ok(tips
+        .into_iter()
+        .filter_map(|tip| conversation(chains.remove(&tip.chain).unwrap_or_else(|| vec![tip])))
+        .collect())
+}
+
+/// Fills in the members of many chains in one pass over all sessions.
+fn add_all_members(conn: &Connection, chains: &mut HashMap<u64, Vec<Session>>) -> rusqlite::Result<()> {
+    let mut statement =
+        conn.prepare_cached(concat!("SELECT ", session_columns!(), " FROM sessions ORDER BY ordinal"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Some(members) = chains.get_mut(&count(row.get(CHAIN_COLUMN)?)) {
+            members.push(session(row)?);
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Vec<Session>> {

@@ -5,26 +5,35 @@
 //! Not for: sockets, terminals, home directories, the environment or the wall clock.
 
 mod engine;
+mod guard;
 mod lifecycle;
 mod model_in_force;
 mod outcome;
+mod recovery;
 mod registry;
 mod snapshot;
 mod status;
+mod threshold;
 mod tool;
 mod trigger;
 
 pub use engine::{ContextEngine, EngineError, EngineFuture, answered};
+pub use guard::{Admission, Block, BlockCause, GUARD_NAME, GuardState, Moment};
 pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use model_in_force::{EngineLimits, ModelInForce};
 pub use outcome::{
     AbortReason, BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem,
     NewSummary, NoOpReason, PrepareOutcome, Quality, Room,
 };
+pub use recovery::{Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, next_step};
 pub use registry::{
     BUILT_IN_ENGINE, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry, RegistryError,
 };
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
+pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
-pub use trigger::Trigger;
+pub use trigger::{
+    Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
+    before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
+};

@@ -4,8 +4,8 @@ use throughline_tokens::{LimitPolicy, Limits, Usage};
 
 use super::Urgency::{Due, Must, Overdue};
 use super::{
-    Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer, before_call,
-    idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
+    Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
+    before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
 };
 use crate::model_in_force::{EngineLimits, ModelInForce};
 
@@ -76,7 +76,8 @@ fn the_answer_needs_room_too() {
 
 #[test]
 fn only_the_prompt_counts_after_an_answer() {
-    let usage = Usage { input: 10, cache_read: 60_000, cache_write: 20_000, output: 90_000, reasoning: 80_000 };
+    let usage =
+        Usage { input: 10, cache_read: 60_000, cache_write: 20_000, output: 90_000, reasoning: 80_000 };
     assert_eq!(settled_tokens(&usage), 80_010);
     assert_eq!(after_answer(Automatic::On, false), STAY);
     assert_eq!(after_answer(Automatic::On, true), compact(Trigger::Settle, Due));

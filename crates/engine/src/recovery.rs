@@ -1,0 +1,454 @@
+//! What to do about a call that failed: one pure step at a time, from the trouble and what was tried already.
+//!
+//! A prompt that is too long is folded, and a window is learnt only where the provider stated one. An output cap that is
+//! too large is lowered for this call; the prompt and the window stay as they are. Too many bytes are counted in bytes,
+//! pictures first. What passes by itself is waited for. Before giving up, another model is asked if the request fits it.
+//! Every loop ends: compactions, lowered caps, waits and models are all counted.
+//!
+//! Not for: carrying a step out.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use throughline_provider::{ConnectStage, Retry, Trouble, TroubleKind};
+use throughline_tokens::COMPACTIONS_PER_CALL;
+
+use crate::trigger::Automatic;
+
+/// Waits to get one call through.
+const MOST_WAITS: u32 = 3;
+/// A provider that asks for more than this is not waited for.
+const LONGEST_WAIT_MS: u64 = 60_000;
+/// The first wait of our own choice; each further one is twice as long.
+const FIRST_WAIT_MS: u64 = 1_000;
+/// Output caps tried to get one call through.
+const MOST_CAPS: u32 = 3;
+/// Kept free beside prompt and answer where both are known, for what a provider adds.
+const CAP_MARGIN_TOKENS: u64 = 64;
+/// The same where the prompt is only estimated, as a share of the window.
+const ESTIMATE_MARGIN_PERCENT: u64 = 2;
+/// An answer that could be paid for, but with fewer tokens than this, is none.
+const LEAST_AFFORDABLE_TOKENS: u64 = 256;
+/// Where nobody states a limit in bytes, the next request has this share of the last.
+const UNSTATED_BYTES_PERCENT: u64 = 75;
+/// Of a limit, so much is aimed at: sizes after a compaction are estimates.
+const AIM_PERCENT: u64 = 90;
+/// A smaller window than this is a misreading.
+const SMALLEST_BELIEVABLE_WINDOW: u64 = 512;
+
+/// Figures of the call that failed.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances<'a> {
+    /// Whether compaction happens on its own.
+    pub automatic: Automatic,
+    /// The model's window, as far as it is known.
+    pub window_tokens: u64,
+    /// The prompt that was sent, as well as it is known.
+    pub prompt_tokens: u64,
+    /// The body that was sent.
+    pub body_bytes: u64,
+    /// What replacing older pictures by labels would save.
+    pub old_image_bytes: u64,
+    /// The output cap that was sent.
+    pub output_cap_tokens: Option<u64>,
+    /// Whether anything of the answer has been passed on already.
+    pub answer: AnswerSoFar,
+    /// Models that have not been asked yet, in the order they are to be.
+    pub alternatives: &'a [Alternative],
+    /// A random number below a thousand, so that many callers do not come back at the same moment.
+    pub jitter_permille: u64,
+}
+
+/// Whether anything of an answer has been passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerSoFar {
+    /// Nothing: the call may be made again.
+    Nothing,
+    /// Some of it: a second call would say it again, in other words.
+    Begun,
+}
+
+/// Another model that could be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// Its name.
+    pub model: String,
+    /// The largest prompt that leaves room for its answer.
+    pub prompt_room_tokens: u64,
+}
+
+/// Something that was done to get a call through.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Tried {
+    /// The provider stated a smaller window, which holds from now on.
+    LearntWindow {
+        /// The window.
+        tokens: u64,
+    },
+    /// The conversation was compacted.
+    Compacted {
+        /// Tokens before.
+        before_tokens: u64,
+        /// Tokens after.
+        after_tokens: u64,
+    },
+    /// A compaction changed nothing.
+    CompactedInVain {
+        /// Why.
+        detail: String,
+    },
+    /// The output cap was lowered.
+    LoweredCap {
+        /// To this.
+        tokens: u64,
+    },
+    /// Older pictures were replaced by labels.
+    RemovedImages {
+        /// Bytes that saved.
+        bytes: u64,
+    },
+    /// Another model was asked.
+    AskedAnother {
+        /// Which.
+        model: String,
+    },
+    /// Some time was given to it.
+    Waited {
+        /// How long.
+        ms: u64,
+    },
+}
+
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LearntWindow { tokens } => write!(f, "took the window to be {tokens} tokens"),
+            Self::Compacted { before_tokens, after_tokens } => {
+                write!(f, "compacted from {before_tokens} to {after_tokens} tokens")
+            }
+            Self::CompactedInVain { detail } => write!(f, "compacting changed nothing ({detail})"),
+            Self::LoweredCap { tokens } => write!(f, "lowered the output cap to {tokens} tokens"),
+            Self::RemovedImages { bytes } => write!(f, "replaced older pictures by labels ({bytes} bytes)"),
+            Self::AskedAnother { model } => write!(f, "asked {model}"),
+            Self::Waited { ms } if ms % 1_000 == 0 => write!(f, "waited {} s", ms / 1_000),
+            Self::Waited { ms } => write!(f, "waited {ms} ms"),
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Compact and send again.
+    Compact {
+        /// The window the provider stated, where it is smaller than the one we believed in.
+        learn_window_tokens: Option<u64>,
+        /// What the whole prompt has to come below, where that is not the usual.
+        target_tokens: Option<u64>,
+    },
+    /// Send again with a lower output cap.
+    LowerCap {
+        /// The cap.
+        tokens: u64,
+    },
+    /// Replace older pictures by labels and send again.
+    RemoveOldImages,
+    /// Ask another model.
+    AskAnother {
+        /// Which of the alternatives.
+        alternative: usize,
+    },
+    /// Send the same again after a while.
+    Wait {
+        /// How long.
+        ms: u64,
+    },
+    /// Nothing helps.
+    GiveUp(Advice),
+}
+
+/// What a person can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// Automatic compaction is off.
+    TurnCompactionOn,
+    /// System prompt, tools and the last messages alone are too large.
+    MakeRoom,
+    /// The output cap cannot be met.
+    SetOutputCap,
+    /// The last message has too many bytes or too large a picture.
+    SmallerPictures,
+    /// The model cannot see.
+    ModelThatSees,
+    /// Money.
+    TopUp,
+    /// The key.
+    CheckKey,
+    /// The model's name.
+    CheckModel,
+    /// The address or its wire.
+    CheckAddress,
+    /// Later.
+    TryLater,
+    /// Say it differently.
+    Rephrase,
+    /// The request itself.
+    CheckRequest,
+    /// The answer broke off after it had begun.
+    AskAgain,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TurnCompactionOn => {
+                "automatic compaction is off: set `compression.enabled: true`, compact by hand, or choose a model with a larger window"
+            }
+            Self::MakeRoom => {
+                "what is left cannot be folded: choose a model with a larger window, shorten the system prompt or the tools, or begin a new conversation"
+            }
+            Self::SetOutputCap => "set a lower output cap (`model.max_tokens`)",
+            Self::SmallerPictures => "send a smaller picture, or less at once",
+            Self::ModelThatSees => "leave the picture out, or choose a model that takes pictures",
+            Self::TopUp => "top up the account or choose another provider (`model.provider`)",
+            Self::CheckKey => "check the key of the provider and the variable that holds it",
+            Self::CheckModel => "check the name of the model (`model.default`)",
+            Self::CheckAddress => "check the address (`model.base_url`) and the wire it speaks",
+            Self::TryLater => "try again later, or choose another model (`model.default`)",
+            Self::Rephrase => "say it in other words",
+            Self::CheckRequest => "check the parameters of the request",
+            Self::AskAgain => "ask again; what had arrived is in the record",
+        })
+    }
+}
+
+/// A call that could not be got through. The conversation is as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GaveUp {
+    /// What went wrong the last time.
+    pub trouble: Trouble,
+    /// What was tried, in order.
+    pub tried: Vec<Tried>,
+    /// What can be done.
+    pub advice: Advice,
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.trouble)?;
+        for (at, tried) in self.tried.iter().enumerate() {
+            let lead = if at == 0 { "; tried: " } else { ", then " };
+            write!(f, "{lead}{tried}")?;
+        }
+        write!(f, "; the conversation is intact; {}", self.advice)
+    }
+}
+
+impl std::error::Error for GaveUp {}
+
+/// Decides the next step.
+#[must_use]
+pub fn next_step(trouble: &Trouble, tried: &[Tried], here: &Circumstances<'_>) -> Step {
+    if here.answer == AnswerSoFar::Begun {
+        return Step::GiveUp(Advice::AskAgain);
+    }
+    let case = Case { trouble, tried, here };
+    match &trouble.kind {
+        TroubleKind::PromptTooLong { window_tokens, .. } => case.prompt_too_long(*window_tokens),
+        TroubleKind::OverAllowance { allowed_tokens, .. } => case.over_allowance(*allowed_tokens),
+        TroubleKind::OutputCapTooLarge { largest_cap_tokens, window_tokens, prompt_tokens } => {
+            case.cap_too_large(*largest_cap_tokens, *window_tokens, *prompt_tokens)
+        }
+        TroubleKind::PayloadTooLarge { limit_bytes, sent_bytes } => {
+            case.payload_too_large(*limit_bytes, *sent_bytes)
+        }
+        TroubleKind::ImageRefused { complaint } => case.image_refused(*complaint),
+        TroubleKind::Quota { affordable_tokens } => case.quota(*affordable_tokens),
+        TroubleKind::RateLimit
+        | TroubleKind::Overload
+        | TroubleKind::Timeout
+        | TroubleKind::Interrupted
+        | TroubleKind::ServerFault
+        | TroubleKind::Unknown
+        | TroubleKind::Unreachable { stage: ConnectStage::Connect | ConnectStage::Closed } => case.passing(),
+        TroubleKind::Auth | TroubleKind::Forbidden => Step::GiveUp(Advice::CheckKey),
+        TroubleKind::UnknownModel => Step::GiveUp(Advice::CheckModel),
+        TroubleKind::WrongWire { .. }
+        | TroubleKind::Unreachable { stage: ConnectStage::Name | ConnectStage::Tls } => {
+            Step::GiveUp(Advice::CheckAddress)
+        }
+        TroubleKind::ContentPolicy => Step::GiveUp(Advice::Rephrase),
+        TroubleKind::MalformedRequest { .. } => Step::GiveUp(Advice::CheckRequest),
+    }
+}
+
+struct Case<'a> {
+    trouble: &'a Trouble,
+    tried: &'a [Tried],
+    here: &'a Circumstances<'a>,
+}
+
+impl Case<'_> {
+    fn count(&self, is: impl Fn(&Tried) -> bool) -> u32 {
+        u32::try_from(self.tried.iter().filter(|one| is(one)).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether another compaction may be tried: not too many yet, and the last one was not in vain.
+    fn may_compact(&self) -> bool {
+        let is_compaction =
+            |one: &Tried| matches!(one, Tried::Compacted { .. } | Tried::CompactedInVain { .. });
+        let last = self.tried.iter().rev().find(|one| is_compaction(one));
+        self.here.automatic == Automatic::On
+            && self.count(is_compaction) < COMPACTIONS_PER_CALL
+            && !matches!(last, Some(Tried::CompactedInVain { .. }))
+    }
+
+    fn prompt_too_long(&self, stated_window: Option<u64>) -> Step {
+        let here = self.here;
+        if self.may_compact() {
+            let smaller = |window: &u64| (SMALLEST_BELIEVABLE_WINDOW..here.window_tokens).contains(window);
+            let learn_window_tokens = stated_window.filter(smaller);
+            let compacted = self.count(|one| matches!(one, Tried::Compacted { .. })) > 0;
+            // The usual size was refused once more and nobody says what would fit: half of it is tried.
+            let target_tokens =
+                (compacted && learn_window_tokens.is_none()).then_some(here.prompt_tokens / 2);
+            return Step::Compact { learn_window_tokens, target_tokens };
+        }
+        self.larger_model_or(self.why_no_compaction())
+    }
+
+    fn over_allowance(&self, allowed_tokens: Option<u64>) -> Step {
+        if self.may_compact() {
+            let target = allowed_tokens.map_or(self.here.prompt_tokens / 2, |allowed| aim(allowed));
+            return Step::Compact { learn_window_tokens: None, target_tokens: Some(target) };
+        }
+        self.fitting_model_or(self.why_no_compaction())
+    }
+
+    fn cap_too_large(&self, largest: Option<u64>, window: Option<u64>, prompt: Option<u64>) -> Step {
+        let here = self.here;
+        let room = match (window, prompt) {
+            (Some(window), Some(prompt)) => Some(window.saturating_sub(prompt + CAP_MARGIN_TOKENS)),
+            (Some(window), None) => {
+                let margin = window.saturating_mul(ESTIMATE_MARGIN_PERCENT) / 100;
+                Some(window.saturating_sub(here.prompt_tokens + margin))
+            }
+            _ => None,
+        };
+        let half = here.output_cap_tokens.map(|cap| cap / 2);
+        let stated = largest.into_iter().chain(room).min();
+        // What is stated but not lower than what was refused cannot be meant.
+        let lower = stated.filter(|cap| here.output_cap_tokens.is_none_or(|sent| *cap < sent)).or(half);
+        let tries = self.count(|one| matches!(one, Tried::LoweredCap { .. }));
+        match lower {
+            Some(tokens) if tokens > 0 && tries < MOST_CAPS => Step::LowerCap { tokens },
+            // No room for any answer: then it is the prompt that is too long after all.
+            Some(0) if window.is_some() => self.prompt_too_long(None),
+            _ => Step::GiveUp(Advice::SetOutputCap),
+        }
+    }
+
+    fn payload_too_large(&self, limit_bytes: Option<u64>, sent_bytes: Option<u64>) -> Step {
+        let here = self.here;
+        let images_left =
+            here.old_image_bytes > 0 && self.count(|one| matches!(one, Tried::RemovedImages { .. })) == 0;
+        // Replacing pictures makes a new view, which is a compaction as far as the setting is concerned.
+        if images_left && here.automatic == Automatic::On {
+            return Step::RemoveOldImages;
+        }
+        if self.may_compact() {
+            let sent = sent_bytes.unwrap_or(here.body_bytes).max(1);
+            let limit = limit_bytes.filter(|limit| *limit < sent);
+            let limit = limit.unwrap_or_else(|| sent.saturating_mul(UNSTATED_BYTES_PERCENT) / 100);
+            let share = u128::from(here.prompt_tokens) * u128::from(aim(limit)) / u128::from(sent);
+            let target_tokens = Some(u64::try_from(share).unwrap_or(u64::MAX));
+            return Step::Compact { learn_window_tokens: None, target_tokens };
+        }
+        let advice = match here.automatic {
+            Automatic::On => Advice::SmallerPictures,
+            Automatic::Off => Advice::TurnCompactionOn,
+        };
+        self.fitting_model_or(advice)
+    }
+
+    fn image_refused(&self, complaint: throughline_provider::ImageComplaint) -> Step {
+        use throughline_provider::ImageComplaint;
+        let advice = match complaint {
+            ImageComplaint::NotSupported => Advice::ModelThatSees,
+            ImageComplaint::TooLarge { .. } | ImageComplaint::TooMany | ImageComplaint::Unreadable => {
+                Advice::SmallerPictures
+            }
+        };
+        let removed = self.count(|one| matches!(one, Tried::RemovedImages { .. })) > 0;
+        if self.here.old_image_bytes > 0 && !removed && self.here.automatic == Automatic::On {
+            return Step::RemoveOldImages;
+        }
+        Step::GiveUp(advice)
+    }
+
+    fn quota(&self, affordable_tokens: Option<u64>) -> Step {
+        let lowered = self.count(|one| matches!(one, Tried::LoweredCap { .. }));
+        let fits = |cap: &u64| {
+            *cap >= LEAST_AFFORDABLE_TOKENS && self.here.output_cap_tokens.is_none_or(|sent| *cap < sent)
+        };
+        match affordable_tokens.filter(fits) {
+            Some(tokens) if lowered < MOST_CAPS => Step::LowerCap { tokens },
+            _ => self.fitting_model_or(Advice::TopUp),
+        }
+    }
+
+    fn passing(&self) -> Step {
+        let waits = self.count(|one| matches!(one, Tried::Waited { .. }));
+        let wait = match self.trouble.retry() {
+            Retry::No => None,
+            Retry::After(wait) => {
+                let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                Some(ms).filter(|ms| *ms <= LONGEST_WAIT_MS)
+            }
+            Retry::Backoff => {
+                let longest = FIRST_WAIT_MS << waits.min(16);
+                Some(longest / 2 + longest / 2 * self.here.jitter_permille.min(999) / 1_000)
+            }
+        };
+        match wait {
+            Some(ms) if waits < MOST_WAITS => Step::Wait { ms },
+            _ => self.fitting_model_or(Advice::TryLater),
+        }
+    }
+
+    fn why_no_compaction(&self) -> Advice {
+        match self.here.automatic {
+            Automatic::On => Advice::MakeRoom,
+            Automatic::Off => Advice::TurnCompactionOn,
+        }
+    }
+
+    /// Another model that takes more than the one that refused.
+    fn larger_model_or(&self, advice: Advice) -> Step {
+        let here = self.here;
+        self.model_with_room(here.prompt_tokens.max(here.window_tokens), advice)
+    }
+
+    /// Another model that takes this prompt.
+    fn fitting_model_or(&self, advice: Advice) -> Step {
+        self.model_with_room(self.here.prompt_tokens, advice)
+    }
+
+    fn model_with_room(&self, tokens: u64, advice: Advice) -> Step {
+        let fits = |one: &Alternative| one.prompt_room_tokens > tokens;
+        match self.here.alternatives.iter().position(fits) {
+            Some(alternative) => Step::AskAnother { alternative },
+            None => Step::GiveUp(advice),
+        }
+    }
+}
+
+fn aim(limit: u64) -> u64 {
+    limit.saturating_mul(AIM_PERCENT) / 100
+}
+
+#[cfg(test)]
+#[path = "recovery_tests.rs"]
+mod tests;

@@ -1,0 +1,285 @@
+//! Every trouble, what was tried, and the step that follows.
+
+use std::time::Duration;
+
+use throughline_provider::{
+    ConnectStage, ImageComplaint, RequestComplaint, Trouble, TroubleKind, WrongWireSign,
+};
+
+use super::{Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, next_step};
+use crate::trigger::Automatic;
+
+/// A window of 200,000, a prompt of 150,000 in 600,000 bytes, a cap of 32,000, no pictures, nobody else to ask.
+const HERE: Circumstances<'static> = Circumstances {
+    automatic: Automatic::On,
+    window_tokens: 200_000,
+    prompt_tokens: 150_000,
+    body_bytes: 600_000,
+    old_image_bytes: 0,
+    output_cap_tokens: Some(32_000),
+    answer: AnswerSoFar::Nothing,
+    alternatives: &[],
+    jitter_permille: 0,
+};
+
+fn too_long(window_tokens: Option<u64>) -> TroubleKind {
+    TroubleKind::PromptTooLong { window_tokens, prompt_tokens: None }
+}
+
+fn cap(largest: Option<u64>, window: Option<u64>, prompt: Option<u64>) -> TroubleKind {
+    TroubleKind::OutputCapTooLarge {
+        largest_cap_tokens: largest,
+        window_tokens: window,
+        prompt_tokens: prompt,
+    }
+}
+
+fn bytes(limit_bytes: Option<u64>, sent_bytes: Option<u64>) -> TroubleKind {
+    TroubleKind::PayloadTooLarge { limit_bytes, sent_bytes }
+}
+
+fn compacted() -> Tried {
+    Tried::Compacted { before_tokens: 150_000, after_tokens: 40_000 }
+}
+
+fn in_vain() -> Tried {
+    Tried::CompactedInVain { detail: "everything is protected".to_owned() }
+}
+
+fn compact(learn_window_tokens: Option<u64>, target_tokens: Option<u64>) -> Step {
+    Step::Compact { learn_window_tokens, target_tokens }
+}
+
+fn step(kind: TroubleKind, tried: &[Tried], here: &Circumstances<'_>) -> Step {
+    next_step(&Trouble::of(kind), tried, here)
+}
+
+#[test]
+fn a_prompt_that_is_too_long() {
+    let cases = [
+        (too_long(None), vec![], compact(None, None)),
+        // A window is learnt when it is stated, believable and smaller.
+        (too_long(Some(131_072)), vec![], compact(Some(131_072), None)),
+        (too_long(Some(200_000)), vec![], compact(None, None)),
+        (too_long(Some(1_000_000)), vec![], compact(None, None)),
+        (too_long(Some(60)), vec![], compact(None, None)),
+        // Refused again: smaller still.
+        (too_long(None), vec![compacted()], compact(None, Some(75_000))),
+        (too_long(Some(32_768)), vec![compacted()], compact(Some(32_768), None)),
+        (too_long(None), vec![compacted(), compacted()], compact(None, Some(75_000))),
+        // Three times, or once in vain, and that is that.
+        (too_long(None), vec![compacted(), compacted(), compacted()], Step::GiveUp(Advice::MakeRoom)),
+        (too_long(None), vec![in_vain()], Step::GiveUp(Advice::MakeRoom)),
+    ];
+    for (kind, tried, expected) in cases {
+        assert_eq!(step(kind.clone(), &tried, &HERE), expected, "{kind} after {tried:?}");
+    }
+}
+
+#[test]
+fn a_larger_model_is_asked_before_giving_up() {
+    let larger = |tokens| [Alternative { model: "big".to_owned(), prompt_room_tokens: tokens }];
+    let ask = Step::AskAnother { alternative: 0 };
+    let all = vec![compacted(), compacted(), compacted()];
+    let (same, big) = (larger(200_000), larger(1_000_000));
+    // Not before it was tried to fold, not if it is no larger; even when compaction is off.
+    assert_eq!(step(too_long(None), &[], &Circumstances { alternatives: &big, ..HERE }), compact(None, None));
+    assert_eq!(step(too_long(None), &all, &Circumstances { alternatives: &big, ..HERE }), ask);
+    assert_eq!(
+        step(too_long(None), &all, &Circumstances { alternatives: &same, ..HERE }),
+        Step::GiveUp(Advice::MakeRoom)
+    );
+    let off = Circumstances { automatic: Automatic::Off, ..HERE };
+    assert_eq!(step(too_long(None), &[], &Circumstances { alternatives: &big, ..off }), ask);
+    assert_eq!(step(too_long(Some(131_072)), &[], &off), Step::GiveUp(Advice::TurnCompactionOn));
+    // The first that fits is asked, not the first of all.
+    let two = [
+        Alternative { model: "same".to_owned(), prompt_room_tokens: 200_000 },
+        Alternative { model: "big".to_owned(), prompt_room_tokens: 400_000 },
+    ];
+    let here = Circumstances { alternatives: &two, ..HERE };
+    assert_eq!(step(too_long(None), &all, &here), Step::AskAnother { alternative: 1 });
+}
+
+#[test]
+fn an_output_cap_is_lowered_and_nothing_else() {
+    let lower = |tokens| Step::LowerCap { tokens };
+    let lowered = |tokens| Tried::LoweredCap { tokens };
+    let cases = [
+        (cap(Some(8_192), None, None), vec![], lower(8_192)),
+        // "190000 + 20000 > 200000": room for 10,000, less a margin.
+        (cap(None, Some(200_000), Some(190_000)), vec![], lower(9_936)),
+        (cap(Some(10_000), Some(200_000), Some(190_000)), vec![], lower(9_936)),
+        // The prompt is only estimated.
+        (cap(None, Some(160_000), None), vec![], lower(6_800)),
+        // Nothing stated, or nothing that could be meant: half.
+        (cap(None, None, None), vec![], lower(16_000)),
+        (cap(Some(64_000), None, None), vec![], lower(16_000)),
+        // Three times at most.
+        (cap(None, None, None), vec![lowered(1), lowered(1), lowered(1)], Step::GiveUp(Advice::SetOutputCap)),
+        // No answer fits at all: then it is the prompt.
+        (cap(None, Some(150_000), Some(150_000)), vec![], compact(None, None)),
+    ];
+    for (kind, tried, expected) in cases {
+        assert_eq!(step(kind.clone(), &tried, &HERE), expected, "{kind:?} after {tried:?}");
+    }
+    // Without a cap in the request there is no half of it.
+    let none = Circumstances { output_cap_tokens: None, ..HERE };
+    assert_eq!(step(cap(None, None, None), &[], &none), Step::GiveUp(Advice::SetOutputCap));
+    assert_eq!(step(cap(Some(64_000), None, None), &[], &none), lower(64_000));
+    // Lowering a cap is no compaction: it happens when that is off.
+    let off = Circumstances { automatic: Automatic::Off, ..HERE };
+    assert_eq!(step(cap(Some(8_192), None, None), &[], &off), lower(8_192));
+}
+
+#[test]
+fn too_many_bytes() {
+    let pictures = Circumstances { old_image_bytes: 400_000, ..HERE };
+    let removed = Tried::RemovedImages { bytes: 400_000 };
+    let off = Circumstances { automatic: Automatic::Off, ..pictures };
+    let cases = [
+        // Pictures first.
+        (bytes(None, None), vec![], pictures, Step::RemoveOldImages),
+        (bytes(Some(300_000), Some(600_000)), vec![removed.clone()], pictures, compact(None, Some(67_500))),
+        (bytes(Some(300_000), None), vec![], HERE, compact(None, Some(67_500))),
+        (bytes(None, None), vec![], HERE, compact(None, Some(101_250))),
+        (bytes(None, None), vec![in_vain()], HERE, Step::GiveUp(Advice::SmallerPictures)),
+        (bytes(None, None), vec![], off, Step::GiveUp(Advice::TurnCompactionOn)),
+    ];
+    for (kind, tried, here, expected) in cases {
+        assert_eq!(step(kind.clone(), &tried, &here), expected, "{kind:?} after {tried:?}");
+    }
+    let refused = |complaint| TroubleKind::ImageRefused { complaint };
+    assert_eq!(step(refused(ImageComplaint::TooMany), &[], &pictures), Step::RemoveOldImages);
+    assert_eq!(
+        step(refused(ImageComplaint::NotSupported), &[removed], &pictures),
+        Step::GiveUp(Advice::ModelThatSees)
+    );
+    assert_eq!(
+        step(refused(ImageComplaint::TooLarge { limit_bytes: None }), &[], &HERE),
+        Step::GiveUp(Advice::SmallerPictures)
+    );
+}
+
+#[test]
+fn a_plan_that_allows_less() {
+    let kind = |allowed_tokens| TroubleKind::OverAllowance { allowed_tokens, asked_tokens: None };
+    // Never a window.
+    assert_eq!(step(kind(Some(30_000)), &[], &HERE), compact(None, Some(27_000)));
+    assert_eq!(step(kind(None), &[], &HERE), compact(None, Some(75_000)));
+    assert_eq!(step(kind(None), &[in_vain()], &HERE), Step::GiveUp(Advice::MakeRoom));
+}
+
+#[test]
+fn what_passes_is_waited_for() {
+    let waited = Tried::Waited { ms: 1_000 };
+    let transient = [
+        TroubleKind::RateLimit,
+        TroubleKind::Overload,
+        TroubleKind::Timeout,
+        TroubleKind::Interrupted,
+        TroubleKind::ServerFault,
+        TroubleKind::Unreachable { stage: ConnectStage::Closed },
+    ];
+    for kind in transient {
+        assert_eq!(step(kind.clone(), &[], &HERE), Step::Wait { ms: 500 }, "{kind}");
+        let twice = vec![waited.clone(), waited.clone()];
+        let late = Circumstances { jitter_permille: 999, ..HERE };
+        assert_eq!(step(kind.clone(), &twice, &late), Step::Wait { ms: 3_998 }, "{kind}");
+        let thrice = vec![waited.clone(); 3];
+        assert_eq!(step(kind.clone(), &thrice, &HERE), Step::GiveUp(Advice::TryLater), "{kind}");
+        let other = [Alternative { model: "other".to_owned(), prompt_room_tokens: 200_000 }];
+        let here = Circumstances { alternatives: &other, ..HERE };
+        assert_eq!(step(kind.clone(), &thrice, &here), Step::AskAnother { alternative: 0 }, "{kind}");
+    }
+    // The provider's own wish counts, within reason.
+    let asks = |secs| Trouble {
+        retry_after: Some(Duration::from_secs(secs)),
+        ..Trouble::of(TroubleKind::RateLimit)
+    };
+    assert_eq!(next_step(&asks(20), &[], &HERE), Step::Wait { ms: 20_000 });
+    assert_eq!(next_step(&asks(3_600), &[], &HERE), Step::GiveUp(Advice::TryLater));
+}
+
+#[test]
+fn what_waiting_does_not_mend_is_said_at_once() {
+    let cases = [
+        (TroubleKind::Auth, Advice::CheckKey),
+        (TroubleKind::Forbidden, Advice::CheckKey),
+        (TroubleKind::UnknownModel, Advice::CheckModel),
+        (TroubleKind::WrongWire { sign: WrongWireSign::Html }, Advice::CheckAddress),
+        (TroubleKind::Unreachable { stage: ConnectStage::Name }, Advice::CheckAddress),
+        (TroubleKind::Unreachable { stage: ConnectStage::Tls }, Advice::CheckAddress),
+        (TroubleKind::ContentPolicy, Advice::Rephrase),
+        (TroubleKind::MalformedRequest { complaint: RequestComplaint::Other }, Advice::CheckRequest),
+        (TroubleKind::Quota { affordable_tokens: None }, Advice::TopUp),
+        (TroubleKind::Quota { affordable_tokens: Some(12) }, Advice::TopUp),
+    ];
+    for (kind, advice) in cases {
+        assert_eq!(step(kind.clone(), &[], &HERE), Step::GiveUp(advice), "{kind}");
+    }
+    let affordable = TroubleKind::Quota { affordable_tokens: Some(4_000) };
+    assert_eq!(step(affordable, &[], &HERE), Step::LowerCap { tokens: 4_000 });
+}
+
+#[test]
+fn an_answer_that_has_begun_is_not_asked_for_twice() {
+    let begun = Circumstances { answer: AnswerSoFar::Begun, ..HERE };
+    for kind in [TroubleKind::Interrupted, TroubleKind::Overload, too_long(None)] {
+        assert_eq!(step(kind, &[], &begun), Step::GiveUp(Advice::AskAgain));
+    }
+}
+
+#[test]
+fn the_message_says_what_was_tried_and_what_to_do() {
+    let gave_up = GaveUp {
+        trouble: Trouble {
+            status: Some(400),
+            ..Trouble::of(TroubleKind::PromptTooLong {
+                window_tokens: Some(32_768),
+                prompt_tokens: Some(90_000),
+            })
+        },
+        tried: vec![
+            Tried::LearntWindow { tokens: 32_768 },
+            Tried::Compacted { before_tokens: 90_000, after_tokens: 35_000 },
+            in_vain(),
+            Tried::AskedAnother { model: "big".to_owned() },
+        ],
+        advice: Advice::MakeRoom,
+    };
+    let words = [
+        "the prompt is too long: 90000 tokens for a window of 32768 (HTTP 400)",
+        "tried: took the window to be 32768 tokens, then compacted from 90000 to 35000 tokens, then compacting changed \
+         nothing (everything is protected), then asked big",
+        "the conversation is intact",
+        "what is left cannot be folded: choose a model with a larger window, shorten the system prompt or the tools, or \
+         begin a new conversation",
+    ];
+    assert_eq!(gave_up.to_string(), words.join("; "));
+}
+
+/// Whatever a provider says however often, the steps come to an end.
+#[test]
+fn every_row_of_steps_ends() {
+    let kinds = [
+        too_long(None),
+        too_long(Some(100_000)),
+        cap(None, None, None),
+        bytes(None, None),
+        TroubleKind::RateLimit,
+    ];
+    for kind in kinds {
+        let mut tried = Vec::new();
+        for round in 0.. {
+            assert!(round < 10, "{kind}: {tried:?}");
+            match step(kind.clone(), &tried, &Circumstances { old_image_bytes: 9, ..HERE }) {
+                Step::Compact { .. } => tried.push(compacted()),
+                Step::LowerCap { tokens } => tried.push(Tried::LoweredCap { tokens }),
+                Step::RemoveOldImages => tried.push(Tried::RemovedImages { bytes: 9 }),
+                Step::Wait { ms } => tried.push(Tried::Waited { ms }),
+                Step::AskAnother { .. } | Step::GiveUp(_) => break,
+            }
+        }
+    }
+}

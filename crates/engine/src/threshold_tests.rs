@@ -1,0 +1,94 @@
+//! Which threshold holds for which model.
+
+use throughline_config::{Loader, Settings};
+
+use super::{ThresholdOrigin, limit_policy, threshold_for};
+
+fn settings(yaml: &str) -> Settings {
+    Loader::new().file("config.yaml", yaml.as_bytes()).load().unwrap().settings
+}
+
+#[test]
+fn the_most_particular_setting_wins() {
+    let general = ThresholdOrigin::General;
+    let codex = ThresholdOrigin::CodexRaise;
+    let pattern = |name: &str| ThresholdOrigin::Pattern { pattern: name.to_owned() };
+    // settings, provider, model -> ratio, tokens, why
+    let cases = [
+        ("", "anthropic", "claude-opus-4-8", 0.5, None, general.clone()),
+        (
+            "compression: {threshold: 0.6, threshold_tokens: 90k}",
+            "openai",
+            "gpt-5",
+            0.6,
+            Some(90_000),
+            general.clone(),
+        ),
+        // Codex: raised, by default and by nothing else.
+        ("", "openai-codex", "gpt-5.5", 0.85, None, codex.clone()),
+        ("", "openai-codex", "openai/GPT-5.5-high", 0.85, None, codex.clone()),
+        ("", "openai", "gpt-5.5", 0.5, None, general.clone()),
+        ("", "openai-codex", "gpt-5.3-codex", 0.5, None, general.clone()),
+        ("", "openai-codex", "gpt-5", 0.5, None, general.clone()),
+        // Never lowered, easily turned off.
+        ("compression: {threshold: 0.9}", "openai-codex", "gpt-5.5", 0.9, None, general.clone()),
+        (
+            "compression: {codex_gpt55_autoraise: false}",
+            "openai-codex",
+            "gpt-5.5",
+            0.5,
+            None,
+            general.clone(),
+        ),
+        // An absolute cap stays.
+        (
+            "compression: {threshold_tokens: 200k}",
+            "openai-codex",
+            "gpt-5.5",
+            0.85,
+            Some(200_000),
+            codex.clone(),
+        ),
+        // A pattern says it all.
+        (
+            "compression: {models: {'gpt-5*': {threshold: 0.4}}}",
+            "openai-codex",
+            "gpt-5.5",
+            0.4,
+            None,
+            pattern("gpt-5*"),
+        ),
+        (
+            "compression: {threshold: 0.7, models: {opus: {threshold_tokens: 150k}}}",
+            "anthropic",
+            "claude-opus-4-8",
+            0.7,
+            Some(150_000),
+            pattern("opus"),
+        ),
+    ];
+    for (yaml, provider, model, ratio, tokens, origin) in cases {
+        let chosen = threshold_for(&settings(yaml).compression, provider, model);
+        assert_eq!(
+            (chosen.ratio, chosen.tokens, chosen.origin),
+            (ratio, tokens, origin),
+            "{model} with {yaml}"
+        );
+    }
+}
+
+#[test]
+fn only_the_raise_is_announced() {
+    let notice = ThresholdOrigin::CodexRaise.notice("gpt-5.5").unwrap();
+    assert!(notice.contains("85 %") && notice.contains("codex_gpt55_autoraise: false"), "{notice}");
+    assert_eq!(ThresholdOrigin::General.notice("gpt-5.5"), None);
+}
+
+#[test]
+fn the_requests_own_cap_is_reserved_before_the_configured_one() {
+    let settings = settings("model: {max_tokens: 8000}");
+    let threshold = threshold_for(&settings.compression, "anthropic", "claude");
+    let reserved = |cap| limit_policy(&settings, &threshold, 200_000, cap).reserved_output_tokens;
+    assert_eq!(reserved(Some(32_000)), 32_000);
+    assert_eq!(reserved(None), 8_000);
+}

@@ -149,7 +149,7 @@ struct Cutter<'f, F> {
     word_end: usize,
     next_atom: u32,
     last_single: Option<PieceKind>,
-    /// Whether a character that is no white space stood since the last piece.
+    /// Whether something other than white space and control characters stood since the last piece.
     after_mark: bool,
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn cut(text: &str, mut each: impl FnMut(Piece<'_>)) {
             Class::Hyphen => cutter.hyphen(at),
             Class::Other => {
                 cutter.end_compound(at);
-                cutter.after_mark |= !c.is_whitespace();
+                cutter.after_mark |= !(c.is_whitespace() || c.is_control());
             }
             Class::Glyph => cutter.single(at, c, PieceKind::Glyph),
             Class::Sign => cutter.single(at, c, PieceKind::Sign),

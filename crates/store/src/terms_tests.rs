@@ -60,6 +60,7 @@ fn scripts_without_spaces_go_in_pairs() {
     assert_terms("ช่วย", "ชว วย ย");
     assert_terms("数", "数");
     assert_terms("数\n据，库", "数据 据 库");
+    assert_terms("数\0据", "数据 据");
 }
 
 #[test]

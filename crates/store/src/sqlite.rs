@@ -64,9 +64,10 @@ pub struct SqliteStore {
     path: PathBuf,
     artifacts: ArtifactFolder,
     busy_timeout: Duration,
+    /// Closed before the writer: the last one to close takes the journal into the database, and a reader cannot.
+    readers: Mutex<Vec<Connection>>,
     /// `None` when the record is only read.
     writer: Option<Mutex<Writer>>,
-    readers: Mutex<Vec<Connection>>,
     read_access: Access,
 }
 
@@ -299,6 +300,10 @@ fn empty_journal(conn: &Connection, pages: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
+#[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod test_home;
 #[cfg(test)]
 #[path = "sqlite_tests.rs"]
 mod tests;

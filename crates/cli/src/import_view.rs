@@ -50,7 +50,7 @@ impl<'a> Progress<'a> {
 
     /// Says what else is being done.
     pub(crate) fn say(&mut self, words: &str) {
-        self.line.show(words);
+        self.line.show_at_once(words);
     }
 
     /// Leaves the line empty.

@@ -26,9 +26,16 @@ impl<'a> MovingLine<'a> {
         self.context.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
     }
 
-    /// Shows these words in place of the last ones. A full line would make the terminal go to the next.
+    /// Shows these words in place of the last ones, unless those were shown just now.
     pub(crate) fn show(&mut self, words: &str) {
         if self.is_due() {
+            self.show_at_once(words);
+        }
+    }
+
+    /// Shows words that will stand for a while. A full line would make the terminal go to the next.
+    pub(crate) fn show_at_once(&mut self, words: &str) {
+        if self.context.watched {
             self.drawn = Some(Instant::now());
             let words = shorten(words, self.context.width.saturating_sub(1));
             self.context.tell_raw(&format!("{CLEAR_LINE}{words}"));

@@ -21,7 +21,7 @@ const ID_ATTEMPTS: usize = 8;
 /// How far into a conversation its first words are looked for.
 const MESSAGES_LOOKED_AT: u64 = 8;
 /// Columns of a name that is made from first words.
-const MAX_NAME_COLUMNS: usize = 120;
+const MAX_NAME_COLUMNS: usize = 76;
 /// Candidates for a shortened id that are listed.
 const MAX_CANDIDATES: usize = 10;
 

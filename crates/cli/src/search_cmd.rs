@@ -28,7 +28,7 @@ message holds the words, the whole question is looked for as a substring. Any
 question is safe: there are no operators.")]
 pub(crate) struct SearchArgs {
     /// What to look for
-    #[arg(value_name = "QUERY")]
+    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
     query: String,
     /// Only in this conversation: an id, a unique prefix of one, a title, or last
     #[arg(long, value_name = "ID")]

@@ -173,7 +173,7 @@ pub(crate) struct RenameArgs {
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The new title; an empty one takes it away
-    #[arg(value_name = "TITLE")]
+    #[arg(value_name = "TITLE", allow_hyphen_values = true)]
     pub(crate) title: String,
 }
 

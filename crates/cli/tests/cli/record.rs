@@ -1,6 +1,9 @@
 //! The record: `import`, `sessions`, and what they say when something is not as it should be.
 
 use serde_json::{Value, json};
+use throughline_store::{
+    Holder, LockOutcome, LockRequest, Owner, SqliteStore, Store as _, conversation_lock,
+};
 
 use crate::harness::{NOW, World};
 use crate::samples::{claude_log, long_chat};
@@ -236,6 +239,133 @@ fn what_is_not_a_record_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_damaged_or_newer_record_is_refused_and_left_alone() {
+    let file = |world: &World| world.home().join("record.db");
+    let world = recorded();
+    let whole = std::fs::read(file(&world)).unwrap();
+    assert!(!world.home().join("record.db-wal").exists(), "the last one to leave takes the journal along");
+    let mut newer = whole.clone();
+    // Where SQLite keeps the version of a schema in the header of a file.
+    newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    let mut others = whole.clone();
+    others[68..72].copy_from_slice(b"Else");
+    for (name, bytes) in
+        [("newer", newer), ("others", others), ("cut_off", whole[..whole.len() / 3].to_vec())]
+    {
+        std::fs::write(file(&world), &bytes).unwrap();
+        for arguments in
+            [&["sessions"][..], &["sessions", "rename", "last", "x"], &["import", "parser.jsonl"]]
+        {
+            let ended = world.run(arguments);
+            assert_eq!(ended.code, Some(7), "{name} {arguments:?}: {} {}", ended.text(), ended.stderr);
+        }
+        assert!(std::fs::read(file(&world)).unwrap() == bytes, "{name} was changed");
+        insta::assert_snapshot!(format!("record_{name}"), world.seen(&["sessions"]));
+    }
+}
+
+#[test]
+fn a_conversation_that_somebody_works_on_is_left_alone() {
+    let world = recorded();
+    let store = SqliteStore::open(&world.home().join("record.db"), 0).unwrap();
+    let session = store.resolve(&Owner::default(), "last").unwrap();
+    let holder = |host: &str| Holder {
+        host: host.to_owned(),
+        process_id: 4711,
+        process_start: 1,
+        what: "chat".to_owned(),
+    };
+    let now_ms = 1_794_744_000_000 - 60_000;
+    let hold = |expires_ms| {
+        let name = conversation_lock(session.chain);
+        let request = LockRequest { name, holder: holder("elsewhere"), now_ms, expires_ms };
+        assert_eq!(store.lock(&request, &|_| true).unwrap(), LockOutcome::Taken { from: None });
+    };
+    hold(now_ms + 600_000);
+    for arguments in [
+        &["sessions", "rename", "last", "x"][..],
+        &["sessions", "delete", "last", "--yes"],
+        &["sessions", "undo", "last"],
+        &["compress", "--session", "last", "--force"],
+    ] {
+        let ended = world.run(arguments);
+        assert_eq!(ended.code, Some(8), "{arguments:?}: {}", ended.stderr);
+    }
+    insta::assert_snapshot!("in_use", world.seen(&["sessions", "rename", "last", "x"]));
+    assert_eq!(world.run(&["sessions", "show", "last"]).code, Some(0), "reading needs no lock");
+    store.unlock(&conversation_lock(session.chain), &holder("elsewhere")).unwrap();
+    hold(now_ms + 1);
+    let ended = world.run(&["sessions", "rename", "last", "x"]);
+    assert_eq!(ended.code, Some(0), "a lock whose time is up holds nobody back: {}", ended.stderr);
+    assert!(ended.stderr.contains("taken over from chat (process 4711 on elsewhere)"), "{}", ended.stderr);
+    assert!(store.locks().unwrap().is_empty(), "and it is let go again");
+}
+
+#[test]
+fn the_record_and_exports_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = recorded();
+    world.run(&["sessions", "export", "last", "--out", "out.json"]);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&world.home().join("record.db")), 0o600);
+    assert_eq!(mode(&world.home().join("artifacts")), 0o700);
+    assert_eq!(mode(&world.path("out.json")), 0o600);
+}
+
+#[test]
+fn exports_have_their_forms_and_mask_secrets() {
+    let world = World::new();
+    let key = "sk-ant-api03-Zk3Jv8Qm2Xw7Rt5Yb9Nc4Hd6Lf1Gp0Sa";
+    let chat = json!({"model": "claude-opus-4-6", "system": "Be brief.", "messages": [
+        {"role": "user", "content": format!("my key is {key}")}, {"role": "assistant", "content": "Noted."},
+        {"role": "user", "content": "Thanks."}]});
+    world.write("chat.json", chat.to_string());
+    assert_eq!(world.run(&["import", "chat.json"]).code, Some(0));
+    let list = world.run(&["sessions", "export", "last"]);
+    assert_eq!(list.json(), chat["messages"]);
+    let lines = world.run(&["sessions", "export", "last", "--format", "jsonl"]).text();
+    assert_eq!(lines.lines().count(), 3);
+    let body = world.run(&["sessions", "export", "last", "--format", "body"]).json();
+    assert_eq!((&body["system"], &body["messages"]), (&chat["system"], &chat["messages"]));
+    let masked = world.run(&["sessions", "export", "last", "--redact"]);
+    assert!(!masked.text().contains(key) && masked.text().contains("my key is "), "{}", masked.text());
+    assert!(masked.stderr.contains("secrets were masked in 1 message"), "{}", masked.stderr);
+}
+
+#[test]
+fn a_backup_is_whole_and_replaces_nothing() {
+    let world = recorded();
+    insta::assert_snapshot!("backup", crate::harness::without_figures(&world.seen(&["backup", "copy.tar"])));
+    let again = world.run(&["backup", "copy.tar"]);
+    assert_eq!(again.code, Some(5), "{}", again.stderr);
+    let json = world.run(&["backup", "other.tar", "--json"]).json();
+    assert_eq!(json["messages"], 81);
+    assert_eq!(World::new().run(&["backup", "none.tar"]).code, Some(6));
+}
+
+#[test]
+fn any_question_is_safe() {
+    let world = recorded();
+    for question in [
+        "",
+        "\"",
+        "-x",
+        "--",
+        "NEAR(a b)",
+        "a* OR NOT b",
+        "{col}: x",
+        "😀",
+        "'; DROP TABLE messages; --",
+        &"x".repeat(10_000),
+    ] {
+        let ended = world.run(&["search", "--json", "--", question]);
+        assert_eq!(ended.code, Some(0), "{question:?}: {}", ended.stderr);
+        assert!(ended.json()["hits"].is_array());
+    }
+    assert_eq!(world.run(&["search", "-n", "3", "cargo"]).code, Some(0));
+}
+
+#[test]
 fn searching_usage_and_insights() {
     let world = recorded();
     insta::assert_snapshot!("search", world.seen(&["search", "case_17", "--limit", "2", "--context", "1"]));
@@ -259,6 +389,7 @@ fn a_transcript_cannot_drive_the_terminal() {
         {"role": "assistant", "content": evil, "tool_calls": [
             {"id": "c1", "type": "function", "function": {"name": evil, "arguments": json!({ "x": evil }).to_string()}}]},
         {"role": "tool", "tool_call_id": "c1", "content": evil},
+        {"role": "user", "content": "So far."},
     ]);
     world.write("evil.json", log.to_string());
     world.run(&["import", "evil.json"]);

@@ -6,10 +6,12 @@
 //! wire's).
 
 mod cache_marks;
+mod cache_miss;
 mod cache_policy;
 mod classify;
 mod codes;
 mod failure;
+mod fingerprint;
 mod json_edit;
 mod lexemes;
 mod phrases;
@@ -22,9 +24,11 @@ mod wordings;
 pub use cache_marks::{
     CacheMarks, MOST_MARKS, Marked, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
 };
+pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
 pub use classify::classify;
 pub use failure::{Failure, TransportFault};
+pub use fingerprint::{Fingerprint, PieceHash};
 pub use sizes::AskedFor;
 pub use trouble::{
     ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,

@@ -1,0 +1,173 @@
+//! Why a prompt was not read from the provider's cache, worked out from what was sent before and what is sent now.
+//!
+//! A write is no hit: only tokens that were read count. What changed is looked for in the order in which providers cache
+//! (model, tools, system, parameters, messages), because the first change voids everything behind it. Not for: undoing
+//! the change.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use throughline_tokens::Usage;
+
+use crate::fingerprint::Fingerprint;
+
+/// A prompt that was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentPrompt {
+    /// What it consisted of.
+    pub fingerprint: Fingerprint,
+    /// When, in milliseconds since 1970.
+    pub sent_at_ms: i64,
+    /// How large the provider said it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u64>,
+}
+
+/// What the provider's cache does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheRules {
+    /// How long an entry is kept after its last use, where known.
+    pub lifetime: Option<Duration>,
+    /// Prompts below this many tokens are not cached.
+    pub minimum_tokens: Option<u64>,
+}
+
+/// How a call fared with the cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum CacheOutcome {
+    /// What had been sent before was read from the cache.
+    Hit,
+    /// The provider does not say.
+    NotReported,
+    /// Nothing had been sent before.
+    FirstCall,
+    /// Another model has another cache.
+    ModelChanged,
+    /// The tools changed, which stand before everything else.
+    ToolsChanged,
+    /// The system prompt changed.
+    SystemChanged,
+    /// Parameters changed by which providers cache.
+    ParametersChanged {
+        /// Which.
+        names: Vec<String>,
+    },
+    /// The messages changed, from this one on.
+    MessagesChanged {
+        /// Position in the list, from zero.
+        item: usize,
+    },
+    /// Nothing changed, but the entry was too old.
+    Expired {
+        /// Seconds since the call before.
+        idle_secs: u64,
+    },
+    /// The prompt is too small to be cached.
+    BelowMinimum {
+        /// Its size.
+        prompt_tokens: u64,
+        /// The smallest that is cached.
+        minimum_tokens: u64,
+    },
+    /// Nothing changed, and yet it was not there: dropped by the provider, or another of its machines answered.
+    Unexplained,
+}
+
+/// Compares a call with the one before it. `usage` is `None` where the provider did not report on its cache.
+#[must_use]
+pub fn cache_outcome(
+    before: Option<&SentPrompt>,
+    now: &SentPrompt,
+    usage: Option<&Usage>,
+    rules: CacheRules,
+) -> CacheOutcome {
+    let Some(usage) = usage else { return CacheOutcome::NotReported };
+    let prompt = now.prompt_tokens.unwrap_or_else(|| usage.prompt());
+    let below = rules.minimum_tokens.filter(|minimum| usage.cache_read == 0 && prompt < *minimum);
+    if let Some(minimum_tokens) = below {
+        return CacheOutcome::BelowMinimum { prompt_tokens: prompt, minimum_tokens };
+    }
+    let Some(before) = before else {
+        // Another conversation may have left the same beginning there.
+        return if usage.cache_read > 0 { CacheOutcome::Hit } else { CacheOutcome::FirstCall };
+    };
+    let readable = before.prompt_tokens.unwrap_or(prompt).min(prompt);
+    let change = first_change(&before.fingerprint, &now.fingerprint);
+    // Where nothing changed, half tells a hit from a beginning that was left over; where something did, only a change
+    // that hardly cost anything is none.
+    let (parts, of) = if change.is_some() { (9, 10) } else { (1, 2) };
+    if usage.cache_read > 0 && usage.cache_read.saturating_mul(of) >= readable.saturating_mul(parts) {
+        return CacheOutcome::Hit;
+    }
+    if let Some(change) = change {
+        return change;
+    }
+    let idle_ms = now.sent_at_ms.saturating_sub(before.sent_at_ms).max(0).unsigned_abs();
+    let expired = rules.lifetime.is_some_and(|lifetime| Duration::from_millis(idle_ms) > lifetime);
+    if expired { CacheOutcome::Expired { idle_secs: idle_ms / 1_000 } } else { CacheOutcome::Unexplained }
+}
+
+/// The first difference, in the order in which providers cache.
+fn first_change(before: &Fingerprint, now: &Fingerprint) -> Option<CacheOutcome> {
+    if before.model != now.model {
+        return Some(CacheOutcome::ModelChanged);
+    }
+    if before.tools != now.tools {
+        return Some(CacheOutcome::ToolsChanged);
+    }
+    let item = before.items.iter().zip(&now.items).position(|(before, now)| before != now);
+    let leading = before.leading_instructions.max(now.leading_instructions);
+    let in_leading = item.is_some_and(|item| item < leading);
+    if before.system != now.system || in_leading {
+        return Some(CacheOutcome::SystemChanged);
+    }
+    let all = before.parameters.keys().chain(now.parameters.keys());
+    let mut names: Vec<String> =
+        all.filter(|name| before.parameters.get(*name) != now.parameters.get(*name)).cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
+        return Some(CacheOutcome::ParametersChanged { names });
+    }
+    item.map(|item| CacheOutcome::MessagesChanged { item })
+}
+
+impl fmt::Display for CacheOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hit => f.write_str("read from the cache"),
+            Self::NotReported => f.write_str("the provider does not say"),
+            Self::FirstCall => f.write_str("first call"),
+            Self::ModelChanged => f.write_str("another model"),
+            Self::ToolsChanged => f.write_str("the tools changed"),
+            Self::SystemChanged => f.write_str("the system prompt changed"),
+            Self::ParametersChanged { names } => write!(f, "parameters changed: {}", names.join(", ")),
+            Self::MessagesChanged { item } => write!(f, "messages changed from item {item} on"),
+            Self::Expired { idle_secs } => write!(f, "expired after {idle_secs} s"),
+            Self::BelowMinimum { prompt_tokens, minimum_tokens } => {
+                write!(f, "{prompt_tokens} tokens are below the minimum of {minimum_tokens}")
+            }
+            Self::Unexplained => f.write_str("nothing changed, dropped by the provider"),
+        }
+    }
+}
+
+/// Whether a report of usage says anything about a cache.
+#[must_use]
+pub fn reports_cache(usage_json: &str) -> bool {
+    const NAMES: [&str; 6] = [
+        "\"cached_tokens\"",
+        "\"cache_read_input_tokens\"",
+        "\"cache_creation_input_tokens\"",
+        "\"cached_input_tokens\"",
+        "\"prompt_cache_hit_tokens\"",
+        "\"cache_write_tokens\"",
+    ];
+    NAMES.iter().any(|name| usage_json.contains(name))
+}
+
+#[cfg(test)]
+#[path = "cache_miss_tests.rs"]
+mod tests;

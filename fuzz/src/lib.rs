@@ -6,7 +6,9 @@
 mod conversation;
 mod settings;
 mod text;
+mod wire;
 
 pub use conversation::{claude_log, codex_log, decode, message, usage};
 pub use settings::config;
 pub use text::{redact, summary};
+pub use wire::{answer, request, sse};

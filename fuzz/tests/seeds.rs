@@ -8,6 +8,9 @@ use throughline_testkit::{
     ConversationOptions, Rng, claude_code_log, codex_log, conversation_from_seed, mutate,
 };
 use throughline_transcript::Dialect;
+use throughline_wire::{
+    AnswerDraft, AnswerPart, Seal, StreamShape, ToolCall, WireEvent, write_response, write_stream,
+};
 
 /// How many altered inputs each target gets.
 const ALTERATIONS: usize = 2_000;
@@ -98,6 +101,38 @@ fn redact() {
     let mut inputs = seeds("redact");
     inputs.extend(generated(|dialect, seed| conversation_from_seed(&small(dialect), seed).json.pop()));
     run(throughline_fuzz::redact, &inputs);
+}
+
+#[test]
+fn sse() {
+    run(throughline_fuzz::sse, &seeds("sse"));
+}
+
+#[test]
+fn request() {
+    let mut inputs = seeds("request");
+    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).body("s"))));
+    run(throughline_fuzz::request, &inputs);
+}
+
+#[test]
+fn answer() {
+    let mut inputs = seeds("answer");
+    for dialect in Dialect::ALL {
+        let call = ToolCall { id: "c".into(), name: "f".into(), arguments: "{\"a\": [1]}".into() };
+        let parts = vec![
+            AnswerPart::Reasoning { text: "because é".into(), seal: Seal::Signature("s".into()) },
+            AnswerPart::Text("text 🦀".into()),
+            AnswerPart::ToolCall(call.clone()),
+            AnswerPart::ToolCall(call),
+        ];
+        let draft = AnswerDraft::of_parts(parts);
+        inputs.push(write_response(dialect, &draft).into_bytes());
+        let shape = StreamShape { chunk_chars: 3, ..StreamShape::default() };
+        let events = write_stream(dialect, &draft, &shape);
+        inputs.push(events.iter().flat_map(WireEvent::to_bytes).collect());
+    }
+    run(throughline_fuzz::answer, &inputs);
 }
 
 #[test]

@@ -199,6 +199,10 @@ impl AnswerStream {
         event: RawJson<'_>,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), StreamError> {
+        // Some report an error as a list of one.
+        if let Some(error) = event.elements().next().and_then(|first| ErrorBody::in_object(first, event.0)) {
+            return Err(StreamError::Upstream(Box::new(error)));
+        }
         self.check_wire(event)?;
         let first_delta = deltas.len();
         let outcome = match &mut self.wire {

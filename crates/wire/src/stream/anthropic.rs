@@ -303,3 +303,7 @@ impl Block {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "anthropic_tests.rs"]
+mod tests;

@@ -68,7 +68,9 @@ impl ChatStream {
         if let Some(usage) = member(chunk, "usage").or_else(elsewhere) {
             self.usage = Some(usage.0.to_owned());
         }
-        for (name, value) in chunk.members() {
+        // An event without choices is none of this wire; what it says is not about the answer.
+        let is_chunk = chunk.get("choices").is_some();
+        for (name, value) in chunk.members().filter(|_| is_chunk) {
             if is_extra(Dialect::Chat, &name) && value.0 != "null" {
                 set(&mut self.extras, &name, value);
             }
@@ -227,3 +229,7 @@ pub(crate) fn set(extras: &mut Vec<(String, String)>, name: &str, value: RawJson
         None => extras.push((name.to_owned(), value.0.to_owned())),
     }
 }
+
+#[cfg(test)]
+#[path = "chat_tests.rs"]
+mod tests;

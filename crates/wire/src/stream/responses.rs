@@ -412,3 +412,7 @@ fn show_whole(call: Option<usize>, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "responses_tests.rs"]
+mod tests;

@@ -21,10 +21,14 @@ impl<'a> Content<'a> {
     fn of(draft: &'a AnswerDraft) -> Self {
         let mut content =
             Self { text: None, refusal: None, reasoning: None, seals: Vec::new(), calls: Vec::new() };
-        let append = |own: &mut Option<String>, text: &str| own.get_or_insert_default().push_str(text);
+        let append = |own: &mut Option<String>, text: &str| {
+            if !text.is_empty() {
+                own.get_or_insert_default().push_str(text);
+            }
+        };
         for part in &draft.parts {
             match part {
-                AnswerPart::Text(text) => append(&mut content.text, text),
+                AnswerPart::Text(text) => content.text.get_or_insert_default().push_str(text),
                 AnswerPart::Refusal(text) => append(&mut content.refusal, text),
                 AnswerPart::Reasoning { text, seal } => {
                     append(&mut content.reasoning, text);

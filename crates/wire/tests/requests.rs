@@ -1,0 +1,177 @@
+//! Requests of generated conversations: read and written byte for byte, changed only where asked.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail it by panicking")]
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use throughline_testkit::{Coverage, any_conversation};
+use throughline_transcript::{Dialect, Message, Role, text_message};
+use throughline_wire::{Request, RequestParts, Streaming, System};
+
+/// White space as it may stand anywhere between tokens.
+fn gap() -> impl Strategy<Value = String> {
+    prop_oneof![4 => Just(String::new()), 2 => Just(" ".to_owned()), 1 => "[ \n\r\t]{1,4}"]
+}
+
+/// A member that is none of ours, as raw JSON. Names may repeat: readers disagree about those, bytes do not.
+fn member() -> impl Strategy<Value = (String, String)> {
+    let value = prop_oneof![
+        Just("null".to_owned()),
+        Just("1.50e+3".to_owned()),
+        Just("123456789012345678901234567890".to_owned()),
+        Just("[ ]".to_owned()),
+        Just("{ \"messages\" : [ 1 ] , \"a\":\"]}\\\"\" }".to_owned()),
+        "\\PC{0,12}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        "[a-f0-9]{4}"
+            .prop_map(|hex| format!("\"\\u{hex}\""))
+            .prop_filter("a character", |json| { serde_json::from_str::<String>(json).is_ok() }),
+    ];
+    ("x_[a-z\u{e9}]{0,5}", value)
+}
+
+/// A body, its gaps and its messages.
+#[derive(Clone, Debug)]
+struct Body {
+    dialect: Dialect,
+    text: String,
+    messages: Vec<String>,
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    (any_conversation(), vec(member(), 0..5), vec(gap(), 12), any::<prop::sample::Index>()).prop_map(
+        |(conversation, mut members, gaps, place)| {
+            let dialect = conversation.dialect;
+            let mut gap = gaps.iter().cycle();
+            let mut next = || gap.next().map(String::as_str).unwrap_or_default();
+            let mut list = format!("[{}", next());
+            for (index, message) in conversation.json.iter().enumerate() {
+                if index > 0 {
+                    list.push_str(&format!("{},{}", next(), next()));
+                }
+                list.push_str(message);
+            }
+            list.push_str(&format!("{}]", next()));
+            let name = if dialect == Dialect::Responses { "input" } else { "messages" };
+            let at = place.index(members.len() + 1);
+            members.insert(at, (name.to_owned(), list));
+            let mut text = format!("{}{{{}", next(), next());
+            for (index, (name, value)) in members.iter().enumerate() {
+                if index > 0 {
+                    text.push_str(&format!("{},{}", next(), next()));
+                }
+                text.push_str(&format!("\"{name}\"{}:{}{value}", next(), next()));
+            }
+            text.push_str(&format!("{}}}{}", next(), next()));
+            Body { dialect, text, messages: conversation.json.clone() }
+        },
+    )
+}
+
+fn read(dialect: Dialect, text: &str) -> Request {
+    Request::decode(dialect, text.as_bytes().to_vec()).unwrap()
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+fn raw(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(Message::json).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+    #[test]
+    fn a_request_goes_out_as_it_came(body in body()) {
+        let request = read(body.dialect, &body.text);
+        prop_assert_eq!(raw(request.messages()), body.messages.iter().map(String::as_str).collect::<Vec<_>>());
+        prop_assert_eq!(text(request.encode()), body.text);
+    }
+
+    #[test]
+    fn a_change_can_be_taken_back(body in body()) {
+        let mut request = read(body.dialect, &body.text);
+        request.set_model("m");
+        request.set_streaming(Streaming::Streamed);
+        request.ask_for_stream_usage();
+        request.set_output_cap(9);
+        let changed = read(body.dialect, &text(request.encode()));
+        prop_assert!(changed.model().is_some_and(|model| model == "m"));
+        prop_assert_eq!(changed.streaming(), Streaming::Streamed);
+        prop_assert_eq!(changed.output_cap_tokens(), Some(9));
+        prop_assert_eq!(raw(changed.messages()), raw(request.messages()));
+        for name in ["model", "stream", "stream_options", "max_tokens", "max_completion_tokens", "max_output_tokens"] {
+            request.remove_member(name);
+        }
+        prop_assert_eq!(text(request.encode()), body.text);
+    }
+
+    #[test]
+    fn messages_are_replaced_and_nothing_else(
+        body in body(), keep in vec(any::<bool>(), 64), instruction in "\\PC{0,20}",
+    ) {
+        let mut request = read(body.dialect, &body.text);
+        let kept: Vec<&str> =
+            body.messages.iter().zip(keep.iter().cycle()).filter(|(_, keep)| **keep).map(|(m, _)| m.as_str()).collect();
+        let written = text(request.with_messages(kept.iter().copied()));
+        let again = read(body.dialect, &written);
+        prop_assert_eq!(raw(again.messages()), kept.clone());
+        let others = |request: &Request| {
+            request.members().map(|(name, value)| (name.to_owned(), value.0.to_owned())).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(others(&again), others(&request));
+        // A request with an instruction appended has the one without as a prefix, up to the end of its last message.
+        request.append_instruction(&instruction);
+        let longer = read(body.dialect, &text(request.with_messages(kept.iter().copied())));
+        let added = text_message(body.dialect, Role::User, &instruction);
+        let expected: Vec<&str> = kept.iter().copied().chain([added.as_str()]).collect();
+        prop_assert_eq!(raw(longer.messages()), expected);
+    }
+
+    #[test]
+    fn a_built_request_only_grows_at_its_end(conversation in any_conversation(), system in "\\PC{0,20}") {
+        let parts = RequestParts {
+            system: Some(System::Text(&system)),
+            parameters: &[("temperature", "0"), ("x", "{\"b\":1,\"a\":2}")],
+            ..RequestParts::new("m")
+        };
+        let request = Request::build(conversation.dialect, &parts, Vec::new()).unwrap();
+        let mut before = None::<Vec<u8>>;
+        for count in 0..=conversation.json.len() {
+            let items = conversation.json[..count].iter().map(String::as_str);
+            let body = request.with_messages(items);
+            let read = Request::decode(conversation.dialect, body.clone()).unwrap();
+            let own = usize::from(conversation.dialect == Dialect::Chat);
+            prop_assert_eq!(read.messages().len(), count + own);
+            if let Some(before) = before {
+                let shared = &before[..before.len() - b"]}".len()];
+                prop_assert!(body.starts_with(shared));
+            }
+            before = Some(body);
+        }
+    }
+}
+
+#[test]
+fn generated_bodies_reach_what_matters() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let (mut runner, coverage) = (TestRunner::deterministic(), Coverage::new());
+    for _ in 0..200 {
+        let body = body().new_tree(&mut runner).unwrap().current();
+        let request = read(body.dialect, &body.text);
+        coverage.list(request.messages());
+        coverage.note(format!("{} body", body.dialect));
+        if request.members().next().is_some() {
+            coverage.note("members around the list");
+        }
+        if body.messages.is_empty() {
+            coverage.note("no messages");
+        }
+    }
+    let wanted = ["chat body", "responses body", "anthropic body", "members around the list", "no messages"];
+    for what in wanted {
+        assert!(coverage.count(what) > 0, "{what} never occurred");
+    }
+}

@@ -1,4 +1,5 @@
-//! What is known of models by their names: window, longest answer, family. The values are data (`models.json`).
+//! What is known of models by their names: window, longest answer, family, smallest prompt that is cached. The values are
+//! data (`models.json`).
 //!
 //! A catalogue is the last resort: a configured window and one learnt from the provider outrank it.
 
@@ -25,6 +26,8 @@ pub struct ModelFacts {
     pub family: Family,
     /// The public encoding that counts for it exactly, where there is one.
     pub encoding: Option<Encoding>,
+    /// The smallest prompt its provider caches, where known.
+    pub cache_minimum_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +37,7 @@ struct Entry {
     window: u64,
     max_output: Option<u64>,
     family: Family,
+    cache_minimum: Option<u64>,
 }
 
 static ENTRIES: LazyLock<Vec<Entry>> =
@@ -52,16 +56,17 @@ pub fn model_facts(model: &str) -> ModelFacts {
         max_output_tokens: best.and_then(|entry| entry.max_output),
         family: best.map_or(Family::Generic, |entry| entry.family),
         encoding: Encoding::for_model(model),
+        cache_minimum_tokens: best.and_then(|entry| entry.cache_minimum),
     }
 }
 
-fn normalise(model: &str) -> String {
+pub(crate) fn normalise(model: &str) -> String {
     model.chars().map(|c| if matches!(c, '.' | '_' | ' ') { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
 /// Whether an entry begins a word of the name and, if it ends with a version, ends it there: `gpt-4-1` is neither in
 /// `gpt-4-1106` nor `o1` in `o1x`, but `llama` is in `llama3`.
-fn stands_in(entry: &str, name: &str) -> bool {
+pub(crate) fn stands_in(entry: &str, name: &str) -> bool {
     name.match_indices(entry).any(|(at, _)| {
         let before = name[..at].chars().next_back();
         let after = name[at + entry.len()..].chars().next();

@@ -11,6 +11,7 @@ fn the_data_file_is_read_and_every_entry_finds_itself() {
         assert_eq!(facts.window_tokens, entry.window);
         assert_eq!(normalise(&entry.name), entry.name, "entries are written as names are compared");
         assert!(entry.max_output.is_none_or(|most| most < entry.window), "{}", entry.name);
+        assert!(entry.cache_minimum.is_none_or(|least| (64..=4_096).contains(&least)), "{}", entry.name);
     }
 }
 
@@ -61,4 +62,21 @@ fn public_encodings_come_along() {
     assert_eq!(model_facts("gpt-5").encoding, Some(Encoding::O200k));
     assert_eq!(model_facts("gpt-4-turbo").encoding, Some(Encoding::Cl100k));
     assert_eq!(model_facts("claude-opus-4-6").encoding, None);
+}
+
+#[test]
+fn the_smallest_prompt_that_is_cached_goes_by_model() {
+    for (model, minimum) in [
+        ("claude-opus-4-5-20251101", Some(4_096)),
+        ("anthropic/claude-sonnet-4.5", Some(1_024)),
+        ("claude-opus-5", Some(512)),
+        ("claude-opus-4.7", Some(2_048)),
+        ("claude-3-5-haiku-20241022", Some(2_048)),
+        ("gpt-5.5", Some(1_024)),
+        ("gemini-3-pro", Some(4_096)),
+        ("gpt-4-turbo", None),
+        ("my-own-model", None),
+    ] {
+        assert_eq!(model_facts(model).cache_minimum_tokens, minimum, "{model}");
+    }
 }

@@ -16,6 +16,7 @@ mod profile;
 mod scan;
 mod unescape;
 mod usage;
+mod user_models;
 mod weights;
 mod wide;
 pub use budget::{
@@ -36,6 +37,7 @@ pub use prices::{Cost, PriceBasis, PricedCall, cost, prices_as_of};
 pub use profile::{FEATURE_COUNT, Feature, TextProfile};
 pub use scan::{profile_json_str, profile_text};
 pub use usage::{Usage, UsageDoubt, UsageError, UsageReading, parse_usage};
+pub use user_models::{Catalogue, CatalogueError, KnownModel, OwnValue};
 
 #[cfg(test)]
 #[path = "estimate_tests.rs"]

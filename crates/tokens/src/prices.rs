@@ -44,6 +44,8 @@ pub struct Cost {
 pub enum PriceBasis {
     /// The list price of this model.
     List(&'static str),
+    /// The user's own file.
+    OwnFile,
     /// A subscription pays for it.
     Included,
     /// The list does not have the model.
@@ -122,9 +124,10 @@ struct ModelPrices {
     rates: Vec<Rates>,
 }
 
-#[derive(Deserialize)]
+/// Prices of one model, as far as they go.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rates {
+pub(crate) struct Rates {
     /// From this day on (UTC).
     since: Option<String>,
     /// Between these hours of the day (UTC).
@@ -139,7 +142,13 @@ struct Rates {
 }
 
 impl Rates {
-    fn applies(&self, call: &PricedCall<'_>) -> bool {
+    /// Every price in it.
+    pub(crate) fn all(&self) -> impl Iterator<Item = f64> {
+        let cached = [self.cache_read, self.cache_write, self.cache_write_1h].into_iter().flatten();
+        [self.input, self.output].into_iter().chain(cached)
+    }
+
+    pub(crate) fn applies(&self, call: &PricedCall<'_>) -> bool {
         const DAY_MS: i64 = 86_400_000;
         let begun = self.since.as_ref().is_none_or(|day| {
             parse_rfc3339_millis(&format!("{day}T00:00:00Z")).is_some_and(|since| call.at_ms >= since)
@@ -153,7 +162,7 @@ impl Rates {
     }
 
     /// The amount and what it would have been without a cache, or the bucket that has no price.
-    fn amounts(&self, call: &PricedCall<'_>, factor: f64) -> Result<(u64, u64), &'static str> {
+    pub(crate) fn amounts(&self, call: &PricedCall<'_>, factor: f64) -> Result<(u64, u64), &'static str> {
         let usage = &call.usage;
         let long_writes = call.cache_write_1h.min(usage.cache_write);
         let buckets = [

@@ -1,0 +1,218 @@
+//! A file of the user's over the shipped catalogue: what it says of a model counts, what it leaves out is as shipped.
+//!
+//! The file is JSON: `{"version": 1, "models": [{"name": "my-model", "window": 32768, ...}]}`. A name is found in the name
+//! of a model as in the shipped catalogue. Not for: reading the file, which is the caller's.
+
+use serde::Deserialize;
+
+use crate::catalogue::{ModelFacts, model_facts, normalise, stands_in};
+use crate::model::Family;
+use crate::prices::{Cost, PriceBasis, PricedCall, Rates, cost};
+
+const VERSION: u32 = 1;
+const LARGEST_TOKENS: u64 = 100_000_000;
+const DEAREST_USD: f64 = 1_000_000.0;
+
+/// The shipped catalogue, with a file of the user's over it where there is one.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    own: Vec<OwnEntry>,
+}
+
+/// What is known of a model, and what of it the user's file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownModel {
+    /// The values that count.
+    pub facts: ModelFacts,
+    /// The entry of the user's file that fits, where one does.
+    pub own_entry: Option<String>,
+    /// The values that are from it.
+    pub own_values: Vec<OwnValue>,
+}
+
+/// A value that a user's file can give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnValue {
+    /// The window.
+    Window,
+    /// The longest answer.
+    MaxOutput,
+    /// How text is cut into tokens.
+    Family,
+    /// The smallest prompt that is cached.
+    CacheMinimum,
+    /// Prices.
+    Prices,
+}
+
+/// Why a file is no catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CatalogueError {
+    /// Not of the form.
+    #[error("line {line}, column {column}: {detail}")]
+    Form {
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// What is wrong there.
+        detail: String,
+    },
+    /// Of a later version.
+    #[error("version {found} is newer than {VERSION}, the newest that can be read")]
+    Version {
+        /// The version it says.
+        found: u32,
+    },
+    /// A value that cannot be.
+    #[error("`{name}`: {value} must be {allowed}")]
+    Value {
+        /// The entry.
+        name: String,
+        /// The value.
+        value: &'static str,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// Two entries of one name.
+    #[error("`{name}` is given twice")]
+    Twice {
+        /// The entry.
+        name: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: u32,
+    models: Vec<OwnEntry>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnEntry {
+    name: String,
+    window: Option<u64>,
+    max_output: Option<u64>,
+    family: Option<Family>,
+    cache_minimum: Option<u64>,
+    /// US dollars a million tokens; the last that applies to a call counts.
+    #[serde(default)]
+    rates: Vec<Rates>,
+}
+
+impl Catalogue {
+    /// The catalogue as shipped.
+    #[must_use]
+    pub fn shipped() -> Self {
+        Self::default()
+    }
+
+    /// The shipped catalogue with the text of a user's file over it.
+    pub fn with_file(text: &str) -> Result<Self, CatalogueError> {
+        let file: File = serde_json::from_str(text).map_err(|error| {
+            let full = error.to_string();
+            let detail = full.split(" at line ").next().unwrap_or(&full).to_owned();
+            CatalogueError::Form { line: error.line(), column: error.column(), detail }
+        })?;
+        if file.version > VERSION {
+            return Err(CatalogueError::Version { found: file.version });
+        }
+        let mut own: Vec<OwnEntry> = Vec::with_capacity(file.models.len());
+        for entry in file.models {
+            let entry = OwnEntry { name: normalise(entry.name.trim()), ..entry };
+            entry.check()?;
+            if own.iter().any(|other| other.name == entry.name) {
+                return Err(CatalogueError::Twice { name: entry.name });
+            }
+            own.push(entry);
+        }
+        Ok(Self { own })
+    }
+
+    /// What is known of a model.
+    #[must_use]
+    pub fn of(&self, model: &str) -> KnownModel {
+        let mut facts = model_facts(model);
+        let Some(own) = self.entry(model) else {
+            return KnownModel { facts, own_entry: None, own_values: Vec::new() };
+        };
+        let mut own_values = Vec::new();
+        if let Some(window) = own.window {
+            facts.window_tokens = window;
+            own_values.push(OwnValue::Window);
+        }
+        if let Some(most) = own.max_output {
+            facts.max_output_tokens = Some(most);
+            own_values.push(OwnValue::MaxOutput);
+        }
+        if let Some(family) = own.family {
+            facts.family = family;
+            own_values.push(OwnValue::Family);
+        }
+        if let Some(least) = own.cache_minimum {
+            facts.cache_minimum_tokens = Some(least);
+            own_values.push(OwnValue::CacheMinimum);
+        }
+        if !own.rates.is_empty() {
+            own_values.push(OwnValue::Prices);
+        }
+        KnownModel { facts, own_entry: Some(own.name.clone()), own_values }
+    }
+
+    /// What a call costs: by the user's prices where the file has them, else by list.
+    #[must_use]
+    pub fn cost(&self, call: &PricedCall<'_>) -> Cost {
+        let own = self.entry(call.model).filter(|entry| !entry.rates.is_empty());
+        let Some(own) = own else { return cost(call) };
+        let rates = own.rates.iter().rev().find(|rates| rates.applies(call));
+        let unknown = |basis| Cost { micro_usd: None, uncached_micro_usd: None, basis };
+        match rates.map(|rates| rates.amounts(call, 1.0)) {
+            Some(Ok((amount, uncached))) => Cost {
+                micro_usd: Some(amount),
+                uncached_micro_usd: Some(uncached),
+                basis: PriceBasis::OwnFile,
+            },
+            Some(Err(bucket)) => unknown(PriceBasis::UnpricedBucket(bucket)),
+            None => unknown(PriceBasis::UnknownSeller),
+        }
+    }
+
+    /// The longest entry that stands in the name of a model.
+    fn entry(&self, model: &str) -> Option<&OwnEntry> {
+        let name = normalise(model);
+        let fitting = self.own.iter().filter(|entry| stands_in(&entry.name, &name));
+        fitting.max_by_key(|entry| entry.name.len())
+    }
+}
+
+impl OwnEntry {
+    fn check(&self) -> Result<(), CatalogueError> {
+        let refuse = |value, allowed| Err(CatalogueError::Value { name: self.name.clone(), value, allowed });
+        let size = |value: Option<u64>| value.is_none_or(|value| (1..=LARGEST_TOKENS).contains(&value));
+        if self.name.is_empty() {
+            return refuse("name", "the name of a model or a part of it");
+        }
+        if !size(self.window) {
+            return refuse("window", "between 1 and 100000000");
+        }
+        if !size(self.max_output)
+            || self.window.zip(self.max_output).is_some_and(|(window, most)| most > window)
+        {
+            return refuse("max_output", "between 1 and the window");
+        }
+        if !size(self.cache_minimum) {
+            return refuse("cache_minimum", "between 1 and 100000000");
+        }
+        let priced = self.rates.iter().flat_map(Rates::all).all(|price| (0.0..=DEAREST_USD).contains(&price));
+        if !priced {
+            return refuse("rates", "US dollars a million tokens, not negative");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "user_models_tests.rs"]
+mod tests;

@@ -19,6 +19,8 @@ mod retry_after;
 mod said;
 mod sizes;
 mod trouble;
+mod window;
+mod window_answers;
 mod wordings;
 
 pub use cache_marks::{
@@ -32,4 +34,11 @@ pub use fingerprint::{Fingerprint, PieceHash};
 pub use sizes::AskedFor;
 pub use trouble::{
     ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
+};
+pub use window::{
+    EndpointWindow, ResolvedWindow, WindowCandidate, WindowFacts, WindowQuestion, WindowRoom, WindowSource,
+};
+pub use window_answers::{
+    window_in_llama_props, window_in_lm_studio, window_in_models_list, window_in_ollama_running,
+    window_in_ollama_show,
 };

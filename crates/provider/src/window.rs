@@ -1,0 +1,181 @@
+//! How large a window is, by everything that is known, and where the value came from.
+//!
+//! The order is fixed: what the user configured, then an override for the model, then what the endpoint says, then what
+//! an error taught earlier, then the catalogue, then a default. A refusal that has just stated a smaller window outranks
+//! them all: going on with a larger one would only be refused again. Not for: asking endpoints, and storing what was
+//! learnt.
+
+use std::fmt;
+
+use throughline_tokens::{DEFAULT_WINDOW_TOKENS, KnownModel, OwnValue};
+
+/// How an endpoint was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowQuestion {
+    /// Its list of models.
+    ModelsList,
+    /// The models Ollama has loaded.
+    OllamaRunning,
+    /// Ollama's description of a model.
+    OllamaShow,
+    /// The properties of a llama.cpp server.
+    LlamaProps,
+    /// LM Studio's list of models.
+    LmStudio,
+}
+
+/// What an endpoint says about the window of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointWindow {
+    /// Tokens.
+    pub tokens: u64,
+    /// How it was asked.
+    pub question: WindowQuestion,
+    /// Whether that is what it holds room for, or only what the model could take.
+    pub room: WindowRoom,
+}
+
+/// What a stated window means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowRoom {
+    /// Room that is there.
+    Allocated,
+    /// What the model could take at most; a local server may hold less.
+    Advertised,
+}
+
+/// Everything known about a window.
+#[derive(Clone, Debug)]
+pub struct WindowFacts {
+    /// Configured by the user for whatever model is used.
+    pub configured: Option<u64>,
+    /// Configured by the user for models of this name.
+    pub model_override: Option<(String, u64)>,
+    /// What the endpoint says.
+    pub endpoint: Option<EndpointWindow>,
+    /// What an error taught earlier and was stored.
+    pub learnt: Option<u64>,
+    /// What a refusal has just stated.
+    pub refused_beyond: Option<u64>,
+    /// What the catalogue knows.
+    pub catalogue: KnownModel,
+}
+
+/// Where a window came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WindowSource {
+    /// A refusal that has just stated it.
+    Refusal,
+    /// Configuration.
+    Configured,
+    /// Configuration for models of this name.
+    ModelOverride(String),
+    /// The endpoint itself.
+    Endpoint(WindowQuestion, WindowRoom),
+    /// An error, earlier.
+    Learnt,
+    /// The user's catalogue file.
+    OwnCatalogue(String),
+    /// The shipped catalogue.
+    Catalogue(&'static str),
+    /// Nobody knows.
+    Default,
+}
+
+/// One of the values that were there to choose from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowCandidate {
+    /// Tokens.
+    pub tokens: u64,
+    /// Where it came from.
+    pub source: WindowSource,
+}
+
+/// The window that counts, and the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedWindow {
+    /// Tokens.
+    pub tokens: u64,
+    /// Where that came from.
+    pub source: WindowSource,
+    /// All values in the order of their rank, the one that counts among them.
+    pub candidates: Vec<WindowCandidate>,
+}
+
+impl WindowFacts {
+    /// Chooses.
+    #[must_use]
+    pub fn resolve(&self) -> ResolvedWindow {
+        let candidates = self.candidates();
+        let first = candidates.first().cloned();
+        let first =
+            first.unwrap_or(WindowCandidate { tokens: DEFAULT_WINDOW_TOKENS, source: WindowSource::Default });
+        let refused = candidates
+            .iter()
+            .find(|candidate| candidate.source == WindowSource::Refusal)
+            .filter(|refused| refused.tokens < first.tokens);
+        let chosen = refused.cloned().unwrap_or(first);
+        ResolvedWindow { tokens: chosen.tokens, source: chosen.source, candidates }
+    }
+
+    /// All values, highest rank first. What a refusal stated stands where its kind stands, behind what the endpoint says:
+    /// it counts before the others only where it is smaller.
+    fn candidates(&self) -> Vec<WindowCandidate> {
+        let facts = &self.catalogue.facts;
+        let is_own = self.catalogue.own_values.contains(&OwnValue::Window);
+        let own = self.catalogue.own_entry.clone().filter(|_| is_own);
+        let shipped = facts.entry.filter(|_| !is_own);
+        let overridden = self.model_override.clone();
+        let all = [
+            self.configured.map(|tokens| (tokens, WindowSource::Configured)),
+            overridden.map(|(name, tokens)| (tokens, WindowSource::ModelOverride(name))),
+            self.endpoint.map(|said| (said.tokens, WindowSource::Endpoint(said.question, said.room))),
+            self.refused_beyond.map(|tokens| (tokens, WindowSource::Refusal)),
+            self.learnt.map(|tokens| (tokens, WindowSource::Learnt)),
+            own.map(|entry| (facts.window_tokens, WindowSource::OwnCatalogue(entry))),
+            shipped.map(|entry| (facts.window_tokens, WindowSource::Catalogue(entry))),
+            Some((DEFAULT_WINDOW_TOKENS, WindowSource::Default)),
+        ];
+        let known = all.into_iter().flatten().filter(|(tokens, _)| *tokens > 0);
+        known.map(|(tokens, source)| WindowCandidate { tokens, source }).collect()
+    }
+}
+
+impl WindowSource {
+    /// Whether it was stated by someone who knows, so that it may be stored for the next time.
+    #[must_use]
+    pub fn may_be_stored(&self) -> bool {
+        matches!(self, Self::Refusal)
+    }
+}
+
+impl fmt::Display for WindowSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refusal => f.write_str("stated by the provider in a refusal"),
+            Self::Configured => f.write_str("configured"),
+            Self::ModelOverride(name) => write!(f, "configured for `{name}`"),
+            Self::Endpoint(question, room) => {
+                let who = match question {
+                    WindowQuestion::ModelsList => "the endpoint's list of models",
+                    WindowQuestion::OllamaRunning => "Ollama, as loaded",
+                    WindowQuestion::OllamaShow => "Ollama's description of the model",
+                    WindowQuestion::LlamaProps => "the llama.cpp server",
+                    WindowQuestion::LmStudio => "LM Studio",
+                };
+                match room {
+                    WindowRoom::Allocated => write!(f, "said by {who}"),
+                    WindowRoom::Advertised => write!(f, "said by {who}, as the most the model takes"),
+                }
+            }
+            Self::Learnt => f.write_str("learnt from an earlier refusal"),
+            Self::OwnCatalogue(entry) => write!(f, "your catalogue file, entry `{entry}`"),
+            Self::Catalogue(entry) => write!(f, "catalogue entry `{entry}`"),
+            Self::Default => f.write_str("default, nobody knows this model"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

@@ -110,6 +110,21 @@ impl Node {
         slot.list_mut()
     }
 
+    /// Whether it is a content part that is nothing but text; told without writing it out, which would cost a copy of
+    /// all text so far for every delta.
+    fn is_plain_text(&self) -> bool {
+        match self {
+            Self::Raw(json) => is_plain_text(RawJson(json)),
+            Self::Object(members) => members.iter().all(|(name, value)| match (name.as_str(), value) {
+                ("type", Self::Raw(kind)) => kind == "\"text\"",
+                ("text", Self::Text(_)) => true,
+                ("text", Self::Raw(text)) => text.starts_with('"'),
+                _ => false,
+            }),
+            Self::Text(_) | Self::List(_) => false,
+        }
+    }
+
     pub(crate) fn write(&self, out: &mut String) {
         match self {
             Self::Raw(json) => out.push_str(json),
@@ -183,7 +198,7 @@ fn merge_element(list: &mut Vec<Node>, element: RawJson<'_>) {
         }
     } else if is_plain_text(element)
         && let Some(last) = list.last_mut()
-        && is_plain_text(RawJson(&last.to_json()))
+        && last.is_plain_text()
         && let Some(members) = last.object_mut()
     {
         return merge_members(members, element);

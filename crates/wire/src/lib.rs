@@ -1,5 +1,25 @@
 //! What travels between an agent and a model: requests, answers and streams of events on three wires.
 //!
+//! A [`Request`] is an envelope around messages that can be changed and written back byte for byte. A whole response
+//! ([`decode_response`]) and a stream ([`StreamDecoder`], or [`SseReader`] and [`AnswerStream`] where the bytes are
+//! forwarded too) give the same [`Answer`]: messages for the history of the wire, and the same in neutral terms. The
+//! writers ([`write_response`], [`write_stream`]) do the inverse from an [`AnswerDraft`].
+//!
+//! ```
+//! use throughline_transcript::Dialect;
+//! use throughline_wire::{AnswerDraft, StreamDecoder, StreamShape, WireEvent, write_stream};
+//!
+//! let events = write_stream(Dialect::Anthropic, &AnswerDraft::text("Hello."), &StreamShape::default());
+//! let (mut decoder, mut deltas) = (StreamDecoder::new(Dialect::Anthropic), Vec::new());
+//! for chunk in events.iter().map(WireEvent::to_bytes) {
+//!     decoder.feed(&chunk, &mut deltas)?;
+//! }
+//! let answer = decoder.finish(&mut deltas)?;
+//! assert_eq!(answer.text(), "Hello.");
+//! assert_eq!(answer.messages[0].json(), r#"{"role":"assistant","content":[{"type":"text","text":"Hello."}]}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Not for: sockets, HTTP, retries, prices, or what a conversation should look like.
 
 mod answer;

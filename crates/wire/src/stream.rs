@@ -9,6 +9,7 @@ mod anthropic;
 mod chat;
 mod chat_calls;
 mod responses;
+mod unstreamed;
 
 use throughline_transcript::{Dialect, RawJson};
 
@@ -299,19 +300,34 @@ impl StreamDecoder {
         }
     }
 
-    /// The stream is over. An event that lacked only its last blank line counts.
+    /// The stream is over. An event that lacked only its last blank line counts, and so does a body that was no stream
+    /// at all but the whole answer, from a server that does not stream.
     pub fn finish(mut self, deltas: &mut Vec<Delta>) -> Result<Answer, Box<Interrupted>> {
-        if let Some(frame) = self.reader.finish()
-            && frame.data.as_deref().is_some_and(|data| data.trim() == DONE || is_json(data))
-        {
-            // A failure is remembered and comes out of what follows.
-            let _ = self.answer.accept(&frame, deltas);
+        let Some(frame) = self.reader.finish() else { return self.answer.finish() };
+        match frame.data.as_deref() {
+            Some(data) if data.trim() == DONE || is_json(data) => {
+                // A failure is remembered and comes out of what follows.
+                let _ = self.answer.accept(&frame, deltas);
+            }
+            None if self.answer.is_untouched() => {
+                match unstreamed::read(self.answer.dialect, frame.raw, deltas) {
+                    Ok(Some(answer)) => return Ok(answer),
+                    Ok(None) => {}
+                    Err(failure) => drop(self.answer.fail(failure)),
+                }
+            }
+            _ => {}
         }
         self.answer.finish()
     }
 }
 
 impl AnswerStream {
+    /// Whether nothing has come yet.
+    fn is_untouched(&self) -> bool {
+        self.events == 0 && self.failure.is_none()
+    }
+
     fn fail(&mut self, failure: StreamError) -> StreamError {
         self.failure.get_or_insert(failure).clone()
     }

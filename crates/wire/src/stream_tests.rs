@@ -226,3 +226,30 @@ fn bytes_become_an_answer() {
     decoder.feed(b"data: {\"cut", &mut deltas).unwrap();
     assert_eq!(decoder.finish(&mut deltas).unwrap_err().cause, Interruption::Empty, "half an event is none");
 }
+
+#[test]
+fn a_body_that_is_no_stream_is_read_for_what_it_is() {
+    let finish = |dialect, body: &str| {
+        let mut decoder = StreamDecoder::new(dialect);
+        let mut deltas = Vec::new();
+        for chunk in body.as_bytes().chunks(7) {
+            decoder.feed(chunk, &mut deltas).unwrap();
+        }
+        Run { result: decoder.finish(&mut deltas), deltas }
+    };
+    let whole = "{\"id\":\"m\",\"type\":\"message\",\n\"content\":[{\"type\":\"thinking\",\"thinking\":\"t\"},{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"tool_use\",\"id\":\"u\",\"name\":\"n\",\"input\":{}}],\"stop_reason\":\"tool_use\"}\n";
+    let run = finish(Anthropic, whole);
+    assert_eq!(run.words(), ["reasoning t", "text a", "call 0 u n", "arguments 0 {}", "end 0"]);
+    assert_eq!(run.answer(), crate::decode_response(Anthropic, whole.as_bytes()).unwrap());
+
+    let error = finish(Chat, "{\"error\":{\"message\":\"no\"}}").interrupted();
+    assert_eq!(error.to_string(), "the provider reported an error: no");
+    let page = finish(Chat, "<html><body>sign in</body></html>").interrupted();
+    assert_eq!(page.to_string(), "expected events of the chat wire, got a page of HTML");
+    let other = finish(Chat, whole).interrupted();
+    assert_eq!(
+        other.to_string(),
+        "expected events of the chat wire, got a whole answer of the anthropic wire"
+    );
+    assert_eq!(finish(Chat, "{\"choices\":").interrupted().cause, Interruption::Empty);
+}

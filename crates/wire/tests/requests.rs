@@ -137,19 +137,17 @@ proptest! {
             ..RequestParts::new("m")
         };
         let request = Request::build(conversation.dialect, &parts, Vec::new()).unwrap();
-        let mut before = None::<Vec<u8>>;
-        for count in 0..=conversation.json.len() {
-            let items = conversation.json[..count].iter().map(String::as_str);
-            let body = request.with_messages(items);
-            let read = Request::decode(conversation.dialect, body.clone()).unwrap();
-            let own = usize::from(conversation.dialect == Dialect::Chat);
-            prop_assert_eq!(read.messages().len(), count + own);
-            if let Some(before) = before {
-                let shared = &before[..before.len() - b"]}".len()];
-                prop_assert!(body.starts_with(shared));
-            }
-            before = Some(body);
+        let mut before = request.with_messages([]);
+        for count in 1..=conversation.json.len() {
+            let body = request.with_messages(conversation.json[..count].iter().map(String::as_str));
+            let shared = &before[..before.len() - b"]}".len()];
+            prop_assert!(body.starts_with(shared));
+            before = body;
         }
+        let read = Request::decode(conversation.dialect, before).unwrap();
+        let own = usize::from(conversation.dialect == Dialect::Chat);
+        let expected: Vec<&str> = conversation.json.iter().map(String::as_str).collect();
+        prop_assert_eq!(&raw(read.messages())[own..], &expected[..]);
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct ResponsesStream {
     /// The response object of the first event that had one, and of the event that ended the stream.
     begun: Option<String>,
     ended: Option<String>,
+    id: Option<String>,
+    model: Option<String>,
     items: Vec<Item>,
     calls: usize,
     has_marker: bool,
@@ -43,9 +45,13 @@ struct Item {
 
 impl ResponsesStream {
     pub(crate) fn identity(&self) -> (Option<String>, Option<String>) {
-        let known = self.begun.as_deref().or(self.ended.as_deref());
-        let text = |name| known.and_then(|json| RawJson(json).get(name)).and_then(non_empty_text);
-        (text("id"), text("model"))
+        (self.id.clone(), self.model.clone())
+    }
+
+    /// Keeps who answers, from any response object.
+    fn meet(&mut self, response: RawJson<'_>) {
+        self.id = self.id.take().or_else(|| response.get("id").and_then(non_empty_text));
+        self.model = self.model.take().or_else(|| response.get("model").and_then(non_empty_text));
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -68,11 +74,13 @@ impl ResponsesStream {
         match kind {
             "response.completed" | "response.incomplete" | "response.cancelled" | "response.done" => {
                 let response = event.get("response").unwrap_or(event);
+                self.meet(response);
                 self.ended = Some(response.0.to_owned());
                 self.show_unseen(response, deltas);
             }
             "response.failed" => {
                 let response = event.get("response").unwrap_or(event);
+                self.meet(response);
                 self.begun = Some(response.0.to_owned());
                 let unnamed = || ErrorBody { raw: event.0.to_owned(), ..ErrorBody::default() };
                 return Err(ErrorBody::in_object(response, event.0).unwrap_or_else(unnamed));
@@ -95,6 +103,7 @@ impl ResponsesStream {
                     return Err(error);
                 }
                 if let Some(response) = member(event, "response") {
+                    self.meet(response);
                     self.begun.get_or_insert_with(|| response.0.to_owned());
                 }
                 let last = self.items.last().map_or(0, |item| item.index);

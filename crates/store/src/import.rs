@@ -114,16 +114,13 @@ impl<'a> Importer<'a> {
         report: &mut ImportReport,
         on_event: &mut dyn FnMut(ImportEvent<'_>),
     ) -> Result<()> {
-        let listed = match files::list(path) {
-            Ok(listed) => listed,
-            Err(error) => {
-                let mut file = FileReport::of(path);
-                file.outcome = FileOutcome::Failed(reason_of(&error));
-                on_event(ImportEvent::Ended(&file));
-                report.files.push(file);
-                return Ok(());
-            }
-        };
+        let files::Listing { files: listed, unreadable } = files::list(path);
+        for (path, source) in unreadable {
+            let mut file = FileReport::of(&path);
+            file.outcome = FileOutcome::Failed(format!("it cannot be read: {source}"));
+            on_event(ImportEvent::Ended(&file));
+            report.files.push(file);
+        }
         on_event(ImportEvent::Listed { files: listed.len() });
         let mut run = Run { listed: &listed, begun: HashSet::new(), report, on_event };
         (0..listed.len()).try_for_each(|number| self.import_listed(number, &mut run))

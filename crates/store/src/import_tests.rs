@@ -101,6 +101,45 @@ fn what_is_no_conversation_is_a_failure_by_name_and_passed_over_in_a_folder() {
     assert!(reason.contains("No such file") || reason.contains("not found"), "{reason}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_looked_into_does_not_keep_the_others_out() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let mut world = World::new();
+    world.write("a/good.json", &[r#"[{"role":"user","content":"hi"}]"#]);
+    let shut = world.write("b/shut.json", &["[]"]);
+    let shut = shut.parent().unwrap();
+    symlink("nowhere", world.path("a/gone.json")).unwrap();
+    symlink(world.folder.path(), world.path("a/round")).unwrap();
+    fs::set_permissions(shut, fs::Permissions::from_mode(0o000)).unwrap();
+    // Whoever may do everything may also look into that folder.
+    let is_shut = fs::read_dir(shut).is_err();
+    let folder = world.folder.path().to_owned();
+    let report = world.import(&folder);
+    fs::set_permissions(shut, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(report.totals().new, 1);
+    let failed: Vec<&Path> = report.failures().map(|(path, _)| path).collect();
+    assert_eq!(failed.contains(&shut), is_shut);
+    assert!(failed.contains(&world.path("a/gone.json").as_path()), "a link to nothing is told: {failed:?}");
+}
+
+#[test]
+fn a_record_that_cannot_be_written_ends_the_import_and_what_was_done_is_told() {
+    let world = World::new();
+    world.write("a.json", &[r#"[{"role":"user","content":"hi"}]"#]);
+    world.write("b.json", &[r#"[{"role":"user","content":"ho"}]"#]);
+    let home = tempfile::tempdir().unwrap();
+    let record = home.path().join("record.db");
+    drop(crate::sqlite::SqliteStore::open(&record, 0).unwrap());
+    let store = crate::sqlite::SqliteStore::open_read_only(&record).unwrap();
+    let mut new_id = |at_ms: Millis| SessionId::new(at_ms, 1, IdLength::Local);
+    let mut importer = Importer::new(&store, Owner::default(), &mut new_id);
+    let mut report = ImportReport::default();
+    let outcome = importer.import_path(world.folder.path(), &mut report, &mut |_| {});
+    assert!(matches!(outcome, Err(crate::error::StoreError::ReadOnly { .. })), "{outcome:?}");
+    assert_eq!(report.failures().count(), 1, "the second file was not begun: {report:?}");
+}
+
 #[test]
 fn progress_is_told() {
     let world = World::new();

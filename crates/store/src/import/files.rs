@@ -34,33 +34,45 @@ pub(super) struct Listed {
     pub(super) asked: Asked,
 }
 
-/// The files at a path: the file itself, or those below a folder that may hold conversations. Links to folders are not
-/// followed. In the order of their names, those of sub-agents after all others.
-pub(super) fn list(path: &Path) -> Result<Vec<Listed>> {
-    let found = fs::metadata(path).map_err(|source| unreadable(path, source))?;
-    if !found.is_dir() {
-        return Ok(vec![Listed { path: path.to_owned(), asked: Asked::ByName }]);
-    }
-    let mut files = Vec::new();
-    walk(path, 0, &mut files)?;
-    files.sort_by_cached_key(|path| (is_agents_file(path), path.clone()));
-    Ok(files.into_iter().map(|path| Listed { path, asked: Asked::ByFolder }).collect())
+/// What there is at a path.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// Files to import.
+    pub(super) files: Vec<Listed>,
+    /// Files and folders that cannot be looked into, and why.
+    pub(super) unreadable: Vec<(PathBuf, std::io::Error)>,
 }
 
-fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(folder).map_err(|source| unreadable(folder, source))? {
-        let entry = entry.map_err(|source| unreadable(folder, source))?;
-        let path = entry.path();
-        let kind = entry.file_type().map_err(|source| unreadable(&path, source))?;
-        if kind.is_dir() {
-            if depth < DEEPEST_FOLDER {
-                walk(&path, depth + 1, files)?;
+/// The files at a path: the file itself, or those below a folder that may hold conversations. Links to folders are not
+/// followed. In the order of their names, those of sub-agents after all others.
+pub(super) fn list(path: &Path) -> Listing {
+    let mut found = Listing::default();
+    match fs::metadata(path) {
+        Ok(file) if !file.is_dir() => {
+            found.files.push(Listed { path: path.to_owned(), asked: Asked::ByName });
+        }
+        Ok(_) => walk(path, 0, &mut found),
+        Err(source) => found.unreadable.push((path.to_owned(), source)),
+    }
+    found.files.sort_by_cached_key(|listed| (is_agents_file(&listed.path), listed.path.clone()));
+    found
+}
+
+fn walk(folder: &Path, depth: usize, found: &mut Listing) {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(source) => return found.unreadable.push((folder.to_owned(), source)),
+    };
+    for entry in entries {
+        match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?.is_dir()))) {
+            Ok((path, true)) if depth < DEEPEST_FOLDER => walk(&path, depth + 1, found),
+            Ok((path, false)) if may_hold_conversations(&path) => {
+                found.files.push(Listed { path, asked: Asked::ByFolder });
             }
-        } else if may_hold_conversations(&path) {
-            files.push(path);
+            Ok(_) => {}
+            Err(source) => found.unreadable.push((folder.to_owned(), source)),
         }
     }
-    Ok(())
 }
 
 fn may_hold_conversations(path: &Path) -> bool {

@@ -92,7 +92,8 @@ impl Recorder<'_> {
             }
             return Ok(());
         }
-        if let Some(way) = ways.iter().find(|way| way.common == way.recorded)
+        let goes_on = ways.iter().filter(|way| way.common == way.recorded).max_by_key(|way| way.recorded);
+        if let Some(way) = goes_on
             && let Some(tip) = way.chain.last().cloned()
         {
             self.extend(foreign, &way.chain, tip, way.common, counts)?;

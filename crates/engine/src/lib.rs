@@ -4,19 +4,26 @@
 //!
 //! Not for: sockets, terminals, home directories, the environment or the wall clock.
 
+mod attempt;
+mod compressor;
 mod engine;
 mod guard;
 mod lifecycle;
 mod model_in_force;
 mod outcome;
+mod prepared;
 mod recovery;
 mod registry;
 mod snapshot;
 mod status;
+#[cfg(test)]
+mod test_talk;
 mod threshold;
+mod token_model;
 mod tool;
 mod trigger;
 
+pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource};
 pub use engine::{ContextEngine, EngineError, EngineFuture, answered};
 pub use guard::{Admission, Block, BlockCause, GUARD_NAME, GuardState, Moment};
 pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
@@ -32,6 +39,7 @@ pub use registry::{
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
+pub use token_model::token_model_for;
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
 pub use trigger::{
     Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,

@@ -21,6 +21,9 @@ pub struct CompressRequest {
     /// Compact below the threshold too.
     #[serde(default)]
     pub force: bool,
+    /// What the whole prompt has to come below, where that is less than the usual.
+    #[serde(default)]
+    pub target_tokens: Option<u64>,
     /// What a memory has to say about the folded part, as data.
     #[serde(default)]
     pub memory_context: Option<String>,

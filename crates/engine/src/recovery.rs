@@ -321,7 +321,7 @@ impl Case<'_> {
 
     fn over_allowance(&self, allowed_tokens: Option<u64>) -> Step {
         if self.may_compact() {
-            let target = allowed_tokens.map_or(self.here.prompt_tokens / 2, |allowed| aim(allowed));
+            let target = allowed_tokens.map_or(self.here.prompt_tokens / 2, aim);
             return Step::Compact { learn_window_tokens: None, target_tokens: Some(target) };
         }
         self.fitting_model_or(self.why_no_compaction())

@@ -24,12 +24,14 @@ pub struct Snapshot {
     pub sizes: Arc<Vec<u64>>,
     /// Tokens of system prompt and tools, which stand outside the list.
     pub fixed_tokens: u64,
+    /// Everything, as well as it is known: measured where it was, corrected by what was learnt of the model.
+    pub prompt_tokens: u64,
 }
 
 impl Snapshot {
-    /// Estimated tokens of everything.
+    /// Tokens of everything by the estimate alone; `prompt_tokens` in the same unit as `sizes`.
     #[must_use]
-    pub fn total_tokens(&self) -> u64 {
+    pub fn estimated_tokens(&self) -> u64 {
         self.sizes.iter().sum::<u64>().saturating_add(self.fixed_tokens)
     }
 
@@ -67,11 +69,12 @@ impl Serialize for CarriedList<'_> {
 
 impl Serialize for Snapshot {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut object = to.serialize_struct("Snapshot", 4)?;
+        let mut object = to.serialize_struct("Snapshot", 5)?;
         object.serialize_field("session", &self.session)?;
         object.serialize_field("dialect", &self.dialect)?;
         object.serialize_field("messages", &CarriedList(self))?;
         object.serialize_field("fixed_tokens", &self.fixed_tokens)?;
+        object.serialize_field("prompt_tokens", &self.prompt_tokens)?;
         object.end()
     }
 }
@@ -85,6 +88,7 @@ impl<'de> Deserialize<'de> for Snapshot {
             #[serde(borrow)]
             messages: Vec<Carried<'a>>,
             fixed_tokens: u64,
+            prompt_tokens: u64,
         }
         let form = Form::deserialize(from)?;
         let sizes = form.messages.iter().map(|carried| carried.tokens).collect();
@@ -100,6 +104,7 @@ impl<'de> Deserialize<'de> for Snapshot {
             messages: Arc::new(messages),
             sizes: Arc::new(sizes),
             fixed_tokens: form.fixed_tokens,
+            prompt_tokens: form.prompt_tokens,
         })
     }
 }

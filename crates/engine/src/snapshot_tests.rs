@@ -19,6 +19,7 @@ fn snapshot(messages: Vec<Message>) -> Snapshot {
         messages: Arc::new(messages),
         sizes: Arc::new(sizes),
         fixed_tokens: 7,
+        prompt_tokens: 11,
     }
 }
 
@@ -30,7 +31,10 @@ fn messages_survive_json_byte_for_byte() {
     let after: Snapshot = serde_json::from_str(&text).unwrap();
     let bytes = |s: &Snapshot| s.messages.iter().map(|m| m.json().to_owned()).collect::<Vec<_>>();
     assert_eq!(bytes(&after), bytes(&before));
-    assert_eq!((after.session, after.dialect, after.fixed_tokens), (before.session, before.dialect, 7));
+    assert_eq!(
+        (after.session, after.dialect, after.fixed_tokens, after.prompt_tokens),
+        (before.session, before.dialect, 7, 11)
+    );
     assert_eq!(after.sizes, before.sizes);
 }
 
@@ -45,7 +49,7 @@ fn what_a_program_wrote_stays_known_as_such() {
 #[test]
 fn an_item_that_is_no_message_is_refused_by_its_place() {
     let text = r#"{"session":"s","dialect":"chat","messages":[{"json":{"role":"user","content":"a"},"tokens":1},
-        {"json":17,"tokens":1}],"fixed_tokens":0}"#;
+        {"json":17,"tokens":1}],"fixed_tokens":0,"prompt_tokens":0}"#;
     let error = serde_json::from_str::<Snapshot>(text).unwrap_err();
     assert!(error.to_string().contains("item 1 is no message"), "{error}");
 }
@@ -57,5 +61,5 @@ fn a_longer_snapshot_of_the_same_session_follows_a_shorter_one() {
     assert!(one.precedes(&two) && !two.precedes(&one));
     let elsewhere = Snapshot { session: SessionId::from_text("s2"), ..two.clone() };
     assert!(!one.precedes(&elsewhere));
-    assert_eq!(two.total_tokens(), 1 + 2 + 7);
+    assert_eq!(two.estimated_tokens(), 1 + 2 + 7);
 }

@@ -1,0 +1,251 @@
+//! Between the trait's figures and those of a compaction: budgets in the unit of the estimate, outcomes in the unit of
+//! the provider.
+//!
+//! A compaction counts in the tokens of its estimator. What the provider counts may be more or less, by a factor that the
+//! host knows better with every call; so limits are divided by it on the way in, and figures multiplied on the way out.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use throughline_compaction::{
+    Attempt, Budgets, Conversation, CountMessage, CountTokens, Ledger, Options, Outcome, PruneRules,
+    RenditionKind, Report, Summariser, Synthetic, ViewItem, compact,
+};
+use throughline_redact::Redactor;
+use throughline_tokens::{TokenModel, profile_message, profile_text};
+use throughline_transcript::{Groups, Message};
+
+use crate::outcome::{
+    BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem, NewSummary,
+};
+use crate::snapshot::Snapshot;
+
+/// Share of the room beside the fixed part that the tail may have when a target is given, and the summary.
+const TARGET_TAIL_PERCENT: u64 = 40;
+const TARGET_SUMMARY_PERCENT: u64 = 25;
+
+/// Tokens of the estimate against tokens of the provider.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    estimated: u64,
+    real: u64,
+}
+
+impl Scale {
+    pub(crate) fn of(conversation: &Snapshot) -> Self {
+        Self { estimated: conversation.estimated_tokens().max(1), real: conversation.prompt_tokens.max(1) }
+    }
+
+    /// A limit in the unit of the estimate.
+    fn to_estimate(self, real: u64) -> u64 {
+        ratio(real, self.estimated, self.real)
+    }
+
+    /// A size in the unit of the provider.
+    pub(crate) fn to_real(self, estimated: u64) -> u64 {
+        ratio(estimated, self.real, self.estimated)
+    }
+}
+
+fn ratio(amount: u64, multiply: u64, divide: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(multiply) / u128::from(divide.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+/// Budgets for one attempt, in the unit of the estimate.
+pub(crate) fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapshot) -> Budgets {
+    let scale = Scale::of(of);
+    let mut scaled = Budgets {
+        window_tokens: scale.to_estimate(budgets.window_tokens),
+        threshold_tokens: scale.to_estimate(budgets.threshold_tokens).max(1),
+        tail_tokens: scale.to_estimate(budgets.tail_tokens),
+        summary_cap_tokens: scale.to_estimate(budgets.summary_cap_tokens),
+        summary_floor_tokens: scale.to_estimate(budgets.summary_floor_tokens),
+        ..budgets.clone()
+    };
+    if let Some(target) = target_tokens {
+        let target = scale.to_estimate(target);
+        let room = target.saturating_sub(of.fixed_tokens);
+        scaled.threshold_tokens = scaled.threshold_tokens.min(target).max(1);
+        scaled.tail_tokens = scaled.tail_tokens.min(room.saturating_mul(TARGET_TAIL_PERCENT) / 100);
+        scaled.summary_cap_tokens =
+            scaled.summary_cap_tokens.min(room.saturating_mul(TARGET_SUMMARY_PERCENT) / 100);
+        scaled.summary_floor_tokens = scaled.summary_floor_tokens.min(scaled.summary_cap_tokens);
+    }
+    scaled
+}
+
+/// What an attempt needs beside the conversation and the summariser.
+#[derive(Clone)]
+pub(crate) struct Tools {
+    pub(crate) token_model: TokenModel,
+    pub(crate) prune: PruneRules,
+    pub(crate) redactor: Option<Redactor>,
+    pub(crate) recall: Option<String>,
+}
+
+/// A conversation with what was gathered about it.
+#[derive(Clone)]
+pub(crate) struct Gathered {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) groups: Arc<Groups>,
+    pub(crate) ledger: Arc<Ledger>,
+}
+
+/// What an attempt is to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Aim<'a> {
+    pub(crate) budgets: &'a Budgets,
+    pub(crate) force: bool,
+    pub(crate) focus: Option<&'a str>,
+}
+
+impl Tools {
+    /// Hands the conversation and the choices of an attempt to `act`.
+    pub(crate) fn with_options<T>(
+        &self,
+        gathered: &Gathered,
+        aim: Aim<'_>,
+        act: impl FnOnce(&Conversation<'_>, &Options<'_>) -> T,
+    ) -> T {
+        let count_tokens = |text: &str| self.token_model.estimate(&profile_text(text));
+        let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let started = std::time::Instant::now();
+        let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let options = self.options(aim, &count_tokens, &count_message, &clock_us);
+        act(&gathered.conversation(), &options)
+    }
+
+    /// Makes an attempt.
+    pub(crate) async fn attempt(
+        &self,
+        gathered: &Gathered,
+        aim: Aim<'_>,
+        summariser: &dyn Summariser,
+    ) -> Attempt {
+        let count_tokens = |text: &str| self.token_model.estimate(&profile_text(text));
+        let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let started = std::time::Instant::now();
+        let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let options = self.options(aim, &count_tokens, &count_message, &clock_us);
+        compact(&gathered.conversation(), &options, summariser).await
+    }
+
+    fn options<'a>(
+        &'a self,
+        aim: Aim<'a>,
+        count_tokens: CountTokens<'a>,
+        count_message: CountMessage<'a>,
+        clock_us: &'a (dyn Fn() -> u64 + Send + Sync),
+    ) -> Options<'a> {
+        Options {
+            force: aim.force,
+            focus: aim.focus,
+            budgets: aim.budgets,
+            prune: self.prune,
+            redactor: self.redactor.as_ref(),
+            recall: self.recall.as_deref(),
+            count_tokens,
+            count_message,
+            clock_us,
+        }
+    }
+}
+
+impl Gathered {
+    fn conversation(&self) -> Conversation<'_> {
+        Conversation {
+            dialect: self.snapshot.dialect,
+            messages: &self.snapshot.messages,
+            groups: &self.groups,
+            sizes: &self.snapshot.sizes,
+            ledger: Some(&self.ledger),
+            fixed_tokens: self.snapshot.fixed_tokens,
+        }
+    }
+}
+
+/// An attempt as the outcome of a request.
+pub(crate) fn outcome_of(attempt: &Attempt, request: &CompressRequest) -> CompressOutcome {
+    match &attempt.outcome {
+        Outcome::Completed { quality, .. } => CompressOutcome::Completed(Box::new(Compressed {
+            view: attempt.items.iter().map(new_item).collect(),
+            summary: new_summary(attempt),
+            quality: (*quality).into(),
+            report: report_of(&attempt.report, Scale::of(&request.conversation)),
+        })),
+        Outcome::NoOp { reason, detail } => {
+            CompressOutcome::NoOp { reason: (*reason).into(), detail: detail.clone() }
+        }
+        Outcome::Aborted { reason, detail } => {
+            CompressOutcome::Aborted { reason: (*reason).into(), detail: detail.clone() }
+        }
+    }
+}
+
+fn new_summary(attempt: &Attempt) -> Option<NewSummary> {
+    let (document, plan) = (attempt.summary.as_ref()?, attempt.plan.as_ref()?);
+    let report = &attempt.report;
+    let pinned = |index: &usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index));
+    Some(NewSummary {
+        author: report.summariser.clone().unwrap_or_default(),
+        document: document.to_markdown(),
+        covers: plan.middle.clone().filter(|index| !pinned(index)).collect(),
+        facts: json!(report.facts),
+        figures: json!({
+            "window_tokens": report.plan.window_tokens,
+            "threshold_tokens": report.plan.threshold_tokens,
+            "fixed_tokens": report.fixed_tokens,
+            "summary_tokens": report.summary_tokens,
+            "pruned": report.pruned,
+            "repairs": report.repairs,
+            "timings_us": report.timings_us,
+        }),
+    })
+}
+
+pub(crate) fn new_item(item: &ViewItem) -> NewItem {
+    match item {
+        ViewItem::Verbatim(item) => NewItem::Kept { item: *item },
+        ViewItem::Rendition { message, rendition } => NewItem::Rewritten {
+            item: *message,
+            changes: rendition.kinds.iter().map(|kind| change_name(*kind).to_owned()).collect(),
+            json: rendition.json.clone(),
+        },
+        ViewItem::Summary(json) => NewItem::Summary { json: json.clone() },
+        ViewItem::Synthetic(kind, json) => {
+            let role = match kind {
+                Synthetic::Acknowledgement => "acknowledgement",
+                Synthetic::StubResult => "stub_result",
+            };
+            NewItem::Synthetic { role: role.to_owned(), json: json.clone() }
+        }
+    }
+}
+
+/// The name of a change in the record.
+pub(crate) fn change_name(kind: RenditionKind) -> &'static str {
+    match kind {
+        RenditionKind::Pruned => "pruned",
+        RenditionKind::Trimmed => "trimmed",
+        RenditionKind::ImageLabel => "image_label",
+        RenditionKind::Noted => "noted",
+        RenditionKind::Mended => "mended",
+    }
+}
+
+fn report_of(report: &Report, scale: Scale) -> CompressReport {
+    CompressReport {
+        tokens: BeforeAfter {
+            before: scale.to_real(report.tokens.before),
+            after: scale.to_real(report.tokens.after),
+        },
+        messages: BeforeAfter { before: report.messages.before, after: report.messages.after },
+        summary_tokens: scale.to_real(report.summary_tokens),
+        facts_important: report.facts.important,
+        facts_kept: report.facts.kept,
+        facts_attached: report.facts.attached,
+        prepared: false,
+        warnings: report.warnings.clone(),
+    }
+}

@@ -1,0 +1,360 @@
+//! The built-in engine: folds the middle of a conversation into one summary, by a model where there is one and by rules
+//! otherwise.
+//!
+//! It keeps its facts live: the ledger grows message by message and is read when a compaction comes, never gathered anew
+//! within a session. A summary may be prepared ahead of time. When a summariser fails while there is room, nothing is
+//! changed and the failure is told; when nothing could be sent otherwise, the rules step in, which always work.
+//!
+//! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
+
+mod live;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use throughline_compaction::{Attempt, NoOpReason, Outcome, PruneRules, RuleSummariser, Summariser, preview};
+use throughline_redact::Redactor;
+use throughline_tokens::TokenModel;
+
+use crate::attempt::{Aim, Gathered, Tools, outcome_of, scaled_budgets};
+use crate::engine::{ContextEngine, EngineError, EngineFuture, answered};
+use crate::lifecycle::{Boundary, BoundaryReason, SessionStart};
+use crate::model_in_force::ModelInForce;
+use crate::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Room};
+use crate::prepared::Prepared;
+use crate::registry::BUILT_IN_ENGINE;
+use crate::snapshot::Snapshot;
+use crate::status::{EngineStatus, MeasuredUsage, Pressure};
+use crate::token_model::token_model_for;
+use crate::trigger::settled_tokens;
+use live::Live;
+
+/// Gives the summariser for one request: which one, and knowing what else the request brings, is its own affair.
+pub trait SummariserSource: Send + Sync {
+    /// The summariser to be used now.
+    fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser>;
+}
+
+/// The same summariser every time.
+#[derive(Clone)]
+pub struct OneSummariser(pub Arc<dyn Summariser>);
+
+impl SummariserSource for OneSummariser {
+    fn summariser_for(&self, _request: &CompressRequest) -> Arc<dyn Summariser> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// What to do when the summariser fails (`compression.abort_on_summary_failure`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnSummaryFailure {
+    /// Fold by rules, unless the failure will pass and there is room to wait.
+    UseRules,
+    /// Leave the conversation as it is, always.
+    Abort,
+}
+
+/// What the compressor is made of.
+#[derive(Clone)]
+pub struct CompressorSetup {
+    /// Who writes summaries.
+    pub summarisers: Arc<dyn SummariserSource>,
+    /// What to do when that fails.
+    pub on_failure: OnSummaryFailure,
+    /// Settings of pruning.
+    pub prune: PruneRules,
+    /// Masks secrets.
+    pub redactor: Option<Redactor>,
+    /// How the model can recall originals, if it can.
+    pub recall: Option<String>,
+}
+
+impl CompressorSetup {
+    /// Summaries by rules alone, secrets not masked.
+    #[must_use]
+    pub fn by_rules() -> Self {
+        Self {
+            summarisers: Arc::new(OneSummariser(Arc::new(RuleSummariser))),
+            on_failure: OnSummaryFailure::UseRules,
+            prune: PruneRules::default(),
+            redactor: None,
+            recall: None,
+        }
+    }
+}
+
+/// The built-in engine.
+pub struct Compressor {
+    setup: CompressorSetup,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    model: Option<ModelInForce>,
+    last_prompt_tokens: Option<u64>,
+    compactions: u64,
+    live: Live,
+    prepared: Option<Arc<Prepared>>,
+}
+
+/// A prepared summary is brought up to date once this share of a tail came since.
+const EXTEND_FROM_TAIL_PERCENT: u64 = 50;
+
+impl Compressor {
+    /// An engine for one conversation.
+    #[must_use]
+    pub fn new(setup: CompressorSetup) -> Self {
+        Self { setup, state: Mutex::new(State::default()) }
+    }
+
+    // What the lock guards is plain figures and shared data, each replaced whole: a panic elsewhere leaves them usable.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn model(&self) -> Result<ModelInForce, EngineError> {
+        self.state().model.clone().ok_or_else(|| EngineError::Unavailable {
+            engine: BUILT_IN_ENGINE.to_owned(),
+            detail: "it was not told which model is in force".to_owned(),
+        })
+    }
+
+    fn tools(&self, token_model: TokenModel) -> Tools {
+        Tools {
+            token_model,
+            prune: self.setup.prune,
+            redactor: self.setup.redactor.clone(),
+            recall: self.setup.recall.clone(),
+        }
+    }
+
+    /// The conversation with its ledger and groups, brought up to date.
+    fn gather(&self, snapshot: &Snapshot) -> Gathered {
+        let redactor = self.setup.redactor.as_ref();
+        let mut live = std::mem::take(&mut self.state().live);
+        let gathered = live.gather(snapshot, redactor);
+        self.state().live = live;
+        gathered
+    }
+
+    async fn run(&self, request: &CompressRequest) -> Result<CompressOutcome, EngineError> {
+        let model = self.model()?;
+        let conversation = &request.conversation;
+        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let budgets = scaled_budgets(&model.budgets(), request.target_tokens, conversation);
+        let aim = Aim { budgets: &budgets, force: request.force, focus: request.focus.as_deref() };
+        let prepared = self.fitting_preparation(request);
+        if let Some(prepared) = &prepared
+            && let Some(attempt) = prepared.spliced(conversation, budgets.threshold_tokens)
+        {
+            return Ok(mark_prepared(outcome_of(&attempt, request)));
+        }
+        let gathered = self.gather(conversation);
+        let summariser = self.setup.summarisers.summariser_for(request);
+        let attempt = match &prepared {
+            Some(prepared) => tools.attempt(&gathered, aim, &prepared.extending(summariser.as_ref())).await,
+            None => tools.attempt(&gathered, aim, summariser.as_ref()).await,
+        };
+        if !self.rules_step_in(&attempt, request.room) {
+            let outcome = outcome_of(&attempt, request);
+            return Ok(if prepared.is_some() { mark_prepared(outcome) } else { outcome });
+        }
+        let by_rules = tools.attempt(&gathered, aim, &RuleSummariser).await;
+        let mut outcome = outcome_of(&by_rules, request);
+        if let (CompressOutcome::Completed(done), Outcome::Aborted { detail, .. }) =
+            (&mut outcome, &attempt.outcome)
+        {
+            done.report.warnings.insert(0, format!("folded by rules, because {detail}"));
+        }
+        Ok(outcome)
+    }
+
+    /// Whether a failed attempt is made again by rules: nothing could be sent otherwise, or waiting would not help.
+    fn rules_step_in(&self, attempt: &Attempt, room: Room) -> bool {
+        let Outcome::Aborted { reason, .. } = &attempt.outcome else { return false };
+        use throughline_compaction::AbortReason;
+        let passes = match reason {
+            AbortReason::SummariserUnavailable => true,
+            AbortReason::SummariserFailed | AbortReason::SummaryUnusable => false,
+            AbortReason::ResultInvalid => return false,
+        };
+        self.setup.on_failure == OnSummaryFailure::UseRules && (room == Room::None || !passes)
+    }
+
+    /// What was prepared, where it answers this request: the person asked for nothing particular, and it is about this
+    /// conversation.
+    fn fitting_preparation(&self, request: &CompressRequest) -> Option<Arc<Prepared>> {
+        let particular =
+            request.focus.is_some() || request.target_tokens.is_some() || request.memory_context.is_some();
+        let prepared = self.state().prepared.clone()?;
+        (!particular && prepared.holds_for(&request.conversation)).then_some(prepared)
+    }
+
+    async fn run_ahead(&self, conversation: &Snapshot) -> Result<PrepareOutcome, EngineError> {
+        let model = self.model()?;
+        let budgets = scaled_budgets(&model.budgets(), None, conversation);
+        let known = self.state().prepared.clone().filter(|prepared| prepared.holds_for(conversation));
+        if let Some(prepared) = &known
+            && prepared.added_tokens(conversation).saturating_mul(100)
+                < budgets.tail_tokens.saturating_mul(EXTEND_FROM_TAIL_PERCENT)
+        {
+            return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
+        }
+        let request = CompressRequest {
+            conversation: conversation.clone(),
+            trigger: crate::trigger::Trigger::Preflight,
+            room: Room::Left,
+            focus: None,
+            force: true,
+            target_tokens: None,
+            memory_context: None,
+        };
+        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        // The cut is made as if the threshold were reached: the tail has its full budget.
+        let at_threshold = scaled_budgets(
+            &throughline_compaction::Budgets {
+                threshold_tokens: conversation.prompt_tokens.min(model.limits.threshold_tokens),
+                ..model.budgets()
+            },
+            None,
+            conversation,
+        );
+        let aim = Aim { budgets: &at_threshold, force: true, focus: None };
+        let gathered = self.gather(conversation);
+        let summariser = self.setup.summarisers.summariser_for(&request);
+        let attempt = match &known {
+            Some(prepared) => tools.attempt(&gathered, aim, &prepared.extending(summariser.as_ref())).await,
+            None => tools.attempt(&gathered, aim, summariser.as_ref()).await,
+        };
+        if let Outcome::Aborted { detail, .. } = &attempt.outcome {
+            return Ok(PrepareOutcome::Failed { detail: detail.clone() });
+        }
+        let Some(prepared) = Prepared::of(conversation.clone(), attempt) else {
+            return Ok(PrepareOutcome::Nothing);
+        };
+        let messages = prepared.covered();
+        self.state().prepared = Some(Arc::new(prepared));
+        Ok(PrepareOutcome::Ready { messages })
+    }
+
+    fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
+        let model = self.model()?;
+        let budgets = scaled_budgets(&model.budgets(), None, conversation);
+        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let gathered = self.gather(conversation);
+        let aim = Aim { budgets: &budgets, force: true, focus: None };
+        Ok(tools.with_options(&gathered, aim, |conversation, options| {
+            !matches!(
+                preview(conversation, options).plan,
+                Err(NoOpReason::Empty | NoOpReason::NothingInTheMiddle | NoOpReason::NothingNew)
+            )
+        }))
+    }
+}
+
+fn mark_prepared(mut outcome: CompressOutcome) -> CompressOutcome {
+    if let CompressOutcome::Completed(done) = &mut outcome {
+        done.report.prepared = true;
+    }
+    outcome
+}
+
+impl ContextEngine for Compressor {
+    fn name(&self) -> &str {
+        BUILT_IN_ENGINE
+    }
+
+    fn update_model<'a>(&'a self, model: &'a ModelInForce) -> EngineFuture<'a, ()> {
+        let mut state = self.state();
+        let changed = state.model.as_ref().is_some_and(|old| old.model != model.model);
+        if changed {
+            // Sizes are in another unit now, and the last prompt was counted by another tokenizer.
+            state.last_prompt_tokens = None;
+            state.prepared = None;
+        }
+        state.model = Some(model.clone());
+        drop(state);
+        answered(())
+    }
+
+    fn update_from_response<'a>(&'a self, usage: &'a MeasuredUsage) -> EngineFuture<'a, ()> {
+        if let Some(usage) = &usage.usage {
+            self.state().last_prompt_tokens = Some(settled_tokens(usage));
+        }
+        answered(())
+    }
+
+    fn should_compress(&self, prompt_tokens: u64) -> EngineFuture<'_, bool> {
+        let wants = self.model().map(|model| prompt_tokens >= model.limits.threshold_tokens);
+        Box::pin(std::future::ready(wants))
+    }
+
+    fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
+        Box::pin(async move { self.has_content(conversation) })
+    }
+
+    fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {
+        Box::pin(self.run(request))
+    }
+
+    fn prepare<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {
+        Box::pin(self.run_ahead(conversation))
+    }
+
+    fn messages_appended<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, ()> {
+        let redactor = self.setup.redactor.as_ref();
+        let mut live = std::mem::take(&mut self.state().live);
+        live.extend(conversation, redactor);
+        self.state().live = live;
+        answered(())
+    }
+
+    fn session_started<'a>(&'a self, start: &'a SessionStart) -> EngineFuture<'a, ()> {
+        let mut state = self.state();
+        *state = State { model: state.model.take(), compactions: start.compactions, ..State::default() };
+        drop(state);
+        answered(())
+    }
+
+    fn session_reset(&self) -> EngineFuture<'_, ()> {
+        let mut state = self.state();
+        *state = State { model: state.model.take(), ..State::default() };
+        drop(state);
+        answered(())
+    }
+
+    fn boundary<'a>(&'a self, boundary: &'a Boundary) -> EngineFuture<'a, ()> {
+        let mut state = self.state();
+        state.compactions += u64::from(boundary.reason == BoundaryReason::Compression);
+        state.last_prompt_tokens = None;
+        state.live = Live::default();
+        state.prepared = None;
+        drop(state);
+        answered(())
+    }
+
+    fn status(&self) -> EngineFuture<'_, EngineStatus> {
+        let status = self.model().map(|model| {
+            let state = self.state();
+            EngineStatus {
+                engine: BUILT_IN_ENGINE.to_owned(),
+                last_prompt_tokens: state.last_prompt_tokens,
+                threshold_configured_tokens: model.limits.threshold_configured_tokens,
+                threshold_tokens: model.limits.threshold_tokens,
+                window_tokens: model.window_tokens,
+                compactions: state.compactions,
+                pressure: Pressure {
+                    tokens: state.last_prompt_tokens.unwrap_or(0),
+                    threshold_tokens: model.limits.threshold_tokens,
+                    window_tokens: model.window_tokens,
+                },
+                model: model.model,
+            }
+        });
+        Box::pin(std::future::ready(status))
+    }
+}
+
+#[cfg(test)]
+#[path = "compressor_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! For tests: long conversations, snapshots of them, models of a given window, and a summariser that keeps a diary.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use throughline_compaction::{
+    Maker, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
+};
+use throughline_store::SessionId;
+use throughline_testkit::big_transcript;
+use throughline_tokens::{LimitPolicy, Limits, profile_message};
+use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
+
+use crate::model_in_force::{EngineLimits, ModelInForce};
+use crate::snapshot::Snapshot;
+use crate::token_model::token_model_for;
+
+/// The model of every test.
+pub(crate) const MODEL: &str = "test-model";
+
+/// A coding session of so many messages and about so many bytes.
+pub(crate) fn session(dialect: Dialect, messages: usize, bytes: usize) -> Vec<Message> {
+    let json = big_transcript(dialect, bytes, messages, 7);
+    decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
+}
+
+/// What would be sent of these messages; the provider counts as we do.
+pub(crate) fn snapshot(dialect: Dialect, messages: &[Message]) -> Snapshot {
+    let model = token_model_for(MODEL, dialect);
+    let sizes: Vec<u64> =
+        messages.iter().map(|message| model.estimate_content(&profile_message(message))).collect();
+    let fixed_tokens = 500;
+    Snapshot {
+        session: SessionId::from_text("20261115_093000_a1b2c3"),
+        dialect,
+        prompt_tokens: sizes.iter().sum::<u64>() + fixed_tokens,
+        messages: Arc::new(messages.to_vec()),
+        sizes: Arc::new(sizes),
+        fixed_tokens,
+    }
+}
+
+/// A model with this window and the usual limits.
+pub(crate) fn model_of(window_tokens: u64) -> ModelInForce {
+    let limits = EngineLimits::from(&Limits::compute(&LimitPolicy::for_window(window_tokens)).unwrap());
+    ModelInForce { model: MODEL.to_owned(), provider: "test".to_owned(), window_tokens, limits }
+}
+
+/// A model that would compact just this conversation.
+pub(crate) fn model_at_threshold(conversation: &Snapshot) -> ModelInForce {
+    model_of(conversation.prompt_tokens * 2)
+}
+
+/// A summariser that notes what it was asked, and answers or fails as told.
+#[derive(Default)]
+pub(crate) struct Diary {
+    pub(crate) asked: Mutex<Vec<Asked>>,
+    pub(crate) failure: Option<SummariseError>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) span: Range<usize>,
+    pub(crate) summarised: Vec<usize>,
+    pub(crate) earlier: Option<String>,
+}
+
+impl Diary {
+    pub(crate) fn failing(failure: SummariseError) -> Self {
+        Self { failure: Some(failure), ..Self::default() }
+    }
+
+    pub(crate) fn pages(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Summariser for Diary {
+    fn name(&self) -> &str {
+        "diary"
+    }
+
+    fn maker(&self) -> Maker {
+        Maker::Model
+    }
+
+    fn window_tokens(&self) -> Option<u64> {
+        None
+    }
+
+    fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
+        self.asked.lock().unwrap().push(Asked {
+            span: request.span.clone(),
+            summarised: request.summarised().collect(),
+            earlier: request.earlier.map(SummaryDocument::to_markdown),
+        });
+        let answer = match &self.failure {
+            Some(failure) => Err(failure.clone()),
+            None => {
+                let mut document = request.earlier.cloned().unwrap_or_default();
+                let page = self.asked.lock().unwrap().len();
+                document.add(Section::Goal, format!("page {page} of the diary"));
+                Ok(document)
+            }
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}

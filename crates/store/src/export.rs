@@ -83,7 +83,7 @@ pub fn export(
         }
     };
     let preamble = match options.form {
-        ExportForm::Body => preamble_of(store, owner, &session)?.unwrap_or_default(),
+        ExportForm::Body => last_preamble(store, owner, &session)?.unwrap_or_default(),
         ExportForm::List | ExportForm::Lines => StoredPreamble::default(),
     };
     Ok(write(&session, messages, preamble, options))
@@ -110,8 +110,8 @@ fn write(
     Export { text, messages: count, masked }
 }
 
-/// What stood before the messages: as sent with the last call that tells, else as it was imported.
-fn preamble_of(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Option<StoredPreamble>> {
+/// What stood before the messages of a session: as sent with the last call that tells, else as it was imported.
+pub fn last_preamble(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Option<StoredPreamble>> {
     let calls = store.calls(owner, &session.id)?;
     let mut id = calls.into_iter().rev().find_map(|call| call.call.preamble);
     if id.is_none() {

@@ -27,7 +27,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
-use throughline_transcript::{DecodeError, DecodeOptions, Source, Transcript, decode};
+use throughline_transcript::{
+    DecodeError, DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Source, Transcript, decode,
+};
 
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
@@ -162,7 +164,7 @@ impl<'a> Importer<'a> {
         let bytes = files::read(path, &mut file.notes).map_err(unreadable)?;
         let conversations = match decoded(bytes)? {
             Decoded::One(transcript) => {
-                file.notes.extend(transcript.notes.iter().cloned());
+                file.notes.extend(transcript.notes.iter().filter(|note| is_lost(note)).cloned());
                 conversations_of(&transcript, path, fallback_ms, file)
             }
             Decoded::Several(documents) => {
@@ -232,7 +234,10 @@ impl<'a> Importer<'a> {
     }
 
     fn record(&mut self, mut foreign: Foreign, file: &mut FileReport) -> std::result::Result<(), Trouble> {
-        file.counts.held_back += foreign.hold_back_open_answer(self.now_ms) as u64;
+        // A transcript of no program in particular is written as a whole: nobody is adding to it.
+        if foreign.program != plain::PROGRAM {
+            file.counts.held_back += foreign.hold_back_open_answer(self.now_ms) as u64;
+        }
         if foreign.messages.is_empty() {
             return Ok(());
         }
@@ -269,6 +274,11 @@ fn conversations_of(
             vec![plain::conversation(transcript, plain::key_of(path), fallback_ms)]
         }
     }
+}
+
+/// Whether a note tells of something that does not get into the record; compactions and sub-agents do.
+fn is_lost(note: &Note) -> bool {
+    note.text != NOTE_OF_COMPACTION && !note.text.starts_with(NOTE_OF_SUB_AGENTS)
 }
 
 enum Decoded {

@@ -30,6 +30,19 @@ fn plain_transcripts_are_known_by_where_they_lie() {
 }
 
 #[test]
+fn an_answer_at_the_end_of_a_new_file_is_recorded_at_once() {
+    let mut world = World::new();
+    let list = world.write(
+        "a.json",
+        &["[", r#"{"role":"user","content":"hi"},"#, r#"{"role":"assistant","content":"hello"}"#, "]"],
+    );
+    let written_ms = super::files::written_ms(&list).unwrap();
+    world.now_ms = Some(written_ms + 1);
+    let counts = world.counts(&list);
+    assert_eq!((counts.messages, counts.held_back), (2, 0));
+}
+
+#[test]
 fn collections_are_taken_apart() {
     let mut world = World::new();
     let of = |text: &str| format!(r#"{{"traj":[{{"role":"user","content":"{text}"}}]}}"#);

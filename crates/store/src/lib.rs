@@ -44,7 +44,7 @@ pub use call::{
 };
 pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
-pub use export::{Export, ExportForm, ExportOptions, ExportSide, export};
+pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};
 pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 pub use import::{

@@ -15,7 +15,7 @@ use crate::log_trace::LogTrace;
 use crate::members::RawJson;
 use crate::message::{Message, Role};
 use crate::shared_text::SharedText;
-use crate::transcript::{Note, Preamble, Source, Transcript};
+use crate::transcript::{NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Preamble, Source, Transcript};
 use crate::write::Dialect;
 
 /// What one line says.
@@ -66,13 +66,12 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
             continue;
         }
         if event.compact_summary && from == 0 {
-            let text = "the client's own compaction; everything before it is read too";
-            notes.push(Note { line: Some(event.line), text: text.into() });
+            notes.push(Note { line: Some(event.line), text: NOTE_OF_COMPACTION.into() });
         }
         assembly.add(index, event);
     }
     for (count, what) in [
-        (side, "messages of sub-agents, left out"),
+        (side, NOTE_OF_SUB_AGENTS),
         (assembly.errors, "error notices of the client that were never sent, left out"),
         (left_out, "messages on branches that were edited away, left out"),
     ] {

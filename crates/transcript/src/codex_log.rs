@@ -7,7 +7,7 @@ use crate::json::Cursor;
 use crate::log_trace::LogTrace;
 use crate::message::{Message, Part, Role};
 use crate::shared_text::SharedText;
-use crate::transcript::{Note, Preamble, Source, Transcript};
+use crate::transcript::{NOTE_OF_COMPACTION, Note, Preamble, Source, Transcript};
 use crate::write::{Dialect, text_message};
 
 #[derive(Default)]
@@ -38,8 +38,7 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
                     messages = shown_after(summary.as_deref(), replacement);
                     trace.clear();
                 } else {
-                    let what = "the client's own compaction; everything before it is read too";
-                    notes.push(Note { line: Some(*number), text: what.into() });
+                    notes.push(Note { line: Some(*number), text: NOTE_OF_COMPACTION.into() });
                 }
             }
             (kind, None) if !line.is_bookkeeping && (line.has_role || !kind.is_empty()) => {

@@ -42,6 +42,6 @@ pub use log_time::parse_rfc3339_millis;
 pub use members::RawJson;
 pub use message::{Arguments, ContentHash, Message, Part, Role};
 pub use shared_text::SharedText;
-pub use transcript::{Note, Preamble, Source, Transcript};
+pub use transcript::{NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Preamble, Source, Transcript};
 pub use validate::{Violation, ViolationKind, violations};
 pub use write::{Dialect, WireMessage, text_message, tool_result_stub};

@@ -31,7 +31,21 @@ pub(crate) fn fold_char(c: char, out: &mut String) {
 /// one space.
 pub(crate) fn fold_text(text: &str, out: &mut String) {
     let mut after_space = false;
-    for c in text.chars() {
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        // Visible ASCII comes in long runs, which are copied at once.
+        let plain = rest.bytes().position(|byte| !byte.is_ascii_graphic()).unwrap_or(rest.len());
+        if plain > 0 {
+            let (run, after) = rest.split_at(plain);
+            let from = out.len();
+            out.push_str(run);
+            if let Some(copied) = out.get_mut(from..) {
+                copied.make_ascii_lowercase();
+            }
+            after_space = false;
+            rest = after;
+            continue;
+        }
         if c.is_whitespace() || c.is_control() {
             if !after_space {
                 out.push(' ');
@@ -41,6 +55,7 @@ pub(crate) fn fold_text(text: &str, out: &mut String) {
             fold_char(c, out);
             after_space = false;
         }
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
     }
 }
 

@@ -175,7 +175,12 @@ pub(crate) fn cut(text: &str, mut each: impl FnMut(Piece<'_>)) {
         last_single: None,
         after_mark: false,
     };
-    for (at, c) in text.char_indices() {
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        if let Some(end) = cutter.plain_word(text, at) {
+            at = end;
+            continue;
+        }
         match class_of(c) {
             Class::PassedOver => {}
             class @ (Class::Lower | Class::Upper | Class::Digit) => cutter.letter(at, c, class),
@@ -187,11 +192,37 @@ pub(crate) fn cut(text: &str, mut each: impl FnMut(Piece<'_>)) {
             Class::Glyph => cutter.single(at, c, PieceKind::Glyph),
             Class::Sign => cutter.single(at, c, PieceKind::Sign),
         }
+        at += c.len_utf8();
     }
     cutter.end_compound(text.len());
 }
 
 impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
+    /// Takes a word of small ASCII letters that stands for itself, which most words are, and gives where it ends; `None`
+    /// if what begins here is anything else.
+    fn plain_word(&mut self, text: &str, at: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        if self.in_word || self.compound_words > 0 || !bytes.get(at)?.is_ascii_lowercase() {
+            return None;
+        }
+        let length = bytes.get(at..)?.iter().position(|byte| !byte.is_ascii_lowercase());
+        let end = length.map_or(bytes.len(), |length| at + length);
+        let parts_words = |byte: Option<&u8>| {
+            byte.is_none_or(|&byte| ASCII_CLASS.get(usize::from(byte)) == Some(&Class::Other))
+        };
+        // A full stop at the end of a sentence holds nothing together.
+        let ends_here =
+            parts_words(bytes.get(end)) || (bytes.get(end) == Some(&b'.') && parts_words(bytes.get(end + 1)));
+        if !ends_here {
+            return None;
+        }
+        self.last_single = None;
+        let atom = self.take_atoms(1);
+        let term = text.get(at..end)?;
+        (self.each)(Piece { term, kind: PieceKind::Word, start: at, end, atom, atoms: 1 });
+        Some(end)
+    }
+
     fn letter(&mut self, at: usize, c: char, class: Class) {
         if !self.in_word {
             if self.compound_words == 0 {

@@ -119,6 +119,19 @@ proptest! {
         prop_assert!(all.iter().all(|term| !term.is_empty() && term.len() <= 51));
     }
 
+    /// Soft hyphens change nothing but the way the cutter goes.
+    #[test]
+    fn plain_words_are_cut_as_all_others(text in "[a-cA-C0-1 ._,\n中é-]{0,60}") {
+        let hyphened: String = text.chars().flat_map(|c| [c, '\u{ad}']).collect();
+        let pieces = |text: &str| {
+            let mut all = Vec::new();
+            cut(text, |piece| all.push((piece.term.to_owned(), piece.kind, piece.atom, piece.atoms)));
+            all
+        };
+        prop_assert_eq!(pieces(&text), pieces(&hyphened));
+        prop_assert_eq!(terms(&text), terms(&hyphened));
+    }
+
     /// The tokenizer of the index parts at every ASCII character that is no letter or digit.
     #[test]
     fn no_term_is_parted_again_by_the_index(text in "(?s).{0,120}") {

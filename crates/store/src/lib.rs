@@ -57,7 +57,10 @@ pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, Search
 pub use session::{
     Conversation, Counters, EndReason, Link, LinkKind, NewSession, Origin, Session, SessionFilter,
 };
-pub use sqlite::{BackupReport, Progress, SqliteStore};
+pub use sqlite::{
+    BackupReport, Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport, MessagePlace, Progress, Remedy,
+    SalvageReport, SalvagedTable, Severity, SqliteStore, diagnose, mend,
+};
 pub use store::{Dependants, Store};
 pub use summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};
 pub use view::{NewViewItem, Shown, ViewItem};

@@ -18,6 +18,7 @@ mod calls;
 mod continuing;
 mod contract;
 mod deletion;
+mod doctor;
 mod door;
 mod guards;
 mod index;
@@ -45,6 +46,10 @@ use migrate::STEPS;
 use trouble::{Outcome, Trouble};
 
 pub use backup::{BackupReport, Progress};
+pub use doctor::{
+    Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport, MessagePlace, Remedy, SalvageReport,
+    SalvagedTable, Severity, diagnose, mend,
+};
 pub(crate) use door::open_foreign;
 
 /// Name of the folder of artifacts beside the database.

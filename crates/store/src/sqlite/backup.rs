@@ -61,6 +61,15 @@ pub struct BackupReport {
     pub problems: Vec<String>,
 }
 
+/// Which artifacts go into a backup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contents {
+    /// Those the record refers to.
+    Referenced,
+    /// Everything in the folder.
+    Everything,
+}
+
 impl SqliteStore {
     /// Writes a backup to a file that is not there yet. Others may go on reading and writing meanwhile.
     pub fn back_up(
@@ -69,11 +78,35 @@ impl SqliteStore {
         now_ms: Millis,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<BackupReport> {
+        self.back_up_with(Contents::Referenced, to, now_ms, progress)
+    }
+
+    /// As [`back_up`](Self::back_up), with artifacts nobody refers to.
+    pub(super) fn back_up_everything(
+        &self,
+        to: &Path,
+        now_ms: Millis,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<BackupReport> {
+        self.back_up_with(Contents::Everything, to, now_ms, progress)
+    }
+
+    fn back_up_with(
+        &self,
+        contents: Contents,
+        to: &Path,
+        now_ms: Millis,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<BackupReport> {
         let mut work = || -> Outcome<BackupReport> {
             let reader = self.reader()?;
             let (archive, copy) = begin(to)?;
             let copied = copy_database(&reader, &copy.path().join(DATABASE), progress)?;
-            let files = present(&self.artifacts, copied.artifacts);
+            let mut files = present(&self.artifacts, copied.artifacts);
+            if contents == Contents::Everything && self.artifacts.path().is_dir() {
+                let all = self.artifacts.list()?.artifacts;
+                files.present = all.iter().map(|id| self.artifacts.file_path(id)).collect();
+            }
             let mut entries = vec![Entry::of_file(DATABASE.to_owned(), &copy.path().join(DATABASE))?];
             for path in &files.present {
                 entries.push(Entry::of_file(name_in_archive(&self.artifacts, path), path)?);
@@ -175,7 +208,7 @@ fn copy_database(source: &Connection, to: &Path, progress: &mut dyn FnMut(Progre
     }
     drop(moment);
     progress(Progress { what: "checking", done: 0, total: 1 });
-    let problems = problems_of(&copy);
+    let problems = problems_of(&copy, "quick_check", PROBLEMS_TOLD);
     progress(Progress { what: "checking", done: 1, total: 1 });
     let count = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, u64>(0));
     let copied = Copied {
@@ -191,14 +224,12 @@ fn copy_database(source: &Connection, to: &Path, progress: &mut dyn FnMut(Progre
     Ok(copied)
 }
 
-/// What SQLite finds wrong with a database, in its words.
-pub(super) fn problems_of(conn: &Connection) -> Vec<String> {
-    let check = || -> rusqlite::Result<Vec<String>> {
-        conn.prepare(&format!("PRAGMA quick_check({PROBLEMS_TOLD})"))?
-            .query_map([], |row| row.get(0))?
-            .collect()
+/// What a check of SQLite's (`quick_check` or `integrity_check`) finds wrong with a database, in its words.
+pub(super) fn problems_of(conn: &Connection, check: &str, at_most: i64) -> Vec<String> {
+    let run = || -> rusqlite::Result<Vec<String>> {
+        conn.prepare(&format!("PRAGMA {check}({at_most})"))?.query_map([], |row| row.get(0))?.collect()
     };
-    match check() {
+    match run() {
         Ok(lines) if lines == ["ok"] => Vec::new(),
         Ok(lines) => lines,
         Err(error) => vec![error.to_string()],

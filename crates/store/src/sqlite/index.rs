@@ -102,19 +102,18 @@ pub(super) fn index_message(
 ) -> rusqlite::Result<()> {
     with_buffers(|text, terms| {
         searchable_text(message, text);
-        let _ = write!(
-            terms,
-            "{} {} {} ",
-            owner_mark(marks.owner),
-            chain_mark(marks.chain),
-            role_mark(message.role())
-        );
-        for tool in marks.tools {
-            let _ = write!(terms, "{} ", tool_mark(tool));
-        }
+        marks_text(marks, message.role(), terms);
         index_terms(text, terms);
         insert_words(conn, id, terms)
     })
+}
+
+/// Appends the marks of a message as terms.
+pub(super) fn marks_text(marks: &Marks<'_>, role: Role, terms: &mut String) {
+    let _ = write!(terms, "{} {} {} ", owner_mark(marks.owner), chain_mark(marks.chain), role_mark(role));
+    for tool in marks.tools {
+        let _ = write!(terms, "{} ", tool_mark(tool));
+    }
 }
 
 fn insert_words(conn: &Connection, row: i64, terms: &str) -> rusqlite::Result<()> {

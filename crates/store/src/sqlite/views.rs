@@ -15,10 +15,10 @@ use super::rows::{count, from_json_text, int, json_text, known_session, message,
 use super::sessions::SessionIds;
 use super::trouble::{Outcome, Trouble};
 
-const RANGE: i64 = 0;
-const RENDITION: i64 = 1;
-const SUMMARY: i64 = 2;
-const SYNTHETIC: i64 = 3;
+pub(super) const RANGE: i64 = 0;
+pub(super) const RENDITION: i64 = 1;
+pub(super) const SUMMARY: i64 = 2;
+pub(super) const SYNTHETIC: i64 = 3;
 
 /// The items of a session as they are kept: the last is the run of its own messages, open at its end.
 pub(super) fn items_of(conn: &Connection, session: &Session) -> Outcome<Vec<ViewItem>> {
@@ -91,7 +91,7 @@ pub(super) fn grow(
     write_from(conn, session, position, &grown(&session.id, count(run_first_seq), renditions))
 }
 
-fn write_from(conn: &Connection, session: &Session, first_position: i64, items: &[ViewItem]) -> Outcome<()> {
+pub(super) fn write_from(conn: &Connection, session: &Session, first_position: i64, items: &[ViewItem]) -> Outcome<()> {
     let mut ordinals = Ordinals::default();
     let mut insert = conn.prepare_cached(
         "INSERT INTO view_items (session, position, kind, of_session, first_seq, end_seq, number, name, json, tokens) \

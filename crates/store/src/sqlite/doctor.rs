@@ -1,0 +1,259 @@
+//! The doctor: looks a record over, says what is wrong with it and what that means, and mends what can be mended.
+//!
+//! Looking changes nothing. Mending begins with a backup of everything that is there, damaged or not; no file is ever
+//! thrown away that something might still be read from.
+//!
+//! Parts: `finding` says what can be wrong, `files` looks at files and folders, `relations` at rows that should fit one
+//! another, `indexes` at what makes them findable, `contents` at every byte; `mend` puts things right (`reindex` a row
+//! of an index), `salvage` copies what can be read of a damaged database (`beginning` where not even its schema can be).
+
+mod beginning;
+mod contents;
+mod files;
+mod finding;
+mod indexes;
+mod mend;
+mod reindex;
+mod relations;
+mod salvage;
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode};
+
+use crate::artifact_folder::ArtifactFolder;
+use crate::error::{Result, StoreError};
+use crate::ids::Millis;
+use crate::lock::Holder;
+
+use super::backup::{Progress, problems_of};
+use super::door::{self, Access, Identity};
+use super::migrate::{STEPS, version_after};
+use super::trouble::{Outcome, Trouble};
+use super::{artifacts_beside, guards};
+
+pub use finding::{Finding, LostArtifact, MessagePlace, Remedy, Severity};
+pub use mend::{MendReport, mend};
+pub use salvage::{SalvageReport, SalvagedTable};
+
+/// At most so many things are named in a finding.
+const NAMED: usize = 20;
+/// Findings of SQLite that are told; damage seldom comes alone.
+const PROBLEMS_TOLD: i64 = 20;
+
+/// How closely to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Everything but the bytes of messages and artifacts.
+    Quick,
+    /// Every page, every message and every artifact is read and compared with its hash.
+    Thorough,
+}
+
+/// What the doctor has to be told.
+#[derive(Clone, Copy)]
+pub struct Examination<'a> {
+    /// How closely to look.
+    pub depth: Depth,
+    /// Now.
+    pub now_ms: Millis,
+    /// Whether the holder of a lock still runs. Of holders on other machines that cannot be known: they do.
+    pub is_alive: &'a dyn Fn(&Holder) -> bool,
+}
+
+/// What was looked at, and what is wrong with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Diagnosis {
+    /// What was found, the worst first.
+    pub findings: Vec<Finding>,
+    /// Sessions that were looked at.
+    pub sessions: u64,
+    /// Messages that were looked at.
+    pub messages: u64,
+    /// Artifacts that were looked at.
+    pub artifacts: u64,
+    /// Size of the database.
+    pub database_bytes: u64,
+}
+
+impl Diagnosis {
+    /// Whether nothing worse than a notice was found.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity() == Severity::Notice)
+    }
+}
+
+/// Looks over the record at `path` and the folder of artifacts beside it. Nothing is changed.
+pub fn diagnose(
+    path: &Path,
+    examination: &Examination<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Diagnosis> {
+    let folder = ArtifactFolder::at(artifacts_beside(path));
+    let mut diagnosis = Diagnosis {
+        database_bytes: std::fs::metadata(path).map_or(0, |found| found.len()),
+        ..Diagnosis::default()
+    };
+    // Before a connection makes files of its own.
+    let open_to_others = files::open_to_others(path, folder.path());
+    match recognise(path, &folder, version_after(STEPS))? {
+        Recognised::Nothing(finding) => diagnosis.findings.push(finding),
+        Recognised::Record(conn) => {
+            diagnosis.findings.extend(open_to_others);
+            let told = |trouble: Trouble| trouble.told("looking the record over", path);
+            // One moment for all checks. It is let go, not committed: a damaged database may refuse to commit nothing.
+            let moment = conn.unchecked_transaction().map_err(|error| told(error.into()))?;
+            examine(&moment, &folder, examination, &mut diagnosis, progress).map_err(told)?;
+        }
+    }
+    diagnosis.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
+    Ok(diagnosis)
+}
+
+/// What lies at the place of a record.
+enum Recognised {
+    Record(Connection),
+    Nothing(Finding),
+}
+
+/// Finds out what lies at the place of a record, for a program that knows schema versions up to `known`.
+fn recognise(path: &Path, folder: &ArtifactFolder, known: i64) -> Result<Recognised> {
+    let has_traces = || door::has_journal(path) || files::has_artifacts(folder);
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let path = path.to_path_buf();
+            return Ok(Recognised::Nothing(match has_traces() {
+                true => Finding::MissingDatabase { path },
+                false => Finding::NoRecord { path },
+            }));
+        }
+        Err(error) => return Ok(Recognised::Nothing(inaccessible(path, error.to_string()))),
+    };
+    if found.len() == 0 {
+        return Ok(Recognised::Nothing(match has_traces() {
+            true => Finding::Damage { problems: vec!["the file is empty".to_owned()] },
+            false => Finding::NoRecord { path: path.to_path_buf() },
+        }));
+    }
+    match open_for_reading(path, known) {
+        Ok((conn, Identity::Record { version })) if version == known => Ok(Recognised::Record(conn)),
+        Ok((_, Identity::Record { version: found })) => {
+            Ok(Recognised::Nothing(Finding::OldSchema { found, known }))
+        }
+        Ok((_, Identity::Empty)) => Ok(Recognised::Nothing(match has_traces() {
+            true => Finding::Damage { problems: vec!["there is nothing in the database".to_owned()] },
+            false => Finding::NoRecord { path: path.to_path_buf() },
+        })),
+        Err(trouble) => unrecognised(path, trouble).map(Recognised::Nothing),
+    }
+}
+
+/// Opens a database for reading, also where its folder cannot be written.
+fn open_for_reading(path: &Path, known: i64) -> Outcome<(Connection, Identity)> {
+    let open = |access| -> Outcome<(Connection, Identity)> {
+        let conn = door::connect(path, access, door::BUSY_TIMEOUT)?;
+        let identity = door::identify(&conn, path, known)?;
+        Ok((conn, identity))
+    };
+    let _opening = door::opening();
+    match open(Access::Read) {
+        Err(Trouble::Database(_)) if !door::has_journal(path) => open(Access::ReadUnchanging),
+        other => other,
+    }
+}
+
+/// Why a file could not be recognised, as a finding; an error where that says nothing about the file.
+fn unrecognised(path: &Path, trouble: Trouble) -> Result<Finding> {
+    let code = match &trouble {
+        Trouble::Database(error) => error.sqlite_error_code(),
+        Trouble::Refused(_) => None,
+    };
+    match trouble.told("opening the record", path) {
+        StoreError::NotOurs { path, problem } if code == Some(ErrorCode::NotADatabase) => {
+            Ok(Finding::NotADatabase { path, problem })
+        }
+        StoreError::NotOurs { path, .. } if salvage::looks_like_ours(&path) => {
+            Ok(Finding::Damage { problems: vec!["the mark that it is a record was overwritten".to_owned()] })
+        }
+        StoreError::NotOurs { path, .. } => Ok(Finding::OtherProgram { path }),
+        StoreError::FutureSchema { found, known, .. } => Ok(Finding::FutureSchema { found, known }),
+        StoreError::Damaged { problem, .. } => Ok(Finding::Damage { problems: vec![problem] }),
+        StoreError::ReadOnly { path, problem } => Ok(inaccessible(&path, problem)),
+        StoreError::Io { path, source, .. } => Ok(inaccessible(&path, source.to_string())),
+        other => Err(other),
+    }
+}
+
+fn inaccessible(path: &Path, problem: String) -> Finding {
+    Finding::Inaccessible { path: path.to_path_buf(), problem }
+}
+
+/// Looks a database over that could be opened. Checks that come upon damage say so and leave the others to go on.
+fn examine(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    examination: &Examination<'_>,
+    diagnosis: &mut Diagnosis,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<()> {
+    progress(Progress { what: "pages", done: 0, total: 1 });
+    let mut damage = match examination.depth {
+        Depth::Quick => problems_of(conn, "quick_check", PROBLEMS_TOLD),
+        Depth::Thorough => problems_of(conn, "integrity_check", PROBLEMS_TOLD),
+    };
+    progress(Progress { what: "pages", done: 1, total: 1 });
+    let count = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, u64>(0));
+    diagnosis.sessions = count("SELECT count(*) FROM sessions").unwrap_or_default();
+    diagnosis.messages = count("SELECT count(*) FROM messages").unwrap_or_default();
+    diagnosis.artifacts = count("SELECT count(*) FROM artifacts").unwrap_or_default();
+    let mut add = |found: Outcome<Vec<Finding>>| -> Outcome<()> {
+        match found {
+            Ok(findings) => diagnosis.findings.extend(findings),
+            Err(trouble) => damage.push(damage_of(trouble)?),
+        }
+        Ok(())
+    };
+    add(relations::check(conn, progress))?;
+    add(indexes::check(conn, folder))?;
+    add(files::check_artifacts(conn, folder, examination.depth, progress))?;
+    add(stale_locks(conn, examination))?;
+    if examination.depth == Depth::Thorough {
+        add(contents::check(conn, folder, progress))?;
+    }
+    if !damage.is_empty() {
+        damage.dedup();
+        diagnosis.findings.push(Finding::Damage { problems: damage });
+    }
+    Ok(())
+}
+
+/// What kept a check from being carried out, if that is damage; an error if it is something else.
+fn damage_of(trouble: Trouble) -> Outcome<String> {
+    let path = Path::new("");
+    match trouble.told("looking the record over", path) {
+        StoreError::Damaged { problem, .. } => Ok(problem),
+        // A table that is gone, a statement that no longer fits: the schema itself is damaged.
+        StoreError::Database { source, .. } => Ok(source.to_string()),
+        other => Err(other.into()),
+    }
+}
+
+fn stale_locks(conn: &Connection, examination: &Examination<'_>) -> Outcome<Vec<Finding>> {
+    let is_stale = |lock: &crate::lock::HeldLock| {
+        lock.expires_ms <= examination.now_ms || !(examination.is_alive)(&lock.holder)
+    };
+    let locks: Vec<_> = guards::locks(conn)?.into_iter().filter(is_stale).collect();
+    Ok(if locks.is_empty() { Vec::new() } else { vec![Finding::StaleLocks { locks }] })
+}
+
+#[cfg(test)]
+#[path = "doctor_mend_tests.rs"]
+mod mend_tests;
+#[cfg(test)]
+#[path = "doctor_salvage_tests.rs"]
+mod salvage_tests;
+#[cfg(test)]
+#[path = "doctor_tests.rs"]
+mod tests;

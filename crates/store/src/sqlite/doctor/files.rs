@@ -1,0 +1,184 @@
+//! Files and folders of a record: who may read them, which artifacts are there, what else lies among them.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::artifact::ArtifactId;
+use crate::artifact_folder::ArtifactFolder;
+use crate::error::StoreError;
+use crate::ids::SessionId;
+
+use super::super::backup::Progress;
+use super::super::door;
+use super::super::trouble::Outcome;
+use super::finding::{Finding, LostArtifact};
+use super::{Depth, NAMED};
+
+/// How the names of files begin that are being written.
+const UNFINISHED: &str = ".new-";
+
+/// Whether any artifact lies in the folder.
+pub(super) fn has_artifacts(folder: &ArtifactFolder) -> bool {
+    folder.path().is_dir() && folder.list().is_ok_and(|listing| !listing.artifacts.is_empty())
+}
+
+/// Files of a record that others may read or write.
+pub(super) fn open_to_others(database: &Path, artifacts: &Path) -> Option<Finding> {
+    let mut paths = Vec::new();
+    let files = ["", "-wal", "-shm", "-journal"].map(|suffix| door::beside(database, suffix));
+    let mut folders = vec![artifacts.to_path_buf()];
+    paths.extend(files.into_iter().filter(|path| is_open_to_others(path)));
+    while let Some(folder) = folders.pop() {
+        if is_open_to_others(&folder) {
+            paths.push(folder.clone());
+        }
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() && is_open_to_others(&entry.path()) => paths.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    paths.sort();
+    let count = paths.len() as u64;
+    (count > 0).then_some(Finding::OpenToOthers { count, paths })
+}
+
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::symlink_metadata(path)
+        .is_ok_and(|found| found.permissions().mode() & 0o077 != 0 && !found.is_symlink())
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_path: &Path) -> bool {
+    false
+}
+
+/// Compares the artifacts of the record with the files in the folder.
+pub(super) fn check_artifacts(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    depth: Depth,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let known = known_artifacts(conn)?;
+    let mut lost = Vec::new();
+    let total = known.len() as u64;
+    for (done, artifact) in (0..).zip(&known) {
+        progress(Progress { what: "artifacts", done, total });
+        if let Some(problem) = problem_of(folder, artifact, depth) {
+            lost.push((artifact, problem));
+        }
+    }
+    progress(Progress { what: "artifacts", done: total, total });
+    if !lost.is_empty() {
+        let count = lost.len() as u64;
+        let describe =
+            |(artifact, problem): (&KnownArtifact, String)| describe(conn, folder, artifact, problem);
+        let artifacts = lost.into_iter().take(NAMED).map(describe).collect::<Outcome<_>>()?;
+        findings.push(Finding::LostArtifacts { count, artifacts });
+    }
+    findings.extend(superfluous(conn, folder, &known)?);
+    Ok(findings)
+}
+
+/// An artifact of the record.
+struct KnownArtifact {
+    number: i64,
+    id: ArtifactId,
+    bytes: u64,
+    stored_bytes: u64,
+}
+
+fn known_artifacts(conn: &Connection) -> rusqlite::Result<Vec<KnownArtifact>> {
+    conn.prepare("SELECT n, name, bytes, stored_bytes FROM artifacts ORDER BY n")?
+        .query_map([], |row| {
+            let id = ArtifactId::from_text(row.get::<_, String>(1)?);
+            Ok(KnownArtifact { number: row.get(0)?, id, bytes: row.get(2)?, stored_bytes: row.get(3)? })
+        })?
+        .collect()
+}
+
+/// What is wrong with the file of an artifact.
+fn problem_of(folder: &ArtifactFolder, artifact: &KnownArtifact, depth: Depth) -> Option<String> {
+    let told = |error: StoreError| match error {
+        StoreError::ArtifactDamaged { problem, .. } => problem,
+        StoreError::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    };
+    match folder.stat(&artifact.id) {
+        Err(error) => Some(told(error)),
+        Ok(file) if (file.bytes, file.stored_bytes) != (artifact.bytes, artifact.stored_bytes) => {
+            Some("not the size it was".to_owned())
+        }
+        Ok(_) if depth == Depth::Thorough => folder.verify(&artifact.id).err().map(told),
+        Ok(_) => None,
+    }
+}
+
+fn describe(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    artifact: &KnownArtifact,
+    problem: String,
+) -> Outcome<LostArtifact> {
+    let sessions = conn
+        .prepare_cached(
+            "SELECT DISTINCT s.id FROM artifact_refs r JOIN sessions s ON s.ordinal = r.session
+             WHERE r.artifact = ?1 ORDER BY s.ordinal",
+        )?
+        .query_map([artifact.number], |row| row.get::<_, String>(0).map(SessionId::from_text))?
+        .collect::<rusqlite::Result<_>>()?;
+    let messages = conn
+        .prepare_cached("SELECT count(*) FROM artifact_refs WHERE artifact = ?1 AND message <> 0")?
+        .query_row([artifact.number], |row| row.get(0))?;
+    let path = folder.file_path(&artifact.id);
+    Ok(LostArtifact { id: artifact.id.clone(), problem, path, sessions, messages })
+}
+
+/// Files and rows of artifacts nobody refers to, and files that are none.
+fn superfluous(conn: &Connection, folder: &ArtifactFolder, known: &[KnownArtifact]) -> Outcome<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let unreferenced: Vec<ArtifactId> = conn
+        .prepare(
+            "SELECT name FROM artifacts a WHERE NOT EXISTS (
+                 SELECT 1 FROM artifact_refs r JOIN sessions s ON s.ordinal = r.session WHERE r.artifact = a.n)",
+        )?
+        .query_map([], |row| row.get::<_, String>(0).map(ArtifactId::from_text))?
+        .collect::<rusqlite::Result<_>>()?;
+    let listing = if folder.path().is_dir() { folder.list()? } else { Default::default() };
+    let known: HashSet<&ArtifactId> = known.iter().map(|artifact| &artifact.id).collect();
+    let mut orphans: Vec<ArtifactId> =
+        listing.artifacts.into_iter().filter(|id| !known.contains(id)).chain(unreferenced).collect();
+    orphans.sort();
+    if !orphans.is_empty() {
+        let size = |id: &ArtifactId| fs::metadata(folder.file_path(id)).map_or(0, |found| found.len());
+        findings.push(Finding::OrphanedArtifacts {
+            count: orphans.len() as u64,
+            bytes: orphans.iter().map(size).sum(),
+            artifacts: orphans.into_iter().take(NAMED).collect(),
+        });
+    }
+    let (abandoned, strange): (Vec<PathBuf>, Vec<PathBuf>) =
+        listing.strangers.into_iter().partition(|path| is_unfinished(path));
+    if !abandoned.is_empty() {
+        findings.push(Finding::AbandonedFiles { paths: abandoned });
+    }
+    if !strange.is_empty() {
+        findings.push(Finding::StrangeFiles { paths: strange });
+    }
+    Ok(findings)
+}
+
+/// Whether a file was being written when its writer died.
+pub(super) fn is_unfinished(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED)) && path.is_file()
+}

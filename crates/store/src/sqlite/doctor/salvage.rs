@@ -1,0 +1,363 @@
+//! Salvage: everything that can still be read of a damaged database is copied, row by row, into a new one.
+//!
+//! SQLite finds a row by walking down from the root of its table, so one damaged page hides the rows on it and no
+//! others: they are read from both ends, and the gap between is halved again and again. Where the pages are gone that
+//! say which tables there are, those of a new record take their place (see `beginning`).
+//!
+//! Not for: indexes and counters, which are made anew by mending.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::error::Result;
+use crate::ids::Millis;
+
+use super::super::backup::Progress;
+use super::super::door::{self, Access};
+use super::super::migrate::{STEPS, bring_up_to_date};
+use super::super::trouble::{Outcome, Trouble, told_io};
+use super::beginning::{Beginning, replace_beginning};
+
+/// How often a table that is badly damaged is asked for another part of a gap.
+const PROBES_A_TABLE: usize = 20_000;
+
+/// A table that is copied.
+struct Table {
+    name: &'static str,
+    key: Key,
+}
+
+/// What the rows of a table are found by.
+enum Key {
+    /// A number.
+    Number(&'static str),
+    /// Something else; where its first part is a number of another table, rows are also looked up by that.
+    Columns(&'static [&'static str]),
+}
+
+const TABLES: [Table; 10] = [
+    Table { name: "sessions", key: Key::Number("ordinal") },
+    Table { name: "messages", key: Key::Number("id") },
+    Table { name: "renditions", key: Key::Number("number") },
+    Table { name: "summaries", key: Key::Number("id") },
+    Table { name: "calls", key: Key::Number("id") },
+    Table { name: "artifacts", key: Key::Number("n") },
+    Table { name: "view_items", key: Key::Columns(&["session", "position"]) },
+    Table { name: "artifact_refs", key: Key::Columns(&["artifact", "session", "message"]) },
+    Table { name: "preamble_parts", key: Key::Columns(&["hash"]) },
+    Table { name: "preambles", key: Key::Columns(&["id"]) },
+];
+
+/// What was saved.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SalvageReport {
+    /// The damaged database, kept as it was.
+    pub damaged: PathBuf,
+    /// What was copied of each table.
+    pub tables: Vec<SalvagedTable>,
+}
+
+/// What was copied of a table.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SalvagedTable {
+    /// The table.
+    pub name: &'static str,
+    /// Rows that were copied.
+    pub rows: u64,
+    /// Whether some could not be read.
+    pub has_losses: bool,
+}
+
+/// Whether a database that does not say so is a record of ours by the tables in it.
+pub(super) fn looks_like_ours(path: &Path) -> bool {
+    let count = |conn: Connection| {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE name IN
+                   ('sessions', 'messages', 'view_items', 'grams_position', 'artifact_pieces')";
+        conn.query_row(sql, [], |row| row.get::<_, i64>(0))
+    };
+    door::connect(path, Access::Read, door::BUSY_TIMEOUT).and_then(count).is_ok_and(|tables| tables == 5)
+}
+
+/// Copies what can be read of the database at `path` into a new one, which takes its place; the damaged one is kept
+/// beside it. `None`, and nothing is changed, if nothing at all can be read.
+pub(super) fn salvage(
+    path: &Path,
+    now_ms: Millis,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<SalvageReport>> {
+    let mut work = || -> Outcome<Option<SalvageReport>> {
+        let folder =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+        let told = |source| Trouble::from(told_io("making a new database", folder, source));
+        let workshop =
+            tempfile::Builder::new().prefix(".throughline-salvage-").tempdir_in(folder).map_err(told)?;
+        let new = workshop.path().join("new.db");
+        let mut target = make_empty(&new, now_ms)?;
+        let Some(source) = open_damaged(path, &new, workshop.path())? else { return Ok(None) };
+        let tables = copy_tables(&source, &mut target, progress)?;
+        drop(source);
+        if tables.iter().all(|table| table.rows == 0) && fs::metadata(path).is_ok_and(|found| found.len() > 0)
+        {
+            return Ok(None);
+        }
+        target.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?;
+        target.close().map_err(|(_, error)| error)?;
+        let damaged = put_in_place(path, &new, now_ms).map_err(told)?;
+        Ok(Some(SalvageReport { damaged, tables }))
+    };
+    work().map_err(|trouble| trouble.told("saving what can be read", path))
+}
+
+/// Makes a record with nothing in it.
+fn make_empty(path: &Path, now_ms: Millis) -> Outcome<Connection> {
+    door::make_private_file(path)
+        .map_err(|source| Trouble::from(told_io("making a new database", path, source)))?;
+    let mut conn = door::connect(path, Access::Write, door::BUSY_TIMEOUT)?;
+    bring_up_to_date(&mut conn, path, STEPS, now_ms, door::BUSY_TIMEOUT)?;
+    conn.pragma_update(None, "synchronous", "OFF")?;
+    // Its first page may be needed, in the file.
+    conn.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?;
+    Ok(conn)
+}
+
+/// Opens a damaged database for reading: as it is, or a copy of it with a beginning that can be read.
+fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> Outcome<Option<Connection>> {
+    if let Ok(conn) = open_if_readable(path) {
+        return Ok(Some(conn));
+    }
+    for (number, part) in [Beginning::Header, Beginning::Schema].into_iter().enumerate() {
+        let copy = workshop.join(format!("damaged-{number}.db"));
+        let told = |source| Trouble::from(told_io("copying the damaged database", &copy, source));
+        fs::copy(path, &copy).map_err(told)?;
+        if door::beside(path, "-wal").is_file() {
+            fs::copy(door::beside(path, "-wal"), door::beside(&copy, "-wal")).map_err(told)?;
+        }
+        replace_beginning(&copy, new, part).map_err(told)?;
+        if let Ok(conn) = open_if_readable(&copy) {
+            return Ok(Some(conn));
+        }
+    }
+    Ok(None)
+}
+
+/// Opens a database if the tables of a record are known in it.
+fn open_if_readable(path: &Path) -> rusqlite::Result<Connection> {
+    let conn = door::connect(path, Access::Read, door::BUSY_TIMEOUT)?;
+    // Lets a database be read that is shorter than it says, or whose schema has errors in it.
+    conn.pragma_update(None, "writable_schema", true)?;
+    conn.prepare("SELECT id FROM messages")?;
+    conn.prepare("SELECT id FROM sessions")?;
+    Ok(conn)
+}
+
+fn copy_tables(
+    source: &Connection,
+    target: &mut Connection,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<Vec<SalvagedTable>> {
+    let transaction = target.transaction()?;
+    let mut salvaged = Vec::new();
+    for (done, table) in (0..).zip(&TABLES) {
+        progress(Progress { what: "saving", done, total: TABLES.len() as u64 });
+        let mut copier = Copier::new(source, &transaction, table)?;
+        match table.key {
+            Key::Number(number) => copier.copy_by_number(number),
+            Key::Columns(columns) => copier.copy_by_columns(columns)?,
+        }
+        salvaged.push(SalvagedTable { name: table.name, rows: copier.rows, has_losses: copier.has_losses });
+    }
+    for sql in [
+        // Numbers that were given out are not given out again.
+        "INSERT OR REPLACE INTO numbers (name, next)
+             SELECT 'message', max(next, (SELECT coalesce(max(id), 0) + 1 FROM messages)) FROM numbers",
+        "UPDATE sqlite_sequence SET seq = max(seq, (SELECT coalesce(max(session), 0) FROM messages))
+             WHERE name = 'sessions'",
+    ] {
+        transaction.execute(sql, [])?;
+    }
+    if let Ok(next) =
+        source.query_row("SELECT next FROM numbers WHERE name = 'message'", [], |row| row.get::<_, i64>(0))
+    {
+        transaction.execute("UPDATE numbers SET next = max(next, ?1)", [next])?;
+    }
+    copy_guards(source, &transaction);
+    transaction.commit()?;
+    progress(Progress { what: "saving", done: TABLES.len() as u64, total: TABLES.len() as u64 });
+    Ok(salvaged)
+}
+
+/// Guards are small and few; what of them cannot be read is learnt anew.
+fn copy_guards(source: &Connection, target: &Connection) {
+    const COLUMNS: &str = "kind, chain, endpoint, model, name, value, set_ms, expires_ms";
+    let copy = || -> rusqlite::Result<()> {
+        let mut select = source.prepare(&format!("SELECT {COLUMNS} FROM guards"))?;
+        let mut insert = target.prepare(&format!(
+            "INSERT OR IGNORE INTO guards ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        ))?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let values: Vec<Value> = (0..8).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
+            insert.execute(params_from_iter(values))?;
+        }
+        Ok(())
+    };
+    // Rows up to the damage are kept.
+    let _ = copy();
+}
+
+/// Copies the rows of one table.
+struct Copier<'a> {
+    source: &'a Connection,
+    table: &'a Table,
+    columns: Vec<String>,
+    insert: rusqlite::Statement<'a>,
+    rows: u64,
+    has_losses: bool,
+    probes: usize,
+}
+
+/// How a run of rows ended.
+enum End {
+    /// Everything in it was read.
+    Whole,
+    /// Damage came after the row with this number, or at once.
+    Damaged(Option<i64>),
+}
+
+impl<'a> Copier<'a> {
+    fn new(source: &'a Connection, target: &'a Connection, table: &'a Table) -> rusqlite::Result<Self> {
+        // The columns of a new record: what a damaged schema says of them is not to be trusted.
+        let columns: Vec<String> = target
+            .prepare("SELECT name FROM pragma_table_info(?1)")?
+            .query_map([table.name], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let places = vec!["?"; columns.len()].join(", ");
+        let sql = format!("INSERT OR IGNORE INTO {} ({}) VALUES ({places})", table.name, columns.join(", "));
+        let insert = target.prepare(&sql)?;
+        Ok(Self { source, table, columns, insert, rows: 0, has_losses: false, probes: 0 })
+    }
+
+    /// Copies rows that a condition selects, in an order, until damage comes. `key` is the column a row is known by.
+    fn copy(&mut self, condition: &str, values: &[i64], order: &str, key: &str) -> End {
+        let sql = format!(
+            "SELECT {}, {key} FROM {} WHERE {condition} ORDER BY {order}",
+            self.columns.join(", "),
+            self.table.name
+        );
+        let mut last = None;
+        let mut run = || -> rusqlite::Result<()> {
+            let mut select = self.source.prepare_cached(&sql)?;
+            let mut rows = select.query(params_from_iter(values))?;
+            while let Some(row) = rows.next()? {
+                let values: Vec<Value> =
+                    (0..self.columns.len()).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
+                last = row.get::<_, i64>(self.columns.len()).ok();
+                // A row that does not fit the schema is damage too, but of this row alone.
+                match self.insert.execute(params_from_iter(values)) {
+                    Ok(inserted) => self.rows += inserted as u64,
+                    Err(_) => self.has_losses = true,
+                }
+            }
+            Ok(())
+        };
+        match run() {
+            Ok(()) => End::Whole,
+            Err(_) => {
+                self.has_losses = true;
+                End::Damaged(last)
+            }
+        }
+    }
+
+    /// Copies a table whose rows have numbers, around what is damaged.
+    fn copy_by_number(&mut self, key: &str) {
+        let mut gaps = vec![(i64::MIN, i64::MAX)];
+        while let Some((low, high)) = gaps.pop() {
+            self.probes += 1;
+            if low > high || self.probes > PROBES_A_TABLE {
+                continue;
+            }
+            let within = format!("{key} BETWEEN ? AND ?");
+            let End::Damaged(last) = self.copy(&within, &[low, high], key, key) else { continue };
+            let low = last.map_or(low, |last| last.saturating_add(1));
+            let End::Damaged(last) = self.copy(&within, &[low, high], &format!("{key} DESC"), key) else {
+                continue;
+            };
+            let high = last.map_or(high, |last| last.saturating_sub(1));
+            // One row, or nothing left to part.
+            if low >= high {
+                continue;
+            }
+            let (low, high) = match (low, high) {
+                // Numbers are small and positive: no use in halving what lies outside of them.
+                (i64::MIN, high) => (0, high),
+                other => other,
+            };
+            let middle = low + (high - low) / 2;
+            gaps.push((low, middle));
+            gaps.push((middle + 1, high));
+        }
+    }
+
+    /// Copies a table whose rows have other keys: from both ends, and, where the first part of the key is a number, for
+    /// each that occurs.
+    fn copy_by_columns(&mut self, columns: &[&str]) -> rusqlite::Result<()> {
+        let forward = columns.join(", ");
+        let backward: Vec<String> = columns.iter().map(|column| format!("{column} DESC")).collect();
+        let first = columns.first().copied().unwrap_or_default();
+        if matches!(self.copy("1", &[], &forward, first), End::Whole) {
+            return Ok(());
+        }
+        self.copy("1", &[], &backward.join(", "), first);
+        let owners = match first {
+            "session" => "SELECT ordinal FROM sessions",
+            "artifact" => "SELECT n FROM artifacts",
+            _ => return Ok(()),
+        };
+        let numbers: Vec<i64> = match self.source.prepare(owners) {
+            // As many as can be read.
+            Ok(mut select) => {
+                select.query_map([], |row| row.get(0))?.map_while(rusqlite::Result::ok).collect()
+            }
+            Err(_) => Vec::new(),
+        };
+        for number in numbers {
+            self.copy(&format!("{first} = ?"), &[number], &forward, first);
+        }
+        Ok(())
+    }
+}
+
+/// Puts a new database in the place of a damaged one, which is kept beside it. At no time is there none.
+fn put_in_place(path: &Path, new: &Path, now_ms: Millis) -> std::io::Result<PathBuf> {
+    let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let stamp = time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
+    let damaged = door::beside(path, &format!(".damaged-{stamp}"));
+    if fs::symlink_metadata(&damaged).is_ok() {
+        return Err(std::io::ErrorKind::AlreadyExists.into());
+    }
+    // The journal goes first: beside another database it would be taken for that one's.
+    for suffix in ["-wal", "-journal"] {
+        let journal = door::beside(path, suffix);
+        if journal.is_file() {
+            fs::rename(&journal, door::beside(&damaged, suffix))?;
+        }
+    }
+    if let Err(error) = fs::remove_file(door::beside(path, "-shm"))
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    if path.is_file() && fs::hard_link(path, &damaged).is_err() {
+        fs::copy(path, &damaged)?;
+    }
+    fs::File::open(new)?.sync_all()?;
+    fs::rename(new, path)?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        door::sync_folder(folder)?;
+    }
+    Ok(damaged)
+}

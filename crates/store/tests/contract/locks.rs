@@ -21,7 +21,7 @@ fn a_free_lock_is_taken_and_named(store: &dyn Store) {
     assert_eq!(ask(store, &holder(1), 100), TAKEN);
     let held =
         HeldLock { name: "conversation 1".into(), holder: holder(1), since_ms: 100, expires_ms: 1_100 };
-    assert_eq!(store.locks().unwrap(), [held.clone()]);
+    assert_eq!(store.locks().unwrap(), std::slice::from_ref(&held));
     assert_eq!(ask(store, &holder(2), 200), LockOutcome::HeldBy(held));
 }
 

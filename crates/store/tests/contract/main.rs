@@ -3,6 +3,8 @@
 //!
 //! Not for: how one implementation survives crashes, damage or other processes; those tests stand beside it.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
 #[macro_use]
 mod support;
 

@@ -1,6 +1,8 @@
 //! Any sequence of operations has the same effect on every record: made-up ones are carried out on the record in memory
 //! and on the record on disk, and whatever can be asked is answered alike, errors and numbers included.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod act;
 mod ask;
 mod script;

@@ -8,6 +8,7 @@ use throughline_transcript::{DecodeOptions, Dialect, DialectChoice};
 use crate::backup_cmd::BackupArgs;
 use crate::config_cmd::ConfigArgs;
 use crate::context::ColourChoice;
+use crate::doctor_cmd::DoctorArgs;
 use crate::import_cmd::ImportArgs;
 use crate::insights_cmd::InsightsArgs;
 use crate::search_cmd::SearchArgs;
@@ -71,7 +72,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 pub(crate) struct GlobalArgs {
     /// Override a setting for this run, for example --set compression.threshold=0.6 (repeatable)
-    #[arg(long = "set", value_name = "KEY=VALUE", global = true)]
+    #[arg(long = "set", value_name = "KEY=VALUE", global = true, display_order = 900)]
     pub(crate) sets: Vec<String>,
 
     /// When to use colours
@@ -83,6 +84,7 @@ pub(crate) struct GlobalArgs {
         default_value_t,
         hide_possible_values = true,
         global = true,
+        display_order = 901,
         long_help = "When to use colours: auto, always or never. NO_COLOR is honoured; nothing is told by colour alone"
     )]
     pub(crate) colour: ColourChoice,
@@ -97,6 +99,7 @@ pub(crate) enum Command {
     Search(SearchArgs),
     Usage(UsageArgs),
     Insights(InsightsArgs),
+    Doctor(DoctorArgs),
     Backup(BackupArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),

@@ -7,6 +7,8 @@ mod compress;
 mod compress_view;
 mod config_cmd;
 mod context;
+mod doctor_cmd;
+mod doctor_view;
 mod failure;
 mod figures;
 mod files;
@@ -94,6 +96,7 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         Some(Command::Search(arguments)) => search_cmd::run(&arguments, context),
         Some(Command::Usage(arguments)) => usage_cmd::run(&arguments, context),
         Some(Command::Insights(arguments)) => insights_cmd::run(&arguments, context),
+        Some(Command::Doctor(arguments)) => doctor_cmd::run(&arguments, context),
         Some(Command::Backup(arguments)) => backup_cmd::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {

@@ -24,6 +24,10 @@ const MESSAGES_LOOKED_AT: u64 = 8;
 const MAX_NAME_COLUMNS: usize = 76;
 /// Candidates for a shortened id that are listed.
 const MAX_CANDIDATES: usize = 10;
+/// So many candidates the store names at most; there may be more then.
+const ALL_CANDIDATES: usize = 20;
+/// Columns before the text of a reason.
+const WHY_COLUMNS: usize = 7;
 
 /// What to do when nothing is recorded.
 pub(crate) const HOW_TO_BEGIN: &str =
@@ -79,12 +83,24 @@ impl<'a> Record<'a> {
         Self { store, owner: Owner::default(), now: context.now(), context }
     }
 
-    /// A session by its id, a unique prefix, its title or `last`.
+    /// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one
+    /// conversation, and no other, means the newest of them.
     pub(crate) fn session(&self, reference: &str) -> Result<Session, Failure> {
-        self.store.resolve(&self.owner, reference).map_err(|error| match error {
-            StoreError::AmbiguousSession { reference, candidates } => self.ambiguous(&reference, &candidates),
-            other => refused(other),
-        })
+        let candidates = match self.store.resolve(&self.owner, reference) {
+            Ok(session) => return Ok(session),
+            Err(StoreError::AmbiguousSession { candidates, .. }) => candidates,
+            Err(other) => return Err(refused(other)),
+        };
+        let sessions = candidates
+            .iter()
+            .map(|id| self.store.session(&self.owner, id))
+            .collect::<Result<Vec<Session>, StoreError>>()
+            .map_err(refused)?;
+        let is_one = sessions.windows(2).all(|pair| matches!(pair, [a, b] if a.chain == b.chain));
+        match sessions.iter().max_by_key(|session| session.ordinal) {
+            Some(newest) if is_one && sessions.len() < ALL_CANDIDATES => Ok(newest.clone()),
+            _ => Err(self.ambiguous(reference, &sessions)),
+        }
     }
 
     /// The newest session of the conversation that a reference names.
@@ -176,25 +192,27 @@ impl<'a> Record<'a> {
         Ok(words)
     }
 
-    fn ambiguous(&self, reference: &str, candidates: &[SessionId]) -> Failure {
+    fn ambiguous(&self, reference: &str, candidates: &[Session]) -> Failure {
         let mut table = Table::new(&[("id", Side::Left), ("last active", Side::Left), ("title", Side::Left)]);
-        for id in candidates.iter().take(MAX_CANDIDATES) {
-            let Ok(session) = self.store.session(&self.owner, id) else { continue };
+        for session in candidates.iter().take(MAX_CANDIDATES) {
             table.row([
-                id.to_string(),
+                session.id.to_string(),
                 self.now.date_time(session.active_ms),
-                title_words(self.name_of(&session).unwrap_or_default().as_deref()),
+                title_words(self.name_of(session).unwrap_or_default().as_deref()),
             ]);
         }
-        let listed = anstream::adapter::strip_str(&table.render(self.context.width, 0)).to_string();
+        let room = self.context.width.saturating_sub(WHY_COLUMNS);
+        let listed = anstream::adapter::strip_str(&table.render(room, 0)).to_string();
         let more = candidates.len().saturating_sub(MAX_CANDIDATES);
         let more = if more > 0 { format!("and {more} more") } else { String::new() };
-        Failure::new(
-            Exit::BadInput,
-            format!("`{}` could mean {} sessions", on_one_line(reference), candidates.len()),
-        )
-        .because(format!("{listed}{more}"))
-        .hint("type more of the id, or all of it")
+        let count = if candidates.len() < ALL_CANDIDATES {
+            candidates.len().to_string()
+        } else {
+            format!("{ALL_CANDIDATES} or more")
+        };
+        Failure::new(Exit::BadInput, format!("`{}` could mean {count} sessions", on_one_line(reference)))
+            .because(format!("{listed}{more}"))
+            .hint("type more of the id, or all of it")
     }
 }
 

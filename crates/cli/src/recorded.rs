@@ -1,7 +1,7 @@
 //! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
 //! sent before them.
 
-use throughline_store::{LoadedView, PreambleId, Session, Shown, Store as _, StoredPreamble};
+use throughline_store::{LoadedView, Session, Shown, Store as _, StoredPreamble, last_preamble};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 
 use crate::args::WindowArgs;
@@ -30,17 +30,9 @@ pub(crate) fn transcript_of(
     transcript
 }
 
-/// What stood before the messages when the conversation was last sent, where a call recorded it.
-pub(crate) fn last_preamble(
-    record: &Record<'_>,
-    session: &Session,
-) -> Result<Option<StoredPreamble>, Failure> {
-    let calls = record.store.calls(&record.owner, &session.id).map_err(refused)?;
-    let last: Option<PreambleId> = calls.into_iter().rev().find_map(|call| call.call.preamble);
-    match last {
-        Some(id) => record.store.preamble(&id).map_err(refused),
-        None => Ok(None),
-    }
+/// What stood before the messages when the conversation was last sent, where that is known.
+fn sent_before(record: &Record<'_>, session: &Session) -> Result<Option<StoredPreamble>, Failure> {
+    last_preamble(&record.store, &record.owner, session).map_err(refused)
 }
 
 /// What a session would send now, in tokens.
@@ -64,7 +56,7 @@ pub(crate) fn in_use(
     session: &Session,
     window: &WindowArgs,
 ) -> Result<(InUse, Situation), Failure> {
-    let sent = last_preamble(record, session)?;
+    let sent = sent_before(record, session)?;
     let transcript = transcript_of(session, Vec::new(), sent.as_ref());
     let situation = Situation::of(context, window, &[], &transcript, Counting::Estimate)?;
     let shown = record.store.view(&record.owner, &session.id, None).map_err(refused)?;
@@ -79,7 +71,7 @@ pub(crate) fn in_use(
 /// The view of a session as a transcript that can be compacted.
 pub(crate) fn load_view(record: &Record<'_>, session: &Session) -> Result<(LoadedView, Transcript), Failure> {
     let view = LoadedView::load(&record.store, &record.owner, &session.id).map_err(refused)?;
-    let sent = last_preamble(record, session)?;
+    let sent = sent_before(record, session)?;
     let transcript = transcript_of(session, view.messages().to_vec(), sent.as_ref());
     Ok((view, transcript))
 }

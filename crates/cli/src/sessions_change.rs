@@ -45,7 +45,7 @@ fn confirm(
 ) -> Result<(), Failure> {
     let messages: u64 = chain.iter().map(|session| session.counters.messages).sum();
     let what = format!(
-        "{} ({}, last active {})",
+        "\"{}\" ({}, last active {})",
         title_words(record.name_of(session)?.as_deref()),
         counted(messages, "message", "messages"),
         record.now.ago(chain.last().unwrap_or(session).active_ms)

@@ -145,7 +145,7 @@ impl HumanPage<'_> {
                 (Some(messages), Some(tokens)) => {
                     format!(" -> {}, {} tokens", counted(messages, "message", "messages"), thousands(tokens))
                 }
-                _ => String::new(),
+                _ => " before it".to_owned(),
             };
             let before =
                 format!("{}, {} tokens", counted(messages, "message", "messages"), thousands(tokens));

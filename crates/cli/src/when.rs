@@ -47,6 +47,11 @@ impl Now {
         self.local(then).strftime("%Y-%m-%d %H:%M").to_string()
     }
 
+    /// Now, as part of the name of a file.
+    pub(crate) fn stamp(&self) -> String {
+        self.local(self.ms).strftime("%Y%m%d_%H%M%S").to_string()
+    }
+
     /// A local time of day with seconds.
     pub(crate) fn time_of_day(&self, then: Millis) -> String {
         self.local(then).strftime("%H:%M:%S").to_string()

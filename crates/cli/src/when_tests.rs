@@ -36,6 +36,7 @@ fn dates_are_local() {
     assert_eq!(now().date_time(ms("2026-11-15T23:30:00Z")), "2026-11-16 01:30");
     assert_eq!(now().date(ms("2026-11-15T23:30:00Z")), "2026-11-16");
     assert_eq!(now().time_of_day(ms("2026-11-15T23:30:05Z")), "01:30:05");
+    assert_eq!(now().stamp(), "20261115_140000");
     assert_eq!(now().offset_minutes(), 120);
     assert_eq!(now().day_before(15).to_string(), "2026-10-31");
 }

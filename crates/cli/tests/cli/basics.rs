@@ -21,6 +21,7 @@ fn help_is_complete() {
         ("help_search", vec!["search", "--help"]),
         ("help_usage", vec!["usage", "--help"]),
         ("help_insights", vec!["insights", "--help"]),
+        ("help_doctor", vec!["doctor", "--help"]),
         ("help_backup", vec!["backup", "--help"]),
     ] {
         insta::assert_snapshot!(name, World::new().seen(&arguments));
@@ -76,7 +77,7 @@ fn commands() -> Vec<String> {
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
         .collect();
-    assert!(commands.len() >= 10, "{commands:?}");
+    assert!(commands.len() >= 11, "{commands:?}");
     commands
 }
 

@@ -207,6 +207,10 @@ fn unknown_and_ambiguous_ids_are_told_apart() {
     insta::assert_snapshot!("ambiguous_id", world.seen(&["sessions", "show", "2026"]));
     let whole = last(&world);
     assert_eq!(world.run(&["sessions", "show", &whole[..whole.len() - 1]]).code, Some(0));
+
+    let world = compacted();
+    let newest = world.run(&["sessions", "show", "2026", "--json"]).json();
+    assert_eq!(newest["session"]["id"], last(&world).as_str(), "all that fit are of one conversation");
 }
 
 #[test]
@@ -301,6 +305,7 @@ fn a_conversation_that_somebody_works_on_is_left_alone() {
     assert!(store.locks().unwrap().is_empty(), "and it is let go again");
 }
 
+#[cfg(unix)]
 #[test]
 fn the_record_and_exports_are_their_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -413,4 +418,50 @@ fn a_transcript_cannot_drive_the_terminal() {
             assert_eq!(bad, None, "{arguments:?}: {text:?}");
         }
     }
+}
+
+#[test]
+fn the_doctor_finds_a_healthy_record_well() {
+    let world = recorded();
+    insta::assert_snapshot!("doctor_well", crate::harness::without_figures(&world.seen(&["doctor"])));
+    let json = world.run(&["doctor", "--quick", "--json"]).json();
+    assert_eq!((&json["well"], &json["messages"]), (&json!(true), &json!(81)));
+    let nothing = world.run(&["doctor", "--fix"]);
+    assert_eq!(nothing.code, Some(0), "{}", nothing.stderr);
+    assert!(nothing.text().starts_with("Nothing to mend"), "{}", nothing.text());
+    assert_eq!(World::new().run(&["doctor"]).code, Some(0), "no record is no illness");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_doctor_mends_what_can_be_mended_after_a_backup() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = recorded();
+    let file = world.home().join("record.db");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    insta::assert_snapshot!("doctor_unwell", crate::harness::without_figures(&world.seen(&["doctor"])));
+    let fixed = world.run(&["doctor", "--fix", "--json"]);
+    assert_eq!(fixed.code, Some(0), "{}", fixed.stderr);
+    assert_eq!(fixed.json()["well"], true);
+    assert!(world.home().join("before_fix_20261115_120000.tar").exists());
+    assert_eq!(world.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
+fn the_doctor_saves_what_can_be_read_of_a_damaged_record() {
+    let world = recorded();
+    let file = world.home().join("record.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let page = 4096;
+    assert!(bytes.len() > 20 * page);
+    let last = bytes.len() - 3 * page;
+    bytes[last..last + page].fill(0xa5);
+    std::fs::write(&file, &bytes).unwrap();
+    let sick = world.run(&["doctor", "--json"]);
+    assert_eq!(sick.code, Some(7), "{} {}", sick.text(), sick.stderr);
+    assert_eq!(sick.json()["well"], false);
+    assert!(std::fs::read(&file).unwrap() == bytes, "looking changes nothing");
+    let fixed = world.run(&["doctor", "--fix"]);
+    assert!(fixed.text().contains("as it was before: "), "{} {}", fixed.text(), fixed.stderr);
+    assert_eq!(world.run(&["sessions"]).code, Some(0), "the record can be used again");
 }

@@ -10,7 +10,7 @@ use std::fmt;
 
 use throughline_transcript::RawJson;
 
-use crate::json_value::{is_absent, is_json, non_empty_text, number_or_text};
+use crate::json_value::{is_absent, is_json, non_empty_text, number_or_text, pick};
 
 /// A plain-text or HTML body is cut to this many characters for its message; `raw` keeps all of it.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -56,12 +56,12 @@ impl ErrorBody {
 
     /// The `error` member of an object, or an object that says of itself that it is an error.
     pub(crate) fn in_object(object: RawJson<'_>, raw: &str) -> Option<Self> {
-        if let Some(error) = object.get("error").filter(|error| !is_absent(*error)) {
+        let [error, kind, class] = pick(object, ["error", "type", "object"]);
+        if let Some(error) = error {
             // `"error": false` says that there was none.
             return (error.0 != "false").then(|| Self::of_value(error, object, raw));
         }
-        let says_error = |name| object.get(name).and_then(RawJson::as_text).as_deref() == Some("error");
-        if says_error("type") || says_error("object") {
+        if [kind, class].contains(&Some(RawJson("\"error\""))) {
             return Self::flat(object, raw).or_else(|| Some(Self::plain(Cow::Borrowed(""), raw)));
         }
         None

@@ -88,6 +88,20 @@ pub(crate) fn member<'a>(object: RawJson<'a>, name: &str) -> Option<RawJson<'a>>
     object.get(name).filter(|value| !is_absent(*value))
 }
 
+/// Several members in one pass over an object, in the order of their names; the first of each name, unless `null`.
+pub(crate) fn pick<'a, const N: usize>(object: RawJson<'a>, names: [&str; N]) -> [Option<RawJson<'a>>; N] {
+    let mut found = [None; N];
+    for (name, value) in object.members() {
+        if let Some(at) = names.iter().position(|wanted| *wanted == name)
+            && found[at].is_none()
+            && !is_absent(value)
+        {
+            found[at] = Some(value);
+        }
+    }
+    found
+}
+
 /// A member that is a text.
 pub(crate) fn text_member(object: RawJson<'_>, name: &str) -> Option<String> {
     object.get(name).and_then(RawJson::as_text).map(std::borrow::Cow::into_owned)

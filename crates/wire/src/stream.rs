@@ -103,6 +103,8 @@ pub struct AnswerStream {
     events: usize,
     bytes: usize,
     max_bytes: usize,
+    /// An event of this wire has come.
+    is_known: bool,
     has_started: bool,
     failure: Option<StreamError>,
 }
@@ -136,7 +138,16 @@ impl AnswerStream {
             Dialect::Responses => Wire::Responses(Box::default()),
             Dialect::Anthropic => Wire::Anthropic(Box::default()),
         };
-        Self { dialect, wire, events: 0, bytes: 0, max_bytes, has_started: false, failure: None }
+        Self {
+            dialect,
+            wire,
+            events: 0,
+            bytes: 0,
+            max_bytes,
+            is_known: false,
+            has_started: false,
+            failure: None,
+        }
     }
 
     /// Takes a frame of the stream; one that is no event changes nothing.
@@ -200,11 +211,9 @@ impl AnswerStream {
         event: RawJson<'_>,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), StreamError> {
-        // Some report an error as a list of one.
-        if let Some(error) = event.elements().next().and_then(|first| ErrorBody::in_object(first, event.0)) {
-            return Err(StreamError::Upstream(Box::new(error)));
+        if !self.is_known || !event.0.starts_with('{') {
+            self.check_wire(event)?;
         }
-        self.check_wire(event)?;
         let first_delta = deltas.len();
         let outcome = match &mut self.wire {
             Wire::Chat(stream) => stream.take(event, deltas),
@@ -225,17 +234,26 @@ impl AnswerStream {
         outcome.map_err(|error| StreamError::Upstream(Box::new(error)))
     }
 
-    /// Refuses events that only another wire sends.
-    fn check_wire(&self, event: RawJson<'_>) -> Result<(), StreamError> {
+    /// Refuses events that only another wire sends. Once one of our own has come, only what is no object is looked at:
+    /// a server does not change its wire in the middle.
+    fn check_wire(&mut self, event: RawJson<'_>) -> Result<(), StreamError> {
+        // Some report an error as a list of one.
+        if let Some(error) = event.elements().next().and_then(|first| ErrorBody::in_object(first, event.0)) {
+            return Err(StreamError::Upstream(Box::new(error)));
+        }
         let found = Shape::of_json(event);
-        let is_foreign = match found {
-            Shape::Event(dialect) => dialect != self.dialect,
+        let is_own = match found {
+            Shape::Event(dialect) => Some(dialect == self.dialect),
             // Servers of the chat wire are careless about what they call a chunk.
-            Shape::Answer(dialect) => dialect != self.dialect || dialect != Dialect::Chat,
-            Shape::OtherJson(_) => true,
-            Shape::OtherObject | Shape::EventStream | Shape::Html => false,
+            Shape::Answer(dialect) => Some(dialect == self.dialect && dialect == Dialect::Chat),
+            Shape::OtherJson(_) => Some(false),
+            Shape::OtherObject | Shape::EventStream | Shape::Html => None,
         };
-        if is_foreign { Err(StreamError::NotAnEvent { expected: self.dialect, found }) } else { Ok(()) }
+        if is_own == Some(false) {
+            return Err(StreamError::NotAnEvent { expected: self.dialect, found });
+        }
+        self.is_known |= is_own.is_some();
+        Ok(())
     }
 
     fn started(&self) -> Option<Delta> {

@@ -10,7 +10,7 @@ use crate::answer::{Answer, Stop};
 use crate::delta::Delta;
 use crate::error_body::ErrorBody;
 use crate::json_tree::{Node, TextTap, inside, slot, write_object};
-use crate::json_value::{as_count, member, non_empty_text, text_member};
+use crate::json_value::{as_count, member, non_empty_text, pick, text_member};
 use crate::parts::{detail_text, is_empty_message};
 use crate::response::{is_extra, settle, to_message};
 use crate::stream::Assembled;
@@ -61,45 +61,55 @@ impl ChatStream {
     }
 
     pub(crate) fn take(&mut self, chunk: RawJson<'_>, deltas: &mut Vec<Delta>) -> Result<(), ErrorBody> {
-        self.id = self.id.take().or_else(|| chunk.get("id").and_then(non_empty_text));
-        self.model = self.model.take().or_else(|| chunk.get("model").and_then(non_empty_text));
+        let members = ["id", "model", "usage", "x_groq", "choices", "error", "type", "object"];
+        let [id, model, usage, groq, choices, error, kind, class] = pick(chunk, members);
+        self.id = self.id.take().or_else(|| id.and_then(non_empty_text));
+        self.model = self.model.take().or_else(|| model.and_then(non_empty_text));
         // One server keeps its report under a name of its own.
-        let elsewhere = || member(chunk, "x_groq").and_then(|own| member(own, "usage"));
-        if let Some(usage) = member(chunk, "usage").or_else(elsewhere) {
-            self.usage = Some(usage.0.to_owned());
+        if let Some(usage) = usage.or_else(|| groq.and_then(|own| member(own, "usage"))) {
+            usage.0.clone_into(self.usage.get_or_insert_default());
         }
         // An event without choices is none of this wire; what it says is not about the answer.
-        let is_chunk = chunk.get("choices").is_some();
-        for (name, value) in chunk.members().filter(|_| is_chunk) {
+        for (name, value) in chunk.members().filter(|_| choices.is_some()) {
             if is_extra(Dialect::Chat, &name) && value.0 != "null" {
                 set(&mut self.extras, &name, value);
             }
         }
-        let mut failure = ErrorBody::in_object(chunk, chunk.0);
-        for choice in chunk.get("choices").into_iter().flat_map(RawJson::elements) {
-            failure = failure.or_else(|| ErrorBody::in_object(choice, chunk.0));
-            self.take_choice(choice, deltas);
+        let may_fail = error.is_some() || [kind, class].contains(&Some(RawJson("\"error\"")));
+        let mut failure = if may_fail { ErrorBody::in_object(chunk, chunk.0) } else { None };
+        for choice in choices.into_iter().flat_map(RawJson::elements) {
+            let found = self.take_choice(choice, chunk, deltas);
+            failure = failure.or(found);
         }
         failure.map_or(Ok(()), Err)
     }
 
-    fn take_choice(&mut self, chunk: RawJson<'_>, deltas: &mut Vec<Delta>) {
-        let index = chunk.get("index").and_then(as_count).unwrap_or(0);
-        let at = self.choices.iter().position(|choice| choice.index == index).unwrap_or_else(|| {
+    /// Takes a choice of a chunk; routers put the failure of the model behind them into it.
+    fn take_choice(
+        &mut self,
+        choice: RawJson<'_>,
+        chunk: RawJson<'_>,
+        deltas: &mut Vec<Delta>,
+    ) -> Option<ErrorBody> {
+        let members = ["index", "delta", "message", "finish_reason", "error"];
+        let [index, delta, message, finish, error] = pick(choice, members);
+        let index = index.and_then(as_count).unwrap_or(0);
+        let at = self.choices.iter().position(|own| own.index == index).unwrap_or_else(|| {
             self.choices.push(Choice { index, ..Choice::default() });
             self.choices.len() - 1
         });
-        let Some(choice) = self.choices.get_mut(at) else { return };
+        let own = self.choices.get_mut(at)?;
         let mut unshown = Vec::new();
         let deltas = if index == 0 { deltas } else { &mut unshown };
         // A server that has the message at once sends it whole.
-        if let Some(delta) = member(chunk, "delta").or_else(|| member(chunk, "message")) {
-            choice.take(delta, deltas);
+        if let Some(delta) = delta.or(message) {
+            own.take(delta, deltas);
         }
-        if let Some(reason) = chunk.get("finish_reason").and_then(non_empty_text) {
-            choice.finish = Some(reason);
-            choice.calls.end_all(deltas);
+        if let Some(reason) = finish.and_then(non_empty_text) {
+            own.finish = Some(reason);
+            own.calls.end_all(deltas);
         }
+        error.and_then(|_| ErrorBody::in_object(choice, chunk.0))
     }
 
     pub(crate) fn finish(self) -> Assembled {
@@ -132,9 +142,16 @@ impl ChatStream {
 
 impl Choice {
     fn take(&mut self, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
-        let tells_reasoning = ["reasoning_content", "reasoning"].into_iter();
-        let tells_reasoning =
-            tells_reasoning.filter_map(|name| delta.get(name)).find_map(non_empty_text).is_some();
+        let mut tells_reasoning = None;
+        // Only when there are details does it matter whether the same is told beside them.
+        let mut tells_reasoning = || {
+            *tells_reasoning.get_or_insert_with(|| {
+                pick(delta, ["reasoning_content", "reasoning"])
+                    .into_iter()
+                    .flatten()
+                    .any(|text| text.0 != "\"\"")
+            })
+        };
         for (name, value) in delta.members() {
             match &*name {
                 "tool_calls" => {
@@ -151,7 +168,7 @@ impl Choice {
                 "reasoning_content" | "reasoning" if value.0.starts_with('"') => {
                     push_text(&mut self.reasoning, value, Delta::Reasoning, deltas);
                 }
-                "reasoning_details" if !tells_reasoning => {
+                "reasoning_details" if !tells_reasoning() => {
                     for text in value.elements().filter_map(detail_text) {
                         push_text(&mut self.reasoning, text, Delta::Reasoning, deltas);
                     }
@@ -225,6 +242,7 @@ pub(crate) fn push_text(
 /// Keeps the latest value of a name.
 pub(crate) fn set(extras: &mut Vec<(String, String)>, name: &str, value: RawJson<'_>) {
     match extras.iter_mut().find(|(own, _)| own == name) {
+        Some((_, own)) if own == value.0 => {}
         Some((_, own)) => value.0.clone_into(own),
         None => extras.push((name.to_owned(), value.0.to_owned())),
     }

@@ -5,13 +5,15 @@
 //! its deltas came. Items are told apart by their place in the output; ids are not reliable, some servers change them
 //! from event to event.
 
+use std::borrow::Cow;
+
 use throughline_transcript::{Dialect, RawJson};
 
 use crate::answer::{Answer, AnswerPart, Stop, StopReason, ToolCall};
 use crate::delta::Delta;
 use crate::error_body::ErrorBody;
 use crate::json_tree::{Node, TextTap, inside, slot};
-use crate::json_value::{as_count, member, non_empty_text, text_member};
+use crate::json_value::{as_count, non_empty_text, pick, text_member};
 use crate::parts::{block as block_part, reasoning_item};
 use crate::response::{envelope, settle, to_message};
 use crate::stream::Assembled;
@@ -27,6 +29,46 @@ pub(crate) struct ResponsesStream {
     items: Vec<Item>,
     calls: usize,
     has_marker: bool,
+}
+
+/// The members of an event that any kind of them has.
+struct Event<'a> {
+    json: RawJson<'a>,
+    kind: Cow<'a, str>,
+    response: Option<RawJson<'a>>,
+    item: Option<RawJson<'a>>,
+    item_id: Option<RawJson<'a>>,
+    output_index: Option<u64>,
+    content_index: u64,
+    summary_index: u64,
+    part: Option<RawJson<'a>>,
+    /// The next characters of a text.
+    delta: Option<RawJson<'a>>,
+    annotation: Option<RawJson<'a>>,
+    has_error: bool,
+}
+
+impl<'a> Event<'a> {
+    fn of(name: Option<&'a str>, json: RawJson<'a>) -> Self {
+        let [kind, response, item, item_id, part, delta, annotation, error] =
+            pick(json, ["type", "response", "item", "item_id", "part", "delta", "annotation", "error"]);
+        let [output, content, summary] = pick(json, ["output_index", "content_index", "summary_index"]);
+        let index = |value: Option<RawJson<'_>>| value.and_then(as_count);
+        Self {
+            json,
+            kind: kind.and_then(RawJson::as_text).or(name.map(Cow::Borrowed)).unwrap_or_default(),
+            response,
+            item,
+            item_id,
+            output_index: index(output),
+            content_index: index(content).unwrap_or(0),
+            summary_index: index(summary).unwrap_or(0),
+            part,
+            delta: delta.filter(|delta| delta.0.starts_with('"')),
+            annotation,
+            has_error: error.is_some(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -69,47 +111,48 @@ impl ResponsesStream {
         event: RawJson<'_>,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ErrorBody> {
-        let kind = text_member(event, "type");
-        let kind = kind.as_deref().or(name).unwrap_or_default();
-        match kind {
+        let event = Event::of(name, event);
+        match &*event.kind {
             "response.completed" | "response.incomplete" | "response.cancelled" | "response.done" => {
-                let response = event.get("response").unwrap_or(event);
+                let response = event.response.unwrap_or(event.json);
                 self.meet(response);
                 self.ended = Some(response.0.to_owned());
                 self.show_unseen(response, deltas);
             }
             "response.failed" => {
-                let response = event.get("response").unwrap_or(event);
+                let response = event.response.unwrap_or(event.json);
                 self.meet(response);
                 self.begun = Some(response.0.to_owned());
-                let unnamed = || ErrorBody { raw: event.0.to_owned(), ..ErrorBody::default() };
-                return Err(ErrorBody::in_object(response, event.0).unwrap_or_else(unnamed));
+                let unnamed = || ErrorBody { raw: event.json.0.to_owned(), ..ErrorBody::default() };
+                return Err(ErrorBody::in_object(response, event.json.0).unwrap_or_else(unnamed));
             }
             "response.output_item.added" => {
-                if let Some(json) = member(event, "item") {
-                    let index = self.index_of(event, self.items.len() as u64);
+                if let Some(json) = event.item {
+                    let index = self.index_of(&event, self.items.len() as u64);
                     self.open(index, json, deltas);
                 }
             }
             "response.output_item.done" => {
-                if let Some(json) = member(event, "item") {
+                if let Some(json) = event.item {
                     let last = self.items.iter().rfind(|item| !item.is_done).map(|item| item.index);
-                    let index = self.index_of(event, last.unwrap_or(self.items.len() as u64));
+                    let index = self.index_of(&event, last.unwrap_or(self.items.len() as u64));
                     self.complete(index, json, deltas);
                 }
             }
-            _ => {
-                if let Some(error) = ErrorBody::in_object(event, event.0) {
+            kind => {
+                if (event.has_error || kind == "error")
+                    && let Some(error) = ErrorBody::in_object(event.json, event.json.0)
+                {
                     return Err(error);
                 }
-                if let Some(response) = member(event, "response") {
+                if let Some(response) = event.response {
                     self.meet(response);
                     self.begun.get_or_insert_with(|| response.0.to_owned());
                 }
                 let last = self.items.last().map_or(0, |item| item.index);
-                let index = self.index_of(event, last);
+                let index = self.index_of(&event, last);
                 if let Some(item) = self.items.iter_mut().find(|item| item.index == index && !item.is_done) {
-                    item.grow(kind, event, deltas);
+                    item.grow(&event, deltas);
                 }
             }
         }
@@ -117,13 +160,13 @@ impl ResponsesStream {
     }
 
     /// The item an event speaks of.
-    fn index_of(&self, event: RawJson<'_>, unstated: u64) -> u64 {
+    fn index_of(&self, event: &Event<'_>, unstated: u64) -> u64 {
         let by_id = || {
-            let id = event.get("item_id").and_then(non_empty_text)?;
+            let id = event.item_id.and_then(non_empty_text)?;
             let is_same = |item: &&Item| item.id().as_ref() == Some(&id);
             self.items.iter().find(is_same).map(|item| item.index)
         };
-        event.get("output_index").and_then(as_count).or_else(by_id).unwrap_or(unstated)
+        event.output_index.or_else(by_id).unwrap_or(unstated)
     }
 
     fn open(&mut self, index: u64, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
@@ -228,10 +271,10 @@ impl Item {
     }
 
     /// Takes an event about a piece of the item.
-    fn grow(&mut self, kind: &str, event: RawJson<'_>, deltas: &mut Vec<Delta>) {
-        let content = event.get("content_index").and_then(as_count).unwrap_or(0);
-        let summary = event.get("summary_index").and_then(as_count).unwrap_or(0);
-        match kind {
+    fn grow(&mut self, event: &Event<'_>, deltas: &mut Vec<Delta>) {
+        let (content, summary) = (event.content_index, event.summary_index);
+        let in_content = |kind, text| Place { list: "content", index: content, kind, text };
+        match &*event.kind {
             "response.content_part.added" | "response.content_part.done" => {
                 self.put_part("content", content, event);
             }
@@ -239,41 +282,22 @@ impl Item {
                 self.put_part("summary", summary, event);
             }
             "response.output_text.delta" => {
-                self.append(
-                    Place { list: "content", index: content, kind: "output_text", text: "text" },
-                    event,
-                    Delta::Text,
-                    deltas,
-                );
+                self.append(in_content("output_text", "text"), event, Delta::Text, deltas);
             }
             "response.refusal.delta" => {
-                self.append(
-                    Place { list: "content", index: content, kind: "refusal", text: "refusal" },
-                    event,
-                    Delta::Refusal,
-                    deltas,
-                );
+                self.append(in_content("refusal", "refusal"), event, Delta::Refusal, deltas);
             }
             "response.reasoning_text.delta" => {
-                self.append(
-                    Place { list: "content", index: content, kind: "reasoning_text", text: "text" },
-                    event,
-                    Delta::Reasoning,
-                    deltas,
-                );
+                self.append(in_content("reasoning_text", "text"), event, Delta::Reasoning, deltas);
             }
             "response.reasoning_summary_text.delta" => {
-                self.append(
-                    Place { list: "summary", index: summary, kind: "summary_text", text: "text" },
-                    event,
-                    Delta::Reasoning,
-                    deltas,
-                );
+                let place = Place { list: "summary", index: summary, kind: "summary_text", text: "text" };
+                self.append(place, event, Delta::Reasoning, deltas);
             }
             "response.output_text.annotation.added" => {
                 let part = self.part("content", content, "output_text");
                 let list = part.and_then(|part| part.list_under("annotations"));
-                if let (Some(list), Some(annotation)) = (list, event.get("annotation")) {
+                if let (Some(list), Some(annotation)) = (list, event.annotation) {
                     list.push(Node::raw(annotation));
                 }
             }
@@ -284,8 +308,8 @@ impl Item {
     }
 
     /// The whole of a part, when it begins and when it ends.
-    fn put_part(&mut self, list: &str, index: u64, event: RawJson<'_>) {
-        let Some(json) = member(event, "part") else { return };
+    fn put_part(&mut self, list: &str, index: u64, event: &Event<'_>) {
+        let Some(json) = event.part else { return };
         let kind = text_member(json, "type").unwrap_or_default();
         if let Some(part) = self.part(list, index, &kind) {
             *part = Node::raw(json);
@@ -307,11 +331,11 @@ impl Item {
     fn append(
         &mut self,
         place: Place,
-        event: RawJson<'_>,
+        event: &Event<'_>,
         to_delta: fn(String) -> Delta,
         deltas: &mut Vec<Delta>,
     ) {
-        let Some(piece) = member(event, "delta").filter(|piece| piece.0.starts_with('"')) else { return };
+        let Some(piece) = event.delta else { return };
         if let Some(part) = self.part(place.list, place.index, place.kind)
             && let Some(members) = part.object_mut()
         {
@@ -324,8 +348,8 @@ impl Item {
         }
     }
 
-    fn append_member(&mut self, name: &'static str, event: RawJson<'_>, deltas: &mut Vec<Delta>) {
-        let Some(piece) = member(event, "delta").filter(|piece| piece.0.starts_with('"')) else { return };
+    fn append_member(&mut self, name: &'static str, event: &Event<'_>, deltas: &mut Vec<Delta>) {
+        let Some(piece) = event.delta else { return };
         if let Some(members) = self.json.object_mut() {
             append_text(slot(members, name), inside(piece));
         }

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifact_folder::{ArtifactFolder, FolderListing};
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 use crate::lock::Holder;
@@ -95,16 +95,19 @@ pub fn diagnose(
         database_bytes: std::fs::metadata(path).map_or(0, |found| found.len()),
         ..Diagnosis::default()
     };
-    // Before a connection makes files of its own.
+    // Before a connection makes files of its own, and before the moment that is looked at: what is put into the folder
+    // after it is none of its artifacts.
     let open_to_others = files::open_to_others(path, folder.path());
-    match recognise(path, &folder, version_after(STEPS))? {
+    let listing = files::listing(&folder)?;
+    match recognise(path, &listing, version_after(STEPS))? {
         Recognised::Nothing(finding) => diagnosis.findings.push(finding),
         Recognised::Record(conn) => {
             diagnosis.findings.extend(open_to_others);
             let told = |trouble: Trouble| trouble.told("looking the record over", path);
             // One moment for all checks. It is let go, not committed: a damaged database may refuse to commit nothing.
             let moment = conn.unchecked_transaction().map_err(|error| told(error.into()))?;
-            examine(&moment, &folder, examination, &mut diagnosis, progress).map_err(told)?;
+            let place = Place { conn: &moment, folder: &folder, listing };
+            examine(&place, examination, &mut diagnosis, progress).map_err(told)?;
         }
     }
     diagnosis.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
@@ -118,8 +121,8 @@ enum Recognised {
 }
 
 /// Finds out what lies at the place of a record, for a program that knows schema versions up to `known`.
-fn recognise(path: &Path, folder: &ArtifactFolder, known: i64) -> Result<Recognised> {
-    let has_traces = || door::has_journal(path) || files::has_artifacts(folder);
+fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<Recognised> {
+    let has_traces = || door::has_journal(path) || !listing.artifacts.is_empty();
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -190,14 +193,22 @@ fn inaccessible(path: &Path, problem: String) -> Finding {
     Finding::Inaccessible { path: path.to_path_buf(), problem }
 }
 
+/// What is looked over.
+struct Place<'a> {
+    conn: &'a Connection,
+    folder: &'a ArtifactFolder,
+    /// What lay in the folder.
+    listing: FolderListing,
+}
+
 /// Looks a database over that could be opened. Checks that come upon damage say so and leave the others to go on.
 fn examine(
-    conn: &Connection,
-    folder: &ArtifactFolder,
+    place: &Place<'_>,
     examination: &Examination<'_>,
     diagnosis: &mut Diagnosis,
     progress: &mut dyn FnMut(Progress),
 ) -> Outcome<()> {
+    let Place { conn, folder, .. } = *place;
     progress(Progress { what: "pages", done: 0, total: 1 });
     let mut damage = match examination.depth {
         Depth::Quick => problems_of(conn, "quick_check", PROBLEMS_TOLD),
@@ -217,7 +228,7 @@ fn examine(
     };
     add(relations::check(conn, progress))?;
     add(indexes::check(conn, folder))?;
-    add(files::check_artifacts(conn, folder, examination.depth, progress))?;
+    add(files::check_artifacts(place, examination.depth, progress))?;
     add(stale_locks(conn, examination))?;
     if examination.depth == Depth::Thorough {
         add(contents::check(conn, folder, progress))?;

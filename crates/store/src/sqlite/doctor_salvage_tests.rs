@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use proptest::prelude::*;
+
 use super::tests::*;
 use super::*;
 use crate::search::SearchMode;
@@ -221,4 +223,81 @@ fn a_damaged_index_costs_nothing_but_time() {
     assert_eq!(report.after, []);
     assert_eq!(words(&home, "other"), all);
     assert!(home.finds("message", SearchMode::Words));
+}
+
+#[test]
+fn a_record_that_is_in_use_is_not_replaced() {
+    let home = large();
+    overwrite(&home.path(), 60, &[0xa5; PAGE]);
+    assert!(is_damaged(&home.findings(Depth::Quick)));
+    let damaged = fs::read(home.path()).unwrap();
+    let in_use = home.open();
+    in_use.conversations(&owner(), &SessionFilter::default()).unwrap();
+    let examination = Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|_| true };
+    let backup = home.path().with_extension("tar");
+    let refused = mend(&home.path(), &examination, &backup, &mut |_| ()).unwrap_err();
+    assert!(matches!(refused, StoreError::Busy { .. }), "{refused:?}");
+    drop(in_use);
+    assert_eq!(fs::read(home.path()).unwrap(), damaged);
+    fs::remove_file(backup).unwrap();
+    assert!(!is_damaged(&home.mend().after));
+}
+
+/// Bytes that change in a file.
+#[derive(Clone, Debug)]
+struct Harm {
+    /// Where, in thousandths of the file.
+    at: usize,
+    /// How many.
+    bytes: usize,
+    /// To what; `None` cuts the file there.
+    to: Option<u8>,
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let to = prop_oneof![9 => any::<u8>().prop_map(Some), 1 => Just(None)];
+    (0..1_000_usize, prop_oneof![1..20_usize, 20..9_000_usize], to).prop_map(|(at, bytes, to)| Harm {
+        at,
+        bytes,
+        to,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_to_the_file_it_is_saved_without_making_anything_up(
+        harms in prop::collection::vec(harm(), 1..4)
+    ) {
+        let home = large();
+        let all = words(&home, "other");
+        let mut bytes = fs::read(home.path()).unwrap();
+        for Harm { at, bytes: length, to } in &harms {
+            let at = bytes.len() * at / 1_000;
+            match to {
+                None => bytes.truncate(at),
+                Some(to) => {
+                    let end = (at + length).min(bytes.len());
+                    bytes[at..end].fill(*to);
+                }
+            }
+        }
+        write_private(&home.path(), &bytes);
+        let report = home.mend();
+        let names: Vec<String> = report.after.iter().map(name_of).collect();
+        prop_assert!(!names.contains(&"damage".to_owned()), "{:?}", report.after);
+        if names.iter().any(|name| name == "not_a_database" || name == "other_program" || name == "future_schema") {
+            return Ok(());
+        }
+        let store = home.open();
+        for name in ["other", "recovered_2"] {
+            for message in store.messages(&owner(), &id(name)).unwrap_or_default() {
+                let is_whole = throughline_transcript::ContentHash::of(message.json.as_str()) == message.hash;
+                prop_assert!(!is_whole || all.contains(message.json.as_str()));
+            }
+        }
+        store.search(&owner(), &crate::search::SearchQuery { text: "words".into(), ..Default::default() }).unwrap();
+        store.conversations(&owner(), &SessionFilter::default()).unwrap();
+    }
 }

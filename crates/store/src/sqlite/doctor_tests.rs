@@ -249,8 +249,7 @@ fn a_database_of_another_program_is_left_alone() {
 #[test]
 fn newer_and_older_schemas_are_told_apart() {
     let home = Home::new();
-    let folder = ArtifactFolder::at(artifacts_beside(&home.path()));
-    match recognise(&home.path(), &folder, 2).unwrap() {
+    match recognise(&home.path(), &FolderListing::default(), 2).unwrap() {
         Recognised::Nothing(finding) => assert_eq!(finding, Finding::OldSchema { found: 1, known: 2 }),
         Recognised::Record(_) => panic!("an older record was taken for a new one"),
     }

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Result, StoreError};
 
@@ -72,6 +73,19 @@ pub(super) fn connect(path: &Path, access: Access, busy_timeout: Duration) -> ru
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
     }
     Ok(conn)
+}
+
+/// Whether somebody else has a database open. Of one that SQLite cannot open any more it cannot be told.
+pub(super) fn is_in_use(path: &Path) -> bool {
+    let ask = || -> rusqlite::Result<()> {
+        let conn = open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        // Asking must not move the journal into the database.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Before anything is read: a connection that begins so needs the file to itself.
+        conn.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
+        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+    };
+    ask().is_err_and(|error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy))
 }
 
 /// Opens a database of another program, for reading.

@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::artifact::ArtifactId;
-use crate::artifact_folder::ArtifactFolder;
-use crate::error::StoreError;
+use crate::artifact_folder::{ArtifactFolder, FolderListing};
+use crate::error::{Result, StoreError};
 use crate::ids::SessionId;
 
 use super::super::backup::Progress;
 use super::super::door;
 use super::super::trouble::Outcome;
 use super::finding::{Finding, LostArtifact};
-use super::{Depth, NAMED};
+use super::{Depth, NAMED, Place};
 
 /// How the names of files begin that are being written.
 const UNFINISHED: &str = ".new-";
 
-/// Whether any artifact lies in the folder.
-pub(super) fn has_artifacts(folder: &ArtifactFolder) -> bool {
-    folder.path().is_dir() && folder.list().is_ok_and(|listing| !listing.artifacts.is_empty())
+/// What lies in the folder; nothing if there is none.
+pub(super) fn listing(folder: &ArtifactFolder) -> Result<FolderListing> {
+    if folder.path().is_dir() { folder.list() } else { Ok(FolderListing::default()) }
 }
 
 /// Files of a record that others may read or write.
@@ -63,11 +63,11 @@ fn is_open_to_others(_path: &Path) -> bool {
 
 /// Compares the artifacts of the record with the files in the folder.
 pub(super) fn check_artifacts(
-    conn: &Connection,
-    folder: &ArtifactFolder,
+    place: &Place<'_>,
     depth: Depth,
     progress: &mut dyn FnMut(Progress),
 ) -> Outcome<Vec<Finding>> {
+    let Place { conn, folder, .. } = *place;
     let mut findings = Vec::new();
     let known = known_artifacts(conn)?;
     let mut lost = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn check_artifacts(
         let artifacts = lost.into_iter().take(NAMED).map(describe).collect::<Outcome<_>>()?;
         findings.push(Finding::LostArtifacts { count, artifacts });
     }
-    findings.extend(superfluous(conn, folder, &known)?);
+    findings.extend(superfluous(place, &known)?);
     Ok(findings)
 }
 
@@ -145,7 +145,8 @@ fn describe(
 }
 
 /// Files and rows of artifacts nobody refers to, and files that are none.
-fn superfluous(conn: &Connection, folder: &ArtifactFolder, known: &[KnownArtifact]) -> Outcome<Vec<Finding>> {
+fn superfluous(place: &Place<'_>, known: &[KnownArtifact]) -> Outcome<Vec<Finding>> {
+    let Place { conn, folder, listing } = place;
     let mut findings = Vec::new();
     let unreferenced: Vec<ArtifactId> = conn
         .prepare(
@@ -154,10 +155,9 @@ fn superfluous(conn: &Connection, folder: &ArtifactFolder, known: &[KnownArtifac
         )?
         .query_map([], |row| row.get::<_, String>(0).map(ArtifactId::from_text))?
         .collect::<rusqlite::Result<_>>()?;
-    let listing = if folder.path().is_dir() { folder.list()? } else { Default::default() };
     let known: HashSet<&ArtifactId> = known.iter().map(|artifact| &artifact.id).collect();
     let mut orphans: Vec<ArtifactId> =
-        listing.artifacts.into_iter().filter(|id| !known.contains(id)).chain(unreferenced).collect();
+        listing.artifacts.iter().filter(|id| !known.contains(id)).cloned().chain(unreferenced).collect();
     orphans.sort();
     if !orphans.is_empty() {
         let size = |id: &ArtifactId| fs::metadata(folder.file_path(id)).map_or(0, |found| found.len());
@@ -168,7 +168,7 @@ fn superfluous(conn: &Connection, folder: &ArtifactFolder, known: &[KnownArtifac
         });
     }
     let (abandoned, strange): (Vec<PathBuf>, Vec<PathBuf>) =
-        listing.strangers.into_iter().partition(|path| is_unfinished(path));
+        listing.strangers.iter().cloned().partition(|path| is_unfinished(path));
     if !abandoned.is_empty() {
         findings.push(Finding::AbandonedFiles { paths: abandoned });
     }

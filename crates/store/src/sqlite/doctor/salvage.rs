@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
 use super::super::backup::Progress;
@@ -89,6 +89,10 @@ pub(super) fn salvage(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<SalvageReport>> {
     let mut work = || -> Outcome<Option<SalvageReport>> {
+        // What others write from now on would go to the damaged file.
+        if door::is_in_use(path) {
+            return Err(StoreError::Busy { path: path.to_path_buf() }.into());
+        }
         let folder =
             path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         let told = |source| Trouble::from(told_io("making a new database", folder, source));

@@ -116,6 +116,9 @@ impl<'a> Case<'a> {
     /// Web pages and JSON that is no error.
     fn by_form(&self) -> Option<TroubleKind> {
         let well = self.status.is_none_or(|status| status < 400);
+        if self.status.is_some_and(|status| (300..400).contains(&status)) {
+            return Some(TroubleKind::WrongWire { sign: WrongWireSign::Redirect });
+        }
         match self.said.form {
             BodyForm::Html if self.status_is(&[401]) => Some(TroubleKind::Auth),
             BodyForm::Html if self.status_is(&[403]) => Some(TroubleKind::Forbidden),

@@ -1,36 +1,58 @@
-//! Talking to models: what went wrong with a call, where the prompt is cached and why it was not, how large a window is.
+//! Talking to models: endpoints, calls over HTTP, what went wrong with them, where prompts are cached and why they were
+//! not, how large a window is.
 //!
-//! [`classify`] turns a failed call into [`Trouble`] of a kind that says what can be done about it.
+//! [`Endpoint`] says who is spoken to; [`Client`] sends an [`OutgoingCall`] there and gives a [`Reply`], within limits of
+//! time and with retries while nothing was handed on. [`classify`] turns a failure into [`Trouble`] of a kind that says what
+//! can be done about it, [`advice`] into words for a person. [`CacheMarks`] places marks as the last step before the wire;
+//! [`cache_outcome`] says why a prompt was not read from the cache. [`WindowFacts`] resolves a window.
 //!
-//! Not for: deciding what is done about it (that is the engine's), and the form of requests and answers (that is the
+//! Not for: deciding what is done about trouble (that is the engine's), and the form of requests and answers (that is the
 //! wire's).
 
+mod advice;
+mod ask;
 mod cache_marks;
 mod cache_miss;
 mod cache_policy;
+mod call;
 mod classify;
+mod client;
 mod codes;
+mod endpoint;
+mod endpoint_url;
 mod failure;
 mod fingerprint;
 mod json_edit;
 mod lexemes;
 mod phrases;
+mod reader;
+mod reply;
 mod retry_after;
 mod said;
+mod secret;
 mod sizes;
+mod transport;
 mod trouble;
 mod window;
 mod window_answers;
 mod wordings;
 
+pub use advice::advice;
+pub use ask::ListedModel;
 pub use cache_marks::{
     CacheMarks, MOST_MARKS, Marked, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
 };
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
+pub use call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, RetryLimits, TimeLimits, Timings};
 pub use classify::classify;
+pub use client::{Client, ClientError, ClientOptions};
+pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeySource};
+pub use endpoint_url::{AddressError, BaseUrl};
 pub use failure::{Failure, TransportFault};
 pub use fingerprint::{Fingerprint, PieceHash};
+pub use reply::{Chunk, Reply};
+pub use secret::SecretKey;
 pub use sizes::AskedFor;
 pub use trouble::{
     ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,

@@ -161,6 +161,8 @@ pub enum WrongWireSign {
     OtherShape,
     /// Something that is no JSON came back.
     NotJson,
+    /// It points to another address, to which no key is taken along.
+    Redirect,
 }
 
 /// How far a connection got.
@@ -315,6 +317,7 @@ impl fmt::Display for TroubleKind {
                 WrongWireSign::NoSuchPath => "there is no such path at this address",
                 WrongWireSign::OtherShape => "the answer is of another wire",
                 WrongWireSign::NotJson => "the answer is no JSON",
+                WrongWireSign::Redirect => "this address leads to another",
             }),
             Self::Unreachable { stage } => f.write_str(match stage {
                 ConnectStage::Name => "the name of the host does not resolve",

@@ -19,8 +19,13 @@ fn every_kind() -> Vec<TroubleKind> {
         ImageComplaint::NotSupported,
         ImageComplaint::Unreadable,
     ];
-    let signs =
-        [WrongWireSign::Html, WrongWireSign::NoSuchPath, WrongWireSign::OtherShape, WrongWireSign::NotJson];
+    let signs = [
+        WrongWireSign::Html,
+        WrongWireSign::NoSuchPath,
+        WrongWireSign::OtherShape,
+        WrongWireSign::NotJson,
+        WrongWireSign::Redirect,
+    ];
     let stages = [ConnectStage::Name, ConnectStage::Connect, ConnectStage::Tls, ConnectStage::Closed];
     let mut kinds = vec![
         TroubleKind::PromptTooLong { window_tokens: Some(8_192), prompt_tokens: Some(9_000) },

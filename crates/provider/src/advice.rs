@@ -1,0 +1,100 @@
+//! What a person can do about trouble, with the setting or variable that mends it.
+//!
+//! Not for: trouble that is mended without anyone being asked.
+
+use throughline_transcript::Dialect;
+
+use crate::endpoint::{Endpoint, KeySource};
+use crate::trouble::{ConnectStage, ImageComplaint, TroubleKind, WrongWireSign};
+
+/// What to do; `None` where nothing but waiting helps, or nothing is known to.
+#[must_use]
+pub fn advice(kind: &TroubleKind, endpoint: &Endpoint, model: &str) -> Option<String> {
+    let prefix = &endpoint.settings_prefix;
+    let address = endpoint.base.as_str();
+    let provider = endpoint.kind.name();
+    Some(match kind {
+        TroubleKind::Auth => match &endpoint.key_source {
+            KeySource::Variable(name) => {
+                format!("check the key in {name}, or name another variable in `{prefix}.api_key_env`")
+            }
+            KeySource::Setting(setting) => format!("check the key in `{setting}`"),
+            KeySource::NotNeeded => {
+                format!("{address} wants a key: name the variable that holds it in `{prefix}.api_key_env`")
+            }
+        },
+        TroubleKind::Forbidden => {
+            format!(
+                "the account behind the key may not use `{model}` at {provider}: check it there, or set another `{prefix}.default`"
+            )
+        }
+        TroubleKind::UnknownModel => {
+            format!(
+                "`{model}` is not known at {address}: set `{prefix}.default` to one of its models (`throughline models` lists them)"
+            )
+        }
+        TroubleKind::Quota { affordable_tokens: Some(tokens) } => {
+            format!("add credit at {provider}, or set `{prefix}.max_tokens` to at most {tokens}")
+        }
+        TroubleKind::Quota { affordable_tokens: None } => {
+            format!("add credit or raise the limit at {provider}")
+        }
+        TroubleKind::OverAllowance { .. } => {
+            format!(
+                "the plan at {provider} does not take prompts of this size: set `compression.threshold_tokens` below its limit, or raise the plan"
+            )
+        }
+        TroubleKind::WrongWire { sign } => wrong_wire(*sign, endpoint),
+        TroubleKind::Unreachable { stage } => match stage {
+            ConnectStage::Name => format!("check the host in `{prefix}.base_url` ({address})"),
+            ConnectStage::Connect | ConnectStage::Closed if endpoint.base.is_local() => {
+                format!("start the server at {address}, or set `{prefix}.base_url`")
+            }
+            ConnectStage::Connect | ConnectStage::Closed => {
+                format!("check the network and `{prefix}.base_url` ({address})")
+            }
+            ConnectStage::Tls => {
+                format!("check the certificate of {address}; a server without one is spoken to by http://")
+            }
+        },
+        TroubleKind::OutputCapTooLarge { largest_cap_tokens: Some(tokens), .. } => {
+            format!("set `{prefix}.max_tokens` to at most {tokens}")
+        }
+        TroubleKind::OutputCapTooLarge { largest_cap_tokens: None, .. } => {
+            format!("lower `{prefix}.max_tokens`")
+        }
+        TroubleKind::ImageRefused { complaint: ImageComplaint::NotSupported } => {
+            format!("set `{prefix}.default` to a model that takes pictures")
+        }
+        _ => return None,
+    })
+}
+
+fn wrong_wire(sign: WrongWireSign, endpoint: &Endpoint) -> String {
+    let prefix = &endpoint.settings_prefix;
+    let tried = endpoint.base.of_wire(endpoint.wire);
+    let wire = match endpoint.wire {
+        Dialect::Chat => "Chat Completions",
+        Dialect::Responses => "Responses",
+        Dialect::Anthropic => "Anthropic Messages",
+    };
+    match sign {
+        WrongWireSign::NoSuchPath => {
+            format!(
+                "{tried} does not exist: `{prefix}.base_url` usually ends in /v1, and `{prefix}.wire` says which wire is spoken ({wire} now)"
+            )
+        }
+        WrongWireSign::Redirect => {
+            format!("{tried} leads elsewhere: set `{prefix}.base_url` to where it leads")
+        }
+        WrongWireSign::Html | WrongWireSign::NotJson | WrongWireSign::OtherShape => {
+            format!(
+                "what answers at {tried} does not speak {wire}: check `{prefix}.base_url` and `{prefix}.wire`"
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "advice_tests.rs"]
+mod tests;

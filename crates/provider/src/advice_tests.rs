@@ -1,0 +1,70 @@
+//! Advice names what mends it.
+
+use super::advice;
+use crate::endpoint::{Endpoint, EndpointSettings};
+use crate::trouble::{ConnectStage, ImageComplaint, TroubleKind, WrongWireSign};
+
+fn endpoint(provider: &str, base_url: &str, api_key: &str, api_key_env: &str) -> Endpoint {
+    let settings = EndpointSettings {
+        prefix: "model",
+        provider,
+        base_url,
+        wire: None,
+        api_key,
+        api_key_env,
+        headers: &[],
+        model: "",
+    };
+    Endpoint::resolve(&settings, |_| Some("secret-key".to_owned())).unwrap()
+}
+
+#[test]
+fn each_kind_that_a_person_can_mend() {
+    let remote = endpoint("anthropic", "", "", "");
+    let keyed = endpoint("anthropic", "", "own-key", "");
+    let local = endpoint("ollama", "", "", "");
+    let say = |kind: &TroubleKind, endpoint: &Endpoint| advice(kind, endpoint, "m-1").unwrap();
+    assert_eq!(
+        say(&TroubleKind::Auth, &remote),
+        "check the key in ANTHROPIC_API_KEY, or name another variable in `model.api_key_env`"
+    );
+    assert_eq!(say(&TroubleKind::Auth, &keyed), "check the key in `model.api_key`");
+    assert!(say(&TroubleKind::Auth, &local).contains("`model.api_key_env`"));
+    let unknown = say(&TroubleKind::UnknownModel, &remote);
+    assert!(unknown.contains("`m-1`") && unknown.contains("`model.default`"), "{unknown}");
+    assert!(say(&TroubleKind::Forbidden, &remote).contains("`m-1`"));
+    assert!(say(&TroubleKind::Quota { affordable_tokens: Some(9) }, &remote).contains("at most 9"));
+    assert!(say(&TroubleKind::Quota { affordable_tokens: None }, &remote).contains("credit"));
+    let allowance = TroubleKind::OverAllowance { allowed_tokens: None, asked_tokens: None };
+    assert!(say(&allowance, &remote).contains("`compression.threshold_tokens`"));
+    let down = TroubleKind::Unreachable { stage: ConnectStage::Connect };
+    assert_eq!(say(&down, &local), "start the server at http://127.0.0.1:11434/v1, or set `model.base_url`");
+    assert!(say(&down, &remote).contains("`model.base_url` (https://api.anthropic.com)"));
+    for stage in [ConnectStage::Name, ConnectStage::Tls, ConnectStage::Closed] {
+        assert!(say(&TroubleKind::Unreachable { stage }, &remote).contains("api.anthropic.com"));
+    }
+    for sign in [
+        WrongWireSign::NoSuchPath,
+        WrongWireSign::Html,
+        WrongWireSign::NotJson,
+        WrongWireSign::OtherShape,
+        WrongWireSign::Redirect,
+    ] {
+        let said = say(&TroubleKind::WrongWire { sign }, &remote);
+        assert!(
+            said.contains("https://api.anthropic.com/v1/messages") && said.contains("`model.base_url`"),
+            "{said}"
+        );
+    }
+    let cap = |largest| TroubleKind::OutputCapTooLarge {
+        largest_cap_tokens: largest,
+        window_tokens: None,
+        prompt_tokens: None,
+    };
+    assert_eq!(say(&cap(Some(64)), &remote), "set `model.max_tokens` to at most 64");
+    assert_eq!(say(&cap(None), &remote), "lower `model.max_tokens`");
+    let blind = TroubleKind::ImageRefused { complaint: ImageComplaint::NotSupported };
+    assert!(say(&blind, &remote).contains("pictures"));
+    assert_eq!(advice(&TroubleKind::Overload, &remote, "m-1"), None);
+    assert_eq!(advice(&TroubleKind::Unknown, &remote, "m-1"), None);
+}

@@ -1,0 +1,201 @@
+//! Asking endpoints what they are: which models they have, and how large a window is.
+//!
+//! Questions on the side: short limits, one try, and no answer is no trouble. Not for: conversations.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use throughline_transcript::Dialect;
+use tokio::time::timeout;
+
+use crate::classify::classify;
+use crate::client::{Client, put_endpoint_headers};
+use crate::endpoint::{Endpoint, EndpointKind};
+use crate::failure::{Failure, TransportFault};
+use crate::sizes::AskedFor;
+use crate::transport::{Stage, fault_of};
+use crate::trouble::{Trouble, TroubleKind, WrongWireSign};
+use crate::window::{EndpointWindow, WindowRoom};
+use crate::window_answers::{
+    window_in_llama_props, window_in_lm_studio, window_in_models_list, window_in_ollama_running,
+    window_in_ollama_show,
+};
+
+const LOCAL_LIMIT: Duration = Duration::from_secs(3);
+const REMOTE_LIMIT: Duration = Duration::from_secs(10);
+/// Lists of thousands of models are a few megabytes.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+
+/// A model an endpoint has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedModel {
+    /// Its name there.
+    pub id: String,
+    /// Its window, where the list says.
+    pub window_tokens: Option<u64>,
+}
+
+/// One way to ask.
+enum Question {
+    Models,
+    OneModel,
+    OllamaRunning,
+    OllamaShow,
+    LlamaProps,
+    LmStudio,
+}
+
+impl Client {
+    /// Asks an endpoint for the window of a model, in every way its kind knows. What is allocated counts before what is
+    /// advertised; the first that answers ends the asking.
+    pub async fn ask_window(&self, endpoint: &Endpoint, model: &str) -> Option<EndpointWindow> {
+        let mut advertised = None;
+        for question in questions(endpoint) {
+            let found = self.ask_one(endpoint, model, &question).await;
+            match found {
+                Some(window) if window.room == WindowRoom::Allocated => return Some(window),
+                Some(window) => advertised = advertised.or(Some(window)),
+                None => {}
+            }
+        }
+        advertised
+    }
+
+    /// The models an endpoint has.
+    pub async fn list_models(&self, endpoint: &Endpoint) -> Result<Vec<ListedModel>, Box<Trouble>> {
+        let url = models_url(endpoint);
+        let body = self.fetch(endpoint, self.http().get(url)).await?;
+        let value: Option<Value> = serde_json::from_str(&body).ok();
+        let list =
+            value.as_ref().and_then(|value| value.get("data").or_else(|| value.get("models"))?.as_array());
+        let Some(list) = list else {
+            let kind = TroubleKind::WrongWire { sign: WrongWireSign::OtherShape };
+            return Err(Box::new(Trouble::of(kind)));
+        };
+        let listed = list.iter().filter_map(|entry| {
+            let id = ["id", "name", "model"].iter().find_map(|name| entry.get(*name)?.as_str())?;
+            let id = id.strip_prefix("models/").unwrap_or(id).to_owned();
+            let window_tokens = window_in_models_list(&body_of(entry), &id).map(|window| window.tokens);
+            Some(ListedModel { id, window_tokens })
+        });
+        Ok(listed.collect())
+    }
+
+    async fn ask_one(&self, endpoint: &Endpoint, model: &str, question: &Question) -> Option<EndpointWindow> {
+        let root = endpoint.base.root();
+        let get = |path: &str| self.http().get(format!("{root}{path}"));
+        let request = match question {
+            Question::Models => self.http().get(models_url(endpoint)),
+            Question::OneModel => get(&format!("/v1/models/{}", path_segment(model))),
+            Question::OllamaRunning => get("/api/ps"),
+            Question::OllamaShow => {
+                let body = serde_json::json!({ "model": model }).to_string();
+                self.http().post(format!("{root}/api/show")).body(body)
+            }
+            Question::LlamaProps => get("/props"),
+            Question::LmStudio => get("/api/v0/models"),
+        };
+        let body = self.fetch(endpoint, request).await.ok()?;
+        match question {
+            Question::Models | Question::OneModel => window_in_models_list(&body, model),
+            Question::OllamaRunning => window_in_ollama_running(&body, model),
+            Question::OllamaShow => window_in_ollama_show(&body),
+            Question::LlamaProps => window_in_llama_props(&body),
+            Question::LmStudio => window_in_lm_studio(&body, model),
+        }
+    }
+
+    /// Fetches a small document.
+    async fn fetch(
+        &self,
+        endpoint: &Endpoint,
+        request: reqwest::RequestBuilder,
+    ) -> Result<String, Box<Trouble>> {
+        let transport = |fault| Box::new(classify(Failure::Transport(fault), AskedFor::default()));
+        let mut headers = HeaderMap::new();
+        if put_endpoint_headers(endpoint, endpoint.wire, &mut headers).is_err() {
+            return Err(Box::new(Trouble::of(TroubleKind::Unknown)));
+        }
+        let limit = if endpoint.base.is_local() { LOCAL_LIMIT } else { REMOTE_LIMIT };
+        let fetching = async {
+            let mut response =
+                request.headers(headers).send().await.map_err(|error| fault_of(&error, Stage::Sending))?;
+            let status = response.status().as_u16();
+            let mut body = Vec::new();
+            while let Some(bytes) =
+                response.chunk().await.map_err(|error| fault_of(&error, Stage::Reading))?
+            {
+                if body.len() + bytes.len() > MOST_BYTES {
+                    return Err(TransportFault::Garbled);
+                }
+                body.extend_from_slice(&bytes);
+            }
+            Ok((status, body))
+        };
+        let (status, body) = match timeout(limit, fetching).await {
+            Err(_) => return Err(transport(TransportFault::FirstByteTimeout)),
+            Ok(Err(fault)) => return Err(transport(fault)),
+            Ok(Ok(answer)) => answer,
+        };
+        if !(200..300).contains(&status) {
+            let mut trouble =
+                classify(Failure::Answer { status, headers: &[], body: &body }, AskedFor::default());
+            if let Some(key) = &endpoint.key {
+                trouble.words = key.scrub(&trouble.words);
+            }
+            return Err(Box::new(trouble));
+        }
+        String::from_utf8(body).map_err(|_| transport(TransportFault::Garbled))
+    }
+}
+
+/// How an endpoint is asked for a window, the surest way first.
+fn questions(endpoint: &Endpoint) -> Vec<Question> {
+    match endpoint.kind {
+        EndpointKind::Anthropic => vec![Question::OneModel],
+        EndpointKind::OpenRouter => vec![Question::Models],
+        // Neither says.
+        EndpointKind::OpenAi | EndpointKind::OpenAiCodex => Vec::new(),
+        EndpointKind::Ollama => vec![Question::OllamaRunning, Question::OllamaShow],
+        EndpointKind::LlamaCpp => vec![Question::LlamaProps, Question::Models],
+        EndpointKind::LmStudio => vec![Question::LmStudio, Question::Models],
+        EndpointKind::Custom if endpoint.base.is_local() => {
+            vec![
+                Question::LlamaProps,
+                Question::Models,
+                Question::OllamaRunning,
+                Question::OllamaShow,
+                Question::LmStudio,
+            ]
+        }
+        EndpointKind::Custom => vec![Question::Models],
+    }
+}
+
+fn models_url(endpoint: &Endpoint) -> String {
+    match endpoint.wire {
+        Dialect::Anthropic => format!("{}/v1/models", endpoint.base.root()),
+        Dialect::Chat | Dialect::Responses => endpoint.base.of_models(),
+    }
+}
+
+/// A list of this one model, for the reader of lists.
+fn body_of(entry: &Value) -> String {
+    serde_json::json!({ "data": [entry] }).to_string()
+}
+
+/// A name as part of a path: whatever could end the path or leave it is escaped.
+fn path_segment(name: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b':' | b'@') {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    // Two dots alone would leave the folder.
+    if out.chars().all(|c| c == '.') { out.replace('.', "%2E") } else { out }
+}

@@ -1,0 +1,165 @@
+//! A call on its way out, what limits it, and how it can fail.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use throughline_transcript::Dialect;
+use throughline_wire::{Interrupted, Streaming};
+
+use crate::sizes::AskedFor;
+use crate::trouble::Trouble;
+
+/// How long each part of a call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// Until the first byte of a stream; models read long prompts before they say anything.
+    pub first_byte: Duration,
+    /// Between two pieces of a stream. Signs of life count.
+    pub silence: Duration,
+    /// For the whole answer, streamed or not.
+    pub whole: Duration,
+}
+
+impl TimeLimits {
+    /// For providers on the network.
+    pub const REMOTE: Self = Self {
+        connect: Duration::from_secs(10),
+        first_byte: Duration::from_secs(300),
+        silence: Duration::from_secs(180),
+        whole: Duration::from_secs(3_600),
+    };
+
+    /// For models on this machine or near it, which read prompts slowly and may have to be loaded first.
+    pub const LOCAL: Self = Self {
+        connect: Duration::from_secs(3),
+        first_byte: Duration::from_secs(1_800),
+        silence: Duration::from_secs(600),
+        whole: Duration::from_secs(7_200),
+    };
+}
+
+/// How often a call is tried again. Only calls of which nothing was handed on yet are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryLimits {
+    /// Times it is sent at most, the first one included.
+    pub attempts: u32,
+    /// Times it is sent at most when the provider took too long: each time may be billed.
+    pub attempts_after_timeout: u32,
+    /// The first wait; every further one is twice as long.
+    pub first_wait: Duration,
+    /// The longest wait. A provider that asks for more is not asked again.
+    pub longest_wait: Duration,
+}
+
+impl RetryLimits {
+    /// For calls that a person waits for.
+    pub const USUAL: Self = Self {
+        attempts: 4,
+        attempts_after_timeout: 2,
+        first_wait: Duration::from_millis(500),
+        longest_wait: Duration::from_secs(30),
+    };
+
+    /// For questions on the side.
+    pub const ONCE: Self = Self { attempts: 1, attempts_after_timeout: 1, ..Self::USUAL };
+}
+
+/// How long the beginning of a stream is held back, during which a failure can still be made good unseen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldBack {
+    /// Until the model has said something.
+    UntilContent,
+    /// Until anything came at all: for clients that want signs of life at once.
+    UntilBytes,
+}
+
+/// A request as it will be sent.
+#[derive(Clone, Debug)]
+pub struct OutgoingCall {
+    /// The wire it is of.
+    pub dialect: Dialect,
+    /// Its body. Trying again costs no copy.
+    pub body: Bytes,
+    /// Whether it asks for a stream.
+    pub streaming: Streaming,
+    /// What it asked for, by which errors are understood.
+    pub asked: AskedFor,
+    /// Headers of its own, sent after the endpoint's and in this order.
+    pub headers: Vec<(String, String)>,
+    /// What stands behind the question mark of its address.
+    pub query: Option<String>,
+    /// How long its beginning is held back.
+    pub hold_back: HoldBack,
+}
+
+impl OutgoingCall {
+    /// A call with nothing special about it.
+    #[must_use]
+    pub fn new(dialect: Dialect, streaming: Streaming, body: impl Into<Bytes>) -> Self {
+        Self {
+            dialect,
+            body: body.into(),
+            streaming,
+            asked: AskedFor::default(),
+            headers: Vec::new(),
+            query: None,
+            hold_back: HoldBack::UntilContent,
+        }
+    }
+}
+
+/// An attempt that failed and was followed by another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// Why.
+    pub trouble: Trouble,
+    /// How long was waited before the next.
+    pub waited: Duration,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallEnd {
+    /// It failed.
+    #[error(transparent)]
+    Failed(Box<Trouble>),
+    /// It was called off.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+/// A call without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{end}")]
+pub struct CallError {
+    /// Why.
+    pub end: CallEnd,
+    /// What had been received of the answer.
+    pub partial: Option<Box<Interrupted>>,
+    /// Attempts before the last.
+    pub attempts: Vec<FailedAttempt>,
+}
+
+impl CallError {
+    /// The trouble, unless it was called off.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&Trouble> {
+        match &self.end {
+            CallEnd::Failed(trouble) => Some(trouble),
+            CallEnd::Cancelled => None,
+        }
+    }
+}
+
+/// How long things took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Until the head of the answer was there.
+    pub head: Duration,
+    /// Until the model had said something.
+    pub first_content: Option<Duration>,
+    /// Until it was over.
+    pub whole: Duration,
+}

@@ -1,0 +1,243 @@
+//! Sending calls: time limits, retries, cancellation.
+//!
+//! A call is tried again only as long as nothing of its answer was handed on. Redirects are not followed, because a key
+//! must not go where nobody meant it to. Not for: what is sent, and what is done about trouble.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use throughline_wire::Streaming;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{CallEnd, CallError, FailedAttempt, OutgoingCall, RetryLimits, TimeLimits};
+use crate::endpoint::Endpoint;
+use crate::failure::TransportFault;
+use crate::reply::{Broken, Opening, Reply};
+use crate::transport::{Stage, fault_of};
+use crate::trouble::{RequestComplaint, Retry, Trouble, TroubleKind};
+
+/// How a client is set up.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// How long things may take.
+    pub limits: TimeLimits,
+    /// How often things are tried.
+    pub retries: RetryLimits,
+    /// An HTTP proxy that everything goes through, by its address.
+    pub proxy: Option<String>,
+    /// Where the randomness of waits begins.
+    pub jitter_seed: u64,
+}
+
+/// Why a client cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The proxy's address cannot be used.
+    #[error("the proxy's address cannot be used")]
+    Proxy(#[source] reqwest::Error),
+    /// Encryption cannot be set up.
+    #[error("the HTTP client cannot be set up")]
+    Setup(#[source] reqwest::Error),
+}
+
+/// Sends calls. Cloning it shares connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    limits: TimeLimits,
+    retries: RetryLimits,
+    jitter: std::sync::Arc<AtomicU64>,
+}
+
+impl Client {
+    /// Sets a client up.
+    pub fn new(options: ClientOptions) -> Result<Self, ClientError> {
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(options.limits.connect)
+            .redirect(reqwest::redirect::Policy::none())
+            .tcp_keepalive(Duration::from_secs(30))
+            .user_agent(concat!("throughline/", env!("CARGO_PKG_VERSION")))
+            .no_proxy();
+        if let Some(address) = &options.proxy {
+            builder = builder.proxy(reqwest::Proxy::all(address).map_err(ClientError::Proxy)?);
+        }
+        Ok(Self {
+            http: builder.build().map_err(ClientError::Setup)?,
+            limits: options.limits,
+            retries: options.retries,
+            jitter: std::sync::Arc::new(AtomicU64::new(options.jitter_seed)),
+        })
+    }
+
+    /// The same client and connections with other limits.
+    #[must_use]
+    pub fn with_limits(&self, limits: TimeLimits, retries: RetryLimits) -> Self {
+        Self { limits, retries, ..self.clone() }
+    }
+
+    /// Sends a call and waits for the beginning of its answer (all of it, when no stream was asked for). Dropping the
+    /// future, or what it returns, ends the call; so does `cancel`.
+    pub async fn send(
+        &self,
+        endpoint: &Endpoint,
+        call: &OutgoingCall,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, CallError> {
+        let mut attempts: Vec<FailedAttempt> = Vec::new();
+        loop {
+            let Broken { end, partial } = match self.attempt(endpoint, call, cancel).await {
+                Ok(mut reply) => {
+                    reply.set_attempts(attempts);
+                    return Ok(reply);
+                }
+                Err(broken) => *broken,
+            };
+            let wait = match &end {
+                CallEnd::Failed(trouble) => self.wait_before_next(trouble, &attempts),
+                CallEnd::Cancelled => None,
+            };
+            let (Some(wait), CallEnd::Failed(trouble)) = (wait, &end) else {
+                return Err(CallError { end, partial, attempts });
+            };
+            attempts.push(FailedAttempt { trouble: (**trouble).clone(), waited: wait });
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    return Err(CallError { end: CallEnd::Cancelled, partial, attempts });
+                }
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        endpoint: &Endpoint,
+        call: &OutgoingCall,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Box<Broken>> {
+        let began = Instant::now();
+        let request = self.request(endpoint, call).map_err(|trouble| Broken::failed(*trouble))?;
+        let limit = match call.streaming {
+            Streaming::Streamed => self.limits.first_byte,
+            Streaming::Whole => self.limits.whole,
+        };
+        let deadline = began + limit;
+        let response = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Broken::cancelled()),
+            response = timeout_at(deadline, self.http.execute(request)) => response,
+        };
+        let response = match response {
+            Err(_) => return Err(Broken::transport(TransportFault::FirstByteTimeout)),
+            Ok(Err(error)) => return Err(Broken::transport(fault_of(&error, Stage::Sending))),
+            Ok(Ok(response)) => response,
+        };
+        let opening = Opening {
+            call,
+            key: endpoint.key.clone(),
+            cancel: cancel.clone(),
+            limits: self.limits,
+            began,
+            first_byte_deadline: deadline,
+        };
+        opening.read(response).await
+    }
+
+    fn request(&self, endpoint: &Endpoint, call: &OutgoingCall) -> Result<reqwest::Request, Box<Trouble>> {
+        let unsendable = |words: String| {
+            let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
+            Box::new(Trouble { words, ..Trouble::of(kind) })
+        };
+        let mut url = endpoint.base.of_wire(call.dialect);
+        if let Some(query) = &call.query {
+            url.push('?');
+            url.push_str(query);
+        }
+        let headers = headers_of(endpoint, call)
+            .map_err(|name| unsendable(format!("header `{name}` cannot be sent")))?;
+        let request = self.http.post(url).headers(headers).body(call.body.clone()).build();
+        request.map_err(|error| unsendable(error.without_url().to_string()))
+    }
+
+    /// How long to wait before trying again; `None` when there is no use or it was tried often enough.
+    fn wait_before_next(&self, trouble: &Trouble, before: &[FailedAttempt]) -> Option<Duration> {
+        let tried = u32::try_from(before.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let most = match trouble.kind {
+            TroubleKind::Timeout => self.retries.attempts_after_timeout,
+            _ => self.retries.attempts,
+        };
+        if tried >= most {
+            return None;
+        }
+        match trouble.retry() {
+            Retry::No => None,
+            Retry::After(wait) if wait > self.retries.longest_wait => None,
+            // Everyone else was told the same, so not all at the same moment.
+            Retry::After(wait) => Some(wait + wait.mul_f64(0.1 * self.random())),
+            Retry::Backoff => {
+                let doubled = self.retries.first_wait.saturating_mul(2u32.saturating_pow(tried - 1));
+                Some(doubled.min(self.retries.longest_wait).mul_f64(0.5 + 0.5 * self.random()))
+            }
+        }
+    }
+
+    /// A number between zero and one, different each time.
+    fn random(&self) -> f64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut bits = self.jitter.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub(crate) fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+}
+
+/// All headers of a call; the name of the first that cannot be sent otherwise. Those of the call replace the endpoint's.
+fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static(match call.streaming {
+            Streaming::Streamed => "text/event-stream, application/json",
+            Streaming::Whole => "application/json",
+        }),
+    );
+    put_endpoint_headers(endpoint, call.dialect, &mut headers)?;
+    for (name, value) in &call.headers {
+        put_header(name, value, &mut headers)?;
+    }
+    Ok(headers)
+}
+
+pub(crate) fn put_endpoint_headers(
+    endpoint: &Endpoint,
+    dialect: throughline_transcript::Dialect,
+    headers: &mut HeaderMap,
+) -> Result<(), String> {
+    for (name, value) in endpoint.wire_headers(dialect) {
+        put_header(name, &value, headers)?;
+    }
+    for (name, value) in &endpoint.headers {
+        put_header(name, value, headers)?;
+    }
+    Ok(())
+}
+
+fn put_header(name: &str, value: &str, headers: &mut HeaderMap) -> Result<(), String> {
+    let sent_name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| name.to_owned())?;
+    let mut sent = HeaderValue::from_str(value).map_err(|_| name.to_owned())?;
+    // Whatever prints a request must not print these.
+    sent.set_sensitive(matches!(
+        sent_name.as_str(),
+        "authorization" | "x-api-key" | "proxy-authorization" | "cookie"
+    ));
+    headers.insert(sent_name, sent);
+    Ok(())
+}

@@ -1,0 +1,414 @@
+//! Endpoints: who is spoken to, where, on which wires, with which key.
+//!
+//! An endpoint is made from settings and from whatever the caller lets it look up in the environment; what is missing or
+//! wrong is said with the setting or variable that mends it. Not for: talking to it.
+
+use std::fmt;
+
+use throughline_transcript::Dialect;
+
+use crate::cache_policy::CacheSeller;
+use crate::endpoint_url::{AddressError, BaseUrl};
+use crate::secret::SecretKey;
+
+/// Kinds of endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndpointKind {
+    /// Anthropic's own.
+    Anthropic,
+    /// OpenAI's own.
+    OpenAi,
+    /// OpenRouter.
+    OpenRouter,
+    /// OpenAI by a Codex subscription.
+    OpenAiCodex,
+    /// Ollama.
+    Ollama,
+    /// A llama.cpp server.
+    LlamaCpp,
+    /// LM Studio.
+    LmStudio,
+    /// Any other address.
+    Custom,
+}
+
+impl EndpointKind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Anthropic,
+        Self::OpenAi,
+        Self::OpenRouter,
+        Self::OpenAiCodex,
+        Self::Ollama,
+        Self::LlamaCpp,
+        Self::LmStudio,
+        Self::Custom,
+    ];
+
+    /// The word used in configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::OpenRouter => "openrouter",
+            Self::OpenAiCodex => "openai-codex",
+            Self::Ollama => "ollama",
+            Self::LlamaCpp => "llama.cpp",
+            Self::LmStudio => "lmstudio",
+            Self::Custom => "custom",
+        }
+    }
+
+    /// Reads the word used in configuration, in the spellings people use.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        let plain: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
+        let plain = plain.to_ascii_lowercase();
+        Some(match plain.as_str() {
+            "anthropic" | "claude" => Self::Anthropic,
+            "openai" => Self::OpenAi,
+            "openrouter" => Self::OpenRouter,
+            "openaicodex" | "codex" => Self::OpenAiCodex,
+            "ollama" => Self::Ollama,
+            "llamacpp" | "llamaserver" => Self::LlamaCpp,
+            "lmstudio" => Self::LmStudio,
+            "custom" => Self::Custom,
+            _ => return None,
+        })
+    }
+
+    /// Where it usually is.
+    #[must_use]
+    pub fn usual_address(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("https://api.anthropic.com"),
+            Self::OpenAi => Some("https://api.openai.com/v1"),
+            Self::OpenRouter => Some("https://openrouter.ai/api/v1"),
+            Self::OpenAiCodex => Some("https://chatgpt.com/backend-api/codex"),
+            Self::Ollama => Some("http://127.0.0.1:11434/v1"),
+            Self::LlamaCpp => Some("http://127.0.0.1:8080/v1"),
+            Self::LmStudio => Some("http://127.0.0.1:1234/v1"),
+            Self::Custom => None,
+        }
+    }
+
+    /// The variable that usually holds its key.
+    #[must_use]
+    pub fn usual_key_variable(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+            Self::OpenAi => Some("OPENAI_API_KEY"),
+            Self::OpenRouter => Some("OPENROUTER_API_KEY"),
+            Self::OpenAiCodex => Some("CODEX_ACCESS_TOKEN"),
+            Self::Ollama | Self::LlamaCpp | Self::LmStudio | Self::Custom => None,
+        }
+    }
+
+    /// The wires it speaks, the one to prefer first.
+    #[must_use]
+    pub fn wires(self) -> &'static [Dialect] {
+        match self {
+            Self::Anthropic => &[Dialect::Anthropic],
+            Self::OpenAi => &[Dialect::Responses, Dialect::Chat],
+            Self::OpenRouter => &[Dialect::Chat, Dialect::Anthropic, Dialect::Responses],
+            Self::OpenAiCodex => &[Dialect::Responses],
+            Self::Ollama | Self::LlamaCpp | Self::LmStudio => {
+                &[Dialect::Chat, Dialect::Responses, Dialect::Anthropic]
+            }
+            Self::Custom => &[Dialect::Chat, Dialect::Anthropic, Dialect::Responses],
+        }
+    }
+
+    /// Who answers at an address.
+    fn at(base: &BaseUrl) -> Self {
+        let host = base.host();
+        let is = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
+        match base.port() {
+            _ if is("anthropic.com") => Self::Anthropic,
+            _ if is("openai.com") => Self::OpenAi,
+            _ if is("openrouter.ai") => Self::OpenRouter,
+            _ if is("chatgpt.com") => Self::OpenAiCodex,
+            Some(11_434) if base.is_local() => Self::Ollama,
+            Some(1_234) if base.is_local() => Self::LmStudio,
+            _ => Self::Custom,
+        }
+    }
+}
+
+impl fmt::Display for EndpointKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is configured about an endpoint. Empty texts count as not given.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointSettings<'a> {
+    /// The settings' own prefix, for messages: `model`, `auxiliary.compression`.
+    pub prefix: &'a str,
+    /// The provider's name; `auto` or empty takes what is there.
+    pub provider: &'a str,
+    /// The address, when it is not the usual one.
+    pub base_url: &'a str,
+    /// The wire, when it is not the preferred one.
+    pub wire: Option<Dialect>,
+    /// The key itself.
+    pub api_key: &'a str,
+    /// The variable that holds it.
+    pub api_key_env: &'a str,
+    /// Headers to send along.
+    pub headers: &'a [(String, String)],
+    /// The model that is asked for, by which `auto` chooses.
+    pub model: &'a str,
+}
+
+/// Where a key came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// A setting.
+    Setting(String),
+    /// A variable of the environment.
+    Variable(String),
+    /// There is none, and none is needed.
+    NotNeeded,
+}
+
+/// Why settings make no endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// Nothing is configured, and nothing was found.
+    #[error(
+        "no model endpoint is configured: set `{prefix}.provider` or `{prefix}.base_url`, or one of the variables {variables}"
+    )]
+    NotConfigured {
+        /// Prefix of the settings.
+        prefix: String,
+        /// Variables that would do.
+        variables: String,
+    },
+    /// A provider nobody knows.
+    #[error("`{prefix}.provider` is `{name}`, which is not known{}; known are {known}", nearest.as_ref().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default())]
+    UnknownProvider {
+        /// Prefix of the settings.
+        prefix: String,
+        /// What was given.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+        /// All known names.
+        known: String,
+    },
+    /// An address that is none.
+    #[error("`{prefix}.base_url` cannot be used: {reason}")]
+    BadAddress {
+        /// Prefix of the settings.
+        prefix: String,
+        /// Why.
+        reason: AddressError,
+    },
+    /// A custom provider without an address.
+    #[error("`{prefix}.provider` is `custom`, so `{prefix}.base_url` must say where it is")]
+    NoAddress {
+        /// Prefix of the settings.
+        prefix: String,
+    },
+    /// A key that is needed and not there.
+    #[error(
+        "there is no key for {provider}: set the variable {variable}, or name another in `{prefix}.api_key_env`"
+    )]
+    NoKey {
+        /// Prefix of the settings.
+        prefix: String,
+        /// The provider.
+        provider: &'static str,
+        /// The variable that was looked up.
+        variable: String,
+    },
+    /// A key or header with characters that cannot be sent.
+    #[error("{what} holds characters that cannot be sent in a header")]
+    NotSendable {
+        /// Which.
+        what: String,
+    },
+    /// A wire the provider does not speak.
+    #[error("{provider} does not speak the {wire} wire")]
+    WireNotSpoken {
+        /// The provider.
+        provider: &'static str,
+        /// The wire.
+        wire: Dialect,
+    },
+}
+
+/// Someone who answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// What kind it is.
+    pub kind: EndpointKind,
+    /// Where it is.
+    pub base: BaseUrl,
+    /// The wire it is spoken to on.
+    pub wire: Dialect,
+    /// Its key.
+    pub key: Option<SecretKey>,
+    /// Where the key came from.
+    pub key_source: KeySource,
+    /// Headers to send along, in this order.
+    pub headers: Vec<(String, String)>,
+    /// Prefix of the settings it was made from.
+    pub settings_prefix: String,
+}
+
+impl Endpoint {
+    /// Makes an endpoint from settings. `variable` looks up the environment for the caller.
+    pub fn resolve(
+        settings: &EndpointSettings<'_>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, EndpointError> {
+        let prefix = settings.prefix.to_owned();
+        let filled = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let address = settings.base_url.trim();
+        let given = (!address.is_empty()).then(|| BaseUrl::parse(address)).transpose();
+        let given = given.map_err(|reason| EndpointError::BadAddress { prefix: prefix.clone(), reason })?;
+        let kind = kind_of(settings, given.as_ref(), &filled)?;
+        let base = match given {
+            Some(base) => base,
+            None => match kind.usual_address() {
+                Some(usual) => BaseUrl::parse(usual)
+                    .map_err(|reason| EndpointError::BadAddress { prefix: prefix.clone(), reason })?,
+                None => return Err(EndpointError::NoAddress { prefix }),
+            },
+        };
+        let wire = match settings.wire {
+            Some(wire) if !kind.wires().contains(&wire) => {
+                return Err(EndpointError::WireNotSpoken { provider: kind.name(), wire });
+            }
+            Some(wire) => wire,
+            None => kind.wires().first().copied().unwrap_or(Dialect::Chat),
+        };
+        let (key, key_source) = key_of(settings, kind, &base, &filled)?;
+        let sendable = |text: &str| text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+        if key.as_ref().is_some_and(|key| !sendable(key.expose())) {
+            return Err(EndpointError::NotSendable { what: "the key".to_owned() });
+        }
+        let bad = settings.headers.iter().find(|(name, value)| {
+            let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            name.is_empty() || !name.bytes().all(token) || !sendable(value)
+        });
+        if let Some((name, _)) = bad {
+            return Err(EndpointError::NotSendable { what: format!("the header `{name}`") });
+        }
+        let headers = settings.headers.to_vec();
+        Ok(Self { kind, base, wire, key, key_source, headers, settings_prefix: prefix })
+    }
+
+    /// Whom it is for caching.
+    #[must_use]
+    pub fn cache_seller(&self) -> CacheSeller {
+        match self.kind {
+            EndpointKind::Anthropic => CacheSeller::Anthropic,
+            EndpointKind::OpenRouter => CacheSeller::OpenRouter,
+            EndpointKind::OpenAi | EndpointKind::OpenAiCodex => CacheSeller::OpenAi,
+            _ => CacheSeller::Other,
+        }
+    }
+
+    /// The headers that carry the key and whatever the wire demands, in a fixed order.
+    pub(crate) fn wire_headers(&self, dialect: Dialect) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        if dialect == Dialect::Anthropic {
+            headers.push(("anthropic-version", "2023-06-01".to_owned()));
+        }
+        let Some(key) = &self.key else { return headers };
+        // Tokens of a subscription go where tokens go; Anthropic takes its keys under a name of its own.
+        let is_token = key.expose().starts_with("sk-ant-oat");
+        let takes_own_name = dialect == Dialect::Anthropic && self.kind != EndpointKind::OpenRouter;
+        if is_token {
+            headers.push(("anthropic-beta", "oauth-2025-04-20".to_owned()));
+        }
+        if takes_own_name && !is_token {
+            headers.push(("x-api-key", key.expose().to_owned()));
+        } else {
+            headers.push(("authorization", format!("Bearer {}", key.expose())));
+        }
+        headers
+    }
+}
+
+/// The kind: as named, else by the address, else by the model and the keys that are there.
+fn kind_of(
+    settings: &EndpointSettings<'_>,
+    base: Option<&BaseUrl>,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<EndpointKind, EndpointError> {
+    let name = settings.provider.trim();
+    if !name.is_empty() && !name.eq_ignore_ascii_case("auto") {
+        return EndpointKind::parse(name).ok_or_else(|| unknown_provider(settings.prefix, name));
+    }
+    if let Some(base) = base {
+        return Ok(EndpointKind::at(base));
+    }
+    let has_key =
+        |kind: &EndpointKind| kind.usual_key_variable().is_some_and(|name| variable(name).is_some());
+    let keyed = [EndpointKind::Anthropic, EndpointKind::OpenAi, EndpointKind::OpenRouter];
+    let model = settings.model.to_ascii_lowercase();
+    let makers = match model.as_str() {
+        "" => &keyed[..],
+        name if name.contains('/') => &[EndpointKind::OpenRouter][..],
+        name if name.contains("claude") => &[EndpointKind::Anthropic, EndpointKind::OpenRouter][..],
+        name if ["gpt", "o1", "o3", "o4", "codex"].iter().any(|start| name.starts_with(start)) => {
+            &[EndpointKind::OpenAi, EndpointKind::OpenRouter][..]
+        }
+        _ => &[EndpointKind::OpenRouter][..],
+    };
+    makers.iter().copied().find(has_key).ok_or_else(|| {
+        let names: Vec<&str> = keyed.iter().filter_map(|kind| kind.usual_key_variable()).collect();
+        EndpointError::NotConfigured { prefix: settings.prefix.to_owned(), variables: names.join(", ") }
+    })
+}
+
+fn unknown_provider(prefix: &str, name: &str) -> EndpointError {
+    let known: Vec<&str> = EndpointKind::ALL.iter().map(|kind| kind.name()).collect();
+    let lower = name.to_ascii_lowercase();
+    // Letters in common at the beginning are what a slip of the hand leaves.
+    let shared = |other: &&&str| lower.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let nearest =
+        known.iter().filter(|other| shared(other) >= 3).max_by_key(shared).map(|near| (*near).to_owned());
+    EndpointError::UnknownProvider {
+        prefix: prefix.to_owned(),
+        name: name.to_owned(),
+        nearest,
+        known: known.join(", "),
+    }
+}
+
+fn key_of(
+    settings: &EndpointSettings<'_>,
+    kind: EndpointKind,
+    base: &BaseUrl,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<(Option<SecretKey>, KeySource), EndpointError> {
+    if let Some(key) = SecretKey::new(settings.api_key) {
+        return Ok((Some(key), KeySource::Setting(format!("{}.api_key", settings.prefix))));
+    }
+    let named = settings.api_key_env.trim();
+    // The usual variable belongs to the usual address: a key is not sent to whoever is put in its place.
+    let is_usual = kind.usual_address().and_then(|usual| BaseUrl::parse(usual).ok());
+    let is_usual = is_usual.is_some_and(|usual| usual.host() == base.host());
+    let usual = kind.usual_key_variable().filter(|_| is_usual);
+    let name = if named.is_empty() { usual } else { Some(named) };
+    let Some(name) = name else { return Ok((None, KeySource::NotNeeded)) };
+    match variable(name).and_then(|value| SecretKey::new(&value)) {
+        Some(key) => Ok((Some(key), KeySource::Variable(name.to_owned()))),
+        None => Err(EndpointError::NoKey {
+            prefix: settings.prefix.to_owned(),
+            provider: kind.name(),
+            variable: name.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+#[path = "endpoint_tests.rs"]
+mod tests;

@@ -1,0 +1,122 @@
+//! Addresses of endpoints: from what a user writes to where each wire is spoken.
+//!
+//! Users write `https://host`, `https://host/v1`, or copy the whole path of a wire; all mean the same endpoint. Not for:
+//! whether anybody answers there.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use reqwest::Url;
+use throughline_transcript::Dialect;
+
+/// Why an address cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Not an address.
+    #[error("it is no address")]
+    Malformed,
+    /// Neither http nor https.
+    #[error("it does not begin with http:// or https://")]
+    Scheme,
+    /// A key or password in the address would end up in logs.
+    #[error("it holds a user name or password; keys go into a setting of their own")]
+    Credentials,
+}
+
+/// The address of an endpoint, without the path of any wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl {
+    url: Url,
+}
+
+impl BaseUrl {
+    /// Reads what a user wrote.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let text = text.trim().trim_end_matches('/');
+        let mut url = Url::parse(text).map_err(|_| AddressError::Malformed)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(AddressError::Scheme);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(AddressError::Credentials);
+        }
+        url.set_query(None);
+        url.set_fragment(None);
+        let path = url.path().trim_end_matches('/');
+        let wires = ["/chat/completions", "/v1/messages", "/messages", "/responses"];
+        let bare = wires.iter().find_map(|wire| path.strip_suffix(wire)).unwrap_or(path).to_owned();
+        url.set_path(&bare);
+        Ok(Self { url })
+    }
+
+    /// As it is shown and stored.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.url.as_str().trim_end_matches('/')
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    pub(crate) fn port(&self) -> Option<u16> {
+        self.url.port_or_known_default()
+    }
+
+    /// Where a wire is spoken. An address without a path gets the usual `/v1`; Anthropic's wire has it always.
+    #[must_use]
+    pub fn of_wire(&self, dialect: Dialect) -> String {
+        let base = self.as_str();
+        match dialect {
+            Dialect::Anthropic => format!("{}/v1/messages", self.root()),
+            Dialect::Chat => format!("{}/chat/completions", self.versioned(base)),
+            Dialect::Responses => format!("{}/responses", self.versioned(base)),
+        }
+    }
+
+    /// Where models are listed.
+    #[must_use]
+    pub fn of_models(&self) -> String {
+        format!("{}/models", self.versioned(self.as_str()))
+    }
+
+    /// The server itself, for questions outside of any wire.
+    #[must_use]
+    pub fn root(&self) -> &str {
+        let base = self.as_str();
+        base.strip_suffix("/v1").unwrap_or(base)
+    }
+
+    fn versioned(&self, base: &str) -> String {
+        if self.url.path().trim_end_matches('/').is_empty() { format!("{base}/v1") } else { base.to_owned() }
+    }
+
+    /// Whether it is on this machine or in this network, where models are slow to start and nobody bills.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let host = self.host().trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>() {
+            Ok(IpAddr::V4(ip)) => is_local_v4(ip),
+            Ok(IpAddr::V6(ip)) => match ip.to_ipv4_mapped() {
+                Some(ip) => is_local_v4(ip),
+                None => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+            },
+            Err(_) => {
+                !host.contains('.')
+                    || [".local", ".internal", ".localhost", ".lan"].iter().any(|end| host.ends_with(end))
+            }
+        }
+    }
+}
+
+fn is_local_v4(ip: Ipv4Addr) -> bool {
+    let [first, second, ..] = ip.octets();
+    // 100.64.0.0/10 is where overlay networks put their machines.
+    let is_carrier_range = first == 100 && (64..128).contains(&second);
+    ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || is_carrier_range
+}
+
+#[cfg(test)]
+#[path = "endpoint_url_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! Reading one answer off its connection, within its limits of time and size.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Response;
+use throughline_transcript::Dialect;
+use throughline_wire::{Answer, Flow, Interrupted, StreamDecoder, StreamError};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{CallEnd, TimeLimits};
+use crate::classify::classify;
+use crate::failure::{Failure, TransportFault};
+use crate::reply::{Broken, Chunk, Opening};
+use crate::secret::SecretKey;
+use crate::sizes::AskedFor;
+use crate::transport::{Stage, fault_of};
+use crate::trouble::{Trouble, TroubleKind, WrongWireSign};
+
+/// As much of an error's body as is read, and how long that may take.
+const MOST_ERROR_BYTES: usize = 256 * 1024;
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(20);
+/// How long the end of a stream may take once the answer is complete.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Reads one answer.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    response: Response,
+    decoder: Option<StreamDecoder>,
+    dialect: Dialect,
+    asked: AskedFor,
+    key: Option<SecretKey>,
+    cancel: CancellationToken,
+    limits: TimeLimits,
+    began: Instant,
+    /// When the next piece must have come.
+    deadline: Instant,
+    flow: Flow,
+    has_events: bool,
+}
+
+/// What came next.
+pub(crate) enum Step {
+    Chunk(Chunk),
+    Over { last: Option<Chunk>, ending: Ending },
+}
+
+/// What came of an answer.
+pub(crate) type Ending = Result<Box<Answer>, Box<Broken>>;
+
+/// What reading a piece came to.
+enum Piece {
+    Bytes(Bytes),
+    End,
+    Fault(TransportFault),
+    Cancelled,
+}
+
+impl Reader {
+    pub(crate) fn new(response: Response, opening: &Opening<'_>) -> Self {
+        Self {
+            response,
+            decoder: Some(StreamDecoder::new(opening.call.dialect)),
+            dialect: opening.call.dialect,
+            asked: opening.call.asked,
+            key: opening.key.clone(),
+            cancel: opening.cancel.clone(),
+            limits: opening.limits,
+            began: opening.began,
+            deadline: opening.first_byte_deadline,
+            flow: Flow::More,
+            has_events: false,
+        }
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The next piece of a stream.
+    pub(crate) async fn next(&mut self) -> Step {
+        let late = if self.has_events { TransportFault::Silence } else { TransportFault::FirstByteTimeout };
+        match self.piece(late).await {
+            Piece::Bytes(raw) => self.take(raw),
+            Piece::End => self.over(None),
+            // The answer was complete; how the connection ends is of no matter.
+            Piece::Fault(_) | Piece::Cancelled if self.flow == Flow::Done => self.over(None),
+            Piece::Fault(fault) => {
+                let trouble = classify(Failure::Transport(fault), self.asked);
+                self.over(Some(CallEnd::Failed(Box::new(trouble))))
+            }
+            Piece::Cancelled => self.over(Some(CallEnd::Cancelled)),
+        }
+    }
+
+    fn take(&mut self, raw: Bytes) -> Step {
+        let mut deltas = Vec::new();
+        let Some(decoder) = self.decoder.as_mut() else { return self.over(None) };
+        let fed = decoder.feed(&raw, &mut deltas);
+        let was_done = self.flow == Flow::Done;
+        let is_first = !self.has_events;
+        self.has_events = true;
+        let chunk = Chunk { raw, deltas };
+        match fed {
+            Ok(flow) => {
+                self.flow = flow;
+                self.deadline = match flow {
+                    Flow::More => Instant::now() + self.limits.silence,
+                    // Only once: whatever drips in after the end does not prolong it.
+                    Flow::Done if was_done => self.deadline,
+                    Flow::Done => Instant::now() + FAREWELL,
+                };
+                Step::Chunk(chunk)
+            }
+            Err(_) if was_done => Step::Chunk(chunk),
+            Err(error) => {
+                let trouble = self.trouble_of(&error, is_first);
+                match self.over(Some(CallEnd::Failed(Box::new(trouble)))) {
+                    Step::Over { ending, .. } => Step::Over { last: Some(chunk), ending },
+                    step @ Step::Chunk(_) => step,
+                }
+            }
+        }
+    }
+
+    /// The end of a stream, and what came of it. `end` is why it ends early.
+    fn over(&mut self, end: Option<CallEnd>) -> Step {
+        let mut deltas = Vec::new();
+        let Some(decoder) = self.decoder.take() else {
+            let end = end.unwrap_or(CallEnd::Cancelled);
+            return Step::Over { last: None, ending: Err(Box::new(Broken { end, partial: None })) };
+        };
+        let finished = decoder.finish(&mut deltas);
+        let last = (!deltas.is_empty()).then(|| Chunk { raw: Bytes::new(), deltas });
+        let ending = match (finished, end) {
+            (Ok(answer), None) => Ok(Box::new(answer)),
+            // Complete after all, though the end was not seen.
+            (Ok(answer), Some(CallEnd::Failed(_))) => Ok(Box::new(answer)),
+            (Ok(_), Some(CallEnd::Cancelled)) => Err(Broken::cancelled()),
+            (Err(interrupted), end) => {
+                let trouble = || CallEnd::Failed(Box::new(Trouble::of(TroubleKind::Interrupted)));
+                let end = end.unwrap_or_else(trouble);
+                Err(self.scrubbed(Broken { end, partial: partial_of(interrupted) }))
+            }
+        };
+        Step::Over { last, ending }
+    }
+
+    async fn piece(&mut self, late: TransportFault) -> Piece {
+        let deadline = self.deadline.min(self.began + self.limits.whole);
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Piece::Cancelled,
+            read = timeout_at(deadline, self.response.chunk()) => match read {
+                Err(_) => Piece::Fault(late),
+                Ok(Ok(Some(bytes))) => Piece::Bytes(bytes),
+                Ok(Ok(None)) => Piece::End,
+                Ok(Err(error)) => Piece::Fault(fault_of(&error, Stage::Reading)),
+            },
+        }
+    }
+
+    /// A whole body.
+    pub(crate) async fn read_whole(&mut self, most_bytes: usize) -> Result<Bytes, Box<Broken>> {
+        self.deadline = self.began + self.limits.whole;
+        let mut body = BytesMut::new();
+        loop {
+            match self.piece(TransportFault::Silence).await {
+                Piece::Bytes(bytes) if body.len() + bytes.len() > most_bytes => {
+                    let words = format!("the answer is larger than {most_bytes} bytes");
+                    let trouble = Trouble::of(TroubleKind::Unknown);
+                    return Err(self.broken(Trouble { words, should_retry: Some(false), ..trouble }));
+                }
+                Piece::Bytes(bytes) => body.extend_from_slice(&bytes),
+                Piece::End => return Ok(body.freeze()),
+                Piece::Fault(fault) => return Err(Broken::transport(fault)),
+                Piece::Cancelled => return Err(Broken::cancelled()),
+            }
+        }
+    }
+
+    /// The body of an error, as much of it as there is, understood.
+    pub(crate) async fn read_error(&mut self, status: u16, headers: &[(String, String)]) -> Box<Broken> {
+        self.deadline = Instant::now() + ERROR_BODY_LIMIT;
+        let mut body = BytesMut::new();
+        while body.len() < MOST_ERROR_BYTES {
+            match self.piece(TransportFault::Silence).await {
+                Piece::Bytes(bytes) => body.extend_from_slice(&bytes),
+                Piece::Cancelled => return Broken::cancelled(),
+                // The status says something even where the body breaks off.
+                Piece::End | Piece::Fault(_) => break,
+            }
+        }
+        self.refused(status, headers, &body)
+    }
+
+    /// A body that is no answer, understood.
+    pub(crate) fn refused(&self, status: u16, headers: &[(String, String)], body: &[u8]) -> Box<Broken> {
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        self.broken(classify(Failure::Answer { status, headers: &headers, body }, self.asked))
+    }
+
+    pub(crate) fn broken(&self, trouble: Trouble) -> Box<Broken> {
+        self.scrubbed(Broken { end: CallEnd::Failed(Box::new(trouble)), partial: None })
+    }
+
+    /// Providers repeat the key in what they say about it.
+    fn scrubbed(&self, mut broken: Broken) -> Box<Broken> {
+        if let (CallEnd::Failed(trouble), Some(key)) = (&mut broken.end, &self.key) {
+            trouble.words = key.scrub(&trouble.words);
+        }
+        Box::new(broken)
+    }
+
+    /// A stream that came in one piece, without saying that it is one.
+    pub(crate) fn decode_stream(&mut self, body: &Bytes) -> Ending {
+        match self.take(body.clone()) {
+            Step::Over { ending, .. } => ending,
+            Step::Chunk(_) => match self.over(None) {
+                Step::Over { ending, .. } => ending,
+                Step::Chunk(_) => Err(Broken::cancelled()),
+            },
+        }
+    }
+
+    fn trouble_of(&self, error: &StreamError, is_first: bool) -> Trouble {
+        let kind = match error {
+            StreamError::Upstream(body) => return classify(Failure::Event { data: &body.raw }, self.asked),
+            StreamError::NotAnEvent { .. } => TroubleKind::WrongWire { sign: WrongWireSign::OtherShape },
+            StreamError::Malformed { .. } if is_first => {
+                TroubleKind::WrongWire { sign: WrongWireSign::NotJson }
+            }
+            StreamError::Malformed { .. } => TroubleKind::Interrupted,
+            StreamError::TooLarge { .. } | StreamError::Framing(_) => TroubleKind::Unknown,
+        };
+        let should_retry = (kind == TroubleKind::Unknown).then_some(false);
+        Trouble { words: error.to_string(), should_retry, ..Trouble::of(kind) }
+    }
+}
+
+/// What was received, where there is anything.
+fn partial_of(interrupted: Box<Interrupted>) -> Option<Box<Interrupted>> {
+    let is_empty = interrupted.received.parts.is_empty() && interrupted.unfinished.is_empty();
+    (!is_empty).then_some(interrupted)
+}

@@ -1,0 +1,232 @@
+//! An answer as it arrives: pieces with their raw bytes, what is new in them, and in the end the whole.
+//!
+//! Raw bytes go along with what was read from them, so that a proxy can pass them on as they came. Not for: asking again.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use throughline_wire::{Answer, Delta, Interrupted, ResponseError, Shape, decode_response};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, TimeLimits, Timings};
+use crate::classify::classify;
+use crate::failure::{Failure, TransportFault};
+use crate::reader::{Ending, Reader, Step};
+use crate::secret::SecretKey;
+use crate::sizes::AskedFor;
+use crate::trouble::{Trouble, TroubleKind};
+
+/// As much of a whole answer as is read.
+const MOST_ANSWER_BYTES: usize = 256 * 1024 * 1024;
+
+/// A piece of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The bytes as they came.
+    pub raw: Bytes,
+    /// What is new in them.
+    pub deltas: Vec<Delta>,
+}
+
+/// An answer on its way.
+#[derive(Debug)]
+pub struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    held: VecDeque<Chunk>,
+    reader: Option<Reader>,
+    ending: Option<Ending>,
+    attempts: Vec<FailedAttempt>,
+    timings: Timings,
+}
+
+/// Why there is no answer, and what there was of it.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) end: CallEnd,
+    pub(crate) partial: Option<Box<Interrupted>>,
+}
+
+impl Broken {
+    pub(crate) fn failed(trouble: Trouble) -> Box<Self> {
+        Box::new(Self { end: CallEnd::Failed(Box::new(trouble)), partial: None })
+    }
+
+    pub(crate) fn cancelled() -> Box<Self> {
+        Box::new(Self { end: CallEnd::Cancelled, partial: None })
+    }
+
+    pub(crate) fn transport(fault: TransportFault) -> Box<Self> {
+        Self::failed(classify(Failure::Transport(fault), AskedFor::default()))
+    }
+}
+
+/// What is known when the head of an answer arrives.
+pub(crate) struct Opening<'a> {
+    pub(crate) call: &'a OutgoingCall,
+    pub(crate) key: Option<SecretKey>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) limits: TimeLimits,
+    pub(crate) began: Instant,
+    pub(crate) first_byte_deadline: Instant,
+}
+
+impl Opening<'_> {
+    /// Reads an answer as far as it is held back: a stream up to its first words, anything else to its end.
+    pub(crate) async fn read(self, response: Response) -> Result<Reply, Box<Broken>> {
+        let head = self.began.elapsed();
+        let status = response.status().as_u16();
+        let headers = listed(response.headers());
+        let is_stream = is_event_stream(response.headers());
+        let mut reader = Reader::new(response, &self);
+        let mut reply = Reply {
+            status,
+            headers,
+            held: VecDeque::new(),
+            reader: None,
+            ending: None,
+            attempts: Vec::new(),
+            timings: Timings { head, ..Timings::default() },
+        };
+        if !(200..300).contains(&status) {
+            return Err(reader.read_error(status, &reply.headers).await);
+        }
+        if is_stream {
+            reply.open_stream(reader, self.call.hold_back).await?;
+        } else {
+            reply.read_whole(reader).await?;
+        }
+        Ok(reply)
+    }
+}
+
+impl Reply {
+    /// The HTTP status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The headers, in their order.
+    #[must_use]
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+
+    /// Attempts that failed before this one.
+    #[must_use]
+    pub fn attempts(&self) -> &[FailedAttempt] {
+        &self.attempts
+    }
+
+    /// How long things took so far.
+    #[must_use]
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    pub(crate) fn set_attempts(&mut self, attempts: Vec<FailedAttempt>) {
+        self.attempts = attempts;
+    }
+
+    /// The next piece; `None` when it is over, well or not. May be dropped and called again without losing anything.
+    pub async fn next(&mut self) -> Option<Chunk> {
+        match self.held.pop_front() {
+            Some(chunk) => Some(chunk),
+            None => self.read_on().await,
+        }
+    }
+
+    async fn read_on(&mut self) -> Option<Chunk> {
+        let reader = self.reader.as_mut()?;
+        let step = reader.next().await;
+        let elapsed = reader.elapsed();
+        let chunk = match step {
+            Step::Chunk(chunk) => Some(chunk),
+            Step::Over { last, ending } => {
+                self.timings.whole = elapsed;
+                self.reader = None;
+                self.ending = Some(ending);
+                last
+            }
+        };
+        if chunk.as_ref().is_some_and(Chunk::has_content) {
+            self.timings.first_content.get_or_insert(elapsed);
+        }
+        chunk
+    }
+
+    /// The whole answer, reading whatever is left of it.
+    pub async fn finish(mut self) -> Result<(Answer, Timings), CallError> {
+        while self.next().await.is_some() {}
+        let attempts = std::mem::take(&mut self.attempts);
+        match self.ending.take() {
+            Some(Ok(answer)) => Ok((*answer, self.timings)),
+            Some(Err(broken)) => Err(CallError { end: broken.end, partial: broken.partial, attempts }),
+            None => Err(CallError { end: CallEnd::Cancelled, partial: None, attempts }),
+        }
+    }
+
+    /// Reads a stream until something may be handed on. Whatever fails until then can be tried again.
+    async fn open_stream(&mut self, reader: Reader, hold_back: HoldBack) -> Result<(), Box<Broken>> {
+        self.reader = Some(reader);
+        while let Some(chunk) = self.read_on().await {
+            let may_go = match hold_back {
+                HoldBack::UntilBytes => true,
+                HoldBack::UntilContent => chunk.has_content(),
+            };
+            self.held.push_back(chunk);
+            if may_go {
+                break;
+            }
+        }
+        match self.ending.take() {
+            Some(Err(broken)) => Err(broken),
+            ending => {
+                self.ending = ending;
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads an answer that comes in one piece, whatever was asked for.
+    async fn read_whole(&mut self, mut reader: Reader) -> Result<(), Box<Broken>> {
+        let body = reader.read_whole(MOST_ANSWER_BYTES).await?;
+        let answer = match decode_response(reader.dialect(), &body) {
+            Ok(answer) => Box::new(answer),
+            Err(ResponseError::NotAnAnswer { found: Shape::EventStream, .. }) => {
+                reader.decode_stream(&body)?
+            }
+            Err(ResponseError::Empty) => return Err(reader.broken(Trouble::of(TroubleKind::Interrupted))),
+            Err(_) => return Err(reader.refused(self.status, &self.headers, &body)),
+        };
+        let text = answer.text();
+        let deltas = if text.is_empty() { Vec::new() } else { vec![Delta::Text(text)] };
+        let elapsed = reader.elapsed();
+        self.timings.first_content = Some(elapsed);
+        self.timings.whole = elapsed;
+        self.held.push_back(Chunk { raw: body, deltas });
+        self.ending = Some(Ok(answer));
+        Ok(())
+    }
+}
+
+impl Chunk {
+    /// Whether the model said something in it, rather than only begun.
+    fn has_content(&self) -> bool {
+        self.deltas.iter().any(|delta| !matches!(delta, Delta::Started { .. }))
+    }
+}
+
+fn listed(headers: &HeaderMap) -> Vec<(String, String)> {
+    let readable = headers.iter().filter_map(|(name, value)| Some((name, value.to_str().ok()?)));
+    readable.map(|(name, value)| (name.as_str().to_owned(), value.to_owned())).collect()
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+}

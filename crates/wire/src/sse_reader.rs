@@ -308,7 +308,7 @@ fn parse_frame(raw: &[u8], leads: Leads) -> SseFrame<'_> {
         };
         match field {
             b"data" => {
-                let value = String::from_utf8_lossy(value);
+                let value = text_of(value);
                 frame.data = Some(match frame.data.take() {
                     None => value,
                     Some(before) => {
@@ -319,8 +319,8 @@ fn parse_frame(raw: &[u8], leads: Leads) -> SseFrame<'_> {
                     }
                 });
             }
-            b"event" => frame.name = Some(String::from_utf8_lossy(value)).filter(|name| !name.is_empty()),
-            b"id" if !value.contains(&0) => frame.id = Some(String::from_utf8_lossy(value)),
+            b"event" => frame.name = Some(text_of(value)).filter(|name| !name.is_empty()),
+            b"id" if !value.contains(&0) => frame.id = Some(text_of(value)),
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 frame.retry_millis = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
             }
@@ -329,6 +329,12 @@ fn parse_frame(raw: &[u8], leads: Leads) -> SseFrame<'_> {
         }
     }
     frame
+}
+
+/// Bytes as text, with what is none replaced. Nearly all of it is valid, and checking that at once is much faster than
+/// looking for what is not.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// A value without the one space that may stand before it.

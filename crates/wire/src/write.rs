@@ -135,3 +135,7 @@ pub(crate) fn pieces(text: &str, chars: usize) -> impl Iterator<Item = &str> {
         (!piece.is_empty()).then_some(piece)
     })
 }
+
+#[cfg(test)]
+#[path = "write_tests.rs"]
+mod tests;

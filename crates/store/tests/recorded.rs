@@ -2,7 +2,12 @@
 //! is named by `THROUGHLINE_TEST_DATA`; the recordings belong to others and are not part of the repository, so without the
 //! folder the test says so and passes.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "helpers of a test fail it by panicking")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of a test fail it by panicking, and tell what they measured"
+)]
 
 use std::fs;
 use std::io::Read;

@@ -3,6 +3,7 @@
 //! Permissions mean nothing to root, and a full disk needs a disk of its own, so the ignored tests run in a child of
 //! this very binary, as nobody or on a small file system that only the child sees.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, Permissions};

@@ -3,6 +3,13 @@
 //! The tests run this very binary again: an ignored test is the child, which gets the place of the record on its input
 //! and tells on its output what has been acknowledged.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test that cannot go on says where; a child tells its parent on its output"
+)]
+
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -331,7 +338,7 @@ fn check_sessions(store: &SqliteStore, known: &Acknowledged, prefix: &str) {
     }
     for (from, to) in known.continued.iter().filter(|(from, _)| from.starts_with(prefix)) {
         if let Some(found) = successors.get(from) {
-            assert_eq!(found, &[to.clone()]);
+            assert_eq!(found, std::slice::from_ref(to));
         } else {
             let gone = store.session(&owner(), &SessionId::from_text(from.as_str()));
             assert!(matches!(gone, Err(StoreError::UnknownSession { .. })), "{from} is not continued");

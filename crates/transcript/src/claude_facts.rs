@@ -72,7 +72,11 @@ pub(crate) fn read(trace: &LogTrace) -> LogFacts {
         .filter(|(_, line)| line.compact_summary)
         .filter_map(|(index, line)| {
             let message = *message_of.get(index)?;
-            Some(LogCompaction { message, at_ms: parse_rfc3339_millis(line.timestamp), view: NewView::NextMessage })
+            Some(LogCompaction {
+                message,
+                at_ms: parse_rfc3339_millis(line.timestamp),
+                view: NewView::NextMessage,
+            })
         })
         .collect();
     facts.calls = calls(trace, &own, &message_of);

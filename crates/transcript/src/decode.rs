@@ -380,8 +380,7 @@ pub(crate) fn finish(
         DialectChoice::Detect => evidence.verdict(),
         DialectChoice::Forced(dialect) => dialect,
     };
-    let transcript =
-        Transcript { dialect, source, messages, preamble, notes: Vec::new(), layout, log: None };
+    let transcript = Transcript { dialect, source, messages, preamble, notes: Vec::new(), layout, log: None };
     check_forced(&transcript, options)?;
     Ok(transcript)
 }

@@ -4,11 +4,13 @@
 //! an ordinary test.
 
 mod conversation;
+mod provider;
 mod settings;
 mod text;
 mod wire;
 
 pub use conversation::{claude_log, codex_log, decode, message, usage};
+pub use provider::{cache_marks, trouble};
 pub use settings::config;
 pub use text::{redact, summary};
 pub use wire::{answer, request, sse};

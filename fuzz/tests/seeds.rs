@@ -139,3 +139,15 @@ fn answer() {
 fn summary() {
     run(throughline_fuzz::summary, &seeds("summary"));
 }
+
+#[test]
+fn trouble() {
+    run(throughline_fuzz::trouble, &seeds("trouble"));
+}
+
+#[test]
+fn cache_marks() {
+    let mut inputs = seeds("cache_marks");
+    inputs.extend(generated(|dialect, seed| conversation_from_seed(&small(dialect), seed).json.pop()));
+    run(throughline_fuzz::cache_marks, &inputs);
+}

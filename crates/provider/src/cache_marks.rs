@@ -173,6 +173,7 @@ impl CacheMarks {
 
     /// A system prompt as a list of blocks, with a mark on the last block before the notes that can carry one.
     fn system<'a>(&self, system: RawJson<'a>, notes: usize) -> MarkedSystem<'a> {
+        let system = RawJson(system.0.trim());
         match system.0.as_bytes().first() {
             Some(b'"') if !is_blank(system.0) => {
                 let member = self.member();
@@ -325,7 +326,8 @@ fn mentions_marks(json: &str) -> bool {
 /// The objects of a message, a list of blocks or a list of tools that may carry marks: itself, its blocks, and theirs.
 fn marked_objects(value: RawJson<'_>) -> Vec<RawJson<'_>> {
     let mut found = Vec::new();
-    let mut open = vec![(value, 0u8)];
+    // White space around a whole document is nobody's.
+    let mut open = vec![(RawJson(value.0.trim()), 0u8)];
     while let Some((value, depth)) = open.pop() {
         if value.0.starts_with('[') {
             open.extend(value.elements().map(|element| (element, depth + 1)));

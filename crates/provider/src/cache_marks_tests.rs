@@ -209,6 +209,16 @@ fn marks_of_a_client_stay_and_get_no_company() {
 }
 
 #[test]
+fn space_around_a_message_changes_nothing() {
+    let spaced = messages(&["\r\n {\"role\":\"user\",\"content\":\"hi\"} "]);
+    let marked = ANTHROPIC.place(&list(&spaced));
+    assert_eq!(count_marks(&marked.messages[0]), 1);
+    assert_eq!(without_marks(&marked.messages[0]), block_form(MarkLayout::Anthropic, &spaced[0]));
+    let system = Unmarked { system: Some(RawJson(" \"rules\" ")), ..list(&[]) };
+    assert!(ANTHROPIC.place(&system).marks.on_system);
+}
+
+#[test]
 fn never_more_than_four() {
     let own =
         r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}"#;

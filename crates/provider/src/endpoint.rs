@@ -315,6 +315,7 @@ impl Endpoint {
     }
 
     /// The headers that carry the key and whatever the wire demands, in a fixed order.
+    #[cfg(any(test, feature = "client"))]
     pub(crate) fn wire_headers(&self, dialect: Dialect) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
         if dialect == Dialect::Anthropic {

@@ -5,8 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use reqwest::Url;
 use throughline_transcript::Dialect;
+use url::Url;
 
 /// Why an address cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

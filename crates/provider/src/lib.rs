@@ -10,12 +10,15 @@
 //! wire's).
 
 mod advice;
+#[cfg(feature = "client")]
 mod ask;
 mod cache_marks;
 mod cache_miss;
 mod cache_policy;
+#[cfg(feature = "client")]
 mod call;
 mod classify;
+#[cfg(feature = "client")]
 mod client;
 mod codes;
 mod endpoint;
@@ -25,12 +28,15 @@ mod fingerprint;
 mod json_edit;
 mod lexemes;
 mod phrases;
+#[cfg(feature = "client")]
 mod reader;
+#[cfg(feature = "client")]
 mod reply;
 mod retry_after;
 mod said;
 mod secret;
 mod sizes;
+#[cfg(feature = "client")]
 mod transport;
 mod trouble;
 mod window;
@@ -38,19 +44,23 @@ mod window_answers;
 mod wordings;
 
 pub use advice::advice;
+#[cfg(feature = "client")]
 pub use ask::ListedModel;
 pub use cache_marks::{
     CacheMarks, MOST_MARKS, Marked, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
 };
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
+#[cfg(feature = "client")]
 pub use call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, RetryLimits, TimeLimits, Timings};
 pub use classify::classify;
+#[cfg(feature = "client")]
 pub use client::{Client, ClientError, ClientOptions};
 pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeySource};
 pub use endpoint_url::{AddressError, BaseUrl};
 pub use failure::{Failure, TransportFault};
 pub use fingerprint::{Fingerprint, PieceHash};
+#[cfg(feature = "client")]
 pub use reply::{Chunk, Reply};
 pub use secret::SecretKey;
 pub use sizes::AskedFor;

@@ -91,7 +91,12 @@ pub(super) fn grow(
     write_from(conn, session, position, &grown(&session.id, count(run_first_seq), renditions))
 }
 
-pub(super) fn write_from(conn: &Connection, session: &Session, first_position: i64, items: &[ViewItem]) -> Outcome<()> {
+pub(super) fn write_from(
+    conn: &Connection,
+    session: &Session,
+    first_position: i64,
+    items: &[ViewItem],
+) -> Outcome<()> {
     let mut ordinals = Ordinals::default();
     let mut insert = conn.prepare_cached(
         "INSERT INTO view_items (session, position, kind, of_session, first_seq, end_seq, number, name, json, tokens) \

@@ -57,7 +57,21 @@ pub struct StoredMessage {
     pub json: SharedText,
 }
 
+/// Who really speaks in a message: some wires send the results of tools in the user's name. A person's words beside
+/// results make it the person's.
+pub(crate) fn speaks_as(message: &Message) -> Role {
+    match message.role() {
+        Role::User if message.has_results() && !message.is_human() => Role::Tool,
+        role => role,
+    }
+}
+
 impl StoredMessage {
+    /// Who really speaks in it.
+    pub(crate) fn speaker(&self) -> Role {
+        self.decode().map_or(self.role, |message| speaks_as(&message))
+    }
+
     /// The message, read again from its bytes. `None` only where the bytes are no message, which is damage.
     #[must_use]
     pub fn decode(&self) -> Option<Message> {

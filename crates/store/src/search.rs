@@ -24,7 +24,7 @@ pub struct SearchQuery {
     pub mode: SearchMode,
     /// Only in the conversation this session belongs to.
     pub session: Option<SessionId>,
-    /// Only messages of this role.
+    /// Only messages of this role. Results of tools are the tool's, also where a wire sends them in the user's name.
     pub role: Option<Role>,
     /// Only messages that call this tool or hold its results.
     pub tool: Option<String>,

@@ -93,7 +93,8 @@ impl State {
     fn messages_that_fit(&self, scope: &Scope<'_>, matcher: &mut Matcher<'_>) -> Vec<Candidate<Key>> {
         let mut found = Vec::new();
         for (session, message) in self.messages_of(scope.owner) {
-            if !scope.admits(session, message.seq, message.role, &message.tools, message.at_ms) {
+            let role = message.speaker();
+            if !scope.admits(session, message.seq, role, &message.tools, message.at_ms) {
                 continue;
             }
             let ContentHash(content) = message.hash;
@@ -101,11 +102,7 @@ impl State {
                 key: Key::Message(message.id),
                 content,
                 fit,
-                speaker: Speaker {
-                    role: message.role,
-                    machine_written: message.machine_written,
-                    in_artifact: false,
-                },
+                speaker: Speaker { role, machine_written: message.machine_written, in_artifact: false },
                 at_ms: message.at_ms,
             }));
         }
@@ -216,7 +213,7 @@ impl State {
                 let Some(end_here) = stretch.end_in(member) else { continue };
                 for message in self.run(member.ordinal, first, end.min(end_here)) {
                     let text = beginning(&text_of(message));
-                    let neighbour = Neighbour { seq: message.seq, role: message.role.name(), text };
+                    let neighbour = Neighbour { seq: message.seq, role: message.speaker().name(), text };
                     match message.seq.cmp(&place.seq) {
                         Ordering::Less => before.push(neighbour),
                         Ordering::Equal => {}
@@ -235,7 +232,7 @@ impl<'a> Place<'a> {
             session,
             message: message.id,
             seq: message.seq,
-            role: message.role,
+            role: message.speaker(),
             tools: message.tools.clone(),
             at_ms: message.at_ms,
         }

@@ -16,6 +16,7 @@ use crate::artifact_folder::ArtifactFolder;
 use crate::artifact_pieces::{PIECES_PER_ARTIFACT, pieces};
 use crate::error::Result;
 use crate::fold::fold_text;
+use crate::message::speaks_as;
 use crate::searchable::searchable_text;
 use crate::terms::index_terms;
 
@@ -102,7 +103,7 @@ pub(super) fn index_message(
 ) -> rusqlite::Result<()> {
     with_buffers(|text, terms| {
         searchable_text(message, text);
-        marks_text(marks, message.role(), terms);
+        marks_text(marks, speaks_as(message), terms);
         index_terms(text, terms);
         insert_words(conn, id, terms)
     })

@@ -5,14 +5,16 @@ use rusqlite::{Connection, params};
 use crate::artifact_folder::ArtifactFolder;
 use crate::chain::Stretch;
 use crate::ids::{Owner, SessionId};
-use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::message::{Appended, NewMessage, StoredMessage, speaks_as};
 use crate::session::Session;
 
 use super::artifacts::{self, Reference};
 use super::body::{self, PackedBody};
 use super::continuing::require_open;
 use super::index::{self, Marks};
-use super::rows::{MACHINE_WRITTEN, int, known_session, members_of, names_text, role_code, write_progress};
+use super::rows::{
+    MACHINE_WRITTEN, RESULTS_ONLY, int, known_session, members_of, names_text, role_code, write_progress,
+};
 use super::sessions::line_of;
 use super::trouble::Outcome;
 use super::views;
@@ -65,7 +67,10 @@ fn write(
 ) -> Outcome<()> {
     let message = &new.message;
     let PackedBody { coding, bytes, artifacts } = body::pack(message, folder)?;
-    let flags = if message.is_machine_written() { MACHINE_WRITTEN } else { 0 };
+    let mut flags = if message.is_machine_written() { MACHINE_WRITTEN } else { 0 };
+    if speaks_as(message) != message.role() {
+        flags |= RESULTS_ONLY;
+    }
     conn.prepare_cached(
         "INSERT INTO messages (id, session, seq, role, flags, at_ms, tokens, hash, tools, coding, origin) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",

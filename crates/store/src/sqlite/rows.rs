@@ -198,6 +198,14 @@ pub(super) fn role_of(code: i64) -> Option<Role> {
 /// Set when a message was written by a program in the user's name.
 pub(super) const MACHINE_WRITTEN: i64 = 1;
 
+/// Set when a message in the user's name holds nothing but the results of tools.
+pub(super) const RESULTS_ONLY: i64 = 2;
+
+/// Who really speaks in a message of these flags.
+pub(super) fn speaker_of(role: Role, flags: i64) -> Role {
+    if flags & RESULTS_ONLY == 0 { role } else { Role::Tool }
+}
+
 macro_rules! message_columns {
     () => {
         "id, seq, role, flags, at_ms, tokens, hash, tools, coding, origin"

@@ -205,6 +205,28 @@ fn filters_narrow_what_is_searched(store: &dyn Store) {
     assert_eq!(unknown(store.search(&owner(), &nobody)), "nobody");
 }
 
+fn results_of_tools_are_the_tools_whoever_sends_them(store: &dyn Store) {
+    open(store, "one");
+    let all = [
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"needle printed"}]}"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"},{"type":"text","text":"needle said"}]}"#,
+        r#"{"role":"user","content":"needle asked"}"#,
+    ];
+    let messages = all
+        .iter()
+        .map(|json| NewMessage { message: decode_message_text((*json).into()).unwrap(), ..said("") });
+    store.append(&owner(), &id("one"), messages.collect()).unwrap();
+    for mode in [SearchMode::Words, SearchMode::Substring] {
+        let by = |role| SearchQuery { mode, role: Some(role), ..query("needle") };
+        assert_eq!(places(store, &by(Role::Tool)), ["one 1"]);
+        assert_eq!(places(store, &by(Role::User)), ["one 2", "one 3"], "words beside results are a person's");
+    }
+    let hits = ask(store, &query("needle")).hits;
+    assert_eq!(hits.iter().filter(|hit| hit.role == "tool").count(), 1);
+    assert_eq!(store.messages(&owner(), &id("one")).unwrap()[1].role, Role::User, "the wire's role is kept");
+}
+
 fn a_conversation_is_searched_from_any_of_its_sessions(store: &dyn Store) {
     open(store, "one");
     say(store, "one", &["needle in the past"]);
@@ -446,6 +468,7 @@ on_every_backend!(
     a_question_whose_words_fit_nowhere_is_tried_as_a_substring,
     calls_arguments_reasoning_and_results_are_searched,
     filters_narrow_what_is_searched,
+    results_of_tools_are_the_tools_whoever_sends_them,
     a_conversation_is_searched_from_any_of_its_sessions,
     compactions_make_no_duplicates,
     the_same_content_is_shown_once_and_counted,

@@ -12,7 +12,7 @@ use crate::terms::index_terms;
 use super::super::index::{
     Marks, PieceText, forget_artifact, index_artifact, index_message, marks_text, message_without_artifacts,
 };
-use super::super::rows::{count, names, role_of};
+use super::super::rows::{MACHINE_WRITTEN, count, names, role_of, speaker_of};
 use super::super::trouble::Outcome;
 use super::indexes::is_message;
 
@@ -33,6 +33,7 @@ struct Found {
     chain: u64,
     tools: Option<String>,
     role: i64,
+    flags: i64,
     /// Nothing if its bytes cannot be read.
     message: Option<Message>,
 }
@@ -40,7 +41,7 @@ struct Found {
 fn message_words(conn: &Connection, id: i64) -> Outcome<()> {
     let found = conn
         .prepare_cached(
-            "SELECT owner, chain, tools, role, coding, origin FROM messages m JOIN sessions s ON s.ordinal = m.session
+            "SELECT owner, chain, tools, role, flags, coding, origin FROM messages m JOIN sessions s ON s.ordinal = m.session
              WHERE m.id = ?1",
         )?
         .query_row([id], |row| {
@@ -49,19 +50,24 @@ fn message_words(conn: &Connection, id: i64) -> Outcome<()> {
                 chain: row.get(1).map(count)?,
                 tools: row.get(2)?,
                 role: row.get(3)?,
-                message: message_without_artifacts(row.get(4)?, row.get_ref(5)?.as_blob()?),
+                flags: row.get(4)?,
+                message: message_without_artifacts(row.get(5)?, row.get_ref(6)?.as_blob()?),
             })
         })
         .optional()?;
     let Some(found) = found else { return Ok(()) };
     let tools = names(found.tools.as_deref()).unwrap_or_default();
     let marks = Marks { owner: &found.owner, chain: found.chain, tools: &tools };
-    if let Some(message) = found.message {
+    if let Some(mut message) = found.message {
+        if found.flags & MACHINE_WRITTEN != 0 {
+            message = message.marked_machine_written();
+        }
         index_message(conn, id, &message, &marks)?;
         return Ok(());
     }
     let mut terms = String::new();
-    marks_text(&marks, role_of(found.role).unwrap_or(Role::Other), &mut terms);
+    let role = speaker_of(role_of(found.role).unwrap_or(Role::Other), found.flags);
+    marks_text(&marks, role, &mut terms);
     conn.prepare_cached("INSERT INTO words (rowid, terms) VALUES (?1, ?2)")?.execute(params![id, terms])?;
     Ok(())
 }

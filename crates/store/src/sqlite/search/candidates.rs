@@ -11,7 +11,7 @@ use crate::rank::{Candidate, Speaker};
 use crate::searchable::searchable_text;
 
 use super::super::index::{ARTIFACT_ROWS, PieceText, message_without_artifacts};
-use super::super::rows::{MACHINE_WRITTEN, names, role_of};
+use super::super::rows::{MACHINE_WRITTEN, names, role_of, speaker_of};
 use super::super::trouble::{Outcome, Trouble};
 use super::scope::Scope;
 use super::{Gathered, MAX_LOOKED_AT, MAX_PIECES_READ, MAX_READ};
@@ -45,12 +45,14 @@ impl<'r> Row<'r> {
     pub(super) fn new(row: &'r rusqlite::Row<'_>) -> Outcome<Self> {
         let told = |error: rusqlite::types::FromSqlError| Trouble::from(rusqlite::Error::from(error));
         let role: i64 = row.get(3)?;
+        let flags: i64 = row.get(4)?;
+        let role = role_of(role).ok_or_else(|| Trouble::unreadable(format!("there is no role {role}")))?;
         Ok(Self {
             id: row.get(0)?,
             session: row.get(1)?,
             seq: row.get(2)?,
-            role: role_of(role).ok_or_else(|| Trouble::unreadable(format!("there is no role {role}")))?,
-            machine_written: row.get::<_, i64>(4)? & MACHINE_WRITTEN != 0,
+            role: speaker_of(role, flags),
+            machine_written: flags & MACHINE_WRITTEN != 0,
             at_ms: row.get(5)?,
             hash: row.get(6)?,
             tools: match row.get_ref(7)? {
@@ -224,7 +226,7 @@ pub(super) fn newest_reference(
     // An artifact that came by itself belongs to the last thing said in its session, or stands for a tool's answer.
     let mut statement = conn.prepare_cached(
         "SELECT r.session, coalesce(m.id, 0), coalesce(m.seq, s.first_seq), coalesce(m.role, 4), m.tools,
-                coalesce(m.at_ms, r.created_ms)
+                coalesce(m.at_ms, r.created_ms), coalesce(m.flags, 0)
          FROM artifact_refs r JOIN artifacts a ON a.n = r.artifact JOIN sessions s ON s.ordinal = r.session
          LEFT JOIN messages m ON m.id = iif(r.message <> 0, r.message,
              (SELECT id FROM messages WHERE session = r.session ORDER BY seq DESC LIMIT 1))
@@ -236,7 +238,7 @@ pub(super) fn newest_reference(
             session: row.get(0)?,
             message: row.get(1)?,
             seq: row.get(2)?,
-            role: role_of(row.get(3)?).unwrap_or(Role::Tool),
+            role: speaker_of(role_of(row.get(3)?).unwrap_or(Role::Tool), row.get(6)?),
             tools: names(row.get::<_, Option<String>>(4)?.as_deref())?,
             at_ms: row.get(5)?,
         };

@@ -26,7 +26,7 @@ pub(crate) fn render(answer: &SearchAnswer, now: &Now, width: usize) -> String {
         let lead = if hit.before.is_empty() && hit.after.is_empty() {
             String::new()
         } else {
-            format!("#{} {}: ", hit.seq, speaker(hit))
+            format!("#{} {}: ", hit.seq, hit.role)
         };
         out.push_str(&passage(&lead, &hit.snippet, width));
         for neighbour in &hit.after {
@@ -69,7 +69,7 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
 
 /// Where a hit stands: session, message, who, when; the title with what is left of the line.
 fn heading(hit: &Hit, now: &Now, width: usize) -> String {
-    let mut words = vec![format!("#{} {}", hit.seq, speaker(hit))];
+    let mut words = vec![format!("#{} {}", hit.seq, hit.role)];
     if !hit.tools.is_empty() {
         let tools: Vec<String> = hit.tools.iter().map(|tool| on_one_line(tool)).collect();
         words.push(shorten(&tools.join(", "), width / 4));
@@ -120,11 +120,6 @@ fn passage(lead: &str, snippet: &Snippet, width: usize) -> String {
     }
     push_styled(&mut out, &line);
     out
-}
-
-/// Who speaks: on some wires results of tools come in the user's name, and only they have tools.
-fn speaker(hit: &Hit) -> &'static str {
-    if hit.role == "user" && !hit.tools.is_empty() { "tool results" } else { hit.role }
 }
 
 fn trimmed(letters: &[(char, bool)]) -> &[(char, bool)] {

@@ -44,3 +44,25 @@ fn a_reader_that_leaves_is_no_failure() {
     let full = unless_reader_left(Err(io::ErrorKind::StorageFull.into())).unwrap_err();
     assert_eq!(full.exit(), Exit::OutputFailed);
 }
+
+#[test]
+fn a_fixed_clock_stands_still_and_a_broken_one_is_refused() {
+    let Clock::Fixed(now) = clock(Some("2026-11-15T12:00:00Z")).unwrap() else { panic!("not fixed") };
+    assert_eq!(now.ms, 1_794_744_000_000);
+    assert!(matches!(clock(None).unwrap(), Clock::System(_)));
+    assert_eq!(clock(Some("noon")).unwrap_err().exit(), Exit::BadConfig);
+}
+
+#[test]
+fn seeded_chance_repeats_itself_and_other_chance_does_not() {
+    let draw = |chance: Chance| {
+        let mut context = Context::for_tests("/nowhere".into());
+        context.chance = chance;
+        [context.random_bits(), context.random_bits(), context.random_bits()]
+    };
+    let first = draw(chance(Some("7")));
+    assert_eq!(first, draw(chance(Some("7"))));
+    assert_ne!(first, draw(chance(Some("8"))));
+    assert!(first[0] != first[1] && first[1] != first[2]);
+    assert_ne!(draw(Chance::System), draw(Chance::System));
+}

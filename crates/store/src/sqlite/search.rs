@@ -25,7 +25,7 @@ use scope::Scope;
 use substrings::substring_candidates;
 
 /// Hits that are ranked at most, the newest.
-const MAX_RANKED: usize = 1_000;
+const MAX_RANKED: usize = 600;
 /// Rows that are looked at to find them: their filters.
 const MAX_LOOKED_AT: usize = 20_000;
 /// Texts that are read to find them.

@@ -10,9 +10,10 @@ use throughline_transcript::Dialect;
 use tokio::time::timeout;
 
 use crate::classify::classify;
-use crate::client::{Client, put_endpoint_headers};
+use crate::client::Client;
 use crate::endpoint::{Endpoint, EndpointKind};
 use crate::failure::{Failure, TransportFault};
+use crate::headers::put_endpoint_headers;
 use crate::sizes::AskedFor;
 use crate::transport::{Stage, fault_of};
 use crate::trouble::{Trouble, TroubleKind, WrongWireSign};

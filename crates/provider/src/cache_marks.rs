@@ -9,7 +9,8 @@
 
 use std::borrow::Cow;
 
-use throughline_transcript::{Message, RawJson, Role};
+use throughline_transcript::{Dialect, Message, RawJson, Role};
+use throughline_wire::Request;
 
 use crate::cache_policy::{CacheTtl, MarkLayout};
 use crate::json_edit::{inserted, offset_in, without_member};
@@ -92,6 +93,40 @@ impl CacheMarks {
         let messages = messages.collect();
         let marks = PlacedMarks { on_system: on_system || has_lead, on_messages, intermediate, of_client: 0 };
         Marked { system: system.map(|system| system.json), messages, marks }
+    }
+
+    /// The body of a request with these messages, marked. The request itself stays as it is, so that it can be sent again
+    /// with others.
+    #[must_use]
+    pub fn encode(
+        &self,
+        request: &mut Request,
+        messages: &[Message],
+        notes_after_system: usize,
+    ) -> (Vec<u8>, PlacedMarks) {
+        let system = request.system().map(|system| system.0.to_owned());
+        let tools = request.tools().map(|tools| tools.0.to_owned());
+        let unmarked = Unmarked {
+            system: system.as_deref().map(RawJson),
+            notes_after_system,
+            tools: tools.as_deref().map(RawJson),
+            has_automatic_mark: request.member(MEMBER).is_some_and(|mark| mark.0 != "null"),
+            messages,
+        };
+        let Marked { system: marked_system, messages, marks } = self.place(&unmarked);
+        let name = system_member(request.dialect());
+        let set = |request: &mut Request, json: &str| {
+            // Checked JSON goes in, so there is nothing to refuse.
+            let _ = name.map(|name| request.set_member(name, json));
+        };
+        if let Some(json) = marked_system.filter(|json| Some(&**json) != system.as_deref()) {
+            set(request, &json);
+        }
+        let body = request.with_messages(messages.iter().map(|message| &**message));
+        if let Some(json) = &system {
+            set(request, json);
+        }
+        (body, marks)
     }
 
     /// The system prompt of a request whose wire keeps it among the messages, marked, as a list of blocks.
@@ -195,6 +230,14 @@ impl CacheMarks {
             }
             _ => MarkedSystem { json: Cow::Borrowed(system.0), is_marked: false },
         }
+    }
+}
+
+/// The member that holds the system prompt, where it stands outside the list and may be a list of blocks.
+fn system_member(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::Anthropic => Some("system"),
+        Dialect::Chat | Dialect::Responses => None,
     }
 }
 

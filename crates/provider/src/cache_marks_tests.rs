@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use throughline_testkit::{conversation, from_picture};
 use throughline_transcript::{Dialect, Message, RawJson, decode_message_text};
+use throughline_wire::Request;
 
 use super::{CacheMarks, Marked, Unmarked, block_form, count_marks, without_marks};
 use crate::cache_policy::{CacheTtl, MarkLayout};
@@ -244,6 +245,37 @@ fn a_turn_of_many_blocks_gets_a_mark_where_the_call_before_ended() {
     let anthropic = from_picture(Dialect::Anthropic, "u a u A9 T").messages();
     let marked = ANTHROPIC.place(&Unmarked { system: Some(RawJson(r#""s""#)), ..list(&anthropic) });
     assert_eq!((marked.marks.intermediate, marked.marks.on_messages), (None, vec![2, 3, 4]));
+}
+
+#[test]
+fn a_body_is_written_marked_and_the_request_stays() {
+    let json = r#"{"model":"claude-x","system":"rules","max_tokens":1.0e3,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#;
+    let mut request = Request::decode(Dialect::Anthropic, json.into()).unwrap();
+    let messages = request.messages().to_vec();
+    let (body, marks) = ANTHROPIC.encode(&mut request, &messages, 0);
+    let mark = r#""cache_control":{"type":"ephemeral"}"#;
+    assert_eq!(
+        String::from_utf8(body).unwrap(),
+        format!(
+            r#"{{"model":"claude-x","system":[{{"type":"text","text":"rules",{mark}}}],"max_tokens":1.0e3,"messages":[{{"role":"user","content":[{{"type":"text","text":"a",{mark}}}]}},{{"role":"assistant","content":[{{"type":"text","text":"b",{mark}}}]}}]}}"#
+        )
+    );
+    assert_eq!((marks.on_system, marks.on_messages), (true, vec![0, 1]));
+    assert_eq!(request.encode(), json.as_bytes(), "nothing that is kept holds a mark");
+    let own = json.replace(r#""max_tokens""#, r#""cache_control":{"type":"ephemeral"},"max_tokens""#);
+    let mut request = Request::decode(Dialect::Anthropic, own.clone().into()).unwrap();
+    let (body, marks) = ANTHROPIC.encode(&mut request, &messages, 0);
+    assert_eq!((String::from_utf8(body).unwrap(), marks.of_client), (own, 1));
+    let chat = r#"{"model":"anthropic/claude-x","messages":[{"role":"system","content":"rules"},{"role":"user","content":"a"}]}"#;
+    let mut request = Request::decode(Dialect::Chat, chat.into()).unwrap();
+    let messages = request.messages().to_vec();
+    let (body, marks) = CHAT.encode(&mut request, &messages, 0);
+    assert_eq!((count_marks_in(&body), marks.on_system), (2, true));
+    assert_eq!(request.encode(), chat.as_bytes());
+}
+
+fn count_marks_in(body: &[u8]) -> usize {
+    String::from_utf8_lossy(body).matches("cache_control").count()
 }
 
 /// Whether two messages say the same, whatever the form of their content.

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use throughline_transcript::Dialect;
-use throughline_wire::{Interrupted, Streaming};
+use throughline_wire::{Interrupted, Request, Streaming};
 
+use crate::endpoint::Endpoint;
 use crate::sizes::AskedFor;
 use crate::trouble::Trouble;
 
 /// How long each part of a call may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// Until the connection stands.
+    /// Until the connection stands. It is set once, when a client is set up.
     pub connect: Duration,
     /// Until the first byte of a stream; models read long prompts before they say anything.
     pub first_byte: Duration,
@@ -38,6 +39,14 @@ impl TimeLimits {
         silence: Duration::from_secs(600),
         whole: Duration::from_secs(7_200),
     };
+}
+
+impl TimeLimits {
+    /// The limits that suit an endpoint.
+    #[must_use]
+    pub fn of(endpoint: &Endpoint) -> Self {
+        if endpoint.base.is_local() { Self::LOCAL } else { Self::REMOTE }
+    }
 }
 
 /// How often a call is tried again. Only calls of which nothing was handed on yet are.
@@ -110,6 +119,26 @@ impl OutgoingCall {
     }
 }
 
+impl OutgoingCall {
+    /// A request that is sent with this body to a model whose window is believed to be that large.
+    #[must_use]
+    pub fn of(request: &Request, body: impl Into<Bytes>, window_tokens: Option<u64>) -> Self {
+        let asked = AskedFor { output_cap_tokens: request.output_cap_tokens(), window_tokens };
+        Self { asked, ..Self::new(request.dialect(), request.streaming(), body) }
+    }
+}
+
+/// What a provider answered instead of an answer, as it came: a proxy passes it on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, in their order.
+    pub headers: Vec<(String, String)>,
+    /// The body, as much of it as was read.
+    pub body: Bytes,
+}
+
 /// An attempt that failed and was followed by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedAttempt {
@@ -138,6 +167,8 @@ pub struct CallError {
     pub end: CallEnd,
     /// What had been received of the answer.
     pub partial: Option<Box<Interrupted>>,
+    /// What came instead of one.
+    pub refusal: Option<Box<Refusal>>,
     /// Attempts before the last.
     pub attempts: Vec<FailedAttempt>,
 }

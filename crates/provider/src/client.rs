@@ -6,7 +6,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use throughline_wire::Streaming;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallEnd, CallError, FailedAttempt, OutgoingCall, RetryLimits, TimeLimits};
 use crate::endpoint::Endpoint;
 use crate::failure::TransportFault;
+use crate::headers::headers_of;
 use crate::reply::{Broken, Opening, Reply};
 use crate::transport::{Stage, fault_of};
 use crate::trouble::{RequestComplaint, Retry, Trouble, TroubleKind};
@@ -87,7 +87,7 @@ impl Client {
     ) -> Result<Reply, CallError> {
         let mut attempts: Vec<FailedAttempt> = Vec::new();
         loop {
-            let Broken { end, partial } = match self.attempt(endpoint, call, cancel).await {
+            let Broken { end, partial, refusal } = match self.attempt(endpoint, call, cancel).await {
                 Ok(mut reply) => {
                     reply.set_attempts(attempts);
                     return Ok(reply);
@@ -99,13 +99,13 @@ impl Client {
                 CallEnd::Cancelled => None,
             };
             let (Some(wait), CallEnd::Failed(trouble)) = (wait, &end) else {
-                return Err(CallError { end, partial, attempts });
+                return Err(CallError { end, partial, refusal, attempts });
             };
             attempts.push(FailedAttempt { trouble: (**trouble).clone(), waited: wait });
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
-                    return Err(CallError { end: CallEnd::Cancelled, partial, attempts });
+                    return Err(CallError { end: CallEnd::Cancelled, partial, refusal, attempts });
                 }
                 () = tokio::time::sleep(wait) => {}
             }
@@ -196,48 +196,4 @@ impl Client {
     pub(crate) fn http(&self) -> &reqwest::Client {
         &self.http
     }
-}
-
-/// All headers of a call; the name of the first that cannot be sent otherwise. Those of the call replace the endpoint's.
-fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(
-        ACCEPT,
-        HeaderValue::from_static(match call.streaming {
-            Streaming::Streamed => "text/event-stream, application/json",
-            Streaming::Whole => "application/json",
-        }),
-    );
-    put_endpoint_headers(endpoint, call.dialect, &mut headers)?;
-    for (name, value) in &call.headers {
-        put_header(name, value, &mut headers)?;
-    }
-    Ok(headers)
-}
-
-pub(crate) fn put_endpoint_headers(
-    endpoint: &Endpoint,
-    dialect: throughline_transcript::Dialect,
-    headers: &mut HeaderMap,
-) -> Result<(), String> {
-    for (name, value) in endpoint.wire_headers(dialect) {
-        put_header(name, &value, headers)?;
-    }
-    for (name, value) in &endpoint.headers {
-        put_header(name, value, headers)?;
-    }
-    Ok(())
-}
-
-fn put_header(name: &str, value: &str, headers: &mut HeaderMap) -> Result<(), String> {
-    let sent_name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| name.to_owned())?;
-    let mut sent = HeaderValue::from_str(value).map_err(|_| name.to_owned())?;
-    // Whatever prints a request must not print these.
-    sent.set_sensitive(matches!(
-        sent_name.as_str(),
-        "authorization" | "x-api-key" | "proxy-authorization" | "cookie"
-    ));
-    headers.insert(sent_name, sent);
-    Ok(())
 }

@@ -12,7 +12,6 @@ pub(crate) const POLICY: &[&str] = &[
     "datainspectionfailed",
     "prohibited_content",
     "safety",
-    "invalid_prompt",
     "moderation_blocked",
     "sensitive_content",
 ];

@@ -25,6 +25,8 @@ mod endpoint;
 mod endpoint_url;
 mod failure;
 mod fingerprint;
+#[cfg(feature = "client")]
+mod headers;
 mod json_edit;
 mod lexemes;
 mod phrases;
@@ -52,7 +54,9 @@ pub use cache_marks::{
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
 #[cfg(feature = "client")]
-pub use call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, RetryLimits, TimeLimits, Timings};
+pub use call::{
+    CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, Refusal, RetryLimits, TimeLimits, Timings,
+};
 pub use classify::classify;
 #[cfg(feature = "client")]
 pub use client::{Client, ClientError, ClientOptions};
@@ -64,6 +68,8 @@ pub use fingerprint::{Fingerprint, PieceHash};
 pub use reply::{Chunk, Reply};
 pub use secret::SecretKey;
 pub use sizes::AskedFor;
+#[cfg(feature = "client")]
+pub use tokio_util::sync::CancellationToken;
 pub use trouble::{
     ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
 };

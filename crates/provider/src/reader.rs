@@ -9,7 +9,7 @@ use throughline_wire::{Answer, Flow, Interrupted, StreamDecoder, StreamError};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallEnd, TimeLimits};
+use crate::call::{CallEnd, Refusal, TimeLimits};
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
 use crate::reply::{Broken, Chunk, Opening};
@@ -134,7 +134,7 @@ impl Reader {
         let mut deltas = Vec::new();
         let Some(decoder) = self.decoder.take() else {
             let end = end.unwrap_or(CallEnd::Cancelled);
-            return Step::Over { last: None, ending: Err(Box::new(Broken { end, partial: None })) };
+            return Step::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
         };
         let finished = decoder.finish(&mut deltas);
         let last = (!deltas.is_empty()).then(|| Chunk { raw: Bytes::new(), deltas });
@@ -146,7 +146,8 @@ impl Reader {
             (Err(interrupted), end) => {
                 let trouble = || CallEnd::Failed(Box::new(Trouble::of(TroubleKind::Interrupted)));
                 let end = end.unwrap_or_else(trouble);
-                Err(self.scrubbed(Broken { end, partial: partial_of(interrupted) }))
+                let partial = partial_of(interrupted);
+                Err(self.scrubbed(Broken { partial, ..Broken::new(end) }))
             }
         };
         Step::Over { last, ending }
@@ -197,18 +198,21 @@ impl Reader {
                 Piece::End | Piece::Fault(_) => break,
             }
         }
-        self.refused(status, headers, &body)
+        self.refused(status, headers, body.freeze())
     }
 
     /// A body that is no answer, understood.
-    pub(crate) fn refused(&self, status: u16, headers: &[(String, String)], body: &[u8]) -> Box<Broken> {
-        let headers: Vec<(&str, &str)> =
+    pub(crate) fn refused(&self, status: u16, headers: &[(String, String)], body: Bytes) -> Box<Broken> {
+        let listed: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        self.broken(classify(Failure::Answer { status, headers: &headers, body }, self.asked))
+        let trouble = classify(Failure::Answer { status, headers: &listed, body: &body }, self.asked);
+        let mut broken = self.broken(trouble);
+        broken.refusal = Some(Box::new(Refusal { status, headers: headers.to_vec(), body }));
+        broken
     }
 
     pub(crate) fn broken(&self, trouble: Trouble) -> Box<Broken> {
-        self.scrubbed(Broken { end: CallEnd::Failed(Box::new(trouble)), partial: None })
+        self.scrubbed(Broken::new(CallEnd::Failed(Box::new(trouble))))
     }
 
     /// Providers repeat the key in what they say about it.

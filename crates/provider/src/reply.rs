@@ -11,7 +11,7 @@ use throughline_wire::{Answer, Delta, Interrupted, ResponseError, Shape, decode_
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, TimeLimits, Timings};
+use crate::call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, Refusal, TimeLimits, Timings};
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
 use crate::reader::{Ending, Reader, Step};
@@ -48,15 +48,20 @@ pub struct Reply {
 pub(crate) struct Broken {
     pub(crate) end: CallEnd,
     pub(crate) partial: Option<Box<Interrupted>>,
+    pub(crate) refusal: Option<Box<Refusal>>,
 }
 
 impl Broken {
+    pub(crate) fn new(end: CallEnd) -> Self {
+        Self { end, partial: None, refusal: None }
+    }
+
     pub(crate) fn failed(trouble: Trouble) -> Box<Self> {
-        Box::new(Self { end: CallEnd::Failed(Box::new(trouble)), partial: None })
+        Box::new(Self::new(CallEnd::Failed(Box::new(trouble))))
     }
 
     pub(crate) fn cancelled() -> Box<Self> {
-        Box::new(Self { end: CallEnd::Cancelled, partial: None })
+        Box::new(Self::new(CallEnd::Cancelled))
     }
 
     pub(crate) fn transport(fault: TransportFault) -> Box<Self> {
@@ -165,8 +170,11 @@ impl Reply {
         let attempts = std::mem::take(&mut self.attempts);
         match self.ending.take() {
             Some(Ok(answer)) => Ok((*answer, self.timings)),
-            Some(Err(broken)) => Err(CallError { end: broken.end, partial: broken.partial, attempts }),
-            None => Err(CallError { end: CallEnd::Cancelled, partial: None, attempts }),
+            Some(Err(broken)) => {
+                let Broken { end, partial, refusal } = *broken;
+                Err(CallError { end, partial, refusal, attempts })
+            }
+            None => Err(CallError { end: CallEnd::Cancelled, partial: None, refusal: None, attempts }),
         }
     }
 
@@ -201,7 +209,7 @@ impl Reply {
                 reader.decode_stream(&body)?
             }
             Err(ResponseError::Empty) => return Err(reader.broken(Trouble::of(TroubleKind::Interrupted))),
-            Err(_) => return Err(reader.refused(self.status, &self.headers, &body)),
+            Err(_) => return Err(reader.refused(self.status, &self.headers, body)),
         };
         let text = answer.text();
         let deltas = if text.is_empty() { Vec::new() } else { vec![Delta::Text(text)] };

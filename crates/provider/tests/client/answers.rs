@@ -1,9 +1,8 @@
 //! Answers that arrive: whole, streamed, in pieces, in the form that was not asked for.
 
-use throughline_provider::{HoldBack, OutgoingCall};
+use throughline_provider::{AskedFor, CancellationToken, HoldBack, OutgoingCall, TimeLimits};
 use throughline_transcript::Dialect;
-use throughline_wire::{Delta, Streaming};
-use tokio_util::sync::CancellationToken;
+use throughline_wire::{Delta, Request, Streaming};
 
 use crate::server::{Act, Server, answer, client, json, stream_head};
 use crate::{ANTHROPIC_EVENTS, CHAT_ANSWER, OVERLOADED_EVENT};
@@ -144,4 +143,16 @@ async fn a_client_in_a_hurry_gets_bytes_at_once() {
     let call = OutgoingCall { hold_back: HoldBack::UntilBytes, ..streamed() };
     let mut reply = client().send(&endpoint, &call, &CancellationToken::new()).await.unwrap();
     assert_eq!(reply.next().await.unwrap().raw, ANTHROPIC_EVENTS[0].as_bytes());
+}
+
+#[tokio::test]
+async fn a_call_knows_what_its_request_asked_for() {
+    let body = r#"{"model":"m","max_tokens":99,"stream":true,"messages":[]}"#;
+    let request = Request::decode(Dialect::Anthropic, body.into()).unwrap();
+    let call = OutgoingCall::of(&request, body, Some(200_000));
+    assert_eq!((call.dialect, call.streaming), (Dialect::Anthropic, Streaming::Streamed));
+    let expected = AskedFor { output_cap_tokens: Some(99), window_tokens: Some(200_000) };
+    assert_eq!(call.asked, expected);
+    let server = Server::playing(Vec::new()).await;
+    assert_eq!(TimeLimits::of(&server.endpoint(Dialect::Chat)), TimeLimits::LOCAL);
 }

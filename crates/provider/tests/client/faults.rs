@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use throughline_provider::{
-    CallEnd, CallError, ConnectStage, OutgoingCall, TimeLimits, TroubleKind, WrongWireSign,
+    CallEnd, CallError, CancellationToken, ConnectStage, OutgoingCall, TimeLimits, TroubleKind, WrongWireSign,
 };
 use throughline_transcript::Dialect;
 use throughline_wire::Streaming;
 use tokio::io::AsyncWriteExt;
-use tokio_util::sync::CancellationToken;
 
 use crate::server::{Act, Server, answer, client, client_with, endpoint, json, stream_head};
 use crate::{ANTHROPIC_EVENTS, CHAT_ANSWER, OVERLOADED_EVENT};
@@ -94,6 +93,13 @@ async fn an_overflow_is_understood() {
     let error = fail(&server, &streamed()).await;
     let expected = TroubleKind::PromptTooLong { window_tokens: Some(2_048), prompt_tokens: Some(10_031) };
     assert_eq!(kind(&error), &expected);
+    let refusal = error.refusal.unwrap();
+    assert_eq!(
+        (refusal.status, &refusal.body[..]),
+        (400, body.as_bytes()),
+        "as it came, for whoever passes it on"
+    );
+    assert!(refusal.headers.contains(&("content-type".to_owned(), "application/json".to_owned())));
 }
 
 #[tokio::test]

@@ -1,0 +1,92 @@
+//! The headers of a call: what the wire demands, the key, the endpoint's own, the call's own; always in the same order.
+//!
+//! Headers that belong to one connection or to our own HTTP are not taken over from anyone.
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use throughline_transcript::Dialect;
+use throughline_wire::Streaming;
+
+use crate::call::OutgoingCall;
+use crate::endpoint::Endpoint;
+
+/// Headers of one connection, and those the HTTP client sets itself. Compression is not asked for: bytes are passed on as
+/// they come.
+const NOT_TAKEN_OVER: [&str; 14] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+    "content-length",
+    "content-encoding",
+    "accept-encoding",
+    "expect",
+];
+
+/// Headers that add up where both the endpoint and the call have them.
+const LISTS: [&str; 1] = ["anthropic-beta"];
+
+/// All headers of a call; the name of the first that cannot be sent otherwise. Those of the call replace the endpoint's,
+/// but a name that the call has twice is sent twice.
+pub(crate) fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static(match call.streaming {
+            Streaming::Streamed => "text/event-stream, application/json",
+            Streaming::Whole => "application/json",
+        }),
+    );
+    put_endpoint_headers(endpoint, call.dialect, &mut headers)?;
+    let mut seen: Vec<HeaderName> = Vec::new();
+    for (name, value) in &call.headers {
+        let (name, value) = header(name, value)?;
+        if NOT_TAKEN_OVER.contains(&name.as_str()) {
+            continue;
+        }
+        if seen.contains(&name) || LISTS.contains(&name.as_str()) {
+            headers.append(&name, value);
+        } else {
+            headers.insert(&name, value);
+        }
+        seen.push(name);
+    }
+    Ok(headers)
+}
+
+/// What an endpoint demands of every request.
+pub(crate) fn put_endpoint_headers(
+    endpoint: &Endpoint,
+    dialect: Dialect,
+    headers: &mut HeaderMap,
+) -> Result<(), String> {
+    for (name, value) in endpoint.wire_headers(dialect) {
+        let (name, value) = header(name, &value)?;
+        headers.insert(name, value);
+    }
+    for (name, value) in &endpoint.headers {
+        let (name, value) = header(name, value)?;
+        if !NOT_TAKEN_OVER.contains(&name.as_str()) {
+            headers.insert(name, value);
+        }
+    }
+    Ok(())
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let sent = HeaderName::from_bytes(name.as_bytes()).map_err(|_| name.to_owned())?;
+    let mut value = HeaderValue::from_str(value).map_err(|_| name.to_owned())?;
+    // Whatever prints a request must not print these.
+    value.set_sensitive(matches!(sent.as_str(), "authorization" | "x-api-key" | "cookie"));
+    Ok((sent, value))
+}
+
+#[cfg(test)]
+#[path = "headers_tests.rs"]
+mod tests;

@@ -6,27 +6,47 @@
 
 mod attempt;
 mod compressor;
+mod encode;
 mod engine;
+mod envelope;
+mod estimate;
+mod event;
 mod guard;
+mod host;
+mod http_upstream;
+mod images;
 mod lifecycle;
+mod managed;
 mod model_in_force;
+mod new_view;
 mod outcome;
 mod prepared;
 mod recovery;
 mod registry;
 mod snapshot;
 mod status;
+mod target;
 #[cfg(test)]
 mod test_talk;
 mod threshold;
 mod token_model;
 mod tool;
 mod trigger;
+mod upstream;
+mod view;
 
 pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource};
 pub use engine::{ContextEngine, EngineError, EngineFuture, answered};
+pub use envelope::Envelope;
+pub use event::{EngineEvent, EventSink};
 pub use guard::{Admission, Block, BlockCause, GUARD_NAME, GuardState, Moment};
+pub use host::Host;
+pub use http_upstream::HttpUpstream;
 pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
+pub use managed::{
+    Along, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult, Incoming,
+    LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, SessionSetup, learnt_window,
+};
 pub use model_in_force::{EngineLimits, ModelInForce};
 pub use outcome::{
     AbortReason, BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem,
@@ -38,6 +58,7 @@ pub use registry::{
 };
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
+pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
 pub use token_model::token_model_for;
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
@@ -45,3 +66,4 @@ pub use trigger::{
     Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
     before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
 };
+pub use upstream::{Piece, Pieces, Received, Unanswered, UnansweredCause, Upstream, UpstreamFuture};

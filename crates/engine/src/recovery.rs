@@ -17,6 +17,8 @@ use crate::trigger::Automatic;
 
 /// Waits to get one call through.
 const MOST_WAITS: u32 = 3;
+/// Waits after a provider took too long: each time may be billed.
+const MOST_WAITS_AFTER_TIMEOUT: u32 = 1;
 /// A provider that asks for more than this is not waited for.
 const LONGEST_WAIT_MS: u64 = 60_000;
 /// The first wait of our own choice; each further one is twice as long.
@@ -200,6 +202,27 @@ pub enum Advice {
     AskAgain,
 }
 
+impl Advice {
+    /// Whether it is about the endpoint rather than the conversation.
+    fn is_about_endpoint(self) -> bool {
+        match self {
+            Self::TopUp
+            | Self::CheckKey
+            | Self::CheckModel
+            | Self::CheckAddress
+            | Self::CheckRequest
+            | Self::TryLater
+            | Self::ModelThatSees
+            | Self::SetOutputCap => true,
+            Self::TurnCompactionOn
+            | Self::MakeRoom
+            | Self::SmallerPictures
+            | Self::Rephrase
+            | Self::AskAgain => false,
+        }
+    }
+}
+
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -233,6 +256,9 @@ pub struct GaveUp {
     pub tried: Vec<Tried>,
     /// What can be done.
     pub advice: Advice,
+    /// The same from whoever was asked, who knows which setting or variable it is.
+    #[serde(default)]
+    pub hint: Option<String>,
 }
 
 impl fmt::Display for GaveUp {
@@ -242,7 +268,11 @@ impl fmt::Display for GaveUp {
             let lead = if at == 0 { "; tried: " } else { ", then " };
             write!(f, "{lead}{tried}")?;
         }
-        write!(f, "; the conversation is intact; {}", self.advice)
+        f.write_str("; the conversation is intact; ")?;
+        match self.hint.as_deref().filter(|_| self.advice.is_about_endpoint()) {
+            Some(hint) => f.write_str(hint),
+            None => write!(f, "{}", self.advice),
+        }
     }
 }
 
@@ -412,8 +442,12 @@ impl Case<'_> {
                 Some(longest / 2 + longest / 2 * self.here.jitter_permille.min(999) / 1_000)
             }
         };
+        let most = match self.trouble.kind {
+            TroubleKind::Timeout => MOST_WAITS_AFTER_TIMEOUT,
+            _ => MOST_WAITS,
+        };
         match wait {
-            Some(ms) if waits < MOST_WAITS => Step::Wait { ms },
+            Some(ms) if waits < most => Step::Wait { ms },
             _ => self.fitting_model_or(Advice::TryLater),
         }
     }

@@ -176,7 +176,6 @@ fn what_passes_is_waited_for() {
     let transient = [
         TroubleKind::RateLimit,
         TroubleKind::Overload,
-        TroubleKind::Timeout,
         TroubleKind::Interrupted,
         TroubleKind::ServerFault,
         TroubleKind::Unreachable { stage: ConnectStage::Closed },
@@ -192,6 +191,9 @@ fn what_passes_is_waited_for() {
         let here = Circumstances { alternatives: &other, ..HERE };
         assert_eq!(step(kind.clone(), &thrice, &here), Step::AskAnother { alternative: 0 }, "{kind}");
     }
+    // What took too long may be billed each time.
+    assert_eq!(step(TroubleKind::Timeout, &[], &HERE), Step::Wait { ms: 500 });
+    assert_eq!(step(TroubleKind::Timeout, &[waited], &HERE), Step::GiveUp(Advice::TryLater));
     // The provider's own wish counts, within reason.
     let asks = |secs| Trouble {
         retry_after: Some(Duration::from_secs(secs)),
@@ -247,6 +249,7 @@ fn the_message_says_what_was_tried_and_what_to_do() {
             Tried::AskedAnother { model: "big".to_owned() },
         ],
         advice: Advice::MakeRoom,
+        hint: None,
     };
     let words = [
         "the prompt is too long: 90000 tokens for a window of 32768 (HTTP 400)",
@@ -257,6 +260,10 @@ fn the_message_says_what_was_tried_and_what_to_do() {
          begin a new conversation",
     ];
     assert_eq!(gave_up.to_string(), words.join("; "));
+    // Whoever was asked knows better which variable holds a key, but not what is left in a conversation.
+    let hinted = GaveUp { hint: Some("check the key in MY_KEY".to_owned()), ..gave_up };
+    assert!(!hinted.to_string().contains("MY_KEY"));
+    assert!(GaveUp { advice: Advice::CheckKey, ..hinted }.to_string().ends_with("; check the key in MY_KEY"));
 }
 
 /// Whatever a provider says however often, the steps come to an end.

@@ -1,0 +1,190 @@
+//! The body of a request: the same bytes for what was sent before, cache marks as the very last step.
+//!
+//! A view holds every message in the form it is sent in. Marks touch only the system prompt and a few of the last
+//! messages, so only those are looked at; everything before them is copied as it stands. A client that places marks of its
+//! own keeps them, and then the whole list is looked at, because there may be too many.
+//!
+//! Not for: sizes, or whether a request should be sent at all.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use throughline_provider::{
+    CacheMarks, CachePolicy, Fingerprint, PieceHash, PlacedMarks, Unmarked, count_marks, prompt_cache_key,
+};
+use throughline_transcript::{Message, RawJson};
+use throughline_wire::{Request, RequestError};
+
+use crate::envelope::{Envelope, Note};
+use crate::view::LiveView;
+
+/// Messages before the end of the last call that are looked at for marks, in case the last of them cannot carry one.
+const MARK_REACH: usize = 8;
+
+/// What differs for one call from what the caller wants sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ForThisCall {
+    /// A lower output cap.
+    pub(crate) output_cap_tokens: Option<u64>,
+    /// Another model.
+    pub(crate) model: Option<String>,
+}
+
+/// What is to be encoded.
+pub(crate) struct Encoding<'a> {
+    pub(crate) envelope: &'a Envelope,
+    pub(crate) view: &'a LiveView,
+    pub(crate) cache: CachePolicy,
+    /// What names the conversation to a provider that routes by it.
+    pub(crate) conversation: &'a str,
+    /// Items that the call before this one had sent.
+    pub(crate) sent_items: usize,
+    pub(crate) for_this_call: &'a ForThisCall,
+}
+
+/// A body with what was sent in it.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    pub(crate) body: Bytes,
+    pub(crate) marks: PlacedMarks,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+impl Encoding<'_> {
+    pub(crate) fn encode(&self) -> Result<Encoded, RequestError> {
+        let note = if self.view.has_summary() { Note::Folded } else { Note::None };
+        let (system, notes) = self.envelope.noted_system(note, self.cache);
+        let system_hash = system.as_deref().map(PieceHash::of);
+        let marked = match self.cache {
+            CachePolicy::Marks { layout, ttl, .. } => {
+                self.mark(CacheMarks { layout, ttl }, system.as_deref(), notes)
+            }
+            CachePolicy::Key | CachePolicy::Unmarked => Marked::nothing(self.view.len()),
+        };
+        let system = marked.system.map(Cow::Owned).or(system);
+        let request = self.request(system.as_deref())?;
+        let leading = system.filter(|_| self.envelope.has_leading_system());
+        let leading = leading.map(|content| format!("{{\"role\":\"system\",\"content\":{content}}}"));
+        let untouched = self.view.items().iter().take(marked.first).skip(marked.lead.len());
+        let items = leading.iter().chain(&marked.lead).map(String::as_str);
+        let items = items.chain(untouched.map(|item| item.wire.as_str()));
+        let items = items.chain(marked.tail.iter().map(String::as_str));
+        let list_bytes = self.view.wire_bytes() as usize + self.view.len() + 4_096;
+        let mut body = Vec::with_capacity(list_bytes + request_bytes(&request));
+        request.write_with_messages(items, &mut body);
+        Ok(Encoded {
+            body: Bytes::from(body),
+            marks: marked.marks,
+            fingerprint: self.fingerprint(&request, system_hash),
+        })
+    }
+
+    /// The request with what differs for this call.
+    fn request(&self, system: Option<&str>) -> Result<Cow<'_, Request>, RequestError> {
+        let mut request = Cow::Borrowed(self.envelope.request());
+        let system_member = request.system().is_some().then_some(match self.envelope.dialect() {
+            throughline_transcript::Dialect::Responses => "instructions",
+            _ => "system",
+        });
+        if let (Some(member), Some(system)) = (system_member, system)
+            && request.system().is_some_and(|known| known.0 != system)
+        {
+            request.to_mut().set_member(member, system)?;
+        }
+        if let Some(tokens) = self.for_this_call.output_cap_tokens {
+            request.to_mut().set_output_cap(tokens);
+        }
+        if let Some(model) = &self.for_this_call.model {
+            request.to_mut().set_model(model);
+        }
+        if self.cache == CachePolicy::Key && request.member("prompt_cache_key").is_none() {
+            let key = format!("\"{}\"", prompt_cache_key(self.conversation));
+            request.to_mut().set_member("prompt_cache_key", &key)?;
+        }
+        Ok(request)
+    }
+
+    /// Places marks. Only the messages near the end are looked at, and the first one, which may be the system prompt.
+    fn mark(&self, marks: CacheMarks, system: Option<&str>, notes: usize) -> Marked {
+        let messages = self.view.messages();
+        let tools = self.envelope.request().tools();
+        let of_client = self.view.has_client_marks()
+            || self.envelope.has_automatic_mark()
+            || [system, tools.map(|tools| tools.0)].into_iter().flatten().any(|json| count_marks(json) > 0);
+        let lead = usize::from(messages.first().is_some_and(|first| first.role().is_instructions()));
+        let near = if of_client { 0 } else { self.sent_items.saturating_sub(MARK_REACH) };
+        let first = near.clamp(lead, messages.len());
+        let looked_at: Vec<Message> =
+            messages.iter().take(lead).chain(messages.iter().skip(first)).cloned().collect();
+        let placed = marks.place(&Unmarked {
+            system: system.map(RawJson),
+            notes_after_system: notes,
+            tools,
+            has_automatic_mark: self.envelope.has_automatic_mark(),
+            messages: &looked_at,
+        });
+        let place = |index: usize| if index < lead { index } else { index + first - lead };
+        let on_messages = placed.marks.on_messages.iter().copied().map(place).collect();
+        let intermediate = placed.marks.intermediate.map(place);
+        let left_alone = placed.marks.of_client > 0;
+        let mut lead_and_tail = placed.messages.into_iter().enumerate().map(|(index, message)| {
+            // What a client did not mark has the form it would have with marks of ours: they may have been there before.
+            let item =
+                self.view.items().get(place(index)).filter(|item| left_alone && item.client_marks == 0);
+            item.map_or_else(|| message.into_owned(), |item| item.wire.as_str().to_owned())
+        });
+        let system = placed.system.map(|system| if left_alone { in_blocks(system) } else { system });
+        Marked {
+            system: system.map(Cow::into_owned),
+            lead: lead_and_tail.by_ref().take(lead).collect(),
+            first,
+            tail: lead_and_tail.collect(),
+            marks: PlacedMarks { on_messages, intermediate, ..placed.marks },
+        }
+    }
+
+    fn fingerprint(&self, request: &Request, system: Option<PieceHash>) -> Fingerprint {
+        let items = self.view.items().iter().map(|item| item.hash).collect();
+        let mut fingerprint = Fingerprint::of(request, self.view.messages(), items);
+        // The system prompt is hashed as it is without marks, wherever it stands.
+        fingerprint.system = system;
+        fingerprint
+    }
+}
+
+/// The parts of a request that were looked at for marks, as they are sent. What lies between `lead` and `first` is sent
+/// as the view holds it.
+struct Marked {
+    system: Option<String>,
+    /// The first message, where it is a system prompt.
+    lead: Vec<String>,
+    /// Where `tail` begins in the view.
+    first: usize,
+    tail: Vec<String>,
+    marks: PlacedMarks,
+}
+
+impl Marked {
+    /// Everything as the view holds it.
+    fn nothing(items: usize) -> Self {
+        Self { system: None, lead: Vec::new(), first: items, tail: Vec::new(), marks: PlacedMarks::default() }
+    }
+}
+
+/// A system prompt in the form it has where marks are placed: a text as a list of one block.
+fn in_blocks(system: Cow<'_, str>) -> Cow<'_, str> {
+    match RawJson(&system).as_text() {
+        Some(text) if !text.trim().is_empty() => {
+            Cow::Owned(["[{\"type\":\"text\",\"text\":", system.trim(), "}]"].concat())
+        }
+        _ => system,
+    }
+}
+
+fn request_bytes(request: &Request) -> usize {
+    request.members().map(|(name, value)| name.len() + value.0.len() + 8).sum()
+}
+
+#[cfg(test)]
+#[path = "encode_tests.rs"]
+mod tests;

@@ -1,0 +1,143 @@
+//! What people and programs are told while a conversation is managed. Nothing of it is ever written into the model's
+//! context.
+
+use serde::{Deserialize, Serialize};
+use throughline_store::{Holder, Millis, SessionId};
+
+use crate::guard::BlockCause;
+use crate::outcome::{AbortReason, CompressReport, NoOpReason, Quality};
+use crate::recovery::Tried;
+use crate::status::{Pressure, SizeBasis};
+use crate::trigger::Trigger;
+
+/// Something happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EngineEvent {
+    /// How full the conversation is, before a call.
+    Pressure {
+        /// In figures.
+        pressure: Pressure,
+        /// How well they are known.
+        basis: SizeBasis,
+    },
+    /// A summary is being prepared while the conversation goes on.
+    PreparationStarted,
+    /// A summary is ready for when the threshold is reached.
+    PreparationReady {
+        /// Messages it covers.
+        messages: usize,
+    },
+    /// A summary could not be prepared; the compaction will try again.
+    PreparationFailed {
+        /// Why.
+        detail: String,
+    },
+    /// A compaction began.
+    CompactionStarted {
+        /// What brought it about.
+        trigger: Trigger,
+    },
+    /// A compaction was completed and committed.
+    CompactionCompleted {
+        /// What brought it about.
+        trigger: Trigger,
+        /// How good the summary is.
+        quality: Quality,
+        /// In figures.
+        report: Box<CompressReport>,
+        /// The session that was.
+        old: SessionId,
+        /// The session that is.
+        new: SessionId,
+    },
+    /// There was nothing to be done.
+    CompactionNoOp {
+        /// What brought it about.
+        trigger: Trigger,
+        /// Why.
+        reason: NoOpReason,
+        /// In words.
+        detail: String,
+    },
+    /// A compaction was given up; the conversation is as it was.
+    CompactionAborted {
+        /// What brought it about.
+        trigger: Trigger,
+        /// Why; `None` when it was neither the summary nor the view.
+        reason: Option<AbortReason>,
+        /// In words.
+        detail: String,
+    },
+    /// A compaction was put off.
+    CompactionBlocked {
+        /// What would have brought it about.
+        trigger: Trigger,
+        /// Why.
+        cause: BlockCause,
+        /// In words.
+        detail: String,
+        /// Until then, ...
+        until_ms: Millis,
+        /// ... or until the prompt has so many tokens.
+        released_at_tokens: u64,
+    },
+    /// Somebody else is at work on the conversation.
+    CompactionLocked {
+        /// What would have brought it about.
+        trigger: Trigger,
+        /// Who.
+        holder: Holder,
+        /// Until when at most.
+        until_ms: Millis,
+    },
+    /// A provider stated a smaller window, which holds from now on.
+    WindowLearnt {
+        /// The model.
+        model: String,
+        /// Its window.
+        window_tokens: u64,
+        /// What it was believed to be.
+        was_tokens: u64,
+    },
+    /// The output cap was lowered for one call.
+    CapLowered {
+        /// To this.
+        tokens: u64,
+        /// From this, where there was one.
+        was_tokens: Option<u64>,
+    },
+    /// Another model was asked.
+    FallbackUsed {
+        /// Which.
+        model: String,
+        /// Instead of which.
+        instead_of: String,
+        /// Because of this.
+        trouble: String,
+    },
+    /// Something was done to get a call through, and it is made again.
+    Retrying {
+        /// What was done.
+        after: Tried,
+        /// Because of this.
+        trouble: String,
+    },
+    /// Something people should know.
+    Notice {
+        /// In words.
+        text: String,
+    },
+}
+
+/// Whoever wants to be told.
+pub trait EventSink: Send + Sync {
+    /// Told of an event. Must not wait.
+    fn tell(&self, event: EngineEvent);
+}
+
+impl<F: Fn(EngineEvent) + Send + Sync> EventSink for F {
+    fn tell(&self, event: EngineEvent) {
+        self(event);
+    }
+}

@@ -1,0 +1,328 @@
+//! A conversation with its record, its view, its engine and its model: where every call to a model happens.
+//!
+//! `call` is prepare, send, settle, recover. What is new is recorded, the whole pending request is measured, the engine
+//! is asked, a compaction is made and committed if it is due, the body is written with the same bytes for what was sent
+//! before, and whatever goes wrong is dealt with one counted step at a time. One session makes one call at a time; whoever
+//! has several callers queues them.
+//!
+//! Parts: `call` the loop, `prepare` sizes and bodies, `fold` compactions, `recover` steps after trouble, `settle` what an
+//! answer means, `background` summaries ahead of time, `maintain` everything between calls, `record` the door to the store.
+
+mod background;
+mod call;
+mod fold;
+mod maintain;
+mod prepare;
+mod record;
+mod recover;
+mod settle;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use throughline_provider::SentPrompt;
+use throughline_store::{
+    Holder, IdLength, Millis, NewMessage, NewSession, Owner, PreambleId, SessionId, Store, StoreError,
+    StoredRendition,
+};
+use throughline_tokens::{LimitError, LimitPolicy};
+use throughline_transcript::{Dialect, Message};
+use throughline_wire::RequestError;
+
+use crate::engine::{ContextEngine, EngineError};
+use crate::envelope::KnownEnvelope;
+use crate::estimate::Estimator;
+use crate::event::{EngineEvent, EventSink};
+use crate::guard::GuardState;
+use crate::host::Host;
+use crate::model_in_force::ModelInForce;
+use crate::recovery::GaveUp;
+use crate::status::Pressure;
+use crate::target::Target;
+use crate::trigger::{Automatic, Switch, Trigger};
+use crate::view::LiveView;
+
+pub use call::{Along, CallInput, CallOutcome};
+pub use fold::{CompactionDone, CompactionResult, ManualCompaction};
+pub use record::{LEARNT_WINDOW, learnt_window};
+
+use background::{PreparedSoFar, Preparing};
+use record::HeldConversation;
+
+/// What a session stands on.
+#[derive(Clone)]
+pub struct SessionSetup {
+    /// The record.
+    pub store: Arc<dyn Store>,
+    /// Whose conversations.
+    pub owner: Owner,
+    /// What manages the context of this conversation.
+    pub engine: Arc<dyn ContextEngine>,
+    /// Time, chance and liveness.
+    pub host: Arc<dyn Host>,
+    /// Who is told what happens.
+    pub events: Arc<dyn EventSink>,
+    /// The model.
+    pub target: Target,
+    /// Models to be asked when it cannot answer, in this order.
+    pub alternatives: Vec<Target>,
+    /// Choices.
+    pub policy: CallPolicy,
+}
+
+/// Choices for every call.
+#[derive(Clone, Copy, Debug)]
+pub struct CallPolicy {
+    /// Whether compaction happens on its own (`compression.enabled`).
+    pub automatic: Automatic,
+    /// What happens when the record cannot be written.
+    pub record: RecordPolicy,
+    /// When the conversation is locked against other processes.
+    pub lock: LockPolicy,
+    /// How new sessions are named.
+    pub ids: IdLength,
+}
+
+/// What happens when the record cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordPolicy {
+    /// The call fails.
+    Require,
+    /// The call is made and people are told; what could not be written is kept and written when that is possible again.
+    GoOn,
+}
+
+/// When a conversation is locked against other processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockPolicy {
+    /// As long as the session is open.
+    WholeSession,
+    /// While a compaction is made.
+    Compactions,
+}
+
+/// A message that is new to the conversation.
+#[derive(Clone, Debug)]
+pub struct Incoming {
+    /// The message.
+    pub message: Message,
+    /// What the model is shown in its place, when that is not the message itself.
+    pub rendition: Option<StoredRendition>,
+}
+
+impl From<Message> for Incoming {
+    fn from(message: Message) -> Self {
+        Self { message, rendition: None }
+    }
+}
+
+/// Why a call could not be made, or a session not be opened. The conversation is intact.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The record could not be read or written.
+    #[error(transparent)]
+    Record(#[from] StoreError),
+    /// The engine failed where nothing could be done without it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The window or a setting makes no limits.
+    #[error("no limits follow from the window and the settings of {model}: {source}")]
+    Limits {
+        /// The model.
+        model: String,
+        /// Why.
+        source: LimitError,
+    },
+    /// The request cannot be written.
+    #[error("the request cannot be written: {0}")]
+    Request(#[from] RequestError),
+    /// The request speaks another wire than the conversation.
+    #[error("the conversation is on the {conversation} wire, the request on the {request} wire")]
+    OtherWire {
+        /// The wire of the conversation.
+        conversation: Dialect,
+        /// The wire of the request.
+        request: Dialect,
+    },
+    /// System prompt and tools alone do not fit.
+    #[error(
+        "system prompt and tools take {fixed_tokens} tokens, but a prompt to {model} may have {room_tokens}: give its real window (`model.context_length`), shorten them, or choose a model with a larger window"
+    )]
+    FixedTooLarge {
+        /// The model.
+        model: String,
+        /// What they take.
+        fixed_tokens: u64,
+        /// What there is.
+        room_tokens: u64,
+    },
+    /// Another process works on the conversation.
+    #[error("the conversation is open elsewhere: {holder}")]
+    Locked {
+        /// Who.
+        holder: Holder,
+        /// Until when at most.
+        until_ms: Millis,
+    },
+    /// Nothing helped.
+    #[error(transparent)]
+    GaveUp(Box<GaveUp>),
+    /// Whoever asked no longer wants the answer.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+/// A conversation that is being held.
+pub struct ManagedSession {
+    setup: SessionSetup,
+    /// The first session of the chain, which names the conversation.
+    conversation: SessionId,
+    view: LiveView,
+    /// The wire of the conversation.
+    dialect: Dialect,
+    model: ModelInForce,
+    estimator: Estimator,
+    known: KnownEnvelope,
+    guard: GuardState,
+    guard_as_kept: GuardState,
+    compactions: u64,
+    /// What was sent last, for the reasons of cache misses.
+    sent: Option<SentPrompt>,
+    /// How many items of the view that was.
+    sent_items: usize,
+    last_call_ms: Option<Millis>,
+    kept_preambles: HashSet<PreambleId>,
+    /// Messages that could not be written to the record yet, the last of the view.
+    unrecorded: Vec<NewMessage>,
+    preparing: Option<Preparing>,
+    /// What was last told about preparing a summary for this view.
+    prepared: Option<PreparedSoFar>,
+    /// How many items the view had when nothing in it could be folded.
+    nothing_to_fold_at: Option<usize>,
+    /// What a compaction that is due is due to.
+    due: Option<Trigger>,
+    switch: Switch,
+    /// Held for as long as the session is open, if it is.
+    held: Option<HeldConversation>,
+}
+
+impl ManagedSession {
+    /// Begins a conversation.
+    pub async fn create(setup: SessionSetup, new: NewSession) -> Result<Self, CallError> {
+        let id = new.id.clone();
+        let (store, owner) = (Arc::clone(&setup.store), setup.owner.clone());
+        record::blocking(move || store.open_session(NewSession { owner, ..new }, None)).await?;
+        Self::open(setup, &id).await
+    }
+
+    /// Takes a conversation up where it stands: at the newest session of its chain.
+    pub async fn open(setup: SessionSetup, id: &SessionId) -> Result<Self, CallError> {
+        let now_ms = setup.host.now_ms();
+        let loaded = record::load(&setup, id, now_ms).await?;
+        let held = match setup.policy.lock {
+            LockPolicy::WholeSession => Some(record::hold(&setup, loaded.view.session().chain).await?),
+            LockPolicy::Compactions => None,
+        };
+        let model = in_force(&setup.target, None)?;
+        let mut session = Self {
+            conversation: loaded.root,
+            dialect: loaded.view.session().dialect,
+            view: loaded.view,
+            model,
+            estimator: Estimator::new(loaded.calibrator),
+            known: KnownEnvelope::default(),
+            guard_as_kept: loaded.guard.clone(),
+            guard: loaded.guard,
+            compactions: loaded.compactions,
+            sent: None,
+            sent_items: 0,
+            last_call_ms: None,
+            kept_preambles: HashSet::new(),
+            unrecorded: Vec::new(),
+            preparing: None,
+            prepared: None,
+            nothing_to_fold_at: None,
+            due: None,
+            switch: Switch::No,
+            held,
+            setup,
+        };
+        session.begin().await?;
+        Ok(session)
+    }
+
+    /// The session that is being written to.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.view.session().id
+    }
+
+    /// The first session of the conversation, which names it for good.
+    #[must_use]
+    pub fn conversation(&self) -> &SessionId {
+        &self.conversation
+    }
+
+    /// The model and its limits.
+    #[must_use]
+    pub fn model(&self) -> &ModelInForce {
+        &self.model
+    }
+
+    /// Messages in the view.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        self.view.messages()
+    }
+
+    /// Compactions of the conversation.
+    #[must_use]
+    pub fn compactions(&self) -> u64 {
+        self.compactions
+    }
+
+    /// The last prompt of this view as the provider counted it.
+    #[must_use]
+    pub fn last_prompt_tokens(&self) -> Option<u64> {
+        self.estimator.last_prompt_tokens()
+    }
+
+    /// What estimates are multiplied with, as learnt from what this model's provider counted.
+    #[must_use]
+    pub fn calibration_factor(&self) -> f64 {
+        self.estimator.calibrator().factor()
+    }
+
+    /// How full the conversation is, by the same figures as the trigger's.
+    #[must_use]
+    pub fn pressure(&self) -> Pressure {
+        self.pressure_at(self.pending().total_tokens)
+    }
+
+    fn pressure_at(&self, tokens: u64) -> Pressure {
+        Pressure {
+            tokens,
+            threshold_tokens: self.model.limits.threshold_tokens,
+            window_tokens: self.model.window_tokens,
+        }
+    }
+
+    fn tell(&self, event: EngineEvent) {
+        self.setup.events.tell(event);
+    }
+
+    fn notice(&self, text: impl Into<String>) {
+        self.tell(EngineEvent::Notice { text: text.into() });
+    }
+}
+
+fn in_force(target: &Target, output_cap_tokens: Option<u64>) -> Result<ModelInForce, CallError> {
+    target
+        .in_force(output_cap_tokens)
+        .map_err(|source| CallError::Limits { model: target.model.clone(), source })
+}
+
+/// A target with another window.
+fn with_window(target: &Target, window_tokens: u64) -> Target {
+    Target { policy: LimitPolicy { window_tokens, ..target.policy }, ..target.clone() }
+}

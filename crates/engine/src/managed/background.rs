@@ -1,0 +1,80 @@
+//! Summaries prepared while the conversation goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use super::ManagedSession;
+use crate::engine::EngineError;
+use crate::event::EngineEvent;
+use crate::outcome::PrepareOutcome;
+use crate::trigger::near_threshold;
+
+/// A summary that is on its way is waited for at most this long.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// A summary on its way. Given up when dropped.
+pub(super) struct Preparing(JoinHandle<Result<PrepareOutcome, EngineError>>);
+
+impl Drop for Preparing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// How far preparing has come, as people were told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PreparedSoFar {
+    /// It began.
+    Begun,
+    /// A summary covers so many messages.
+    Covered(usize),
+    /// It failed.
+    Failed,
+}
+
+impl ManagedSession {
+    /// Starts preparing a summary if the threshold is near and none is on its way. Tells of one that became ready since.
+    pub(super) async fn prepare_ahead(&mut self, tokens: u64) {
+        if self.preparing.as_ref().is_some_and(|preparing| !preparing.0.is_finished()) {
+            return;
+        }
+        self.finish_preparing().await;
+        let threshold_tokens = self.model.limits.threshold_tokens;
+        if !near_threshold(self.setup.policy.automatic, tokens, threshold_tokens) {
+            return;
+        }
+        if self.prepared.is_none() {
+            self.prepared = Some(PreparedSoFar::Begun);
+            self.tell(EngineEvent::PreparationStarted);
+        }
+        let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
+        let task = tokio::spawn(async move { engine.prepare(&snapshot).await });
+        self.preparing = Some(Preparing(task));
+    }
+
+    /// Waits for a summary that is on its way.
+    pub(super) async fn finish_preparing(&mut self) {
+        let Some(mut preparing) = self.preparing.take() else { return };
+        let outcome = match tokio::time::timeout(LONGEST_WAIT, &mut preparing.0).await {
+            Ok(Ok(Ok(outcome))) => outcome,
+            Ok(Ok(Err(error))) => PrepareOutcome::Failed { detail: error.to_string() },
+            Ok(Err(error)) => PrepareOutcome::Failed { detail: error.to_string() },
+            Err(_) => PrepareOutcome::Failed { detail: "it took too long".to_owned() },
+        };
+        let (reached, event) = match outcome {
+            PrepareOutcome::Nothing => return,
+            PrepareOutcome::Ready { messages } => {
+                (PreparedSoFar::Covered(messages), EngineEvent::PreparationReady { messages })
+            }
+            PrepareOutcome::Failed { detail } => {
+                (PreparedSoFar::Failed, EngineEvent::PreparationFailed { detail })
+            }
+        };
+        // The same is not told with every call.
+        if self.prepared.replace(reached) != Some(reached) {
+            self.tell(event);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The managed call: prepare, send, settle, recover.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use throughline_provider::{AskedFor, CacheOutcome, HoldBack, OutgoingCall, PlacedMarks};
+use throughline_store::{Millis, SessionId, UsageKind};
+use throughline_tokens::{COMPACTIONS_PER_CALL, Cost, Usage};
+use throughline_wire::Answer;
+use tokio_util::sync::CancellationToken;
+
+use super::{CallError, Incoming, ManagedSession, record};
+use crate::encode::{Encoded, ForThisCall};
+use crate::envelope::Envelope;
+use crate::event::EngineEvent;
+use crate::managed::fold::{Ask, CompactionResult};
+use crate::recovery::Tried;
+use crate::status::{PendingRequest, Pressure};
+use crate::target::Target;
+use crate::trigger::{BeforeCall, Trigger, Urgency, Verdict, before_call};
+use crate::upstream::Pieces;
+
+/// Of the room for a prompt, a second compaction aims at this share: sizes are estimates.
+const SECOND_AIM_PERCENT: u64 = 90;
+
+/// Where nothing could be folded, it is looked again after so many messages.
+const LOOK_AGAIN_AFTER_MESSAGES: usize = 4;
+
+/// A call to be made.
+#[derive(Debug)]
+pub struct CallInput {
+    /// System prompt, tools and parameters.
+    pub envelope: Envelope,
+    /// What is new in the conversation.
+    pub messages: Vec<Incoming>,
+    /// Where the answer goes while it is being written, if anyone wants it.
+    pub pieces: Option<Pieces>,
+    /// What the call is for: `chat`, `title`, ...
+    pub task: String,
+    /// What goes along with the request without being part of it.
+    pub along: Along,
+    /// Calls the call off; what was received until then is kept.
+    pub cancel: CancellationToken,
+}
+
+impl CallInput {
+    /// A call with nothing special about it, whose answer is wanted whole.
+    #[must_use]
+    pub fn new(envelope: Envelope, messages: Vec<Incoming>) -> Self {
+        Self {
+            envelope,
+            messages,
+            pieces: None,
+            task: "chat".to_owned(),
+            along: Along::default(),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+/// What goes along with a request without being part of it.
+#[derive(Clone, Debug)]
+pub struct Along {
+    /// Headers, sent after the endpoint's and in this order.
+    pub headers: Vec<(String, String)>,
+    /// What stands behind the question mark of the address.
+    pub query: Option<String>,
+    /// How long the beginning of a stream is held back.
+    pub hold_back: HoldBack,
+}
+
+impl Default for Along {
+    fn default() -> Self {
+        Self { headers: Vec::new(), query: None, hold_back: HoldBack::UntilContent }
+    }
+}
+
+/// An answer and what it took.
+#[derive(Clone, Debug)]
+pub struct CallOutcome {
+    /// The answer. It is in the record already.
+    pub answer: Answer,
+    /// The session it was written to.
+    pub session: SessionId,
+    /// The model that was asked.
+    pub model: String,
+    /// What it used.
+    pub usage: Usage,
+    /// Whether that was measured.
+    pub usage_kind: UsageKind,
+    /// What it cost.
+    pub cost: Cost,
+    /// How it fared with the provider's cache.
+    pub cache: CacheOutcome,
+    /// Where the prompt was marked for it.
+    pub marks: PlacedMarks,
+    /// How full the conversation is now.
+    pub pressure: Pressure,
+    /// How long it took.
+    pub latency_ms: u64,
+    /// What had to be done to get it through, in order.
+    pub tried: Vec<Tried>,
+}
+
+/// A call on its way: what was tried so far, and what differs for it.
+#[derive(Debug, Default)]
+pub(super) struct OnItsWay {
+    pub(super) tried: Vec<Tried>,
+    pub(super) for_this_call: ForThisCall,
+    /// Which of the alternatives is asked instead of the model.
+    pub(super) alternative: Option<usize>,
+}
+
+/// What was sent and when.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) encoded: Encoded,
+    pub(super) pending: PendingRequest,
+    pub(super) output_cap_tokens: Option<u64>,
+    pub(super) at_ms: Millis,
+    pub(super) began: Instant,
+    pub(super) to_seq: u64,
+}
+
+impl Sent {
+    pub(super) fn latency_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The whole prompt by the estimate alone.
+    pub(super) fn estimated_tokens(&self) -> u64 {
+        self.pending.fixed_tokens.saturating_add(self.pending.message_tokens)
+    }
+}
+
+impl ManagedSession {
+    /// Makes a call: records what is new, makes room if it must, sends, recovers, records the answer.
+    pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, CallError> {
+        let CallInput { envelope, messages, pieces, task, along, cancel } = input;
+        if envelope.dialect() != self.dialect {
+            let (conversation, request) = (self.dialect, envelope.dialect());
+            return Err(CallError::OtherWire { conversation, request });
+        }
+        if self.held.is_some() {
+            let chain = self.view.session().chain;
+            record::lock(&self.setup, chain).await?;
+        }
+        self.take_in(messages).await?;
+        self.known.update(&envelope);
+        self.use_output_cap(envelope.output_cap_tokens()).await?;
+        let mut way = OnItsWay::default();
+        unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
+        loop {
+            let sent = self.write(&envelope, &way)?;
+            self.prepare_ahead(sent.pending.total_tokens).await;
+            let target = self.asked(&way);
+            let call = OutgoingCall {
+                asked: AskedFor {
+                    output_cap_tokens: sent.output_cap_tokens,
+                    window_tokens: Some(target.policy.window_tokens),
+                },
+                headers: along.headers.clone(),
+                query: along.query.clone(),
+                hold_back: along.hold_back,
+                ..OutgoingCall::new(self.dialect, envelope.request().streaming(), sent.encoded.body.clone())
+            };
+            let upstream = Arc::clone(&target.upstream);
+            match upstream.send(call, pieces.as_ref(), &cancel).await {
+                Ok(received) => return self.settle(sent, received, way, &task).await,
+                Err(unanswered) => {
+                    let decided = self.take_failure(&sent, *unanswered, &way, &task).await?;
+                    unless(&cancel, Box::pin(self.recover(decided, &mut way))).await?;
+                }
+            }
+        }
+    }
+
+    /// Whoever is asked.
+    pub(super) fn asked(&self, way: &OnItsWay) -> &Target {
+        way.alternative.and_then(|index| self.setup.alternatives.get(index)).unwrap_or(&self.setup.target)
+    }
+
+    /// The body of a request, with what is known about it at this moment.
+    fn write(&self, envelope: &Envelope, way: &OnItsWay) -> Result<Sent, CallError> {
+        let encoded = self.encode(envelope, self.asked(way).cache, &way.for_this_call)?;
+        Ok(Sent {
+            encoded,
+            pending: self.pending(),
+            output_cap_tokens: way.for_this_call.output_cap_tokens.or(envelope.output_cap_tokens()),
+            at_ms: self.setup.host.now_ms(),
+            began: Instant::now(),
+            to_seq: self.view.session().next_seq,
+        })
+    }
+
+    /// Compacts before a call if that is due. A view that still does not fit is tried again with a smaller aim.
+    pub(super) async fn preflight(&mut self, way: &mut OnItsWay) -> Result<(), CallError> {
+        for pass in 0..COMPACTIONS_PER_CALL {
+            let pending = self.pending();
+            if pass == 0 {
+                let pressure = self.pressure_at(pending.total_tokens);
+                self.tell(EngineEvent::Pressure { pressure, basis: pending.basis });
+            }
+            let room_tokens = self.model.prompt_room_tokens();
+            if pending.fixed_tokens >= room_tokens {
+                let (model, fixed_tokens) = (self.model.model.clone(), pending.fixed_tokens);
+                return Err(CallError::FixedTooLarge { model, fixed_tokens, room_tokens });
+            }
+            let Verdict::Compact { trigger, urgency } = self.verdict_before(&pending).await else { break };
+            if (pass > 0 && urgency != Urgency::Must) || self.is_known_to_be_in_vain(urgency) {
+                break;
+            }
+            let target_tokens = (pass > 0).then(|| room_tokens.saturating_mul(SECOND_AIM_PERCENT) / 100);
+            let trigger = match (trigger, self.due.take()) {
+                (Trigger::Preflight, Some(due)) => due,
+                (trigger, _) => trigger,
+            };
+            let ask = Ask { target_tokens, force: pass > 0, ..Ask::new(trigger, urgency) };
+            let result = self.fold(ask).await;
+            // What is in vain now may not be once the provider has refused and more is at stake.
+            let CompactionResult::Completed(_) = &result else { break };
+            way.tried.extend(tried(&result));
+        }
+        Ok(())
+    }
+
+    /// Whether nothing could be folded a few messages ago, so that looking again is not worth it yet.
+    fn is_known_to_be_in_vain(&self, urgency: Urgency) -> bool {
+        let near = |found: usize| self.view.len() < found.saturating_add(LOOK_AGAIN_AFTER_MESSAGES);
+        urgency == Urgency::Due && self.nothing_to_fold_at.is_some_and(near)
+    }
+
+    /// What is to be done before a call. An engine that does not answer leaves the decision to the last net.
+    async fn verdict_before(&mut self, pending: &PendingRequest) -> Verdict {
+        let engine_wants = match self.setup.engine.should_compress_preflight(pending).await {
+            Ok(wants) => wants,
+            Err(error) => {
+                self.notice(error.to_string());
+                false
+            }
+        };
+        let figures = BeforeCall {
+            automatic: self.setup.policy.automatic,
+            engine_wants,
+            pending_tokens: pending.total_tokens,
+            messages: pending.messages,
+            model: &self.model,
+            switch: self.switch,
+        };
+        let verdict = before_call(&figures);
+        self.switch = crate::trigger::Switch::No;
+        verdict
+    }
+}
+
+/// Waits for work unless it is called off first.
+async fn unless<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(CallError::Cancelled),
+        done = work => done,
+    }
+}
+
+/// A compaction as something that was tried; `None` for one that was put off.
+pub(super) fn tried(result: &CompactionResult) -> Option<Tried> {
+    match result {
+        CompactionResult::Completed(done) => Some(Tried::Compacted {
+            before_tokens: done.report.tokens.before,
+            after_tokens: done.report.tokens.after,
+        }),
+        CompactionResult::NoOp { detail, .. } | CompactionResult::Aborted { detail, .. } => {
+            Some(Tried::CompactedInVain { detail: detail.clone() })
+        }
+        CompactionResult::Blocked(_) | CompactionResult::Locked { .. } => None,
+    }
+}

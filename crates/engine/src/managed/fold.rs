@@ -1,0 +1,283 @@
+//! A compaction from end to end: admitted, locked, made by the engine, checked, committed, told.
+
+use std::sync::Arc;
+
+use throughline_store::{Holder, Millis, Session, SessionId, StoreError, Summary};
+use throughline_tokens::TokenModel;
+
+use super::{CallError, HeldConversation, LockPolicy, ManagedSession, record};
+use crate::event::EngineEvent;
+use crate::guard::{Admission, Block, Moment};
+use crate::lifecycle::{Boundary, BoundaryReason};
+use crate::new_view::{CommitAs, check, continuation};
+use crate::outcome::{
+    AbortReason, CompressOutcome, CompressReport, CompressRequest, Compressed, NoOpReason, Quality, Room,
+};
+use crate::trigger::{Trigger, Urgency};
+
+/// How a compaction ended, whatever stood in its way.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CompactionResult {
+    /// The conversation goes on with a new view.
+    Completed(Box<CompactionDone>),
+    /// There was nothing to be done.
+    NoOp {
+        /// Why.
+        reason: NoOpReason,
+        /// In words.
+        detail: String,
+    },
+    /// Given up; the conversation is as it was.
+    Aborted {
+        /// Why; `None` when it was neither the summary nor the view.
+        reason: Option<AbortReason>,
+        /// In words.
+        detail: String,
+    },
+    /// Put off by a guard.
+    Blocked(Block),
+    /// Somebody else is at work on the conversation.
+    Locked {
+        /// Who.
+        holder: Holder,
+        /// Until when at most.
+        until_ms: Millis,
+    },
+}
+
+/// A compaction that was committed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompactionDone {
+    /// How good the summary is.
+    pub quality: Quality,
+    /// In figures.
+    pub report: CompressReport,
+    /// The session that was.
+    pub old: SessionId,
+    /// The session that is.
+    pub new: SessionId,
+}
+
+/// A compaction that a person asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManualCompaction {
+    /// What most of the summary shall be about.
+    pub focus: Option<String>,
+    /// What a memory has to say about the folded part.
+    pub memory_context: Option<String>,
+}
+
+/// A compaction to be made.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) trigger: Trigger,
+    pub(super) urgency: Urgency,
+    pub(super) force: bool,
+    pub(super) target_tokens: Option<u64>,
+    pub(super) focus: Option<String>,
+    pub(super) memory_context: Option<String>,
+}
+
+impl Ask {
+    pub(super) fn new(trigger: Trigger, urgency: Urgency) -> Self {
+        Self { trigger, urgency, force: false, target_tokens: None, focus: None, memory_context: None }
+    }
+}
+
+impl ManagedSession {
+    /// Makes a compaction, or says why not.
+    pub(super) async fn fold(&mut self, ask: Ask) -> CompactionResult {
+        let trigger = ask.trigger;
+        let result = self.try_to_fold(ask).await;
+        self.keep_guard().await;
+        self.tell(told(trigger, &result));
+        result
+    }
+
+    async fn try_to_fold(&mut self, ask: Ask) -> CompactionResult {
+        let moment = self.moment();
+        if let Admission::Blocked(block) = self.guard.admit(moment, ask.urgency) {
+            return CompactionResult::Blocked(block);
+        }
+        if let Err(error) = self.write_unrecorded().await {
+            return aborted(format!("the record cannot be written: {error}"));
+        }
+        self.tell(EngineEvent::CompactionStarted { trigger: ask.trigger });
+        self.finish_preparing().await;
+        let _held = match self.hold_for_compaction().await {
+            Ok(held) => held,
+            Err(CallError::Locked { holder, until_ms }) => {
+                return CompactionResult::Locked { holder, until_ms };
+            }
+            Err(error) => return aborted(error.to_string()),
+        };
+        let room = if ask.urgency == Urgency::Must { Room::None } else { Room::Left };
+        let request = CompressRequest {
+            conversation: self.snapshot(),
+            trigger: ask.trigger,
+            room,
+            focus: ask.focus,
+            force: ask.force,
+            target_tokens: ask.target_tokens,
+            memory_context: ask.memory_context,
+        };
+        let outcome = match self.setup.engine.compress(&request).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.guard.aborted(AbortReason::SummariserUnavailable, &error.to_string(), moment);
+                return aborted(error.to_string());
+            }
+        };
+        // The engine's view of the conversation must be gone before the conversation grows again.
+        drop(request);
+        match outcome {
+            CompressOutcome::Completed(made) => {
+                let tokens = made.report.tokens;
+                let result = self.commit(*made, ask.trigger, moment).await;
+                if let CompactionResult::Completed(_) = &result {
+                    self.guard.completed(tokens, Moment { tokens: tokens.after, ..moment });
+                }
+                result
+            }
+            CompressOutcome::NoOp { reason, detail } => {
+                self.guard.no_op(reason, moment);
+                self.nothing_to_fold_at = reason.is_structural().then_some(self.view.len());
+                CompactionResult::NoOp { reason, detail }
+            }
+            CompressOutcome::Aborted { reason, detail } => {
+                self.guard.aborted(reason, &detail, moment);
+                CompactionResult::Aborted { reason: Some(reason), detail }
+            }
+        }
+    }
+
+    /// Checks a new view, makes it the conversation's in one transaction, and goes on with it.
+    pub(super) async fn commit(
+        &mut self,
+        made: Compressed,
+        trigger: Trigger,
+        moment: Moment,
+    ) -> CompactionResult {
+        let sound = match check(&self.view, &made) {
+            Ok(sound) => sound,
+            Err(problem) => {
+                let detail = format!("the new view was refused: {problem}");
+                self.guard.aborted(AbortReason::ResultInvalid, &detail, moment);
+                return CompactionResult::Aborted { reason: Some(AbortReason::ResultInvalid), detail };
+            }
+        };
+        let at_ms = self.setup.host.now_ms();
+        let id = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
+        let continuation = continuation(&self.view, &made, &sound, CommitAs { id, at_ms, trigger });
+        let expected_seq = self.view.session().next_seq;
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let has_summary = made.summary.is_some();
+        let committed = record::blocking(move || {
+            let session = store.continue_session(&owner, continuation)?;
+            let summary = if has_summary { store.summaries(&owner, &session.id)?.pop() } else { None };
+            Ok((session, summary))
+        });
+        let (session, summary) = match committed.await {
+            Ok(committed) => committed,
+            Err(error) => return aborted(format!("the new view could not be recorded: {error}")),
+        };
+        let old = self.id().clone();
+        if let Err(error) = self.go_on_in(session, &made, summary, expected_seq).await {
+            return aborted(format!("the new view could not be read back: {error}"));
+        }
+        self.compactions += 1;
+        self.moved_on(BoundaryReason::Compression, old.clone()).await;
+        CompactionResult::Completed(Box::new(CompactionDone {
+            quality: made.quality,
+            report: made.report,
+            old,
+            new: self.id().clone(),
+        }))
+    }
+
+    /// The view in memory becomes the one that was committed; it is read from the record only where more was said since.
+    async fn go_on_in(
+        &mut self,
+        session: Session,
+        made: &Compressed,
+        summary: Option<Summary>,
+        expected_seq: u64,
+    ) -> Result<(), StoreError> {
+        let undisturbed = session.first_seq == expected_seq;
+        let id = session.id.clone();
+        match self.view.refolded(session, &made.view, summary).filter(|_| undisturbed) {
+            Some(view) => self.view = view,
+            None => self.view = record::load(&self.setup, &id, self.setup.host.now_ms()).await?.view,
+        }
+        Ok(())
+    }
+
+    /// The conversation goes on in another session: what was measured and prepared is about the old view.
+    pub(super) async fn moved_on(&mut self, reason: BoundaryReason, old: SessionId) {
+        self.estimator.forget_prompt();
+        self.sent_items = 0;
+        self.due = None;
+        self.preparing = None;
+        self.prepared = None;
+        self.nothing_to_fold_at = None;
+        let boundary = Boundary { reason, old, new: self.id().clone() };
+        if let Err(error) = self.setup.engine.boundary(&boundary).await {
+            self.notice(error.to_string());
+        }
+    }
+
+    async fn hold_for_compaction(&self) -> Result<Option<HeldConversation>, CallError> {
+        match self.setup.policy.lock {
+            // Held already, and for longer.
+            LockPolicy::WholeSession => Ok(None),
+            LockPolicy::Compactions => record::hold(&self.setup, self.view.session().chain).await.map(Some),
+        }
+    }
+
+    /// Figures for the guards.
+    pub(super) fn moment(&self) -> Moment {
+        Moment {
+            now_ms: self.setup.host.now_ms(),
+            tokens: self.pending().total_tokens,
+            threshold_tokens: self.model.limits.threshold_tokens,
+        }
+    }
+
+    /// The estimator of the conversation's model.
+    pub(super) fn token_model(&self) -> TokenModel {
+        self.setup.target.token_model()
+    }
+}
+
+fn aborted(detail: String) -> CompactionResult {
+    CompactionResult::Aborted { reason: None, detail }
+}
+
+/// A result as it is told.
+fn told(trigger: Trigger, result: &CompactionResult) -> EngineEvent {
+    match result {
+        CompactionResult::Completed(done) => EngineEvent::CompactionCompleted {
+            trigger,
+            quality: done.quality,
+            report: Box::new(done.report.clone()),
+            old: done.old.clone(),
+            new: done.new.clone(),
+        },
+        CompactionResult::NoOp { reason, detail } => {
+            EngineEvent::CompactionNoOp { trigger, reason: *reason, detail: detail.clone() }
+        }
+        CompactionResult::Aborted { reason, detail } => {
+            EngineEvent::CompactionAborted { trigger, reason: *reason, detail: detail.clone() }
+        }
+        CompactionResult::Blocked(block) => EngineEvent::CompactionBlocked {
+            trigger,
+            cause: block.cause,
+            detail: block.detail.clone(),
+            until_ms: block.until_ms,
+            released_at_tokens: block.released_at_tokens,
+        },
+        CompactionResult::Locked { holder, until_ms } => {
+            EngineEvent::CompactionLocked { trigger, holder: holder.clone(), until_ms: *until_ms }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Between calls: beginning and ending, compacting by hand, another model, idle time, going back.
+
+use std::sync::Arc;
+
+use throughline_provider::CachePolicy;
+use throughline_store::{EndReason, Millis, Selection, SessionId};
+
+use super::fold::{Ask, CompactionResult, ManualCompaction};
+use super::{CallError, ManagedSession, in_force, record};
+use crate::engine::EngineError;
+use crate::estimate::Estimator;
+use crate::lifecycle::{BoundaryReason, SessionEnd, SessionStart};
+use crate::status::EngineStatus;
+use crate::target::Target;
+use crate::trigger::{Switch, Trigger, Urgency, Verdict, WhileIdle, idle_in_ms, switch, while_idle};
+
+/// The notice about a raised threshold is remembered under this name.
+const RAISE_TOLD: &str = "notice_codex_autoraise";
+/// How long a provider that says nothing is taken to keep a prompt.
+const USUAL_CACHE_TTL_MS: u64 = 5 * 60 * 1_000;
+
+impl ManagedSession {
+    /// Tells the engine what it is there for.
+    pub(super) async fn begin(&mut self) -> Result<(), CallError> {
+        let engine = Arc::clone(&self.setup.engine);
+        engine.update_model(&self.model).await?;
+        let start = SessionStart {
+            session: self.id().clone(),
+            conversation: self.conversation.clone(),
+            dialect: self.dialect,
+            program: self.view.session().origin.program.clone(),
+            compactions: self.compactions,
+        };
+        engine.session_started(&start).await?;
+        self.tell_of_raise().await;
+        Ok(())
+    }
+
+    async fn tell_of_raise(&self) {
+        let target = &self.setup.target;
+        if let Some(text) = target.threshold_origin.notice(&target.model) {
+            self.notice_once(RAISE_TOLD, text).await;
+        }
+    }
+
+    /// How the engine stands.
+    pub async fn status(&self) -> Result<EngineStatus, EngineError> {
+        self.setup.engine.status().await
+    }
+
+    /// Compacts because a person wants it: below the threshold too, whatever guards say, and also when automatic
+    /// compaction is off.
+    pub async fn compact(&mut self, manual: ManualCompaction) -> CompactionResult {
+        let ManualCompaction { focus, memory_context } = manual;
+        let ask = Ask { force: true, focus, memory_context, ..Ask::new(Trigger::Manual, Urgency::Overdue) };
+        self.fold(ask).await
+    }
+
+    /// Another model takes over. If it has less room, the next call compacts first.
+    pub async fn switch_model(&mut self, target: Target) -> Result<(), CallError> {
+        let model = in_force(&target, None)?;
+        let scope = target.scope();
+        let calibrator = record::calibrator(&self.setup, scope, self.setup.host.now_ms()).await?;
+        self.switch = switch(&self.model, &model);
+        self.setup.target = target;
+        self.setup.engine.update_model(&model).await?;
+        self.model = model;
+        self.view.set_model(self.token_model(), self.setup.target.cache);
+        self.estimator = Estimator::new(calibrator);
+        self.preparing = None;
+        self.prepared = None;
+        self.nothing_to_fold_at = None;
+        self.sent_items = 0;
+        // What happened to compactions with the old model says nothing about the new one.
+        self.guard.reset();
+        self.keep_guard().await;
+        self.tell_of_raise().await;
+        Ok(())
+    }
+
+    /// How long until [`idle`](Self::idle) may be worth while; `None` when time alone makes no difference.
+    #[must_use]
+    pub fn idle_in_ms(&self) -> Option<u64> {
+        idle_in_ms(&self.while_idle()?)
+    }
+
+    /// Compacts if the provider's cache is cold anyway and the view is large enough to be worth it.
+    pub async fn idle(&mut self) -> Option<CompactionResult> {
+        let figures = self.while_idle()?;
+        match while_idle(&figures) {
+            Verdict::Compact { trigger, urgency } => {
+                Some(self.fold(Ask { force: true, ..Ask::new(trigger, urgency) }).await)
+            }
+            Verdict::Stay(_) => None,
+        }
+    }
+
+    fn while_idle(&self) -> Option<WhileIdle> {
+        let cache_ttl_ms = match self.setup.target.cache {
+            CachePolicy::Marks { ttl, .. } => u64::try_from(ttl.duration().as_millis()).unwrap_or(u64::MAX),
+            CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL_MS,
+        };
+        Some(WhileIdle {
+            automatic: self.setup.policy.automatic,
+            tokens: self.pending().total_tokens,
+            threshold_tokens: self.model.limits.threshold_tokens,
+            last_call_ms: self.last_call_ms?,
+            cache_ttl_ms,
+            now_ms: self.setup.host.now_ms(),
+        })
+    }
+
+    /// Goes back to the view before the last compaction, with everything said since. Refused if that would not fit.
+    pub async fn undo(&mut self) -> Result<(), CallError> {
+        self.select(Selection::Undo, BoundaryReason::Undo).await
+    }
+
+    /// Goes forward again to the view of a compaction that was undone.
+    pub async fn redo(&mut self) -> Result<(), CallError> {
+        self.select(Selection::Redo, BoundaryReason::Redo).await
+    }
+
+    async fn select(&mut self, selection: Selection, reason: BoundaryReason) -> Result<(), CallError> {
+        self.write_unrecorded().await?;
+        let old = self.id().clone();
+        let at_ms = self.setup.host.now_ms();
+        let successor = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
+        let limit_tokens = self.model.prompt_room_tokens().saturating_sub(self.fixed_tokens());
+        let (store, owner, from) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), old.clone());
+        let session = record::blocking(move || {
+            store.select_view(&owner, &from, selection, successor, at_ms, limit_tokens)
+        })
+        .await?;
+        self.view = record::load(&self.setup, &session.id, at_ms).await?.view;
+        self.moved_on(reason, old).await;
+        Ok(())
+    }
+
+    /// Ends the conversation.
+    pub async fn end(mut self, reason: EndReason) -> Result<(), CallError> {
+        self.write_unrecorded().await?;
+        let at_ms: Millis = self.setup.host.now_ms();
+        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+        let why = reason.clone();
+        record::blocking(move || store.end_session(&owner, &id, &why, at_ms)).await?;
+        let end = SessionEnd { session: self.id().clone(), reason };
+        self.setup.engine.session_ended(&end).await?;
+        Ok(())
+    }
+
+    /// Whether a model with less room has just taken over.
+    #[must_use]
+    pub fn has_switched_to_smaller(&self) -> bool {
+        self.switch == Switch::ToSmallerWindow
+    }
+}

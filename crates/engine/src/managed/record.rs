@@ -1,0 +1,233 @@
+//! The door to the record: blocking calls on threads of their own, and what is kept in it about a conversation.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use throughline_store::{
+    Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, Owner, Session, SessionId, Shown, Store,
+    StoreError, Summary, conversation_lock,
+};
+use throughline_tokens::Calibrator;
+
+use super::{CallError, ManagedSession, SessionSetup};
+use crate::guard::{GUARD_NAME, GuardState};
+use crate::view::LiveView;
+
+/// What was learnt about a model's tokens is kept under this name.
+pub(super) const CALIBRATION: &str = "calibration";
+/// A window that an error stated is kept under this name, with its model and endpoint.
+pub const LEARNT_WINDOW: &str = "window";
+/// A lock lasts this long unless it is renewed; dead holders lose it at once.
+const LEASE_MS: u64 = 10 * 60 * 1_000;
+
+/// Runs a call that blocks.
+pub(super) async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(act).await {
+        Ok(done) => done,
+        Err(error) => Err(StoreError::Database { what: "to be asked", source: error.into() }),
+    }
+}
+
+/// A conversation as the record has it.
+pub(super) struct Loaded {
+    pub(super) view: LiveView,
+    pub(super) root: SessionId,
+    pub(super) compactions: u64,
+    pub(super) guard: GuardState,
+    pub(super) calibrator: Calibrator,
+}
+
+/// Loads the newest session of a chain.
+pub(super) async fn load(setup: &SessionSetup, id: &SessionId, now_ms: Millis) -> Result<Loaded, StoreError> {
+    let (store, owner, id) = (Arc::clone(&setup.store), setup.owner.clone(), id.clone());
+    let scope = setup.target.scope();
+    let (session, root, compactions, shown, summaries, guard, calibrator) = blocking(move || {
+        let chain = store.chain(&owner, &id)?;
+        let compactions = chain.iter().skip(1).filter(|session| session.base == session.ordinal).count();
+        let root = chain.first().map_or_else(|| id.clone(), |first| first.id.clone());
+        let tip = chain
+            .into_iter()
+            .next_back()
+            .ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() })?;
+        let (shown, summaries) = shown(store.as_ref(), &owner, &tip)?;
+        let guard = kept::<GuardState>(
+            store.as_ref(),
+            &GuardScope::Chain(owner.clone(), tip.id.clone()),
+            GUARD_NAME,
+            now_ms,
+        )?;
+        let calibrator = kept::<Calibrator>(store.as_ref(), &scope, CALIBRATION, now_ms)?;
+        Ok((tip, root, compactions as u64, shown, summaries, guard, calibrator))
+    })
+    .await?;
+    let target = &setup.target;
+    let view = LiveView::load(session, shown, summaries, target.token_model(), target.cache)?;
+    Ok(Loaded { view, root, compactions, guard, calibrator })
+}
+
+fn shown(
+    store: &dyn Store,
+    owner: &Owner,
+    session: &Session,
+) -> Result<(Vec<Shown>, Vec<Summary>), StoreError> {
+    let shown = store.view(owner, &session.id, Some(session.next_seq))?;
+    let summaries = shown.iter().filter_map(|item| match item {
+        Shown::Summary { summary, .. } => Some(store.summary(owner, *summary)),
+        _ => None,
+    });
+    let summaries = summaries.collect::<Result<_, _>>()?;
+    Ok((shown, summaries))
+}
+
+/// A value kept as a guard; the default where there is none, or one that a later version wrote.
+fn kept<T: serde::de::DeserializeOwned + Default>(
+    store: &dyn Store,
+    scope: &GuardScope,
+    name: &str,
+    now_ms: Millis,
+) -> Result<T, StoreError> {
+    let guard = store.guard(scope, name, now_ms)?;
+    Ok(guard.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default())
+}
+
+/// The window of a model that an error stated, if one ever did.
+pub fn learnt_window(
+    store: &dyn Store,
+    scope: &GuardScope,
+    now_ms: Millis,
+) -> Result<Option<u64>, StoreError> {
+    let guard = store.guard(scope, LEARNT_WINDOW, now_ms)?;
+    Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
+}
+
+/// What was learnt of a model.
+pub(super) async fn calibrator(
+    setup: &SessionSetup,
+    scope: GuardScope,
+    now_ms: Millis,
+) -> Result<Calibrator, StoreError> {
+    let store = Arc::clone(&setup.store);
+    blocking(move || kept(store.as_ref(), &scope, CALIBRATION, now_ms)).await
+}
+
+/// Learns from two figures what a model's tokens weigh, together with whatever other conversations learnt.
+pub(super) async fn learn(
+    setup: &SessionSetup,
+    scope: GuardScope,
+    (estimated_added, measured_added): (u64, u64),
+    now_ms: Millis,
+) -> Result<Calibrator, StoreError> {
+    let store = Arc::clone(&setup.store);
+    blocking(move || {
+        let mut calibrator = kept::<Calibrator>(store.as_ref(), &scope, CALIBRATION, now_ms)?;
+        calibrator.observe(estimated_added, measured_added);
+        let guard = Guard {
+            name: CALIBRATION.to_owned(),
+            value: json!(calibrator),
+            set_ms: now_ms,
+            expires_ms: None,
+        };
+        store.set_guard(&scope, CALIBRATION, Some(&guard))?;
+        Ok(calibrator)
+    })
+    .await
+}
+
+/// A conversation that is locked against other processes; let go when dropped.
+pub(super) struct HeldConversation {
+    store: Arc<dyn Store>,
+    name: String,
+    holder: Holder,
+}
+
+impl Drop for HeldConversation {
+    fn drop(&mut self) {
+        // Short, and worth it also where nobody can wait: otherwise others would wait for the lease to end. A failure
+        // means just that.
+        let _ = self.store.unlock(&self.name, &self.holder);
+    }
+}
+
+/// Locks a conversation until what is returned is dropped.
+pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<HeldConversation, CallError> {
+    lock(setup, chain).await?;
+    let (store, holder) = (Arc::clone(&setup.store), setup.host.holder());
+    Ok(HeldConversation { store, name: conversation_lock(chain), holder })
+}
+
+/// Takes the lock of a conversation; whoever has it already renews it.
+pub(super) async fn lock(setup: &SessionSetup, chain: u64) -> Result<(), CallError> {
+    let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
+    let now_ms = host.now_ms();
+    let request = LockRequest {
+        name: conversation_lock(chain),
+        holder: host.holder(),
+        now_ms,
+        expires_ms: now_ms.saturating_add_unsigned(LEASE_MS),
+    };
+    match blocking(move || store.lock(&request, &|holder| host.is_alive(holder))).await? {
+        LockOutcome::Taken { .. } => Ok(()),
+        LockOutcome::HeldBy(held) => {
+            Err(CallError::Locked { holder: held.holder, until_ms: held.expires_ms })
+        }
+    }
+}
+
+impl ManagedSession {
+    /// Keeps the state of the guards, if it changed. A failure is told and does not stop anything: the state is in memory.
+    pub(super) async fn keep_guard(&mut self) {
+        if self.guard == self.guard_as_kept {
+            return;
+        }
+        let (store, guard) = (Arc::clone(&self.setup.store), self.guard.clone());
+        let scope = GuardScope::Chain(self.setup.owner.clone(), self.id().clone());
+        let now_ms = self.setup.host.now_ms();
+        let kept = blocking(move || {
+            let value =
+                Guard { name: GUARD_NAME.to_owned(), value: json!(guard), set_ms: now_ms, expires_ms: None };
+            store.set_guard(&scope, GUARD_NAME, (!guard.is_clear()).then_some(&value))
+        })
+        .await;
+        match kept {
+            Ok(()) => self.guard_as_kept = self.guard.clone(),
+            Err(error) => {
+                self.notice(format!("the guards of this conversation could not be recorded: {error}"))
+            }
+        }
+    }
+
+    /// Keeps a window that the provider stated.
+    pub(super) async fn keep_window(&self, scope: GuardScope, window_tokens: u64) {
+        let store = Arc::clone(&self.setup.store);
+        let now_ms = self.setup.host.now_ms();
+        let kept = blocking(move || {
+            let value = json!({ "tokens": window_tokens });
+            let guard = Guard { name: LEARNT_WINDOW.to_owned(), value, set_ms: now_ms, expires_ms: None };
+            store.set_guard(&scope, LEARNT_WINDOW, Some(&guard))
+        })
+        .await;
+        if let Err(error) = kept {
+            self.notice(format!("the window of {window_tokens} tokens could not be recorded: {error}"));
+        }
+    }
+
+    /// Says something once, for good.
+    pub(super) async fn notice_once(&self, key: &'static str, text: String) {
+        let store = Arc::clone(&self.setup.store);
+        let now_ms = self.setup.host.now_ms();
+        let first = blocking(move || {
+            if store.guard(&GuardScope::Global, key, now_ms)?.is_some() {
+                return Ok(false);
+            }
+            let guard = Guard { name: key.to_owned(), value: json!(true), set_ms: now_ms, expires_ms: None };
+            store.set_guard(&GuardScope::Global, key, Some(&guard)).map(|()| true)
+        })
+        .await;
+        // Where it cannot be remembered it is said again rather than never.
+        if first.unwrap_or(true) {
+            self.notice(text);
+        }
+    }
+}

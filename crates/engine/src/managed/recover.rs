@@ -1,0 +1,213 @@
+//! After trouble: one step at a time, each told and counted, until the call gets through or nothing helps.
+
+use std::time::Duration;
+
+use throughline_provider::{Trouble, TroubleKind};
+
+use super::call::{OnItsWay, Sent, tried};
+use super::fold::{Ask, CompactionResult};
+use super::settle::failure_words;
+use super::{CallError, Incoming, ManagedSession, in_force, with_window};
+use crate::event::EngineEvent;
+use crate::images::{old_image_bytes, without_old_images};
+use crate::recovery::{Advice, Alternative, Circumstances, GaveUp, Step, Tried, next_step};
+use crate::trigger::{Trigger, Urgency};
+use crate::upstream::{Unanswered, UnansweredCause};
+
+/// How often another process is waited for that compacts the same conversation, a second each.
+const LOCK_WAITS: u32 = 10;
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+
+/// A step that was decided on.
+pub(super) struct Decided {
+    step: Step,
+    trouble: Trouble,
+    /// Which alternative the step means, if it means one.
+    alternative: Option<usize>,
+    was_cap_tokens: Option<u64>,
+    old_image_bytes: u64,
+}
+
+impl ManagedSession {
+    /// Books a call that failed and decides what to do about it. An error means: nothing.
+    pub(super) async fn take_failure(
+        &mut self,
+        sent: &Sent,
+        unanswered: Unanswered,
+        way: &OnItsWay,
+        task: &str,
+    ) -> Result<Decided, CallError> {
+        let trouble = match &unanswered.cause {
+            UnansweredCause::Trouble(trouble) => trouble.clone(),
+            UnansweredCause::Cancelled => {
+                self.book_failure(sent, "cancelled", way, task).await?;
+                self.keep_received(unanswered).await?;
+                return Err(CallError::Cancelled);
+            }
+        };
+        self.book_failure(sent, &failure_words(&trouble), way, task).await?;
+        self.note_counted(sent, &trouble, way).await;
+        let alternatives = self.alternatives(way);
+        let names: Vec<Alternative> =
+            alternatives.iter().map(|(_, alternative)| alternative.clone()).collect();
+        let here = Circumstances {
+            automatic: self.setup.policy.automatic,
+            window_tokens: self.asked(way).policy.window_tokens,
+            prompt_tokens: self.pending().total_tokens,
+            body_bytes: sent.encoded.body.len() as u64,
+            old_image_bytes: old_image_bytes(&self.view),
+            output_cap_tokens: sent.output_cap_tokens,
+            answer: unanswered.passed_on,
+            alternatives: &names,
+            jitter_permille: u64::from(self.setup.host.random() % 1_000),
+        };
+        let step = next_step(&trouble, &way.tried, &here);
+        if let Step::GiveUp(advice) = step {
+            self.keep_received(unanswered).await?;
+            return Err(self.gave_up(trouble, way, advice));
+        }
+        let alternative = match step {
+            Step::AskAnother { alternative } => alternatives.get(alternative).map(|(index, _)| *index),
+            _ => None,
+        };
+        Ok(Decided {
+            step,
+            trouble,
+            alternative,
+            was_cap_tokens: sent.output_cap_tokens,
+            old_image_bytes: here.old_image_bytes,
+        })
+    }
+
+    /// Does what was decided; then the call is made again.
+    pub(super) async fn recover(&mut self, decided: Decided, way: &mut OnItsWay) -> Result<(), CallError> {
+        let Decided { step, trouble, alternative, was_cap_tokens, old_image_bytes } = decided;
+        let done = match step {
+            Step::GiveUp(advice) => return Err(self.gave_up(trouble, way, advice)),
+            Step::Compact { learn_window_tokens, target_tokens } => {
+                if let Some(window_tokens) = learn_window_tokens {
+                    self.learn_window(window_tokens, way).await?;
+                }
+                self.fold_for_room(target_tokens).await
+            }
+            Step::LowerCap { tokens } => {
+                self.tell(EngineEvent::CapLowered { tokens, was_tokens: was_cap_tokens });
+                way.for_this_call.output_cap_tokens = Some(tokens);
+                Tried::LoweredCap { tokens }
+            }
+            Step::RemoveOldImages => self.remove_old_images(old_image_bytes).await,
+            Step::AskAnother { .. } => self.ask_another(alternative, &trouble, way),
+            Step::Wait { ms } => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                Tried::Waited { ms }
+            }
+        };
+        self.tell(EngineEvent::Retrying { after: done.clone(), trouble: trouble.to_string() });
+        way.tried.push(done);
+        Ok(())
+    }
+
+    /// A refusal that says how large the prompt was has counted it.
+    async fn note_counted(&mut self, sent: &Sent, trouble: &Trouble, way: &OnItsWay) {
+        let counted = match trouble.kind {
+            TroubleKind::PromptTooLong { prompt_tokens, .. }
+            | TroubleKind::OutputCapTooLarge { prompt_tokens, .. } => prompt_tokens,
+            _ => None,
+        };
+        if let Some(tokens) = counted.filter(|_| way.alternative.is_none()) {
+            self.anchor_at(tokens, sent.estimated_tokens()).await;
+        }
+    }
+
+    /// Models that have not been asked yet and speak the same wire, with their places.
+    fn alternatives(&self, way: &OnItsWay) -> Vec<(usize, Alternative)> {
+        let asked = |model: &str| {
+            way.tried
+                .iter()
+                .any(|tried| matches!(tried, Tried::AskedAnother { model: known } if known == model))
+        };
+        let all = self.setup.alternatives.iter().enumerate();
+        let open = all.filter(|(_, target)| target.dialect == self.dialect && !asked(&target.model));
+        open.filter_map(|(index, target)| {
+            let model = target.in_force(None).ok()?;
+            let prompt_room_tokens = model.prompt_room_tokens();
+            Some((index, Alternative { model: target.model.clone(), prompt_room_tokens }))
+        })
+        .collect()
+    }
+
+    /// A smaller window holds from now on: for this conversation, and, written down, for every other.
+    async fn learn_window(&mut self, window_tokens: u64, way: &mut OnItsWay) -> Result<(), CallError> {
+        let target = self.asked(way);
+        let (model, was_tokens, scope) = (target.model.clone(), target.policy.window_tokens, target.scope());
+        let smaller = with_window(target, window_tokens);
+        match way.alternative.and_then(|index| self.setup.alternatives.get_mut(index)) {
+            Some(alternative) => *alternative = smaller,
+            None => {
+                let cap = self.model.limits.reserved_output_tokens;
+                let in_force = in_force(&smaller, Some(cap))?;
+                self.setup.target = smaller;
+                self.setup.engine.update_model(&in_force).await?;
+                self.model = in_force;
+            }
+        }
+        self.keep_window(scope, window_tokens).await;
+        self.tell(EngineEvent::WindowLearnt { model, window_tokens, was_tokens });
+        way.tried.push(Tried::LearntWindow { tokens: window_tokens });
+        Ok(())
+    }
+
+    /// Compacts because nothing can be sent otherwise. Another process that does the same is waited for.
+    async fn fold_for_room(&mut self, target_tokens: Option<u64>) -> Tried {
+        let before = self.id().clone();
+        let ask = Ask { force: true, target_tokens, ..Ask::new(Trigger::Overflow, Urgency::Must) };
+        for _ in 0..LOCK_WAITS {
+            let before_tokens = self.pending().total_tokens;
+            let result = self.fold(ask.clone()).await;
+            if let Some(tried) = tried(&result) {
+                return tried;
+            }
+            let CompactionResult::Locked { .. } = result else { break };
+            tokio::time::sleep(LOCK_WAIT).await;
+            if self.follow_elsewhere().await.is_ok() && *self.id() != before {
+                return Tried::Compacted { before_tokens, after_tokens: self.pending().total_tokens };
+            }
+        }
+        Tried::CompactedInVain { detail: "another process holds the conversation".to_owned() }
+    }
+
+    /// Puts labels in place of older pictures: a new view without a summary.
+    async fn remove_old_images(&mut self, bytes: u64) -> Tried {
+        let made = without_old_images(&self.view, self.pending().total_tokens);
+        let moment = self.moment();
+        match self.commit(made, Trigger::Overflow, moment).await {
+            CompactionResult::Completed(_) => Tried::RemovedImages { bytes },
+            _ => Tried::CompactedInVain { detail: "older pictures could not be replaced".to_owned() },
+        }
+    }
+
+    fn ask_another(&self, index: Option<usize>, trouble: &Trouble, way: &mut OnItsWay) -> Tried {
+        let instead_of = self.asked(way).model.clone();
+        way.alternative = index;
+        let model = self.asked(way).model.clone();
+        way.for_this_call.model = Some(model.clone());
+        let trouble = trouble.to_string();
+        self.tell(EngineEvent::FallbackUsed { model: model.clone(), instead_of, trouble });
+        Tried::AskedAnother { model }
+    }
+
+    /// What was received of an answer that broke off goes into the record, unless it asks for tools: a conversation that
+    /// goes on after a call without a result is refused everywhere.
+    async fn keep_received(&mut self, unanswered: Unanswered) -> Result<(), CallError> {
+        let Some(answer) = unanswered.received else { return Ok(()) };
+        if answer.messages.iter().any(throughline_transcript::Message::has_calls) {
+            return Ok(());
+        }
+        self.take_in(answer.messages.into_iter().map(Incoming::from).collect()).await
+    }
+
+    fn gave_up(&self, trouble: Trouble, way: &OnItsWay, advice: Advice) -> CallError {
+        let hint = self.asked(way).upstream.advice(&trouble, &self.asked(way).model);
+        CallError::GaveUp(Box::new(GaveUp { trouble, tried: way.tried.clone(), advice, hint }))
+    }
+}

@@ -1,0 +1,237 @@
+//! From what an engine returned to what is recorded: checked against the rules every view must keep, then put as
+//! references into the record.
+//!
+//! The rules hold for every engine, ours included: items are messages, each shown at most once and in order; the last
+//! human message stands as it was said, after every summary; the wire takes the view if it took the conversation; and it
+//! is smaller. A view that breaks one is refused, and the conversation stays as it was.
+
+use serde_json::json;
+use throughline_store::{
+    Continuation, EndReason, Millis, NewSummary as StoredSummary, NewViewItem, Run, SessionId,
+    StoredRendition, SummaryId, ViewItem,
+};
+use throughline_transcript::{Groups, Message, SharedText, decode_message, violations};
+
+use crate::outcome::{Compressed, NewItem};
+use crate::trigger::Trigger;
+use crate::view::{LiveView, Place, changed};
+
+/// A view that was found sound: its items with their places in the record.
+#[derive(Debug)]
+pub(crate) struct SoundView {
+    items: Vec<SoundItem>,
+}
+
+#[derive(Debug)]
+struct SoundItem {
+    /// Where it is in the record; `None` for the new summary, which is not there yet.
+    place: Option<Place>,
+    message: Message,
+    tokens: u64,
+}
+
+impl SoundView {
+    /// Estimated tokens of all messages.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.items.iter().map(|item| item.tokens).sum()
+    }
+}
+
+/// Checks a new view. An error says in words which rule it breaks.
+pub(crate) fn check(view: &LiveView, made: &Compressed) -> Result<SoundView, String> {
+    let items = made.view.iter().enumerate().map(|(index, item)| read(view, index, item));
+    let sound = SoundView { items: items.collect::<Result<_, _>>()? };
+    in_order(&made.view)?;
+    let shown = made.view.iter().filter(|item| matches!(item, NewItem::Summary { .. })).count();
+    let told = usize::from(made.summary.is_some());
+    if shown != told {
+        return Err(format!("{shown} new summaries are shown, {told} told of"));
+    }
+    let covers = made.summary.iter().flat_map(|summary| &summary.covers);
+    if let Some(outside) = covers.copied().find(|at| *at >= view.len()) {
+        return Err(format!("the summary covers item {outside} of {}", view.len()));
+    }
+    human_stands(view, &made.view)?;
+    let dialect = view.session().dialect;
+    let messages: Vec<Message> = sound.items.iter().map(|item| item.message.clone()).collect();
+    let broken = violations(dialect, &messages, &Groups::of(&messages));
+    if !broken.is_empty() {
+        let before = violations(dialect, view.messages(), &Groups::of(view.messages()));
+        if let Some(new) = broken.iter().find(|new| !before.iter().any(|old| old.kind == new.kind)) {
+            return Err(format!("it breaks a rule of the wire that the conversation kept: {new}"));
+        }
+    }
+    if sound.tokens() >= view.estimated_tokens() {
+        return Err(format!("it has {} tokens where there were {}", sound.tokens(), view.estimated_tokens()));
+    }
+    Ok(sound)
+}
+
+fn read(view: &LiveView, index: usize, item: &NewItem) -> Result<SoundItem, String> {
+    let known = |at: usize| {
+        let known = view.items().get(at).zip(view.messages().get(at)).zip(view.sizes().get(at));
+        known.ok_or_else(|| format!("it shows item {at} of {}", view.len()))
+    };
+    let (place, json) = match item {
+        NewItem::Kept { item } => {
+            let ((known, message), tokens) = known(*item)?;
+            let place = Some(known.place.clone());
+            return Ok(SoundItem { place, message: message.clone(), tokens: *tokens });
+        }
+        NewItem::Rewritten { item, changes, json } => {
+            (Some(changed(&known(*item)?.0.0.place, changes)), json)
+        }
+        NewItem::Summary { json } => (None, json),
+        NewItem::Synthetic { role, json } => (Some(Place::Synthetic(role.clone())), json),
+    };
+    let message = decode_message(SharedText::new(json.clone()));
+    let message = message.ok_or_else(|| format!("item {index} of it is no message"))?;
+    let tokens = view.estimate(&message);
+    Ok(SoundItem { place, message, tokens })
+}
+
+fn shown(item: &NewItem) -> Option<usize> {
+    match item {
+        NewItem::Kept { item } | NewItem::Rewritten { item, .. } => Some(*item),
+        NewItem::Summary { .. } | NewItem::Synthetic { .. } => None,
+    }
+}
+
+fn in_order(items: &[NewItem]) -> Result<(), String> {
+    let mut last = None;
+    for item in items.iter().filter_map(shown) {
+        if last.is_some_and(|last| last >= item) {
+            return Err(format!("item {item} stands twice or out of order"));
+        }
+        last = Some(item);
+    }
+    Ok(())
+}
+
+/// The last human message is there as it was said, and no summary comes after it.
+fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
+    let own =
+        |at: &usize| matches!(view.items().get(*at).map(|item| &item.place), Some(Place::Message { .. }));
+    let said = |at: &usize| own(at) && view.messages().get(*at).is_some_and(Message::is_human);
+    let Some(last) = (0..view.len()).rev().find(said) else { return Ok(()) };
+    let place = items.iter().position(|item| *item == NewItem::Kept { item: last });
+    let Some(place) = place else {
+        return Err(format!("the last human message (item {last}) is missing or changed"));
+    };
+    let follows = items.iter().skip(place).any(|item| matches!(item, NewItem::Summary { .. }));
+    if follows { Err("a summary stands after the last human message".to_owned()) } else { Ok(()) }
+}
+
+/// What a compaction is committed as.
+pub(crate) struct CommitAs {
+    /// The successor.
+    pub(crate) id: SessionId,
+    /// When.
+    pub(crate) at_ms: Millis,
+    /// What brought it about.
+    pub(crate) trigger: Trigger,
+}
+
+/// A sound view as the continuation that commits it.
+pub(crate) fn continuation(
+    view: &LiveView,
+    made: &Compressed,
+    sound: &SoundView,
+    commit: CommitAs,
+) -> Continuation {
+    let mut stored = Vec::new();
+    for item in &sound.items {
+        push(&mut stored, stored_item(item));
+    }
+    let summary = made.summary.as_ref().map(|summary| {
+        let mut figures = summary.figures.clone();
+        if !figures.is_object() {
+            figures = json!({});
+        }
+        figures["trigger"] = json!(commit.trigger.name());
+        figures["tokens"] = json!(made.report.tokens);
+        figures["messages"] = json!(made.report.messages);
+        figures["prepared"] = json!(made.report.prepared);
+        StoredSummary {
+            author: summary.author.clone(),
+            document: summary.document.clone(),
+            sources: sources(view, &summary.covers),
+            supersedes: taken_up(view, &summary.covers).last(),
+            facts: summary.facts.clone(),
+            figures,
+        }
+    });
+    Continuation {
+        from: view.session().id.clone(),
+        id: commit.id,
+        reason: EndReason::COMPRESSION,
+        at_ms: commit.at_ms,
+        made_at_seq: view.session().next_seq,
+        summary,
+        view: stored,
+    }
+}
+
+fn stored_item(item: &SoundItem) -> NewViewItem {
+    let (json, tokens) = (item.message.json().to_owned(), item.tokens);
+    NewViewItem::Kept(match &item.place {
+        None => return NewViewItem::Summary { json, tokens },
+        Some(Place::Message { session, seq, changes }) if changes.is_empty() => {
+            ViewItem::Range { session: session.clone(), first_seq: *seq, end_seq: Some(seq + 1) }
+        }
+        Some(Place::Message { session, seq, changes }) => ViewItem::Rendition {
+            session: session.clone(),
+            seq: *seq,
+            rendition: StoredRendition { kinds: changes.clone(), json, tokens },
+        },
+        Some(Place::Summary(summary)) => ViewItem::Summary { summary: *summary, json, tokens },
+        Some(Place::Synthetic(kind)) => ViewItem::Synthetic { kind: kind.clone(), json, tokens },
+    })
+}
+
+/// Adds an item; one that goes on where a run ends makes it longer.
+fn push(items: &mut Vec<NewViewItem>, item: NewViewItem) {
+    if let NewViewItem::Kept(ViewItem::Range { session, first_seq, end_seq }) = &item
+        && let Some(NewViewItem::Kept(ViewItem::Range { session: of, end_seq: last, .. })) = items.last_mut()
+        && of == session
+        && *last == Some(*first_seq)
+    {
+        *last = *end_seq;
+        return;
+    }
+    items.push(item);
+}
+
+/// Summaries among the items a new one covers.
+fn taken_up<'a>(view: &'a LiveView, covers: &'a [usize]) -> impl Iterator<Item = SummaryId> + 'a {
+    covers.iter().filter_map(|at| match view.items().get(*at)?.place {
+        Place::Summary(id) => Some(id),
+        _ => None,
+    })
+}
+
+/// Everything a summary stands for: messages it covers, and what the summaries stood for that it takes up.
+fn sources(view: &LiveView, covers: &[usize]) -> Vec<Run> {
+    let carried = taken_up(view, covers)
+        .filter_map(|id| view.summary(id))
+        .flat_map(|summary| summary.sources.iter().cloned());
+    let own = covers.iter().filter_map(|at| match &view.items().get(*at)?.place {
+        Place::Message { session, seq, .. } => {
+            Some(Run { session: session.clone(), first_seq: *seq, end_seq: seq + 1 })
+        }
+        _ => None,
+    });
+    let mut runs: Vec<Run> = carried.chain(own).collect();
+    // Places count along a conversation, through all sessions it went through.
+    runs.sort_by_key(|run| (run.first_seq, run.end_seq));
+    let mut joined: Vec<Run> = Vec::new();
+    for run in runs {
+        match joined.last_mut() {
+            Some(last) if last.session == run.session && run.first_seq <= last.end_seq => {
+                last.end_seq = last.end_seq.max(run.end_seq);
+            }
+            _ => joined.push(run),
+        }
+    }
+    joined
+}

@@ -1,0 +1,71 @@
+//! A model at an endpoint, with everything a call needs to know of it.
+
+use std::sync::Arc;
+
+use throughline_provider::CachePolicy;
+use throughline_store::GuardScope;
+use throughline_tokens::{LimitError, LimitPolicy, Limits, TokenModel};
+use throughline_transcript::Dialect;
+
+use crate::model_in_force::{EngineLimits, ModelInForce};
+use crate::threshold::ThresholdOrigin;
+use crate::token_model::token_model_for;
+use crate::upstream::Upstream;
+
+/// A model that can be asked.
+#[derive(Clone)]
+pub struct Target {
+    /// Its name, as requests give it.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// Where: what was learnt of the model holds for this address.
+    pub endpoint: String,
+    /// The wire it is asked on.
+    pub dialect: Dialect,
+    /// Its window and everything the settings ask for.
+    pub policy: LimitPolicy,
+    /// Why its threshold is what it is.
+    pub threshold_origin: ThresholdOrigin,
+    /// How its prompts are cached.
+    pub cache: CachePolicy,
+    /// Prompts below this many tokens are not cached, where that is known.
+    pub cache_minimum_tokens: Option<u64>,
+    /// Who answers.
+    pub upstream: Arc<dyn Upstream>,
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target")
+            .field("model", &self.model)
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Target {
+    /// The model with its limits, when a request has this cap on output.
+    pub(crate) fn in_force(&self, output_cap_tokens: Option<u64>) -> Result<ModelInForce, LimitError> {
+        let policy = LimitPolicy {
+            reserved_output_tokens: output_cap_tokens.unwrap_or(self.policy.reserved_output_tokens),
+            ..self.policy
+        };
+        let limits = Limits::compute(&policy)?;
+        Ok(ModelInForce {
+            model: self.model.clone(),
+            provider: self.provider.clone(),
+            window_tokens: limits.window_tokens,
+            limits: EngineLimits::from(&limits),
+        })
+    }
+
+    pub(crate) fn token_model(&self) -> TokenModel {
+        token_model_for(&self.model, self.dialect)
+    }
+
+    /// What is learnt of it is kept under this.
+    pub(crate) fn scope(&self) -> GuardScope {
+        GuardScope::Model { endpoint: self.endpoint.clone(), model: self.model.clone() }
+    }
+}

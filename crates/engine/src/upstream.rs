@@ -1,0 +1,88 @@
+//! The seam to whoever answers: a provider's client, or a script in tests.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use throughline_provider::{Chunk, OutgoingCall, Trouble};
+use throughline_wire::Answer;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::recovery::AnswerSoFar;
+
+/// A piece of an answer on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// The head of the answer.
+    Begun {
+        /// The HTTP status.
+        status: u16,
+        /// The headers, in their order.
+        headers: Vec<(String, String)>,
+    },
+    /// Bytes as they came, and what is new in them for people.
+    Chunk(Chunk),
+}
+
+/// Where pieces of an answer go while it is being written. Whoever sends waits until there is room; when the other end
+/// is gone, the call is given up.
+pub type Pieces = mpsc::Sender<Piece>;
+
+/// An answer, whole.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The answer.
+    pub answer: Answer,
+    /// How long until the model had said something.
+    pub first_content: Option<Duration>,
+}
+
+/// No answer, or not all of one.
+#[derive(Clone, Debug)]
+pub struct Unanswered {
+    /// Why.
+    pub cause: UnansweredCause,
+    /// What had been received, as far as it can go back into a history.
+    pub received: Option<Answer>,
+    /// Whether any of it was passed on.
+    pub passed_on: AnswerSoFar,
+}
+
+impl Unanswered {
+    /// A call that failed before anything came.
+    #[must_use]
+    pub fn trouble(trouble: Trouble) -> Self {
+        Self { cause: UnansweredCause::Trouble(trouble), received: None, passed_on: AnswerSoFar::Nothing }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnansweredCause {
+    /// It failed.
+    Trouble(Trouble),
+    /// Whoever asked no longer wants it.
+    Cancelled,
+}
+
+/// An answer on its way.
+pub type UpstreamFuture<'a> = Pin<Box<dyn Future<Output = Result<Received, Box<Unanswered>>> + Send + 'a>>;
+
+/// Whoever answers.
+pub trait Upstream: Send + Sync {
+    /// Sends a call once and waits for the answer; what is done about a failure is the caller's. Pieces go to `pieces` as
+    /// they come, if anyone wants them. Dropping the future gives the call up; `cancel` does too, and what was received
+    /// until then comes back.
+    fn send<'a>(
+        &'a self,
+        call: OutgoingCall,
+        pieces: Option<&'a Pieces>,
+        cancel: &'a CancellationToken,
+    ) -> UpstreamFuture<'a>;
+
+    /// What a person can do about trouble, in the words of whoever knows the endpoint and its settings.
+    fn advice(&self, _trouble: &Trouble, _model: &str) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,316 @@
+//! The view of a session in memory: what would be sent, with everything a call needs known already.
+//!
+//! Each message is read once, when it comes in: its size, its hash, the bytes it is sent as. A call then only adds up and
+//! copies. The record stays the truth; a view can always be loaded from it again.
+//!
+//! Not for: deciding anything.
+
+use std::sync::Arc;
+
+use throughline_provider::{CachePolicy, PieceHash, block_form, count_marks};
+use throughline_store::{CallNames, Session, SessionId, Shown, StoreError, Summary, SummaryId};
+use throughline_tokens::{ContentProfile, TokenModel, profile_message};
+use throughline_transcript::{Message, SharedText, decode_message};
+
+use crate::outcome::NewItem;
+
+/// Where an item of a view is in the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A message.
+    Message {
+        /// The session it was appended to.
+        session: SessionId,
+        /// Its place.
+        seq: u64,
+        /// What was changed about it; empty when it is shown as it is.
+        changes: Vec<String>,
+    },
+    /// A summary.
+    Summary(SummaryId),
+    /// A message of ours.
+    Synthetic(String),
+}
+
+/// One item of a view, read.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) place: Place,
+    /// What it is made of.
+    pub(crate) profile: ContentProfile,
+    /// The bytes it is sent as, marks aside.
+    pub(crate) wire: SharedText,
+    /// Their hash.
+    pub(crate) hash: PieceHash,
+    /// Marks a client placed on it.
+    pub(crate) client_marks: usize,
+}
+
+/// What a model is shown, item by item.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveView {
+    session: Session,
+    items: Vec<Item>,
+    messages: Arc<Vec<Message>>,
+    sizes: Arc<Vec<u64>>,
+    summaries: Vec<Summary>,
+    token_model: TokenModel,
+    cache: CachePolicy,
+    estimated_tokens: u64,
+    wire_bytes: u64,
+    client_marks: usize,
+    pub(crate) names: CallNames,
+}
+
+impl LiveView {
+    /// An empty view.
+    pub(crate) fn new(session: Session, token_model: TokenModel, cache: CachePolicy) -> Self {
+        Self {
+            session,
+            items: Vec::new(),
+            messages: Arc::default(),
+            sizes: Arc::default(),
+            summaries: Vec::new(),
+            token_model,
+            cache,
+            estimated_tokens: 0,
+            wire_bytes: 0,
+            client_marks: 0,
+            names: CallNames::default(),
+        }
+    }
+
+    /// The view as the record has it; `summaries` are those that stand in it.
+    pub(crate) fn load(
+        session: Session,
+        shown: Vec<Shown>,
+        summaries: Vec<Summary>,
+        token_model: TokenModel,
+        cache: CachePolicy,
+    ) -> Result<Self, StoreError> {
+        let mut view = Self { summaries, ..Self::new(session, token_model, cache) };
+        for item in shown {
+            let (place, message) = read_shown(item).ok_or_else(|| StoreError::Database {
+                what: "to read a message of a view back",
+                source: "its bytes are no message".into(),
+            })?;
+            view.push(place, message);
+        }
+        Ok(view)
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    pub(crate) fn messages(&self) -> &Arc<Vec<Message>> {
+        &self.messages
+    }
+
+    pub(crate) fn sizes(&self) -> &Arc<Vec<u64>> {
+        &self.sizes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Estimated tokens of all messages.
+    pub(crate) fn estimated_tokens(&self) -> u64 {
+        self.estimated_tokens
+    }
+
+    /// Bytes of all messages as they are sent.
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
+    }
+
+    /// Whether a client marked any of them for caching.
+    pub(crate) fn has_client_marks(&self) -> bool {
+        self.client_marks > 0
+    }
+
+    /// Whether anything was folded.
+    pub(crate) fn has_summary(&self) -> bool {
+        !self.summaries.is_empty()
+    }
+
+    /// A summary that stands in the view.
+    pub(crate) fn summary(&self, id: SummaryId) -> Option<&Summary> {
+        self.summaries.iter().find(|summary| summary.id == id)
+    }
+
+    /// Estimates a message.
+    pub(crate) fn estimate(&self, message: &Message) -> u64 {
+        self.token_model.estimate_content(&profile_message(message))
+    }
+
+    /// Adds an item at the end.
+    pub(crate) fn push(&mut self, place: Place, message: Message) {
+        let profile = profile_message(&message);
+        let wire = self.wire_form(&message);
+        let hash = PieceHash::of(wire.as_str());
+        let client_marks = count_marks(message.json());
+        self.names.tools_of(&message);
+        self.push_read(Item { place, profile, wire, hash, client_marks }, message);
+    }
+
+    fn push_read(&mut self, item: Item, message: Message) {
+        let size = self.token_model.estimate_content(&item.profile);
+        self.estimated_tokens = self.estimated_tokens.saturating_add(size);
+        self.wire_bytes = self.wire_bytes.saturating_add(item.wire.len() as u64);
+        self.client_marks += item.client_marks;
+        self.items.push(item);
+        // Nobody else holds these unless a summary is being prepared, which keeps the conversation as it was.
+        Arc::make_mut(&mut self.messages).push(message);
+        Arc::make_mut(&mut self.sizes).push(size);
+    }
+
+    /// Takes the last items back, so that `kept` are left.
+    pub(crate) fn truncate(&mut self, kept: usize) {
+        for (item, size) in self.items.iter().zip(self.sizes.iter()).skip(kept) {
+            self.estimated_tokens = self.estimated_tokens.saturating_sub(*size);
+            self.wire_bytes = self.wire_bytes.saturating_sub(item.wire.len() as u64);
+            self.client_marks -= item.client_marks;
+        }
+        self.items.truncate(kept);
+        Arc::make_mut(&mut self.messages).truncate(kept);
+        Arc::make_mut(&mut self.sizes).truncate(kept);
+    }
+
+    /// The form in which a message is always sent where marks are placed; elsewhere as it is.
+    fn wire_form(&self, message: &Message) -> SharedText {
+        match self.cache {
+            CachePolicy::Marks { layout, .. } if count_marks(message.json()) == 0 => {
+                match block_form(layout, message) {
+                    std::borrow::Cow::Borrowed(_) => message.origin().clone(),
+                    std::borrow::Cow::Owned(json) => SharedText::new(json),
+                }
+            }
+            _ => message.origin().clone(),
+        }
+    }
+
+    /// The places of items that were appended without any, once the record has them.
+    pub(crate) fn placed(&mut self, first_item: usize, first_seq: u64) {
+        let own = self.session.id.clone();
+        for (seq, item) in (first_seq..).zip(self.items.iter_mut().skip(first_item)) {
+            if let Place::Message { session, seq: place, .. } = &mut item.place {
+                session.clone_from(&own);
+                *place = seq;
+            }
+        }
+    }
+
+    /// The record's word on the session: where its next message goes.
+    pub(crate) fn set_next_seq(&mut self, next_seq: u64) {
+        self.session.next_seq = next_seq;
+    }
+
+    /// Another model reads it: sizes are worked out anew from what is known, messages are not read again.
+    pub(crate) fn set_model(&mut self, token_model: TokenModel, cache: CachePolicy) {
+        self.token_model = token_model;
+        let same_form = layout_of(self.cache) == layout_of(cache);
+        self.cache = cache;
+        let sizes: Vec<u64> =
+            self.items.iter().map(|item| self.token_model.estimate_content(&item.profile)).collect();
+        self.estimated_tokens = sizes.iter().sum();
+        self.sizes = Arc::new(sizes);
+        if same_form {
+            return;
+        }
+        let messages = Arc::clone(&self.messages);
+        let forms: Vec<SharedText> = messages.iter().map(|message| self.wire_form(message)).collect();
+        self.wire_bytes = forms.iter().map(|form| form.len() as u64).sum();
+        for (item, wire) in self.items.iter_mut().zip(forms) {
+            item.hash = PieceHash::of(wire.as_str());
+            item.wire = wire;
+        }
+    }
+
+    /// The view that a compaction made of this one, in its new session. What is kept is not read again. `None` when an
+    /// item is none.
+    pub(crate) fn refolded(
+        &self,
+        session: Session,
+        made: &[NewItem],
+        summary: Option<Summary>,
+    ) -> Option<Self> {
+        let mut view =
+            Self { names: self.names.clone(), ..Self::new(session, self.token_model.clone(), self.cache) };
+        for item in made {
+            match item {
+                NewItem::Kept { item } => {
+                    let (known, message) = (self.items.get(*item)?, self.messages.get(*item)?);
+                    if let Place::Summary(id) = known.place {
+                        view.summaries.extend(self.summary(id).cloned());
+                    }
+                    view.push_read(known.clone(), message.clone());
+                }
+                NewItem::Rewritten { item, changes, json } => {
+                    let was = &self.items.get(*item)?.place;
+                    let machine = self.messages.get(*item)?.is_machine_written();
+                    let message = decode_message(SharedText::new(json.clone()))?;
+                    let message = if machine { message.marked_machine_written() } else { message };
+                    view.push(changed(was, changes), message);
+                }
+                NewItem::Summary { json } => {
+                    let summary = summary.clone()?;
+                    let message = decode_message(SharedText::new(json.clone()))?;
+                    view.push(Place::Summary(summary.id), message);
+                    view.summaries.push(summary);
+                }
+                NewItem::Synthetic { role, json } => {
+                    let message = decode_message(SharedText::new(json.clone()))?;
+                    view.push(Place::Synthetic(role.clone()), message);
+                }
+            }
+        }
+        Some(view)
+    }
+}
+
+fn layout_of(cache: CachePolicy) -> Option<throughline_provider::MarkLayout> {
+    match cache {
+        CachePolicy::Marks { layout, .. } => Some(layout),
+        CachePolicy::Key | CachePolicy::Unmarked => None,
+    }
+}
+
+/// A place with further changes noted.
+pub(crate) fn changed(place: &Place, further: &[String]) -> Place {
+    match place {
+        Place::Message { session, seq, changes } => {
+            let mut all = changes.clone();
+            for change in further {
+                if !all.contains(change) {
+                    all.push(change.clone());
+                }
+            }
+            Place::Message { session: session.clone(), seq: *seq, changes: all }
+        }
+        other => other.clone(),
+    }
+}
+
+fn read_shown(item: Shown) -> Option<(Place, Message)> {
+    let text = |json: String| decode_message(SharedText::new(json));
+    Some(match item {
+        Shown::Verbatim(stored) => {
+            let message = stored.decode()?;
+            (Place::Message { session: stored.session, seq: stored.seq, changes: Vec::new() }, message)
+        }
+        Shown::Rendition(stored, rendition) => {
+            let message = text(rendition.json)?;
+            let message = if stored.machine_written { message.marked_machine_written() } else { message };
+            let place = Place::Message { session: stored.session, seq: stored.seq, changes: rendition.kinds };
+            (place, message)
+        }
+        Shown::Summary { summary, json, .. } => (Place::Summary(summary), text(json)?),
+        Shown::Synthetic { kind, json, .. } => (Place::Synthetic(kind), text(json)?),
+    })
+}

@@ -1,0 +1,12 @@
+//! The managed call from end to end, on a record in memory and an upstream that follows a script.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+mod background;
+mod calls;
+mod compaction;
+mod engines;
+mod prefix;
+mod record;
+mod recovery;
+mod support;

@@ -1,0 +1,128 @@
+//! Between two compactions the bytes of what was sent before are the same from call to call, marks aside: on every wire,
+//! with tools, thinking and pictures, whatever is said.
+
+use proptest::prelude::*;
+use throughline_engine::{CallInput, Incoming, ManagedSession};
+use throughline_provider::{MOST_MARKS, count_marks, without_marks};
+use throughline_testkit::any_conversation;
+use throughline_transcript::{Dialect, Message, RawJson, Role};
+
+use crate::support::{Act, Stage, envelope, talk};
+
+/// A body without marks: its members and messages, each as it stands.
+fn pieces(body: &str) -> (Vec<String>, Vec<String>) {
+    let (mut around, mut items) = (Vec::new(), Vec::new());
+    for (name, value) in RawJson(body).members() {
+        if matches!(&*name, "messages" | "input") {
+            items.extend(value.elements().map(|item| without_marks(item.0).into_owned()));
+        } else {
+            around.push(format!("{name}:{}", without_marks(value.0)));
+        }
+    }
+    (around, items)
+}
+
+/// A body without marks, in one piece.
+pub(crate) fn unmarked(body: &str) -> String {
+    let (around, items) = pieces(body);
+    format!("{}[{}]}}", around.join(","), items.join(","))
+}
+
+/// How many bytes two bodies share from the start, marks aside.
+pub(crate) fn shared_prefix(one: &str, two: &str) -> usize {
+    let (one, two) = (unmarked(one), unmarked(two));
+    one.bytes().zip(two.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+/// The body that was sent last and the session it was sent for.
+struct Last {
+    body: String,
+    session: String,
+}
+
+/// Holds a body against the one before it.
+fn check(last: Option<&Last>, now: &Last) -> Result<(), TestCaseError> {
+    let marks = count_marks(RawJson(&now.body).get("system").map_or("null", |system| system.0));
+    let list = RawJson(&now.body).members().find(|(name, _)| matches!(&**name, "messages" | "input"));
+    let on_items: usize =
+        list.iter().flat_map(|(_, list)| list.elements()).map(|item| count_marks(item.0)).sum();
+    prop_assert!(marks + on_items <= MOST_MARKS, "{} marks", marks + on_items);
+    let Some(last) = last.filter(|last| last.session == now.session) else { return Ok(()) };
+    let ((around, items), (now_around, now_items)) = (pieces(&last.body), pieces(&now.body));
+    prop_assert_eq!(around, now_around);
+    prop_assert!(now_items.len() >= items.len());
+    for (at, (before, after)) in items.iter().zip(&now_items).enumerate() {
+        prop_assert_eq!(before, after, "item {}", at);
+    }
+    Ok(())
+}
+
+/// Replays a list: what a model said is what the upstream answers, everything else comes in. Every body is held against
+/// the one before it. Returns how many calls and compactions there were.
+async fn replay(
+    stage: &Stage,
+    session: &mut ManagedSession,
+    messages: &[Message],
+) -> Result<(usize, u64), TestCaseError> {
+    let is_answer = |message: &Message| message.role() == Role::Assistant;
+    let mut last: Option<Last> = None;
+    let mut calls = 0;
+    let mut at = 0;
+    while at < messages.len() {
+        let said = messages[at..].iter().take_while(|message| !is_answer(message)).count();
+        let answered = messages[at + said..].iter().take_while(|message| is_answer(message)).count();
+        let incoming: Vec<Incoming> = messages[at..at + said].iter().cloned().map(Incoming::from).collect();
+        stage.script.then(Act::Repeat(messages[at + said..at + said + answered].to_vec()));
+        at += said + answered;
+        session.call(CallInput::new(envelope(stage.dialect), incoming)).await.unwrap();
+        calls += 1;
+        let now = Last { body: stage.script.last_body(), session: session.id().to_string() };
+        check(last.as_ref(), &now)?;
+        last = Some(now);
+    }
+    Ok((calls, session.compactions()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn what_was_sent_stays_sent(list in any_conversation(), window_tokens in 4_000u64..40_000) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let stage = Stage::new(list.dialect, window_tokens);
+            let mut session = stage.open().await;
+            replay(&stage, &mut session, &list.messages()).await.map(|_| ())
+        })?;
+    }
+}
+
+#[tokio::test]
+async fn what_was_sent_stays_sent_through_a_long_coding_session() {
+    for dialect in Dialect::ALL {
+        let json = throughline_testkit::big_transcript(dialect, 600_000, 400, 3);
+        let options = throughline_transcript::DecodeOptions::default();
+        let messages = throughline_transcript::decode(json.into_bytes(), &options).unwrap().messages;
+        let stage = Stage::new(dialect, 40_000);
+        let mut session = stage.open().await;
+        let (calls, compactions) = replay(&stage, &mut session, &messages).await.unwrap();
+        assert!(calls > 50 && compactions > 3, "{dialect}: {calls} calls, {compactions} compactions");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_call_does_not_move_the_prefix() {
+    use throughline_provider::TroubleKind;
+    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let mut session = stage.open().await;
+    for turn in 0..4 {
+        talk(&stage, &mut session, turn).await;
+    }
+    let before = stage.script.last_body();
+    stage.script.then(Act::fail(TroubleKind::Auth));
+    let input = crate::support::saying(Dialect::Anthropic, "Hello?");
+    session.call(input).await.unwrap_err();
+    talk(&stage, &mut session, 9).await;
+    let shared = shared_prefix(&before, &stage.script.last_body());
+    assert_eq!(shared, unmarked(&before).len() - "]}".len());
+}

@@ -3,6 +3,7 @@
 mod anchor;
 mod estimate;
 mod measure;
+mod prepare;
 mod recorded;
 mod retention;
 mod scale;
@@ -45,6 +46,8 @@ enum Command {
         #[arg(default_values_t = [10, 50, 100, 400])]
         megabytes: Vec<usize>,
     },
+    /// How long a call takes to prepare in a conversation of a million tokens.
+    Prepare,
     /// How fast the record takes messages, how large it gets, how fast it answers.
     Store {
         /// How many messages.
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
+        Command::Prepare => prepare::run(),
         Command::Store { messages, folder } => store(folder, messages),
         Command::ScaleOne { path } => scale::one(&path),
         Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),

@@ -1,0 +1,246 @@
+//! How long a call takes to prepare in a conversation of a million tokens: from the moment one message is new to the
+//! moment the body is ready to be sent. The record is written on the way, in memory and on disk.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use throughline_engine::{
+    Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, Envelope, Host, Incoming, LockPolicy,
+    ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin, Upstream,
+    UpstreamFuture,
+};
+use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall};
+use throughline_store::{
+    Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store,
+};
+use throughline_testkit::big_transcript;
+use throughline_tokens::{LimitPolicy, Usage};
+use throughline_transcript::{
+    DecodeOptions, Dialect, Message, RawJson, Role, SharedText, decode, decode_message, text_message,
+};
+use throughline_wire::{AnswerDraft, RequestParts, System, decode_response, write_response};
+use tokio_util::sync::CancellationToken;
+
+const MESSAGES: usize = 3_000;
+const BYTES: usize = 3_900_000;
+const CALLS: usize = 200;
+const MODEL: &str = "claude-opus-4-5";
+/// As long as that of a coding agent.
+const SYSTEM_BYTES: usize = 20_000;
+const TOOLS: usize = 24;
+const LIMIT_MS: f64 = 3.0;
+
+struct Machine;
+
+impl Host for Machine {
+    fn now_ms(&self) -> Millis {
+        1_790_000_000_000
+    }
+
+    fn random(&self) -> u32 {
+        7
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "bench".to_owned() }
+    }
+
+    fn is_alive(&self, _holder: &Holder) -> bool {
+        true
+    }
+}
+
+/// Answers at once, and notes when it was asked and with how much.
+struct Stopwatch {
+    dialect: Dialect,
+    asked: Mutex<Option<(Instant, usize)>>,
+}
+
+impl Stopwatch {
+    fn asked(&self) -> Option<(Instant, usize)> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Upstream for Stopwatch {
+    fn send<'a>(
+        &'a self,
+        call: OutgoingCall,
+        _pieces: Option<&'a Pieces>,
+        _cancel: &'a CancellationToken,
+    ) -> UpstreamFuture<'a> {
+        let now = (Instant::now(), call.body.len());
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        let usage = Usage { input: call.body.len() as u64 / 4, output: 12, ..Usage::default() };
+        let draft = AnswerDraft::text("Done; the tests pass.").with_usage(usage);
+        let body = write_response(self.dialect, &draft);
+        let unanswered = throughline_engine::Unanswered::trouble(throughline_provider::Trouble::of(
+            throughline_provider::TroubleKind::Unknown,
+        ));
+        let received = decode_response(self.dialect, body.as_bytes())
+            .map(|answer| Received { answer, first_content: None })
+            .map_err(|_| Box::new(unanswered));
+        Box::pin(std::future::ready(received))
+    }
+}
+
+/// Prints the table.
+pub(crate) fn run() -> Result<String, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().map_err(told)?;
+    let mut out = String::from("From one new message to a body ready to be sent, in a conversation of a million tokens\n\n");
+    let _ = writeln!(
+        out,
+        "{:<11} {:<10} {:>10} {:>9} {:>9} {:>9} {:>9}",
+        "wire", "record", "tokens", "body MB", "p50 ms", "p95 ms", "worst ms"
+    );
+    let mut holds = true;
+    for dialect in Dialect::ALL {
+        for on_disk in [false, true] {
+            let folder = tempfile::tempdir().map_err(told)?;
+            let store: Arc<dyn Store> = if on_disk {
+                Arc::new(SqliteStore::open(&folder.path().join("record.db"), Machine.now_ms()).map_err(told)?)
+            } else {
+                Arc::new(MemoryStore::new())
+            };
+            let figures = runtime.block_on(measure(dialect, store))?;
+            let p50 = figures.percentile(50);
+            holds &= p50 < LIMIT_MS;
+            let _ = writeln!(
+                out,
+                "{:<11} {:<10} {:>10} {:>9.1} {:>9.2} {:>9.2} {:>9.2}",
+                dialect.name(),
+                if on_disk { "on disk" } else { "in memory" },
+                figures.tokens,
+                figures.body_bytes as f64 / 1e6,
+                p50,
+                figures.percentile(95),
+                figures.percentile(100),
+            );
+        }
+    }
+    let verdict = if holds { "holds" } else { "MISSED" };
+    let _ = writeln!(out, "\nUnder {LIMIT_MS} ms at the median: {verdict}");
+    Ok(out)
+}
+
+struct Figures {
+    tokens: u64,
+    body_bytes: usize,
+    /// Sorted.
+    times: Vec<Duration>,
+}
+
+impl Figures {
+    fn percentile(&self, percent: usize) -> f64 {
+        let at = (self.times.len() * percent / 100).min(self.times.len().saturating_sub(1));
+        self.times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    }
+}
+
+async fn measure(dialect: Dialect, store: Arc<dyn Store>) -> Result<Figures, String> {
+    let upstream = Arc::new(Stopwatch { dialect, asked: Mutex::new(None) });
+    let mut session = open(dialect, store, Arc::<Stopwatch>::clone(&upstream)).await?;
+    let envelope = envelope(dialect)?;
+    let json = big_transcript(dialect, BYTES, MESSAGES, 5);
+    let messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
+    let incoming = messages.into_iter().map(Incoming::from).collect();
+    session.call(CallInput::new(envelope.clone(), incoming)).await.map_err(told)?;
+    let mut times = Vec::with_capacity(CALLS);
+    let mut body_bytes = 0;
+    for number in 0..CALLS {
+        let question = message(dialect, number)?;
+        let input = CallInput::new(envelope.clone(), vec![question.into()]);
+        let began = Instant::now();
+        session.call(input).await.map_err(told)?;
+        let (asked, bytes) = upstream.asked().ok_or("the upstream was not asked")?;
+        times.push(asked.duration_since(began));
+        body_bytes = bytes;
+    }
+    times.sort_unstable();
+    Ok(Figures { tokens: session.pressure().tokens, body_bytes, times })
+}
+
+async fn open(
+    dialect: Dialect,
+    store: Arc<dyn Store>,
+    upstream: Arc<dyn Upstream>,
+) -> Result<ManagedSession, String> {
+    let seller = match dialect {
+        Dialect::Anthropic => CacheSeller::Anthropic,
+        Dialect::Chat => CacheSeller::OpenRouter,
+        Dialect::Responses => CacheSeller::OpenAi,
+    };
+    let setup = SessionSetup {
+        store,
+        owner: Owner::default(),
+        engine: Arc::new(Compressor::new(CompressorSetup::by_rules())),
+        host: Arc::new(Machine),
+        events: Arc::new(|_event| {}),
+        target: Target {
+            model: MODEL.to_owned(),
+            provider: "bench".to_owned(),
+            endpoint: "http://127.0.0.1".to_owned(),
+            dialect,
+            // Far from any threshold: what is measured is the call that changes nothing.
+            policy: LimitPolicy::for_window(8_000_000),
+            threshold_origin: ThresholdOrigin::General,
+            cache: CachePolicy::of(seller, dialect, MODEL, CacheTtl::FiveMinutes),
+            cache_minimum_tokens: None,
+            upstream,
+        },
+        alternatives: Vec::new(),
+        policy: CallPolicy {
+            automatic: Automatic::On,
+            record: RecordPolicy::Require,
+            lock: LockPolicy::Compactions,
+            ids: IdLength::Local,
+        },
+    };
+    let new = NewSession {
+        id: SessionId::from_text("bench"),
+        owner: Owner::default(),
+        link: None,
+        started_ms: Machine.now_ms(),
+        model: Some(MODEL.to_owned()),
+        title: None,
+        origin: Origin { program: "bench".to_owned(), key: None, project: None },
+        dialect,
+    };
+    ManagedSession::create(setup, new).await.map_err(told)
+}
+
+fn envelope(dialect: Dialect) -> Result<Envelope, String> {
+    let system = "Keep to the style of the repository and run the tests before you say that you are done. ";
+    let system = system.repeat(SYSTEM_BYTES / system.len());
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string","description":"Where the file is"},"offset":{"type":"integer"}}}"#;
+    let about = "Reads a file and numbers its lines; large files are read in pieces by offset. ".repeat(12);
+    let tool = |number: usize| match dialect {
+        Dialect::Anthropic => {
+            format!(r#"{{"name":"tool_{number}","description":"{about}","input_schema":{schema}}}"#)
+        }
+        Dialect::Chat => format!(
+            r#"{{"type":"function","function":{{"name":"tool_{number}","description":"{about}","parameters":{schema}}}}}"#
+        ),
+        Dialect::Responses => format!(
+            r#"{{"type":"function","name":"tool_{number}","description":"{about}","parameters":{schema}}}"#
+        ),
+    };
+    let tools = format!("[{}]", (0..TOOLS).map(tool).collect::<Vec<_>>().join(","));
+    let parts = RequestParts {
+        system: Some(System::Text(&system)),
+        tools: Some(RawJson(&tools)),
+        ..RequestParts::new(MODEL)
+    };
+    Envelope::build(dialect, &parts).map_err(told)
+}
+
+fn message(dialect: Dialect, number: usize) -> Result<Message, String> {
+    let text = format!("Question {number}: does `prepare` look at more than it has to? ").repeat(60);
+    let json = text_message(dialect, Role::User, &text);
+    decode_message(SharedText::new(json)).ok_or_else(|| "the question is no message".to_owned())
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

@@ -4,7 +4,7 @@
 //! [`Endpoint`] says who is spoken to; [`Client`] sends an [`OutgoingCall`] there and gives a [`Reply`], within limits of
 //! time and with retries while nothing was handed on. [`classify`] turns a failure into [`Trouble`] of a kind that says what
 //! can be done about it, [`advice`] into words for a person. [`CacheMarks`] places marks as the last step before the wire;
-//! [`cache_outcome`] says why a prompt was not read from the cache. [`WindowFacts`] resolves a window.
+//! [`cache_outcome`] says why a prompt was not read from the cache; [`PrefixCache`] what of one would be. [`WindowFacts`] resolves a window.
 //!
 //! Not for: deciding what is done about trouble (that is the engine's), and the form of requests and answers (that is the
 //! wire's).
@@ -14,6 +14,7 @@ mod advice;
 mod ask;
 mod cache_marks;
 mod cache_miss;
+mod cache_model;
 mod cache_policy;
 #[cfg(feature = "client")]
 mod call;
@@ -52,6 +53,7 @@ pub use cache_marks::{
     CacheMarks, MOST_MARKS, Marked, PlacedMarks, Unmarked, block_form, count_marks, without_marks,
 };
 pub use cache_miss::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
+pub use cache_model::{CacheStyle, CacheWrites, MarkComplaint, PrefixCache, PricedPrompt};
 pub use cache_policy::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
 #[cfg(feature = "client")]
 pub use call::{

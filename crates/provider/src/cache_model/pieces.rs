@@ -1,0 +1,419 @@
+//! A request cut into the pieces a cache counts by, in the order in which a provider renders it: tools, system, messages.
+//!
+//! Every position carries a hash over everything up to it, so two prompts share a prefix exactly where they share a hash.
+//! Marks are left out of it; settings that void a part of a prompt go in before that part. Messages come again with every
+//! request and are cut only once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use throughline_tokens::{Family, ModelFacts, TokenModel, profile_message, profile_system, profile_tools};
+use throughline_transcript::{Dialect, Message, RawJson, Role, SharedText, decode_message};
+use throughline_wire::Request;
+
+use super::rules::CacheStyle;
+use crate::cache_marks::{MOST_MARKS, without_marks};
+use crate::cache_policy::CacheTtl;
+
+/// A cache that needs no marks finds a prefix that ends inside a message; long texts are cut this fine for it.
+const SLICE_BYTES: usize = 512;
+/// Messages that are remembered before all are forgotten.
+const MOST_REMEMBERED: usize = 100_000;
+const MEMBER: &str = "cache_control";
+
+/// A hash over everything up to a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Chain([u8; 16]);
+
+/// The end of a piece of a prompt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    pub(super) chain: Chain,
+    /// Tokens up to here.
+    pub(super) end_tokens: u64,
+    pub(super) mark: Option<CacheTtl>,
+}
+
+/// Marks that a provider refuses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MarkComplaint {
+    /// Too many of them.
+    #[error("a request may carry {MOST_MARKS} cache marks, this one carries {found}")]
+    TooMany {
+        /// How many there are.
+        found: usize,
+    },
+    /// One for an hour behind one for minutes.
+    #[error("a cache mark for an hour stands behind one for five minutes")]
+    LongBehindShort,
+    /// One where none may be.
+    #[error("a {kind} block cannot carry a cache mark")]
+    NotThere {
+        /// The block's type.
+        kind: String,
+    },
+    /// One that means nothing.
+    #[error("a cache mark with a lifetime nobody sells: {mark}")]
+    Unreadable {
+        /// The mark.
+        mark: String,
+    },
+}
+
+/// A piece by itself.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    hash: [u8; 16],
+    tokens: u64,
+    mark: Option<CacheTtl>,
+    /// Whether a mark that the provider is asked to place itself could go here.
+    takes_mark: bool,
+}
+
+/// Pieces of a message, a system prompt or a list of tools.
+#[derive(Debug, Default)]
+struct Cut {
+    pieces: Vec<Piece>,
+    has_image: bool,
+    has_citations: bool,
+}
+
+/// Cuts requests and remembers what it has cut.
+#[derive(Debug)]
+pub(super) struct PromptReader {
+    in_slices: bool,
+    known: HashMap<([u8; 16], Family), Arc<Cut>>,
+}
+
+impl PromptReader {
+    pub(super) fn new(style: CacheStyle) -> Self {
+        let in_slices = match style {
+            CacheStyle::Automatic { .. } => true,
+            CacheStyle::Marks | CacheStyle::None => false,
+        };
+        Self { in_slices, known: HashMap::new() }
+    }
+
+    /// The positions of a request, in order.
+    pub(super) fn read(
+        &mut self,
+        request: &Request,
+        facts: &ModelFacts,
+    ) -> Result<Vec<Position>, MarkComplaint> {
+        let token_model = TokenModel::of(family_of(facts, request.dialect()));
+        let family = token_model.family();
+        let mut row = Row::new();
+        row.absorb("model", &request.model().unwrap_or_default());
+        let (mut tools, mut searches) = (Vec::new(), Vec::new());
+        for tool in request.tools().into_iter().flat_map(RawJson::elements) {
+            let is_search = self.is_web_search(tool);
+            (if is_search { &mut searches } else { &mut tools }).push(tool);
+        }
+        if self.in_slices {
+            for name in ["prompt_cache_key", "response_format", "text"] {
+                row.absorb(name, request.member(name).map_or("", |value| value.0));
+            }
+        }
+        for tool in tools {
+            let cut = self.cut(tool.0, family, |json| cut_tool(json, &token_model))?;
+            row.push_all(&cut, self.in_slices);
+        }
+        let messages = request.messages();
+        let leading = match request.dialect() {
+            Dialect::Anthropic => 0,
+            Dialect::Chat | Dialect::Responses => {
+                messages.iter().take_while(|message| message.role().is_instructions()).count()
+            }
+        };
+        let dialect = request.dialect();
+        let mut cuts = Vec::with_capacity(messages.len());
+        for message in messages {
+            cuts.push(self.cut(message.json(), family, |_| cut_message(message, dialect, &token_model))?);
+        }
+        self.absorb_for_system(request, &searches, &cuts, &mut row);
+        for tool in searches {
+            let cut = self.cut(tool.0, family, |json| cut_tool(json, &token_model))?;
+            row.push_all(&cut, self.in_slices);
+        }
+        if let Some(system) = request.system() {
+            let cut = self.cut(system.0, family, |json| cut_system(json, &token_model))?;
+            row.push_all(&cut, self.in_slices);
+        }
+        for cut in cuts.iter().take(leading) {
+            row.push_all(cut, self.in_slices);
+        }
+        if !self.in_slices {
+            for name in ["tool_choice", "thinking"] {
+                row.absorb(name, request.member(name).map_or("", |value| value.0));
+            }
+            row.absorb("images", if cuts.iter().any(|cut| cut.has_image) { "some" } else { "none" });
+        }
+        for cut in cuts.iter().skip(leading) {
+            row.push_all(cut, self.in_slices);
+        }
+        if let Some(mark) = request.member(MEMBER).filter(|mark| mark.0 != "null") {
+            row.mark_last(ttl_of(mark)?);
+        }
+        row.checked()
+    }
+
+    /// A search that the provider runs stands in the system part of the prompt, not among the tools.
+    fn is_web_search(&self, tool: RawJson<'_>) -> bool {
+        let kind = tool.get("type").and_then(RawJson::as_text);
+        !self.in_slices && kind.is_some_and(|kind| kind.starts_with("web_search"))
+    }
+
+    /// What voids system prompt and messages without standing in either.
+    fn absorb_for_system(
+        &self,
+        request: &Request,
+        searches: &[RawJson<'_>],
+        cuts: &[Arc<Cut>],
+        row: &mut Row,
+    ) {
+        if self.in_slices {
+            return;
+        }
+        row.absorb("web_search", if searches.is_empty() { "off" } else { "on" });
+        row.absorb("citations", if cuts.iter().any(|cut| cut.has_citations) { "on" } else { "off" });
+        row.absorb("speed", request.member("speed").map_or("", |value| value.0));
+    }
+
+    /// The pieces of a text, which is cut only when it is new.
+    fn cut(
+        &mut self,
+        json: &str,
+        family: Family,
+        cut: impl FnOnce(&str) -> Result<Cut, MarkComplaint>,
+    ) -> Result<Arc<Cut>, MarkComplaint> {
+        let key = (digest(&[json.as_bytes()]), family);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let mut made = cut(json)?;
+        if self.in_slices {
+            made.pieces = sliced(json, &made.pieces);
+        }
+        if self.known.len() >= MOST_REMEMBERED {
+            self.known.clear();
+        }
+        let made = Arc::new(made);
+        self.known.insert(key, Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+/// The family a model counts in: the one its wire suggests where nobody knows the model.
+fn family_of(facts: &ModelFacts, dialect: Dialect) -> Family {
+    match (facts.entry, dialect) {
+        (Some(_), _) => facts.family,
+        (None, Dialect::Anthropic) => Family::Claude,
+        (None, Dialect::Responses) => Family::O200k,
+        (None, Dialect::Chat) => Family::Generic,
+    }
+}
+
+/// Positions as they are put together.
+struct Row {
+    positions: Vec<Position>,
+    takes_mark: Vec<bool>,
+    chain: Chain,
+    tokens: u64,
+}
+
+impl Row {
+    fn new() -> Self {
+        Self { positions: Vec::new(), takes_mark: Vec::new(), chain: Chain([0; 16]), tokens: 0 }
+    }
+
+    /// Something that is not read by the model, but by which prompts differ from here on.
+    fn absorb(&mut self, name: &str, value: &str) {
+        self.chain = Chain(digest(&[&self.chain.0, name.as_bytes(), b"=", value.as_bytes()]));
+    }
+
+    fn push_all(&mut self, cut: &Cut, in_slices: bool) {
+        for piece in &cut.pieces {
+            self.chain = Chain(digest(&[&self.chain.0, &piece.hash]));
+            self.tokens = self.tokens.saturating_add(piece.tokens);
+            let mark = piece.mark.filter(|_| !in_slices);
+            self.positions.push(Position { chain: self.chain, end_tokens: self.tokens, mark });
+            self.takes_mark.push(piece.takes_mark);
+        }
+    }
+
+    /// A mark for the whole request goes to the last piece that can carry one.
+    fn mark_last(&mut self, ttl: CacheTtl) {
+        let last = self.takes_mark.iter().rposition(|takes| *takes);
+        if let Some(position) = last.and_then(|at| self.positions.get_mut(at)) {
+            position.mark.get_or_insert(ttl);
+        }
+    }
+
+    fn checked(self) -> Result<Vec<Position>, MarkComplaint> {
+        let marks: Vec<CacheTtl> = self.positions.iter().filter_map(|position| position.mark).collect();
+        if marks.len() > MOST_MARKS {
+            return Err(MarkComplaint::TooMany { found: marks.len() });
+        }
+        let short = marks.iter().position(|ttl| *ttl == CacheTtl::FiveMinutes);
+        if short.is_some_and(|at| marks.iter().skip(at).any(|ttl| *ttl == CacheTtl::OneHour)) {
+            return Err(MarkComplaint::LongBehindShort);
+        }
+        Ok(self.positions)
+    }
+}
+
+fn digest(parts: &[&[u8]]) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    let mut short = [0; 16];
+    hasher.finalize_xof().fill(&mut short);
+    short
+}
+
+/// The mark on a block or inside it.
+fn mark_on(block: RawJson<'_>) -> Result<Option<CacheTtl>, MarkComplaint> {
+    if memchr::memmem::find(block.0.as_bytes(), MEMBER.as_bytes()).is_none() {
+        return Ok(None);
+    }
+    let inside = block.get("content").into_iter().flat_map(RawJson::elements);
+    let holders = std::iter::once(block).chain(inside.filter(|inner| inner.0.starts_with('{')));
+    let marks = holders.filter_map(|holder| holder.get(MEMBER)).filter(|mark| mark.0 != "null");
+    marks.last().map(ttl_of).transpose()
+}
+
+fn ttl_of(mark: RawJson<'_>) -> Result<CacheTtl, MarkComplaint> {
+    let unreadable = || MarkComplaint::Unreadable { mark: mark.0.to_owned() };
+    if mark.get("type").and_then(RawJson::as_text).as_deref() != Some("ephemeral") {
+        return Err(unreadable());
+    }
+    match mark.get("ttl").and_then(RawJson::as_text) {
+        None => Ok(CacheTtl::FiveMinutes),
+        Some(word) => CacheTtl::parse(&word).ok_or_else(unreadable),
+    }
+}
+
+fn cut_tool(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
+    let bare = without_marks(json);
+    let tokens = model.estimate_content(&profile_tools(&format!("[{bare}]")));
+    let hash = digest(&[b"tool", bare.as_bytes()]);
+    let piece = Piece { hash, tokens, mark: mark_on(RawJson(json))?, takes_mark: true };
+    Ok(Cut { pieces: vec![piece], ..Cut::default() })
+}
+
+fn cut_system(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
+    let mut cut = Cut::default();
+    let whole = RawJson(json);
+    let blocks: Vec<RawJson<'_>> =
+        if json.starts_with('[') { whole.elements().collect() } else { vec![whole] };
+    for block in blocks {
+        let is_first = cut.pieces.is_empty();
+        let bare = without_marks(block.0);
+        let mut profile =
+            profile_system(&if block.0.starts_with('{') { format!("[{bare}]") } else { bare.to_string() });
+        profile.messages = u32::from(is_first);
+        let hash = digest(&[b"system", &rendered(&bare)]);
+        cut.pieces.push(piece_of(block, hash, model.estimate_content(&profile))?);
+    }
+    Ok(cut)
+}
+
+fn cut_message(message: &Message, dialect: Dialect, model: &TokenModel) -> Result<Cut, MarkComplaint> {
+    let mut cut = Cut { has_image: message.has_image(), ..Cut::default() };
+    let json = RawJson(message.json());
+    let whole = || vec![(json, message.json().to_owned())];
+    let role = message.role().name();
+    let blocks: Vec<(RawJson<'_>, String)> = match dialect {
+        Dialect::Responses => whole(),
+        Dialect::Chat if message.role() == Role::Tool => whole(),
+        Dialect::Chat | Dialect::Anthropic => {
+            let content = json.get("content");
+            let listed =
+                content.filter(|content| content.0.starts_with('[')).map(|list| list.elements().collect());
+            let blocks: Vec<RawJson<'_>> = listed.unwrap_or_else(|| content.into_iter().collect());
+            let blocks = blocks.into_iter().filter(|block| block.0 != "null");
+            let calls = json.get("tool_calls").into_iter().flat_map(RawJson::elements);
+            let as_message = |block: RawJson<'_>| match block.0.starts_with('"') {
+                true => format!("{{\"role\":\"{role}\",\"content\":{}}}", block.0),
+                false => format!("{{\"role\":\"{role}\",\"content\":[{}]}}", block.0),
+            };
+            let calls =
+                calls.map(|call| (call, format!("{{\"role\":\"assistant\",\"tool_calls\":[{}]}}", call.0)));
+            blocks.map(|block| (block, as_message(block))).chain(calls).collect()
+        }
+    };
+    // A message without content is nothing but what stands around it.
+    let blocks = if blocks.is_empty() { whole() } else { blocks };
+    for (block, alone) in blocks {
+        let is_first = cut.pieces.is_empty();
+        let bare = without_marks(block.0);
+        let alone = decode_message(SharedText::new(without_marks(&alone).into_owned()));
+        let mut profile = alone.map(|alone| profile_message(&alone)).unwrap_or_default();
+        profile.messages = u32::from(is_first);
+        let start: &[u8] = if is_first { b"message" } else { b"further" };
+        let hash = digest(&[start, role.as_bytes(), &rendered(&bare)]);
+        cut.has_citations |= cites(block);
+        cut.pieces.push(piece_of(block, hash, model.estimate_content(&profile))?);
+    }
+    Ok(cut)
+}
+
+fn piece_of(block: RawJson<'_>, hash: [u8; 16], tokens: u64) -> Result<Piece, MarkComplaint> {
+    let mark = mark_on(block)?;
+    let kind = block.get("type").and_then(RawJson::as_text).unwrap_or_default();
+    let is_empty =
+        kind == "text" && block.get("text").and_then(RawJson::as_text).is_none_or(|text| text.is_empty());
+    let takes_mark = !is_empty && !kind.contains("thinking");
+    if mark.is_some() && !takes_mark {
+        let kind = if is_empty { "empty text".to_owned() } else { kind.into_owned() };
+        return Err(MarkComplaint::NotThere { kind });
+    }
+    Ok(Piece { hash, tokens, mark, takes_mark })
+}
+
+/// A block as the model gets it, as far as we know: a text is the same whether it stands as a string or in a block.
+fn rendered(block: &str) -> Vec<u8> {
+    let value = RawJson(block);
+    let text = if block.starts_with('"') {
+        value.as_text()
+    } else {
+        let is_text = value.get("type").and_then(RawJson::as_text).is_some_and(|kind| kind == "text");
+        let is_plain = || value.members().all(|(name, _)| matches!(&*name, "type" | "text"));
+        (is_text && is_plain()).then(|| value.get("text").and_then(RawJson::as_text)).flatten()
+    };
+    match text {
+        Some(text) => [b"text:", text.as_bytes()].concat(),
+        None => block.as_bytes().to_vec(),
+    }
+}
+
+fn cites(block: RawJson<'_>) -> bool {
+    let citations = block.get("citations");
+    citations.and_then(|citations| citations.get("enabled")).is_some_and(|enabled| enabled.0 == "true")
+}
+
+/// Cuts a text finer: slices of its bytes share out the tokens of its pieces.
+fn sliced(json: &str, pieces: &[Piece]) -> Vec<Piece> {
+    let tokens: u64 = pieces.iter().map(|piece| piece.tokens).sum();
+    let bare = without_marks(json);
+    let slices: Vec<&[u8]> = bare.as_bytes().chunks(SLICE_BYTES).collect();
+    let (mut bytes, mut given) = (0u64, 0u64);
+    let all_bytes = bare.len().max(1) as u64;
+    slices
+        .into_iter()
+        .map(|slice| {
+            bytes += slice.len() as u64;
+            let up_to = tokens.saturating_mul(bytes) / all_bytes;
+            let share = up_to.saturating_sub(given);
+            given = up_to;
+            Piece { hash: digest(&[slice]), tokens: share, mark: None, takes_mark: false }
+        })
+        .collect()
+}
+
+/// A chain that only this number gives.
+#[cfg(test)]
+pub(super) fn test_chain(number: usize) -> Chain {
+    Chain(digest(&[&number.to_be_bytes()]))
+}

@@ -1,0 +1,60 @@
+//! Who caches how.
+
+use std::time::Duration;
+
+use throughline_tokens::{Catalogue, PriceBasis, PricedCall, Usage};
+
+use crate::cache_policy::CachePolicy;
+
+/// How a provider caches prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheStyle {
+    /// What is marked, as Anthropic does: entries at marks only, looked for a few blocks back, for minutes or an hour.
+    Marks,
+    /// Any beginning of a prompt, as OpenAI does: in steps, from a smallest size on, by model and `prompt_cache_key`.
+    Automatic {
+        /// How long an entry lives after its last use.
+        lifetime: Duration,
+        /// Whether writing costs extra.
+        writes: CacheWrites,
+    },
+    /// Not at all.
+    None,
+}
+
+/// Whether writing to a cache that needs no marks costs extra.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheWrites {
+    /// For models with a price for it.
+    AsPriced,
+    /// Never.
+    Free,
+}
+
+impl CacheStyle {
+    /// The cache that needs no marks, with the life that is promised at least.
+    pub const AUTOMATIC: Self =
+        Self::Automatic { lifetime: Duration::from_secs(300), writes: CacheWrites::AsPriced };
+
+    /// The style of an endpoint where prompts are sent under this policy.
+    #[must_use]
+    pub fn of(policy: CachePolicy) -> Self {
+        match policy {
+            CachePolicy::Marks { .. } => Self::Marks,
+            CachePolicy::Key | CachePolicy::Unmarked => Self::AUTOMATIC,
+        }
+    }
+}
+
+impl CacheWrites {
+    /// Whether a model is charged for writes.
+    pub(super) fn charged_for(self, catalogue: &Catalogue, model: &str, at_ms: i64) -> bool {
+        let usage = Usage { cache_write: 1, ..Usage::default() };
+        let call = PricedCall { model, provider: "", at_ms, usage, cache_write_1h: 0 };
+        let is_priced = || {
+            let basis = catalogue.cost(&call).basis;
+            matches!(basis, PriceBasis::List(_) | PriceBasis::OwnFile)
+        };
+        self == Self::AsPriced && is_priced()
+    }
+}

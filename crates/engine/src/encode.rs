@@ -1,6 +1,6 @@
 //! The body of a request: the same bytes for what was sent before, cache marks as the very last step.
 //!
-//! A view holds every message in the form it is sent in. Marks touch only the system prompt and a few of the last
+//! Every message is known in the form it is sent in. Marks touch only the system prompt and a few of the last
 //! messages, so only those are looked at; everything before them is copied as it stands. A client that places marks of its
 //! own keeps them, and then the whole list is looked at, because there may be too many.
 //!
@@ -16,7 +16,7 @@ use throughline_transcript::{Message, RawJson};
 use throughline_wire::{Request, RequestError};
 
 use crate::envelope::{Envelope, Note};
-use crate::view::LiveView;
+use crate::wire_form::WireForms;
 
 /// Messages before the end of the last call that are looked at for marks, in case the last of them cannot carry one.
 const MARK_REACH: usize = 8;
@@ -33,7 +33,12 @@ pub(crate) struct ForThisCall {
 /// What is to be encoded.
 pub(crate) struct Encoding<'a> {
     pub(crate) envelope: &'a Envelope,
-    pub(crate) view: &'a LiveView,
+    /// The messages, ...
+    pub(crate) messages: &'a [Message],
+    /// ... and each in the form it is sent in.
+    pub(crate) forms: &'a WireForms,
+    /// Whether the system prompt tells of a summary.
+    pub(crate) note: Note,
     pub(crate) cache: CachePolicy,
     /// What names the conversation to a provider that routes by it.
     pub(crate) conversation: &'a str,
@@ -52,24 +57,23 @@ pub(crate) struct Encoded {
 
 impl Encoding<'_> {
     pub(crate) fn encode(&self) -> Result<Encoded, RequestError> {
-        let note = if self.view.has_summary() { Note::Folded } else { Note::None };
-        let (system, notes) = self.envelope.noted_system(note, self.cache);
+        let (system, notes) = self.envelope.noted_system(self.note, self.cache);
         let system_hash = system.as_deref().map(PieceHash::of);
         let marked = match self.cache {
             CachePolicy::Marks { layout, ttl, .. } => {
                 self.mark(CacheMarks { layout, ttl }, system.as_deref(), notes)
             }
-            CachePolicy::Key | CachePolicy::Unmarked => Marked::nothing(self.view.len()),
+            CachePolicy::Key | CachePolicy::Unmarked => Marked::nothing(self.messages.len()),
         };
         let system = marked.system.map(Cow::Owned).or(system);
         let request = self.request(system.as_deref())?;
         let leading = system.filter(|_| self.envelope.has_leading_system());
         let leading = leading.map(|content| format!("{{\"role\":\"system\",\"content\":{content}}}"));
-        let untouched = self.view.items().iter().take(marked.first).skip(marked.lead.len());
+        let untouched = self.forms.all().iter().take(marked.first).skip(marked.lead.len());
         let items = leading.iter().chain(&marked.lead).map(String::as_str);
-        let items = items.chain(untouched.map(|item| item.wire.as_str()));
+        let items = items.chain(untouched.map(|form| form.json.as_str()));
         let items = items.chain(marked.tail.iter().map(String::as_str));
-        let list_bytes = self.view.wire_bytes() as usize + self.view.len() + 4_096;
+        let list_bytes = self.forms.bytes() as usize + self.messages.len() + 4_096;
         let mut body = Vec::with_capacity(list_bytes + request_bytes(&request));
         request.write_with_messages(items, &mut body);
         Ok(Encoded {
@@ -106,9 +110,9 @@ impl Encoding<'_> {
 
     /// Places marks. Only the messages near the end are looked at, and the first one, which may be the system prompt.
     fn mark(&self, marks: CacheMarks, system: Option<&str>, notes: usize) -> Marked {
-        let messages = self.view.messages();
+        let messages = self.messages;
         let tools = self.envelope.request().tools();
-        let of_client = self.view.has_client_marks()
+        let of_client = self.forms.has_client_marks()
             || self.envelope.has_automatic_mark()
             || [system, tools.map(|tools| tools.0)].into_iter().flatten().any(|json| count_marks(json) > 0);
         let lead = usize::from(messages.first().is_some_and(|first| first.role().is_instructions()));
@@ -129,9 +133,8 @@ impl Encoding<'_> {
         let left_alone = placed.marks.of_client > 0;
         let mut lead_and_tail = placed.messages.into_iter().enumerate().map(|(index, message)| {
             // What a client did not mark has the form it would have with marks of ours: they may have been there before.
-            let item =
-                self.view.items().get(place(index)).filter(|item| left_alone && item.client_marks == 0);
-            item.map_or_else(|| message.into_owned(), |item| item.wire.as_str().to_owned())
+            let form = self.forms.all().get(place(index)).filter(|form| left_alone && form.client_marks == 0);
+            form.map_or_else(|| message.into_owned(), |form| form.json.as_str().to_owned())
         });
         let system = placed.system.map(|system| if left_alone { in_blocks(system) } else { system });
         Marked {
@@ -144,8 +147,8 @@ impl Encoding<'_> {
     }
 
     fn fingerprint(&self, request: &Request, system: Option<PieceHash>) -> Fingerprint {
-        let items = self.view.items().iter().map(|item| item.hash).collect();
-        let mut fingerprint = Fingerprint::of(request, self.view.messages(), items);
+        let items = self.forms.all().iter().map(|form| form.hash).collect();
+        let mut fingerprint = Fingerprint::of(request, self.messages, items);
         // The system prompt is hashed as it is without marks, wherever it stands.
         fingerprint.system = system;
         fingerprint
@@ -153,19 +156,19 @@ impl Encoding<'_> {
 }
 
 /// The parts of a request that were looked at for marks, as they are sent. What lies between `lead` and `first` is sent
-/// as the view holds it.
+/// in the form it is known in.
 struct Marked {
     system: Option<String>,
     /// The first message, where it is a system prompt.
     lead: Vec<String>,
-    /// Where `tail` begins in the view.
+    /// Where `tail` begins in the list.
     first: usize,
     tail: Vec<String>,
     marks: PlacedMarks,
 }
 
 impl Marked {
-    /// Everything as the view holds it.
+    /// Everything in the form it is known in.
     fn nothing(items: usize) -> Self {
         Self { system: None, lead: Vec::new(), first: items, tail: Vec::new(), marks: PlacedMarks::default() }
     }

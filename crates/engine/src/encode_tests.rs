@@ -2,39 +2,28 @@
 
 use proptest::prelude::*;
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, MOST_MARKS, count_marks, without_marks};
-use throughline_store::{MemoryStore, NewSession, Origin, Owner, SessionId, Store};
 use throughline_testkit::any_conversation;
 use throughline_transcript::{Dialect, Message, RawJson};
 use throughline_wire::{Request, RequestParts, System};
 
 use super::{Encoded, Encoding, ForThisCall};
-use crate::envelope::Envelope;
-use crate::token_model::token_model_for;
-use crate::view::{LiveView, Place};
+use crate::envelope::{Envelope, Note};
+use crate::wire_form::WireForms;
 
 fn policy(dialect: Dialect) -> CachePolicy {
     let seller = if dialect == Dialect::Chat { CacheSeller::OpenRouter } else { CacheSeller::OpenAi };
     CachePolicy::of(seller, dialect, "claude-x", CacheTtl::OneHour)
 }
 
-fn view(dialect: Dialect, messages: Vec<Message>) -> LiveView {
-    let new = NewSession {
-        id: SessionId::from_text("s"),
-        owner: Owner::default(),
-        link: None,
-        started_ms: 0,
-        model: None,
-        title: None,
-        origin: Origin::default(),
-        dialect,
-    };
-    let session = MemoryStore::new().open_session(new, None).unwrap();
-    let mut view = LiveView::new(session, token_model_for("claude-x", dialect), policy(dialect));
-    for (seq, message) in (0..).zip(messages) {
-        let place = Place::Message { session: SessionId::from_text("s"), seq, changes: Vec::new() };
-        view.push(place, message);
-    }
-    view
+/// Messages in the form they are sent in.
+struct Prompt {
+    messages: Vec<Message>,
+    forms: WireForms,
+}
+
+fn prompt(dialect: Dialect, messages: Vec<Message>) -> Prompt {
+    let forms = WireForms::of_messages(policy(dialect), &messages);
+    Prompt { messages, forms }
 }
 
 fn envelope(dialect: Dialect) -> Envelope {
@@ -42,9 +31,17 @@ fn envelope(dialect: Dialect) -> Envelope {
     Envelope::build(dialect, &parts).unwrap()
 }
 
-fn encode(envelope: &Envelope, view: &LiveView, sent_items: usize, own: &ForThisCall) -> Encoded {
-    let cache = policy(envelope.dialect());
-    let encoding = Encoding { envelope, view, cache, conversation: "root", sent_items, for_this_call: own };
+fn encode(envelope: &Envelope, prompt: &Prompt, sent_items: usize, own: &ForThisCall) -> Encoded {
+    let encoding = Encoding {
+        envelope,
+        messages: &prompt.messages,
+        forms: &prompt.forms,
+        note: Note::None,
+        cache: policy(envelope.dialect()),
+        conversation: "root",
+        sent_items,
+        for_this_call: own,
+    };
     encoding.encode().unwrap()
 }
 
@@ -59,10 +56,10 @@ proptest! {
     #[test]
     fn looking_at_the_end_only_changes_nothing_but_where_marks_stand(list in any_conversation(), sent in 0usize..400) {
         let dialect = list.dialect;
-        let view = view(dialect, list.messages());
+        let prompt = prompt(dialect, list.messages());
         let envelope = envelope(dialect);
-        let all = encode(&envelope, &view, 0, &ForThisCall::default());
-        let near = encode(&envelope, &view, sent, &ForThisCall::default());
+        let all = encode(&envelope, &prompt, 0, &ForThisCall::default());
+        let near = encode(&envelope, &prompt, sent, &ForThisCall::default());
         let bare = |encoded: &Encoded| {
             items(dialect, encoded).iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>()
         };
@@ -90,11 +87,11 @@ proptest! {
 #[test]
 fn what_differs_for_one_call_leaves_the_messages_alone() {
     let picture = throughline_testkit::from_picture(Dialect::Anthropic, "uauau");
-    let view = view(Dialect::Anthropic, picture.messages());
+    let prompt = prompt(Dialect::Anthropic, picture.messages());
     let envelope = envelope(Dialect::Anthropic);
-    let usual = encode(&envelope, &view, 0, &ForThisCall::default());
+    let usual = encode(&envelope, &prompt, 0, &ForThisCall::default());
     let own = ForThisCall { output_cap_tokens: Some(77), model: Some("other".to_owned()) };
-    let lowered = encode(&envelope, &view, 0, &own);
+    let lowered = encode(&envelope, &prompt, 0, &own);
     let body = RawJson(std::str::from_utf8(&lowered.body).unwrap());
     assert_eq!(body.get("max_tokens").unwrap().0, "77");
     assert_eq!(body.get("model").unwrap().as_text().unwrap(), "other");
@@ -104,9 +101,9 @@ fn what_differs_for_one_call_leaves_the_messages_alone() {
 #[test]
 fn a_provider_that_routes_by_key_gets_one_unless_the_client_gave_its_own() {
     let picture = throughline_testkit::from_picture(Dialect::Responses, "ua");
-    let view = view(Dialect::Responses, picture.messages());
+    let prompt = prompt(Dialect::Responses, picture.messages());
     let key = |envelope: &Envelope| {
-        let encoded = encode(envelope, &view, 0, &ForThisCall::default());
+        let encoded = encode(envelope, &prompt, 0, &ForThisCall::default());
         let body = RawJson(std::str::from_utf8(&encoded.body).unwrap());
         body.get("prompt_cache_key").unwrap().as_text().unwrap().into_owned()
     };
@@ -124,9 +121,10 @@ fn a_client_that_begins_to_place_marks_does_not_move_the_prefix() {
         r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}"#;
     for dialect in [Dialect::Anthropic, Dialect::Chat] {
         let mut messages = throughline_testkit::from_picture(dialect, "uaua").messages();
-        let before = encode(&envelope(dialect), &view(dialect, messages.clone()), 0, &ForThisCall::default());
+        let before =
+            encode(&envelope(dialect), &prompt(dialect, messages.clone()), 0, &ForThisCall::default());
         messages.push(throughline_transcript::decode_message_text(marked.to_owned()).unwrap());
-        let after = encode(&envelope(dialect), &view(dialect, messages), 4, &ForThisCall::default());
+        let after = encode(&envelope(dialect), &prompt(dialect, messages), 4, &ForThisCall::default());
         assert_eq!((before.marks.of_client, after.marks.of_client), (0, 1), "{dialect}");
         let bare = |encoded: &Encoded| {
             let body = std::str::from_utf8(&encoded.body).unwrap();
@@ -146,8 +144,8 @@ fn marks_of_a_client_stay_and_get_no_company() {
         r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}"#;
     let mut messages = throughline_testkit::from_picture(Dialect::Anthropic, "uaua").messages();
     messages.push(throughline_transcript::decode_message_text(json.to_owned()).unwrap());
-    let view = view(Dialect::Anthropic, messages);
-    let encoded = encode(&envelope(Dialect::Anthropic), &view, 3, &ForThisCall::default());
+    let prompt = prompt(Dialect::Anthropic, messages);
+    let encoded = encode(&envelope(Dialect::Anthropic), &prompt, 3, &ForThisCall::default());
     assert_eq!(encoded.marks.of_client, 1);
     assert_eq!(items(Dialect::Anthropic, &encoded).last().unwrap(), json);
     let body = std::str::from_utf8(&encoded.body).unwrap();

@@ -7,6 +7,7 @@
 //! Not for: the messages themselves.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use throughline_compaction::{SYSTEM_NOTE, append_note};
 use throughline_provider::{CachePolicy, MarkLayout};
@@ -139,8 +140,7 @@ pub(crate) enum Note {
 /// What is known of the envelope in use: worked out once, and again only when it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownEnvelope {
-    system: Option<String>,
-    tools: Option<String>,
+    envelope: Option<Arc<Envelope>>,
     parameters: String,
     profile: ContentProfile,
     preamble: Option<(StoredPreamble, PreambleId)>,
@@ -149,23 +149,27 @@ pub(crate) struct KnownEnvelope {
 impl KnownEnvelope {
     /// Brings what is known up to date with the envelope of the next call.
     pub(crate) fn update(&mut self, envelope: &Envelope) {
-        let tools = envelope.request.tools().map(|tools| tools.0);
-        let same_text = self.system.as_deref() == envelope.system().map(|system| system.0)
-            && self.tools.as_deref() == tools;
+        let known = self.envelope.as_deref();
+        let same_text = known.is_some_and(|known| {
+            known.system() == envelope.system() && known.request.tools() == envelope.request.tools()
+        });
         let parameters = envelope.request.parameters_json();
-        let same = same_text && self.parameters == parameters && self.preamble.is_some();
-        if same {
+        if same_text && self.parameters == parameters {
             return;
         }
-        if !same_text || self.preamble.is_none() {
+        if !same_text {
             self.profile = envelope.profile();
         }
         let preamble = envelope.preamble();
         let id = preamble.id();
-        self.system = envelope.system().map(|system| system.0.to_owned());
-        self.tools = tools.map(str::to_owned);
         self.parameters = parameters;
         self.preamble = Some((preamble, id));
+        self.envelope = Some(Arc::new(envelope.clone()));
+    }
+
+    /// The envelope itself.
+    pub(crate) fn envelope(&self) -> Option<&Arc<Envelope>> {
+        self.envelope.as_ref()
     }
 
     /// What the fixed part is made of.

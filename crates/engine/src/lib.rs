@@ -15,6 +15,7 @@ mod guard;
 mod host;
 mod http_upstream;
 mod images;
+mod ledger;
 mod lifecycle;
 mod managed;
 mod model_in_force;
@@ -23,6 +24,7 @@ mod outcome;
 mod prepared;
 mod recovery;
 mod registry;
+mod ride;
 mod snapshot;
 mod status;
 mod target;
@@ -34,6 +36,7 @@ mod tool;
 mod trigger;
 mod upstream;
 mod view;
+mod wire_form;
 
 pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource};
 pub use engine::{ContextEngine, EngineError, EngineFuture, answered};
@@ -56,6 +59,7 @@ pub use recovery::{Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step
 pub use registry::{
     BUILT_IN_ENGINE, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry, RegistryError,
 };
+pub use ride::Ride;
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
 pub use target::Target;

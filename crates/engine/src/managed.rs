@@ -6,7 +6,8 @@
 //! has several callers queues them.
 //!
 //! Parts: `call` the loop, `prepare` sizes and bodies, `fold` compactions, `recover` steps after trouble, `settle` what an
-//! answer means, `background` summaries ahead of time, `maintain` everything between calls, `record` the door to the store.
+//! answer means, `background` summaries ahead of time, `maintain` everything between calls, `writing` what is said on its
+//! way into the record, `record` the door to the store.
 
 mod background;
 mod call;
@@ -16,14 +17,15 @@ mod prepare;
 mod record;
 mod recover;
 mod settle;
+mod writing;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use throughline_provider::SentPrompt;
 use throughline_store::{
-    Holder, IdLength, Millis, NewMessage, NewSession, Owner, PreambleId, SessionId, Store, StoreError,
-    StoredRendition,
+    Holder, IdLength, Millis, NewCall, NewMessage, NewSession, Owner, PreambleId, SessionId, Store,
+    StoreError, StoredRendition,
 };
 use throughline_tokens::{LimitError, LimitPolicy};
 use throughline_transcript::{Dialect, Message};
@@ -48,6 +50,7 @@ pub use record::{LEARNT_WINDOW, learnt_window};
 
 use background::{PreparedSoFar, Preparing};
 use record::HeldConversation;
+use writing::Writing;
 
 /// What a session stands on.
 #[derive(Clone)]
@@ -86,7 +89,8 @@ pub struct CallPolicy {
 /// What happens when the record cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordPolicy {
-    /// The call fails.
+    /// What cannot be recorded is not asked. An answer that cannot be is kept all the same, and nothing further is asked
+    /// before it is written.
     Require,
     /// The call is made and people are told; what could not be written is kept and written when that is possible again.
     GoOn,
@@ -172,6 +176,25 @@ pub enum CallError {
     Cancelled,
 }
 
+/// What was sent last.
+struct LastSent {
+    /// For the reasons of cache misses.
+    prompt: SentPrompt,
+    /// How many items of the view that was; none once the view is another one.
+    items: usize,
+    /// Who answered.
+    by: AnsweredBy,
+}
+
+/// Who answered a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AnsweredBy {
+    /// The conversation's own model.
+    OwnModel,
+    /// One that was asked in its place.
+    Another,
+}
+
 /// A conversation that is being held.
 pub struct ManagedSession {
     setup: SessionSetup,
@@ -186,14 +209,15 @@ pub struct ManagedSession {
     guard: GuardState,
     guard_as_kept: GuardState,
     compactions: u64,
-    /// What was sent last, for the reasons of cache misses.
-    sent: Option<SentPrompt>,
-    /// How many items of the view that was.
-    sent_items: usize,
+    /// What was sent last.
+    last_sent: Option<LastSent>,
     last_call_ms: Option<Millis>,
     kept_preambles: HashSet<PreambleId>,
     /// Messages that could not be written to the record yet, the last of the view.
     unrecorded: Vec<NewMessage>,
+    /// Calls that could not be booked yet, with the sessions they were made for.
+    unbooked: Vec<(SessionId, NewCall)>,
+    writing: Option<Writing>,
     preparing: Option<Preparing>,
     /// What was last told about preparing a summary for this view.
     prepared: Option<PreparedSoFar>,
@@ -234,11 +258,12 @@ impl ManagedSession {
             guard_as_kept: loaded.guard.clone(),
             guard: loaded.guard,
             compactions: loaded.compactions,
-            sent: None,
-            sent_items: 0,
+            last_sent: None,
             last_call_ms: None,
             kept_preambles: HashSet::new(),
             unrecorded: Vec::new(),
+            unbooked: Vec::new(),
+            writing: None,
             preparing: None,
             prepared: None,
             nothing_to_fold_at: None,
@@ -297,6 +322,18 @@ impl ManagedSession {
     #[must_use]
     pub fn pressure(&self) -> Pressure {
         self.pressure_at(self.pending().total_tokens)
+    }
+
+    /// Items of the view that the last call sent.
+    fn sent_items(&self) -> usize {
+        self.last_sent.as_ref().map_or(0, |last| last.items)
+    }
+
+    /// The view is another one, or whoever reads it: what was sent says nothing about where it goes on.
+    fn forget_sent_items(&mut self) {
+        if let Some(last) = &mut self.last_sent {
+            last.items = 0;
+        }
     }
 
     fn pressure_at(&self, tokens: u64) -> Pressure {

@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 use throughline_store::SessionId;
 use throughline_transcript::{Dialect, Message, SharedText, decode_message};
 
+use crate::ride::Ride;
+
 /// What would be sent, at one moment.
 ///
 /// Within one session a conversation only grows: of two snapshots of the same session the longer begins with the other.
@@ -26,6 +28,8 @@ pub struct Snapshot {
     pub fixed_tokens: u64,
     /// Everything, as well as it is known: measured where it was, corrected by what was learnt of the model.
     pub prompt_tokens: u64,
+    /// How its beginning was last sent, if it was in this process; it does not cross to an engine in another.
+    pub ride: Option<Ride>,
 }
 
 impl Snapshot {
@@ -105,6 +109,7 @@ impl<'de> Deserialize<'de> for Snapshot {
             sizes: Arc::new(sizes),
             fixed_tokens: form.fixed_tokens,
             prompt_tokens: form.prompt_tokens,
+            ride: None,
         })
     }
 }

@@ -37,6 +37,7 @@ pub(crate) fn snapshot(dialect: Dialect, messages: &[Message]) -> Snapshot {
         messages: Arc::new(messages.to_vec()),
         sizes: Arc::new(sizes),
         fixed_tokens,
+        ride: None,
     }
 }
 

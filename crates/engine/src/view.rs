@@ -7,12 +7,14 @@
 
 use std::sync::Arc;
 
-use throughline_provider::{CachePolicy, PieceHash, block_form, count_marks};
+use throughline_provider::CachePolicy;
 use throughline_store::{CallNames, Session, SessionId, Shown, StoreError, Summary, SummaryId};
 use throughline_tokens::{ContentProfile, TokenModel, profile_message};
 use throughline_transcript::{Message, SharedText, decode_message};
 
+use crate::envelope::Note;
 use crate::outcome::NewItem;
+use crate::wire_form::{WireForm, WireForms};
 
 /// Where an item of a view is in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +40,6 @@ pub(crate) struct Item {
     pub(crate) place: Place,
     /// What it is made of.
     pub(crate) profile: ContentProfile,
-    /// The bytes it is sent as, marks aside.
-    pub(crate) wire: SharedText,
-    /// Their hash.
-    pub(crate) hash: PieceHash,
-    /// Marks a client placed on it.
-    pub(crate) client_marks: usize,
 }
 
 /// What a model is shown, item by item.
@@ -51,14 +47,12 @@ pub(crate) struct Item {
 pub(crate) struct LiveView {
     session: Session,
     items: Vec<Item>,
+    forms: WireForms,
     messages: Arc<Vec<Message>>,
     sizes: Arc<Vec<u64>>,
     summaries: Vec<Summary>,
     token_model: TokenModel,
-    cache: CachePolicy,
     estimated_tokens: u64,
-    wire_bytes: u64,
-    client_marks: usize,
     pub(crate) names: CallNames,
 }
 
@@ -68,14 +62,12 @@ impl LiveView {
         Self {
             session,
             items: Vec::new(),
+            forms: WireForms::new(cache),
             messages: Arc::default(),
             sizes: Arc::default(),
             summaries: Vec::new(),
             token_model,
-            cache,
             estimated_tokens: 0,
-            wire_bytes: 0,
-            client_marks: 0,
             names: CallNames::default(),
         }
     }
@@ -124,19 +116,14 @@ impl LiveView {
         self.estimated_tokens
     }
 
-    /// Bytes of all messages as they are sent.
-    pub(crate) fn wire_bytes(&self) -> u64 {
-        self.wire_bytes
+    /// The messages as they are sent.
+    pub(crate) fn forms(&self) -> &WireForms {
+        &self.forms
     }
 
-    /// Whether a client marked any of them for caching.
-    pub(crate) fn has_client_marks(&self) -> bool {
-        self.client_marks > 0
-    }
-
-    /// Whether anything was folded.
-    pub(crate) fn has_summary(&self) -> bool {
-        !self.summaries.is_empty()
+    /// Whether the system prompt has to tell of a summary.
+    pub(crate) fn note(&self) -> Note {
+        if self.summaries.is_empty() { Note::None } else { Note::Folded }
     }
 
     /// A summary that stands in the view.
@@ -152,19 +139,16 @@ impl LiveView {
     /// Adds an item at the end.
     pub(crate) fn push(&mut self, place: Place, message: Message) {
         let profile = profile_message(&message);
-        let wire = self.wire_form(&message);
-        let hash = PieceHash::of(wire.as_str());
-        let client_marks = count_marks(message.json());
+        let form = self.forms.of(&message);
         self.names.tools_of(&message);
-        self.push_read(Item { place, profile, wire, hash, client_marks }, message);
+        self.push_read(Item { place, profile }, form, message);
     }
 
-    fn push_read(&mut self, item: Item, message: Message) {
+    fn push_read(&mut self, item: Item, form: WireForm, message: Message) {
         let size = self.token_model.estimate_content(&item.profile);
         self.estimated_tokens = self.estimated_tokens.saturating_add(size);
-        self.wire_bytes = self.wire_bytes.saturating_add(item.wire.len() as u64);
-        self.client_marks += item.client_marks;
         self.items.push(item);
+        self.forms.push(form);
         // Nobody else holds these unless a summary is being prepared, which keeps the conversation as it was.
         Arc::make_mut(&mut self.messages).push(message);
         Arc::make_mut(&mut self.sizes).push(size);
@@ -172,27 +156,12 @@ impl LiveView {
 
     /// Takes the last items back, so that `kept` are left.
     pub(crate) fn truncate(&mut self, kept: usize) {
-        for (item, size) in self.items.iter().zip(self.sizes.iter()).skip(kept) {
-            self.estimated_tokens = self.estimated_tokens.saturating_sub(*size);
-            self.wire_bytes = self.wire_bytes.saturating_sub(item.wire.len() as u64);
-            self.client_marks -= item.client_marks;
-        }
+        let gone: u64 = self.sizes.iter().skip(kept).sum();
+        self.estimated_tokens = self.estimated_tokens.saturating_sub(gone);
         self.items.truncate(kept);
+        self.forms.truncate(kept);
         Arc::make_mut(&mut self.messages).truncate(kept);
         Arc::make_mut(&mut self.sizes).truncate(kept);
-    }
-
-    /// The form in which a message is always sent where marks are placed; elsewhere as it is.
-    fn wire_form(&self, message: &Message) -> SharedText {
-        match self.cache {
-            CachePolicy::Marks { layout, .. } if count_marks(message.json()) == 0 => {
-                match block_form(layout, message) {
-                    std::borrow::Cow::Borrowed(_) => message.origin().clone(),
-                    std::borrow::Cow::Owned(json) => SharedText::new(json),
-                }
-            }
-            _ => message.origin().clone(),
-        }
     }
 
     /// The places of items that were appended without any, once the record has them.
@@ -214,22 +183,11 @@ impl LiveView {
     /// Another model reads it: sizes are worked out anew from what is known, messages are not read again.
     pub(crate) fn set_model(&mut self, token_model: TokenModel, cache: CachePolicy) {
         self.token_model = token_model;
-        let same_form = layout_of(self.cache) == layout_of(cache);
-        self.cache = cache;
         let sizes: Vec<u64> =
             self.items.iter().map(|item| self.token_model.estimate_content(&item.profile)).collect();
         self.estimated_tokens = sizes.iter().sum();
         self.sizes = Arc::new(sizes);
-        if same_form {
-            return;
-        }
-        let messages = Arc::clone(&self.messages);
-        let forms: Vec<SharedText> = messages.iter().map(|message| self.wire_form(message)).collect();
-        self.wire_bytes = forms.iter().map(|form| form.len() as u64).sum();
-        for (item, wire) in self.items.iter_mut().zip(forms) {
-            item.hash = PieceHash::of(wire.as_str());
-            item.wire = wire;
-        }
+        self.forms.set_cache(cache, &self.messages);
     }
 
     /// The view that a compaction made of this one, in its new session. What is kept is not read again. `None` when an
@@ -240,16 +198,19 @@ impl LiveView {
         made: &[NewItem],
         summary: Option<Summary>,
     ) -> Option<Self> {
-        let mut view =
-            Self { names: self.names.clone(), ..Self::new(session, self.token_model.clone(), self.cache) };
+        let mut view = Self {
+            names: self.names.clone(),
+            ..Self::new(session, self.token_model.clone(), self.forms.cache())
+        };
         for item in made {
             match item {
                 NewItem::Kept { item } => {
                     let (known, message) = (self.items.get(*item)?, self.messages.get(*item)?);
+                    let form = self.forms.all().get(*item)?.clone();
                     if let Place::Summary(id) = known.place {
                         view.summaries.extend(self.summary(id).cloned());
                     }
-                    view.push_read(known.clone(), message.clone());
+                    view.push_read(known.clone(), form, message.clone());
                 }
                 NewItem::Rewritten { item, changes, json } => {
                     let was = &self.items.get(*item)?.place;
@@ -271,13 +232,6 @@ impl LiveView {
             }
         }
         Some(view)
-    }
-}
-
-fn layout_of(cache: CachePolicy) -> Option<throughline_provider::MarkLayout> {
-    match cache {
-        CachePolicy::Marks { layout, .. } => Some(layout),
-        CachePolicy::Key | CachePolicy::Unmarked => None,
     }
 }
 

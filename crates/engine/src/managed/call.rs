@@ -119,6 +119,9 @@ pub(super) struct Sent {
     pub(super) output_cap_tokens: Option<u64>,
     pub(super) at_ms: Millis,
     pub(super) began: Instant,
+    /// The session whose view it is, ...
+    pub(super) session: SessionId,
+    /// ... up to this place.
     pub(super) to_seq: u64,
 }
 
@@ -166,7 +169,7 @@ impl ManagedSession {
             };
             let upstream = Arc::clone(&target.upstream);
             match upstream.send(call, pieces.as_ref(), &cancel).await {
-                Ok(received) => return self.settle(sent, received, way, &task).await,
+                Ok(received) => return Ok(self.settle(sent, received, way, &task).await),
                 Err(unanswered) => {
                     let decided = self.take_failure(&sent, *unanswered, &way, &task).await?;
                     unless(&cancel, Box::pin(self.recover(decided, &mut way))).await?;
@@ -189,6 +192,7 @@ impl ManagedSession {
             output_cap_tokens: way.for_this_call.output_cap_tokens.or(envelope.output_cap_tokens()),
             at_ms: self.setup.host.now_ms(),
             began: Instant::now(),
+            session: self.id().clone(),
             to_seq: self.view.session().next_seq,
         })
     }

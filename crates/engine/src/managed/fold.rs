@@ -172,7 +172,7 @@ impl ManagedSession {
         let expected_seq = self.view.session().next_seq;
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let has_summary = made.summary.is_some();
-        let committed = record::blocking(move || {
+        let committed = self.move_on(move || {
             let session = store.continue_session(&owner, continuation)?;
             let summary = if has_summary { store.summaries(&owner, &session.id)?.pop() } else { None };
             Ok((session, summary))
@@ -185,6 +185,7 @@ impl ManagedSession {
         if let Err(error) = self.go_on_in(session, &made, summary, expected_seq).await {
             return aborted(format!("the new view could not be read back: {error}"));
         }
+        self.writing = None;
         self.compactions += 1;
         self.moved_on(BoundaryReason::Compression, old.clone()).await;
         CompactionResult::Completed(Box::new(CompactionDone {
@@ -215,7 +216,7 @@ impl ManagedSession {
     /// The conversation goes on in another session: what was measured and prepared is about the old view.
     pub(super) async fn moved_on(&mut self, reason: BoundaryReason, old: SessionId) {
         self.estimator.forget_prompt();
-        self.sent_items = 0;
+        self.forget_sent_items();
         self.due = None;
         self.preparing = None;
         self.prepared = None;

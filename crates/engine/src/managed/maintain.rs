@@ -70,7 +70,7 @@ impl ManagedSession {
         self.preparing = None;
         self.prepared = None;
         self.nothing_to_fold_at = None;
-        self.sent_items = 0;
+        self.forget_sent_items();
         // What happened to compactions with the old model says nothing about the new one.
         self.guard.reset();
         self.keep_guard().await;
@@ -127,11 +127,10 @@ impl ManagedSession {
         let successor = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
         let limit_tokens = self.model.prompt_room_tokens().saturating_sub(self.fixed_tokens());
         let (store, owner, from) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), old.clone());
-        let session = record::blocking(move || {
-            store.select_view(&owner, &from, selection, successor, at_ms, limit_tokens)
-        })
-        .await?;
+        let select = move || store.select_view(&owner, &from, selection, successor, at_ms, limit_tokens);
+        let (session, _) = self.move_on(move || select().map(|session| (session, None))).await?;
         self.view = record::load(&self.setup, &session.id, at_ms).await?.view;
+        self.writing = None;
         self.moved_on(reason, old).await;
         Ok(())
     }

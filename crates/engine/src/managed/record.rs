@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use throughline_store::{
-    Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, Owner, Session, SessionId, Shown, Store,
-    StoreError, Summary, conversation_lock,
+    Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Shown,
+    Store, StoreError, StoredPreamble, Summary, conversation_lock,
 };
 use throughline_tokens::Calibrator;
+use tokio::task::JoinError;
 
 use super::{CallError, ManagedSession, SessionSetup};
 use crate::guard::{GUARD_NAME, GuardState};
@@ -24,10 +25,12 @@ const LEASE_MS: u64 = 10 * 60 * 1_000;
 pub(super) async fn blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    match tokio::task::spawn_blocking(act).await {
-        Ok(done) => done,
-        Err(error) => Err(StoreError::Database { what: "to be asked", source: error.into() }),
-    }
+    joined(tokio::task::spawn_blocking(act).await)
+}
+
+/// What became of a call that ran on a thread of its own.
+pub(super) fn joined<T>(done: Result<Result<T, StoreError>, JoinError>) -> Result<T, StoreError> {
+    done.unwrap_or_else(|error| Err(StoreError::Database { what: "to be asked", source: error.into() }))
 }
 
 /// A conversation as the record has it.
@@ -133,6 +136,41 @@ pub(super) async fn learn(
         Ok(calibrator)
     })
     .await
+}
+
+/// Calls that could not be booked.
+pub(super) struct NotBooked {
+    pub(super) error: StoreError,
+    /// Those that were not.
+    pub(super) rest: Vec<(SessionId, NewCall)>,
+}
+
+/// Books calls, each to the session whose view it sent. A call is booked also where its key is another's: some servers
+/// give every answer the same.
+pub(super) fn book(
+    store: &dyn Store,
+    owner: &Owner,
+    preamble: Option<StoredPreamble>,
+    calls: Vec<(SessionId, NewCall)>,
+) -> Result<(), NotBooked> {
+    if let Some(preamble) = preamble
+        && let Err(error) = store.put_preamble(&preamble)
+    {
+        return Err(NotBooked { error, rest: calls });
+    }
+    let book = |session: &SessionId, call: &NewCall| {
+        if store.record_calls(owner, session, vec![call.clone()])? == 0 {
+            store.record_calls(owner, session, vec![NewCall { key: None, ..call.clone() }])?;
+        }
+        Ok(())
+    };
+    for (at, (session, call)) in calls.iter().enumerate() {
+        if let Err(error) = book(session, call) {
+            let rest = calls.get(at..).unwrap_or_default().to_vec();
+            return Err(NotBooked { error, rest });
+        }
+    }
+    Ok(())
 }
 
 /// A conversation that is locked against other processes; let go when dropped.

@@ -7,7 +7,7 @@ use throughline_provider::{Trouble, TroubleKind};
 use super::call::{OnItsWay, Sent, tried};
 use super::fold::{Ask, CompactionResult};
 use super::settle::failure_words;
-use super::{CallError, Incoming, ManagedSession, in_force, with_window};
+use super::{CallError, ManagedSession, in_force, with_window};
 use crate::event::EngineEvent;
 use crate::images::{old_image_bytes, without_old_images};
 use crate::recovery::{Advice, Alternative, Circumstances, GaveUp, Step, Tried, next_step};
@@ -40,12 +40,13 @@ impl ManagedSession {
         let trouble = match &unanswered.cause {
             UnansweredCause::Trouble(trouble) => trouble.clone(),
             UnansweredCause::Cancelled => {
-                self.book_failure(sent, "cancelled", way, task).await?;
-                self.keep_received(unanswered).await?;
+                self.book_failure(sent, "cancelled", unanswered.received.as_ref(), way, task).await;
+                self.keep_received(unanswered).await;
                 return Err(CallError::Cancelled);
             }
         };
-        self.book_failure(sent, &failure_words(&trouble), way, task).await?;
+        let arrived = unanswered.received.as_ref();
+        self.book_failure(sent, &failure_words(&trouble), arrived, way, task).await;
         self.note_counted(sent, &trouble, way).await;
         let alternatives = self.alternatives(way);
         let names: Vec<Alternative> =
@@ -63,7 +64,7 @@ impl ManagedSession {
         };
         let step = next_step(&trouble, &way.tried, &here);
         if let Step::GiveUp(advice) = step {
-            self.keep_received(unanswered).await?;
+            self.keep_received(unanswered).await;
             return Err(self.gave_up(trouble, way, advice));
         }
         let alternative = match step {
@@ -198,12 +199,11 @@ impl ManagedSession {
 
     /// What was received of an answer that broke off goes into the record, unless it asks for tools: a conversation that
     /// goes on after a call without a result is refused everywhere.
-    async fn keep_received(&mut self, unanswered: Unanswered) -> Result<(), CallError> {
-        let Some(answer) = unanswered.received else { return Ok(()) };
-        if answer.messages.iter().any(throughline_transcript::Message::has_calls) {
-            return Ok(());
+    async fn keep_received(&mut self, unanswered: Unanswered) {
+        let Some(answer) = unanswered.received else { return };
+        if !answer.messages.iter().any(throughline_transcript::Message::has_calls) {
+            self.take_answer(&answer).await;
         }
-        self.take_in(answer.messages.into_iter().map(Incoming::from).collect()).await
     }
 
     fn gave_up(&self, trouble: Trouble, way: &OnItsWay, advice: Advice) -> CallError {

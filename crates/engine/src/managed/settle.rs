@@ -2,81 +2,52 @@
 
 use std::sync::Arc;
 
-use throughline_provider::{
-    CacheOutcome, CachePolicy, CacheRules, SentPrompt, Trouble, cache_outcome, reports_cache,
-};
+use throughline_provider::{CacheOutcome, CachePolicy, CacheRules, SentPrompt, Trouble, cache_outcome};
 use throughline_store::{NewCall, UsageKind};
-use throughline_tokens::{PricedCall, Usage, UsageReading, cost};
+use throughline_tokens::Usage;
 use throughline_wire::Answer;
 
 use super::call::{CallOutcome, OnItsWay, Sent};
-use super::{CallError, Incoming, ManagedSession, RecordPolicy, record};
+use super::record::NotBooked;
+use super::{AnsweredBy, LastSent, ManagedSession, record};
 use crate::guard::Moment;
+use crate::ledger::{Made, Used};
 use crate::status::MeasuredUsage;
 use crate::trigger::{Trigger, Verdict, after_answer, settled_tokens};
 use crate::upstream::Received;
 
-/// What a call used, measured or not.
-struct Used {
-    reading: UsageReading,
-    kind: UsageKind,
-    /// Whether the report says anything about a cache.
-    tells_of_cache: bool,
-}
+/// Calls that could not be booked yet are kept up to this number; then the oldest go.
+const MOST_UNBOOKED: usize = 1_000;
 
 impl ManagedSession {
-    /// Takes an answer in.
+    /// Takes an answer in. It was paid for and is the caller's, whatever becomes of the record.
     pub(super) async fn settle(
         &mut self,
         sent: Sent,
         received: Received,
         way: OnItsWay,
         task: &str,
-    ) -> Result<CallOutcome, CallError> {
-        let latency_ms = sent.latency_ms();
-        let answer = received.answer;
-        let used = self.used(&sent, &answer);
+    ) -> CallOutcome {
+        let used = Used::of(&received.answer, || self.estimated_usage(&sent, &received.answer));
         let usage = used.reading.usage;
         let cache = self.cache_outcome(&sent, &used, &way);
-        let target = self.asked(&way);
-        let (model, provider) = (target.model.clone(), target.provider.clone());
-        let cost = cost(&PricedCall {
-            model: &model,
-            provider: &provider,
-            at_ms: sent.at_ms,
-            usage,
-            cache_write_1h: used.reading.cache_write_1h,
-        });
-        let is_own_model = way.alternative.is_none();
-        let call = NewCall {
-            key: answer.id.clone(),
-            model: model.clone(),
-            provider,
-            task: task.to_owned(),
-            usage,
-            usage_kind: used.kind,
-            usage_raw: answer.usage_json.clone(),
-            cost_micro_usd: cost.micro_usd,
-            uncached_micro_usd: cost.uncached_micro_usd,
-            latency_ms: Some(latency_ms),
-            first_token_ms: received
-                .first_content
-                .map(|first| u64::try_from(first.as_millis()).unwrap_or(u64::MAX)),
-            cache_miss: missed(&cache),
-            ..self.booked(&sent)
-        };
-        self.book(call).await?;
-        let said = answer.messages.iter().cloned().map(Incoming::from).collect();
-        // From here on the answer is the caller's, whatever the record says.
-        self.note_sent(&sent, &usage, used.kind);
-        self.take_in(said).await?;
-        if is_own_model {
+        let made = self.made(&sent, &way, task);
+        let (model, latency_ms) = (made.target.model.clone(), made.latency_ms);
+        let cost = used.cost(made.target, sent.at_ms);
+        let by = if way.alternative.is_none() { AnsweredBy::OwnModel } else { AnsweredBy::Another };
+        let call = NewCall { cache_miss: missed(&cache), ..made.answered(&received, &used) };
+        let call = self.named(call, &sent);
+        let answer = received.answer;
+        self.note_sent(&sent, &used, by);
+        self.take_answer(&answer).await;
+        self.book(&sent, call).await;
+        if by == AnsweredBy::OwnModel {
             self.learn_from(&sent, &usage, used.kind).await;
         }
         self.keep_guard().await;
         let pressure = self.pressure();
         self.prepare_ahead(pressure.tokens).await;
-        Ok(CallOutcome {
+        CallOutcome {
             answer,
             session: self.id().clone(),
             model,
@@ -88,19 +59,24 @@ impl ManagedSession {
             pressure,
             latency_ms,
             tried: way.tried,
-        })
+        }
     }
 
-    /// What an answer reports, or what it must have been.
-    fn used(&self, sent: &Sent, answer: &Answer) -> Used {
-        if let Some(Ok(reading)) = answer.usage() {
-            let tells_of_cache = answer.usage_json.as_deref().is_some_and(reports_cache);
-            return Used { reading, kind: UsageKind::Measured, tells_of_cache };
-        }
+    /// What a call must have used, by estimate.
+    fn estimated_usage(&self, sent: &Sent, answer: &Answer) -> Usage {
         let output = answer.messages.iter().map(|message| self.view.estimate(message)).sum();
-        let usage = Usage { input: sent.pending.total_tokens, output, ..Usage::default() };
-        let reading = UsageReading { usage, ..UsageReading::default() };
-        Used { reading, kind: UsageKind::Estimated, tells_of_cache: false }
+        Usage { input: sent.pending.total_tokens, output, ..Usage::default() }
+    }
+
+    /// A call as the ledger wants it told.
+    fn made<'a>(&'a self, sent: &Sent, way: &OnItsWay, task: &'a str) -> Made<'a> {
+        Made { target: self.asked(way), task, at_ms: sent.at_ms, latency_ms: sent.latency_ms() }
+    }
+
+    /// A call with what it sent.
+    fn named(&self, call: NewCall, sent: &Sent) -> NewCall {
+        let preamble = self.known.preamble().map(|(_, id)| id.clone());
+        NewCall { preamble, sent_to_seq: Some(sent.to_seq), ..call }
     }
 
     fn cache_outcome(&self, sent: &Sent, used: &Used, way: &OnItsWay) -> CacheOutcome {
@@ -116,17 +92,18 @@ impl ManagedSession {
             prompt_tokens: Some(used.reading.usage.prompt()),
         };
         let usage = used.tells_of_cache.then_some(&used.reading.usage);
-        cache_outcome(self.sent.as_ref(), &now, usage, rules)
+        cache_outcome(self.last_sent.as_ref().map(|last| &last.prompt), &now, usage, rules)
     }
 
     /// What the next call is compared with.
-    fn note_sent(&mut self, sent: &Sent, usage: &Usage, kind: UsageKind) {
-        self.sent = Some(SentPrompt {
+    fn note_sent(&mut self, sent: &Sent, used: &Used, by: AnsweredBy) {
+        let prompt_tokens = (used.kind == UsageKind::Measured).then(|| used.reading.usage.prompt());
+        let prompt = SentPrompt {
             fingerprint: sent.encoded.fingerprint.clone(),
             sent_at_ms: sent.at_ms,
-            prompt_tokens: (kind == UsageKind::Measured).then(|| usage.prompt()),
-        });
-        self.sent_items = sent.pending.messages;
+            prompt_tokens,
+        };
+        self.last_sent = Some(LastSent { prompt, items: sent.pending.messages, by });
         self.last_call_ms = Some(self.setup.host.now_ms());
     }
 
@@ -165,58 +142,40 @@ impl ManagedSession {
         }
     }
 
-    /// The part of a call's row that is known when it is sent.
-    fn booked(&self, sent: &Sent) -> NewCall {
-        NewCall {
-            at_ms: sent.at_ms,
-            preamble: self.known.preamble().map(|(_, id)| id.clone()),
-            sent_to_seq: Some(sent.to_seq),
-            ..NewCall::default()
-        }
-    }
-
-    /// Books a call that failed.
+    /// Books a call that failed, and what had arrived of its answer.
     pub(super) async fn book_failure(
         &mut self,
         sent: &Sent,
         error: &str,
+        arrived: Option<&Answer>,
         way: &OnItsWay,
         task: &str,
-    ) -> Result<(), CallError> {
-        let target = self.asked(way);
-        let call = NewCall {
-            model: target.model.clone(),
-            provider: target.provider.clone(),
-            task: task.to_owned(),
-            usage_kind: UsageKind::Estimated,
-            latency_ms: Some(sent.latency_ms()),
-            error: Some(error.to_owned()),
-            ..self.booked(sent)
-        };
-        self.book(call).await
+    ) {
+        let used =
+            arrived.map(|answer| (answer, Used::of_part(answer, || self.estimated_usage(sent, answer))));
+        let call = self.made(sent, way, task).failed(error, used);
+        self.book(sent, self.named(call, sent)).await;
     }
 
-    async fn book(&mut self, call: NewCall) -> Result<(), CallError> {
-        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+    /// Writes a call into the ledger. One that cannot be written is kept and written with the next.
+    async fn book(&mut self, sent: &Sent, call: NewCall) {
+        // Taken out while they are written: a call that is given up meanwhile is not booked twice.
+        let mut calls = std::mem::take(&mut self.unbooked);
+        calls.push((sent.session.clone(), call));
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let preamble = self.known.preamble().filter(|(_, id)| !self.kept_preambles.contains(id)).cloned();
         let new_preamble = preamble.as_ref().map(|(_, id)| id.clone());
         let booked = record::blocking(move || {
-            if let Some((preamble, _)) = preamble {
-                store.put_preamble(&preamble)?;
+            Ok(record::book(store.as_ref(), &owner, preamble.map(|(preamble, _)| preamble), calls))
+        });
+        match booked.await {
+            Ok(Ok(())) => self.kept_preambles.extend(new_preamble),
+            Ok(Err(NotBooked { error, mut rest })) => {
+                self.notice(format!("a call could not be booked yet: {error}"));
+                let surplus = rest.len().saturating_sub(MOST_UNBOOKED);
+                self.unbooked = rest.split_off(surplus);
             }
-            store.record_calls(&owner, &id, vec![call])
-        })
-        .await;
-        match booked {
-            Ok(_) => {
-                self.kept_preambles.extend(new_preamble);
-                Ok(())
-            }
-            Err(error) if self.setup.policy.record == RecordPolicy::GoOn => {
-                self.notice(format!("the call could not be booked: {error}"));
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+            Err(error) => self.notice(format!("a call could not be booked: {error}")),
         }
     }
 }

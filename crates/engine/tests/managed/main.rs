@@ -9,4 +9,5 @@ mod engines;
 mod prefix;
 mod record;
 mod recovery;
+mod ride;
 mod support;

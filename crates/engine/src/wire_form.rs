@@ -1,0 +1,112 @@
+//! Messages in the form they are sent in, worked out once: the bytes, their hash, and whose marks they carry.
+//!
+//! Where marks are placed, a text is always written as a list of one block, marked or not, so that a mark that moves on
+//! changes nothing else. Which form a message has depends on nothing but the message and the place it is sent to.
+//!
+//! Not for: placing marks.
+
+use std::borrow::Cow;
+
+use throughline_provider::{CachePolicy, MarkLayout, PieceHash, block_form, count_marks};
+use throughline_transcript::{Message, SharedText};
+
+/// One message as it is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct WireForm {
+    /// The bytes, marks of ours aside.
+    pub(crate) json: SharedText,
+    /// Their hash.
+    pub(crate) hash: PieceHash,
+    /// Marks a client placed on it.
+    pub(crate) client_marks: usize,
+}
+
+/// A list of messages as it is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct WireForms {
+    cache: CachePolicy,
+    all: Vec<WireForm>,
+    bytes: u64,
+    client_marks: usize,
+}
+
+impl WireForms {
+    /// No messages yet.
+    pub(crate) fn new(cache: CachePolicy) -> Self {
+        Self { cache, all: Vec::new(), bytes: 0, client_marks: 0 }
+    }
+
+    /// Reads messages.
+    pub(crate) fn of_messages(cache: CachePolicy, messages: &[Message]) -> Self {
+        let mut forms = Self::new(cache);
+        for message in messages {
+            let form = forms.of(message);
+            forms.push(form);
+        }
+        forms
+    }
+
+    /// How prompts are cached where they are sent.
+    pub(crate) fn cache(&self) -> CachePolicy {
+        self.cache
+    }
+
+    pub(crate) fn all(&self) -> &[WireForm] {
+        &self.all
+    }
+
+    /// Bytes of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether a client marked any of them for caching.
+    pub(crate) fn has_client_marks(&self) -> bool {
+        self.client_marks > 0
+    }
+
+    /// The form of a message.
+    pub(crate) fn of(&self, message: &Message) -> WireForm {
+        let client_marks = count_marks(message.json());
+        let json = match self.cache {
+            CachePolicy::Marks { layout, .. } if client_marks == 0 => match block_form(layout, message) {
+                Cow::Borrowed(_) => message.origin().clone(),
+                Cow::Owned(json) => SharedText::new(json),
+            },
+            _ => message.origin().clone(),
+        };
+        let hash = PieceHash::of(json.as_str());
+        WireForm { json, hash, client_marks }
+    }
+
+    pub(crate) fn push(&mut self, form: WireForm) {
+        self.bytes = self.bytes.saturating_add(form.json.len() as u64);
+        self.client_marks += form.client_marks;
+        self.all.push(form);
+    }
+
+    /// Takes the last ones back, so that `kept` are left.
+    pub(crate) fn truncate(&mut self, kept: usize) {
+        for form in self.all.iter().skip(kept) {
+            self.bytes = self.bytes.saturating_sub(form.json.len() as u64);
+            self.client_marks -= form.client_marks;
+        }
+        self.all.truncate(kept);
+    }
+
+    /// They are sent to another place from now on.
+    pub(crate) fn set_cache(&mut self, cache: CachePolicy, messages: &[Message]) {
+        if layout_of(self.cache) == layout_of(cache) {
+            self.cache = cache;
+        } else {
+            *self = Self::of_messages(cache, messages);
+        }
+    }
+}
+
+fn layout_of(cache: CachePolicy) -> Option<MarkLayout> {
+    match cache {
+        CachePolicy::Marks { layout, .. } => Some(layout),
+        CachePolicy::Key | CachePolicy::Unmarked => None,
+    }
+}

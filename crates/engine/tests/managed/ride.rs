@@ -1,0 +1,58 @@
+//! Asking the same model about the conversation it has just been sent: the same bytes, and an instruction behind them.
+
+use std::sync::{Arc, Mutex};
+
+use throughline_compaction::{RuleSummariser, Summariser};
+use throughline_engine::{CompressRequest, Compressor, CompressorSetup, Ride, SummariserSource};
+use throughline_provider::{MOST_MARKS, count_marks};
+use throughline_transcript::{Dialect, RawJson};
+
+use crate::prefix::unmarked;
+use crate::support::{Stage, talk_until_compacted};
+
+/// Keeps what a summariser could ride on, each time one is asked for.
+#[derive(Default)]
+struct Offered(Mutex<Vec<Option<Ride>>>);
+
+struct Source(Arc<Offered>);
+
+impl SummariserSource for Source {
+    fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
+        self.0.0.lock().unwrap().push(request.conversation.ride.clone());
+        Arc::new(RuleSummariser)
+    }
+}
+
+#[tokio::test]
+async fn a_ride_is_what_was_sent_and_one_message_more() {
+    for dialect in Dialect::ALL {
+        let offered = Arc::new(Offered::default());
+        let summarisers = Arc::new(Source(Arc::clone(&offered)));
+        let setup = CompressorSetup { summarisers, ..CompressorSetup::by_rules() };
+        let stage = Stage::with_engine(dialect, 12_000, Arc::new(Compressor::new(setup)));
+        let mut session = stage.open().await;
+        talk_until_compacted(&stage, &mut session, 2).await;
+        let rides = offered.0.lock().unwrap().clone();
+        assert!(rides.len() >= 2, "{dialect}");
+        let sent: Vec<String> = stage.script.bodies().iter().map(|body| unmarked(body)).collect();
+        for ride in rides {
+            let ride = ride.unwrap();
+            let body = String::from_utf8(ride.body("Tell what happened.").unwrap().to_vec()).unwrap();
+            let bare = unmarked(&body);
+            let is_prefix = |sent: &&String| bare.starts_with(&sent[..sent.len() - "]}".len()]);
+            let longest = sent.iter().filter(is_prefix).max_by_key(|sent| sent.len()).unwrap();
+            let added = &bare[longest.len() - "]}".len()..];
+            assert!(added.starts_with(",{") && added.len() < 200, "{dialect}: {added}");
+            assert!(added.contains("Tell what happened."), "{dialect}: {added}");
+            let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+            let items = RawJson(&body).get(list).unwrap().elements().count();
+            let apart = usize::from(dialect == Dialect::Chat);
+            assert_eq!(items, ride.messages() + 1 + apart, "{dialect}");
+            let marks: usize = RawJson(&body).members().map(|(_, value)| count_marks(value.0)).sum();
+            assert!(marks <= MOST_MARKS, "{dialect}: {marks}");
+            assert_eq!(marks > 0, dialect != Dialect::Responses, "{dialect}");
+            assert!(ride.prompt_tokens().unwrap() > 1_000, "{dialect}");
+            assert_eq!(ride.target().model, "test-model");
+        }
+    }
+}

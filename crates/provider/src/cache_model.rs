@@ -106,8 +106,9 @@ impl PrefixCache {
     /// Asks with a prompt: what is read is kept alive, what is written waits for [`answer_began`](Self::answer_began).
     pub fn ask(&mut self, request: &Request, at_ms: i64) -> Result<PricedPrompt, MarkComplaint> {
         let model = request.model().unwrap_or_default();
-        let facts = self.catalogue.of(&model).facts;
-        let positions = self.reader.read(request, &facts)?;
+        let known = self.catalogue.of(&model);
+        let (facts, family) = (known.facts, known.family_on(request.dialect()));
+        let positions = self.reader.read(request, family)?;
         match self.style {
             CacheStyle::Marks => Ok(self.ask_marked(
                 &positions,

@@ -4,6 +4,7 @@
 //! a few hundred messages, which shrink to the few messages that matter; [`broken_conversation`] gives lists with one
 //! thing wrong. [`from_picture`] writes small lists from a row of letters. [`big_transcript`] writes a coding session of
 //! any size for benchmarks. [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
+//! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
 //! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
 //! Not for: anything that ships.
@@ -25,6 +26,8 @@ mod responses_wire;
 mod rng;
 mod strategy;
 mod tools;
+#[cfg(feature = "upstream")]
+mod upstream;
 mod words;
 
 pub use big::big_transcript;
@@ -39,4 +42,9 @@ pub use rng::Rng;
 pub use strategy::{
     ConversationTree, Conversations, any_conversation, conversation, conversation_from_seed,
     conversation_with,
+};
+#[cfg(feature = "upstream")]
+pub use upstream::{
+    Fault as ReplyFault, Form, Gate, Pace, RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel,
+    ServerKind, TestClock, UpstreamOptions, refused_url,
 };

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+use throughline_transcript::Dialect;
 
 use crate::exact::Encoding;
 use crate::model::Family;
@@ -28,6 +29,19 @@ pub struct ModelFacts {
     pub encoding: Option<Encoding>,
     /// The smallest prompt its provider caches, where known.
     pub cache_minimum_tokens: Option<u64>,
+}
+
+impl ModelFacts {
+    /// How the model cuts text; as its wire suggests when nobody knows it.
+    #[must_use]
+    pub fn family_on(&self, wire: Dialect) -> Family {
+        match (self.entry, wire) {
+            (Some(_), _) => self.family,
+            (None, Dialect::Anthropic) => Family::Claude,
+            (None, Dialect::Responses) => Family::O200k,
+            (None, Dialect::Chat) => Family::Generic,
+        }
+    }
 }
 
 #[derive(Deserialize)]

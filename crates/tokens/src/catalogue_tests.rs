@@ -80,3 +80,19 @@ fn the_smallest_prompt_that_is_cached_goes_by_model() {
         assert_eq!(model_facts(model).cache_minimum_tokens, minimum, "{model}");
     }
 }
+
+#[test]
+fn a_model_nobody_knows_counts_as_its_wire_suggests_unless_the_user_says() {
+    let table = [
+        (Dialect::Anthropic, Family::Claude),
+        (Dialect::Responses, Family::O200k),
+        (Dialect::Chat, Family::Generic),
+    ];
+    let own = r#"{"version":1,"models":[{"name":"house-model","family":"cl100k"}]}"#;
+    let own = crate::Catalogue::with_file(own).unwrap();
+    for (wire, family) in table {
+        assert_eq!(model_facts("house-model-7").family_on(wire), family);
+        assert_eq!(model_facts("gpt-5").family_on(wire), Family::O200k);
+        assert_eq!(own.of("house-model-7").family_on(wire), Family::Cl100k);
+    }
+}

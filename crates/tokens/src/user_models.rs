@@ -4,6 +4,7 @@
 //! of a model as in the shipped catalogue. Not for: reading the file, which is the caller's.
 
 use serde::Deserialize;
+use throughline_transcript::Dialect;
 
 use crate::catalogue::{ModelFacts, model_facts, normalise, stands_in};
 use crate::model::Family;
@@ -100,6 +101,18 @@ struct OwnEntry {
     /// US dollars a million tokens; the last that applies to a call counts.
     #[serde(default)]
     rates: Vec<Rates>,
+}
+
+impl KnownModel {
+    /// How the model cuts text: as the user says, else by what is known of it, else as its wire suggests.
+    #[must_use]
+    pub fn family_on(&self, wire: Dialect) -> Family {
+        if self.own_values.contains(&OwnValue::Family) {
+            self.facts.family
+        } else {
+            self.facts.family_on(wire)
+        }
+    }
 }
 
 impl Catalogue {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use throughline_tokens::{Family, ModelFacts, TokenModel, profile_message, profile_system, profile_tools};
+use throughline_tokens::{Family, TokenModel, profile_message, profile_system, profile_tools};
 use throughline_transcript::{Dialect, Message, RawJson, Role, SharedText, decode_message};
 use throughline_wire::Request;
 
@@ -95,13 +95,8 @@ impl PromptReader {
     }
 
     /// The positions of a request, in order.
-    pub(super) fn read(
-        &mut self,
-        request: &Request,
-        facts: &ModelFacts,
-    ) -> Result<Vec<Position>, MarkComplaint> {
-        let token_model = TokenModel::of(family_of(facts, request.dialect()));
-        let family = token_model.family();
+    pub(super) fn read(&mut self, request: &Request, family: Family) -> Result<Vec<Position>, MarkComplaint> {
+        let token_model = TokenModel::of(family);
         let mut row = Row::new();
         row.absorb("model", &request.model().unwrap_or_default());
         let (mut tools, mut searches) = (Vec::new(), Vec::new());
@@ -200,16 +195,6 @@ impl PromptReader {
         let made = Arc::new(made);
         self.known.insert(key, Arc::clone(&made));
         Ok(made)
-    }
-}
-
-/// The family a model counts in: the one its wire suggests where nobody knows the model.
-fn family_of(facts: &ModelFacts, dialect: Dialect) -> Family {
-    match (facts.entry, dialect) {
-        (Some(_), _) => facts.family,
-        (None, Dialect::Anthropic) => Family::Claude,
-        (None, Dialect::Responses) => Family::O200k,
-        (None, Dialect::Chat) => Family::Generic,
     }
 }
 

@@ -1,0 +1,221 @@
+//! How a reply becomes a status, headers and pieces of a body.
+
+use bytes::Bytes;
+use throughline_provider::{MarkComplaint, PricedPrompt};
+use throughline_tokens::{TokenModel, model_facts, profile_text};
+use throughline_transcript::Dialect;
+use throughline_wire::{
+    AnswerDraft, AnswerPart, ErrorBody, ReportedUsage, Request, StreamUsage, Streaming, WireEvent,
+    write_error, write_error_event, write_response, write_stream,
+};
+
+use super::recorded::RecordedRequest;
+use super::reply::{Content, Fault, Form, Pace, Reply};
+use super::{Shared, locked};
+
+/// What happens on the wire, in order.
+#[derive(Debug)]
+pub(super) enum Act {
+    Send(Bytes),
+    Pause(std::time::Duration),
+    Fault(Fault),
+}
+
+/// A reply worked out.
+#[derive(Debug)]
+pub(super) struct Played {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    /// Faults that come before the status.
+    pub(super) before: Vec<Fault>,
+    pub(super) acts: Vec<Act>,
+    /// The length of the body; `None` for a stream.
+    pub(super) length: Option<u64>,
+    /// What the cache has to be told once the answer begins.
+    pub(super) prompt: Option<PricedPrompt>,
+}
+
+impl Shared {
+    /// Works out the reply to a recorded request.
+    pub(super) fn play(&self, request: &RecordedRequest) -> Played {
+        let page = self.pages.iter().find(|(path, _)| *path == request.path).map(|(_, reply)| reply.clone());
+        if let Some(reply) = page.or_else(|| self.about_models(request)) {
+            return rendered(&reply, Dialect::Chat, None, None);
+        }
+        if request.path.ends_with("/messages/count_tokens") {
+            return self.count(request);
+        }
+        let Some(dialect) = request.dialect() else {
+            let is_probe = request.method == "HEAD" || request.path == "/";
+            let reply =
+                if is_probe { Reply::empty(200) } else { Reply::error(404, "not_found_error", "not found") };
+            return rendered(&reply, Dialect::Chat, None, None);
+        };
+        let Ok(envelope) = Request::decode(dialect, request.body.to_vec()) else {
+            let reply = locked(&self.scripts).next(request);
+            return rendered(&reply, dialect, None, None);
+        };
+        match self.price(&envelope) {
+            Err(complaint) => {
+                let reply = Reply::error(400, "invalid_request_error", &complaint.to_string());
+                rendered(&reply, dialect, Some(&envelope), None)
+            }
+            Ok((size, prompt)) => {
+                let model = envelope.model().unwrap_or_default();
+                let refusal = self.refusal_of_size(dialect, &model, size, envelope.output_cap_tokens());
+                let reply = refusal.unwrap_or_else(|| locked(&self.scripts).next(request));
+                let mut reply = named(reply, &envelope, request.order);
+                if let Some(prompt) = &prompt {
+                    report(&mut reply, prompt, &model, dialect);
+                }
+                rendered(&reply, dialect, Some(&envelope), prompt)
+            }
+        }
+    }
+
+    /// The size of a prompt and, where there is a cache, what it makes of it.
+    fn price(&self, request: &Request) -> Result<(u64, Option<PricedPrompt>), MarkComplaint> {
+        match locked(&self.cache).as_mut() {
+            Some(cache) => {
+                let prompt = cache.ask(request, self.clock.now_ms())?;
+                Ok((prompt.tokens(), Some(prompt)))
+            }
+            None => Ok((locked(&self.counter).ask(request, self.clock.now_ms())?.tokens(), None)),
+        }
+    }
+
+    /// The provider's own count of a prompt.
+    fn count(&self, request: &RecordedRequest) -> Played {
+        let counted = Request::decode(Dialect::Anthropic, request.body.to_vec())
+            .ok()
+            .and_then(|request| self.price(&request).ok());
+        let reply = match counted {
+            Some((tokens, _)) => Reply::json(200, format!("{{\"input_tokens\":{tokens}}}")),
+            None => Reply::error(400, "invalid_request_error", "messages: field required"),
+        };
+        rendered(&reply, Dialect::Anthropic, None, None)
+    }
+}
+
+/// The reply under the name of the model that was asked.
+fn named(mut reply: Reply, request: &Request, order: usize) -> Reply {
+    if let Content::Answer(draft) = &mut reply.content {
+        draft.id = format!("answer_{order}");
+        if let Some(model) = request.model() {
+            draft.model = model.into_owned();
+        }
+    }
+    reply
+}
+
+/// Puts usage into an answer that reports any.
+fn report(reply: &mut Reply, prompt: &PricedPrompt, model: &str, dialect: Dialect) {
+    if let Content::Answer(draft) = &mut reply.content
+        && draft.usage.is_some()
+    {
+        let mut reported: ReportedUsage = prompt.reported;
+        (reported.usage.output, reported.usage.reasoning) = output_tokens(draft, model, dialect);
+        draft.usage = Some(reported);
+    }
+}
+
+/// Tokens of an answer by the estimator, and those of them that are reasoning.
+fn output_tokens(draft: &AnswerDraft, model: &str, dialect: Dialect) -> (u64, u64) {
+    let token_model = TokenModel::of(model_facts(model).family_on(dialect));
+    let size = |text: &str| token_model.estimate(&profile_text(text));
+    let (mut all, mut reasoning) = (0, 0);
+    for part in &draft.parts {
+        all += match part {
+            AnswerPart::Text(text) | AnswerPart::Refusal(text) => size(text),
+            AnswerPart::ToolCall(call) => size(&call.name) + size(&call.arguments),
+            AnswerPart::Other { json, .. } => size(json),
+            AnswerPart::Reasoning { text, .. } => {
+                let tokens = size(text);
+                reasoning += tokens;
+                tokens
+            }
+        };
+    }
+    (all, reasoning)
+}
+
+/// A reply as status, headers and pieces.
+fn rendered(
+    reply: &Reply,
+    dialect: Dialect,
+    request: Option<&Request>,
+    prompt: Option<PricedPrompt>,
+) -> Played {
+    let is_streamed = match reply.form {
+        Form::Streamed => true,
+        Form::Whole => false,
+        Form::AsAsked => request.is_some_and(|request| request.streaming() == Streaming::Streamed),
+    };
+    let (status, kind, pieces, length) = match &reply.content {
+        Content::Answer(draft) | Content::Exact(draft) if is_streamed => {
+            let mut shape = reply.shape;
+            if dialect == Dialect::Chat && request.is_some_and(|request| !request.asks_for_stream_usage()) {
+                shape.usage = StreamUsage::Omitted;
+            }
+            let events = write_stream(dialect, draft, &shape);
+            let pieces: Vec<Bytes> = events.iter().map(WireEvent::to_bytes).map(Bytes::from).collect();
+            (200, "text/event-stream; charset=utf-8", pieces, None)
+        }
+        Content::Answer(draft) | Content::Exact(draft) => {
+            whole(200, "application/json", write_response(dialect, draft))
+        }
+        Content::Error(status, error) => whole(*status, "application/json", write_error(dialect, error)),
+        Content::Raw { status, kind, body } => whole(*status, kind, body.clone()),
+    };
+    let began = (200..300).contains(&status);
+    let mut headers = vec![("content-type".to_owned(), kind.to_owned())];
+    headers.retain(|(name, _)| !reply.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
+    headers.extend(reply.headers.iter().cloned());
+    let (before, acts) = acts(reply, dialect, pieces);
+    Played { status, headers, before, acts, length, prompt: prompt.filter(|_| began) }
+}
+
+fn whole(status: u16, kind: &str, body: impl Into<Bytes>) -> (u16, &str, Vec<Bytes>, Option<u64>) {
+    let mut body: Bytes = body.into();
+    let length = body.len() as u64;
+    let second = body.split_off(body.len() / 2);
+    (status, kind, vec![body, second], Some(length))
+}
+
+/// Faults before the status, and what happens behind it.
+fn acts(reply: &Reply, dialect: Dialect, pieces: Vec<Bytes>) -> (Vec<Fault>, Vec<Act>) {
+    let mut faults = reply.faults.iter().peekable();
+    let mut before = Vec::new();
+    while let Some((_, fault)) = faults.next_if(|(after, _)| *after == 0) {
+        before.push(fault.clone());
+    }
+    let mut acts = Vec::new();
+    for (index, piece) in pieces.into_iter().enumerate() {
+        match reply.pace {
+            Pace::Pieces => acts.push(Act::Send(piece)),
+            Pace::Drip { bytes, pause } => {
+                for drop in piece.chunks(bytes.max(1)) {
+                    acts.push(Act::Send(Bytes::copy_from_slice(drop)));
+                    acts.push(Act::Pause(pause));
+                }
+            }
+        }
+        while let Some((_, fault)) = faults.next_if(|(after, _)| *after == index + 1) {
+            acts.push(act_of(fault, dialect));
+        }
+    }
+    acts.extend(faults.map(|(_, fault)| act_of(fault, dialect)));
+    (before, acts)
+}
+
+fn act_of(fault: &Fault, dialect: Dialect) -> Act {
+    match fault {
+        Fault::Garbage(bytes) => Act::Send(Bytes::copy_from_slice(bytes)),
+        Fault::ErrorEvent(error) => Act::Send(error_event(dialect, error)),
+        other => Act::Fault(other.clone()),
+    }
+}
+
+fn error_event(dialect: Dialect, error: &ErrorBody) -> Bytes {
+    Bytes::from(write_error_event(dialect, error).to_bytes())
+}

@@ -1,0 +1,102 @@
+//! In which order replies are played.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::Replies;
+use super::recorded::RecordedRequest;
+use super::reply::Reply;
+
+/// From a recorded request to a reply.
+type Answering = Box<dyn FnMut(&RecordedRequest) -> Reply + Send>;
+
+/// What is played to calls.
+pub struct Script(Kind);
+
+enum Kind {
+    Row(Replies),
+    Closure(Answering),
+}
+
+impl Script {
+    /// One reply a call, in this order. Whoever asks more often gets an error 599.
+    #[must_use]
+    pub fn row(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self(Kind::Row(replies.into_iter().collect()))
+    }
+
+    /// Whatever this gives for a call.
+    #[must_use]
+    pub fn answering(answer: impl FnMut(&RecordedRequest) -> Reply + Send + 'static) -> Self {
+        Self(Kind::Closure(Box::new(answer)))
+    }
+
+    /// The same reply to every call.
+    #[must_use]
+    pub fn always(reply: Reply) -> Self {
+        Self::answering(move |_| reply.clone())
+    }
+
+    fn next(&mut self, request: &RecordedRequest) -> Reply {
+        match &mut self.0 {
+            Kind::Row(replies) => replies.pop_front().unwrap_or_else(|| {
+                Reply::error(599, "script_over", "the script of this upstream has no reply left")
+            }),
+            Kind::Closure(answer) => answer(request),
+        }
+    }
+
+    fn left(&self) -> usize {
+        match &self.0 {
+            Kind::Row(replies) => replies.len(),
+            Kind::Closure(_) => 0,
+        }
+    }
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Row(replies) => f.debug_tuple("Row").field(&replies.len()).finish(),
+            Kind::Closure(_) => f.write_str("Closure"),
+        }
+    }
+}
+
+impl From<Reply> for Script {
+    fn from(reply: Reply) -> Self {
+        Self::row([reply])
+    }
+}
+
+impl From<Vec<Reply>> for Script {
+    fn from(replies: Vec<Reply>) -> Self {
+        Self::row(replies)
+    }
+}
+
+/// Scripts by model.
+#[derive(Debug)]
+pub(crate) struct Scripts {
+    usual: Script,
+    by_model: HashMap<String, Script>,
+}
+
+impl Scripts {
+    pub(super) fn new(usual: Script) -> Self {
+        Self { usual, by_model: HashMap::new() }
+    }
+
+    pub(super) fn for_model(&mut self, model: &str, script: Script) {
+        self.by_model.insert(model.to_owned(), script);
+    }
+
+    pub(super) fn next(&mut self, request: &RecordedRequest) -> Reply {
+        let own = request.model().and_then(|model| self.by_model.get_mut(&model));
+        own.unwrap_or(&mut self.usual).next(request)
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.usual.left() + self.by_model.values().map(Script::left).sum::<usize>()
+    }
+}

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, Envelope, Host, Incoming, LockPolicy,
-    ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin, Upstream,
-    UpstreamFuture,
+    ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin, ToolOutputPolicy,
+    Upstream, UpstreamFuture,
 };
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall};
 use throughline_store::{
@@ -88,7 +88,9 @@ impl Upstream for Stopwatch {
 /// Prints the table.
 pub(crate) fn run() -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().map_err(told)?;
-    let mut out = String::from("From one new message to a body ready to be sent, in a conversation of a million tokens\n\n");
+    let mut out = String::from(
+        "From one new message to a body ready to be sent, in a conversation of a million tokens\n\n",
+    );
     let _ = writeln!(
         out,
         "{:<11} {:<10} {:>10} {:>9} {:>9} {:>9} {:>9}",
@@ -196,6 +198,7 @@ async fn open(
             lock: LockPolicy::Compactions,
             ids: IdLength::Local,
         },
+        tool_output: ToolOutputPolicy::default(),
     };
     let new = NewSession {
         id: SessionId::from_text("bench"),

@@ -2,7 +2,7 @@
 //! context.
 
 use serde::{Deserialize, Serialize};
-use throughline_store::{Holder, Millis, SessionId};
+use throughline_store::{ArtifactId, Holder, Millis, SessionId};
 
 use crate::guard::BlockCause;
 use crate::outcome::{AbortReason, CompressReport, NoOpReason, Quality};
@@ -20,6 +20,17 @@ pub enum EngineEvent {
         pressure: Pressure,
         /// How well they are known.
         basis: SizeBasis,
+    },
+    /// A long tool result was set aside: the model is shown how it begins and ends.
+    OutputSetAside {
+        /// The tool, where that is known.
+        tool: Option<String>,
+        /// Characters of the result.
+        chars: u64,
+        /// Characters that are shown.
+        shown_chars: u64,
+        /// What it is kept as.
+        artifact: ArtifactId,
     },
     /// A summary is being prepared while the conversation goes on.
     PreparationStarted,

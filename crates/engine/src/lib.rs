@@ -33,6 +33,7 @@ mod test_talk;
 mod threshold;
 mod token_model;
 mod tool;
+mod tool_output;
 mod trigger;
 mod upstream;
 mod view;
@@ -66,6 +67,7 @@ pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
 pub use token_model::token_model_for;
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
+pub use tool_output::ToolOutputPolicy;
 pub use trigger::{
     Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
     before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,

@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 use throughline_provider::SentPrompt;
 use throughline_store::{
-    Holder, IdLength, Millis, NewCall, NewMessage, NewSession, Owner, PreambleId, SessionId, Store,
-    StoreError, StoredRendition,
+    Holder, IdLength, Millis, NewCall, NewSession, Owner, PreambleId, SessionId, Store, StoreError,
+    StoredRendition,
 };
 use throughline_tokens::{LimitError, LimitPolicy};
 use throughline_transcript::{Dialect, Message};
@@ -41,6 +41,7 @@ use crate::model_in_force::ModelInForce;
 use crate::recovery::GaveUp;
 use crate::status::Pressure;
 use crate::target::Target;
+use crate::tool_output::ToolOutputPolicy;
 use crate::trigger::{Automatic, Switch, Trigger};
 use crate::view::LiveView;
 
@@ -50,7 +51,7 @@ pub use record::{LEARNT_WINDOW, learnt_window};
 
 use background::{PreparedSoFar, Preparing};
 use record::HeldConversation;
-use writing::Writing;
+use writing::{Unrecorded, Writing};
 
 /// What a session stands on.
 #[derive(Clone)]
@@ -71,6 +72,8 @@ pub struct SessionSetup {
     pub alternatives: Vec<Target>,
     /// Choices.
     pub policy: CallPolicy,
+    /// What is done about long tool results; their limits are the target's.
+    pub tool_output: ToolOutputPolicy,
 }
 
 /// Choices for every call.
@@ -110,7 +113,7 @@ pub enum LockPolicy {
 pub struct Incoming {
     /// The message.
     pub message: Message,
-    /// What the model is shown in its place, when that is not the message itself.
+    /// What the model is shown in its place, when the caller knows; long tool results are seen to otherwise.
     pub rendition: Option<StoredRendition>,
 }
 
@@ -214,7 +217,7 @@ pub struct ManagedSession {
     last_call_ms: Option<Millis>,
     kept_preambles: HashSet<PreambleId>,
     /// Messages that could not be written to the record yet, the last of the view.
-    unrecorded: Vec<NewMessage>,
+    unrecorded: Vec<Unrecorded>,
     /// Calls that could not be booked yet, with the sessions they were made for.
     unbooked: Vec<(SessionId, NewCall)>,
     writing: Option<Writing>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throughline_provider::CachePolicy;
 use throughline_store::GuardScope;
-use throughline_tokens::{LimitError, LimitPolicy, Limits, TokenModel};
+use throughline_tokens::{LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets};
 use throughline_transcript::Dialect;
 
 use crate::model_in_force::{EngineLimits, ModelInForce};
@@ -62,6 +62,13 @@ impl Target {
 
     pub(crate) fn token_model(&self) -> TokenModel {
         token_model_for(&self.model, self.dialect)
+    }
+
+    /// What results of tools may take up in its window.
+    pub(crate) fn tool_budgets(&self) -> ToolBudgets {
+        let LimitPolicy { window_tokens, tool_result_chars, tool_step_chars, tool_preview_chars, .. } =
+            self.policy;
+        ToolBudgets::compute(Some(window_tokens), tool_result_chars, tool_step_chars, tool_preview_chars)
     }
 
     /// What is learnt of it is kept under this.

@@ -97,6 +97,12 @@ pub struct CallNames {
 }
 
 impl CallNames {
+    /// The tool that a call used.
+    #[must_use]
+    pub fn name(&self, call_id: &str) -> Option<&str> {
+        self.names.get(call_id).map(String::as_str)
+    }
+
     /// Tools that a message calls or answers for, each once, in order; remembers the calls for the results to come.
     pub fn tools_of(&mut self, message: &Message) -> Vec<String> {
         let json = message.json();

@@ -5,13 +5,18 @@
 
 use std::sync::Arc;
 
-use throughline_store::{Appended, Millis, NewMessage, Session, StoreError, Summary};
+use throughline_store::{
+    Appended, Millis, NewArtifact, NewMessage, Owner, Session, SessionId, Store, StoreError, StoredRendition,
+    Summary,
+};
 use throughline_transcript::{Message, SharedText, decode_message};
 use throughline_wire::Answer;
 use tokio::task::JoinHandle;
 
 use super::{CallError, Incoming, ManagedSession, RecordPolicy, record};
+use crate::event::EngineEvent;
 use crate::lifecycle::BoundaryReason;
+use crate::tool_output::{Fitted, Fitting, SetAside};
 use crate::view::Place;
 
 /// A write whose end has not been seen yet.
@@ -24,8 +29,25 @@ pub(super) enum Writing {
     Ahead,
 }
 
+/// A message that the record does not have yet.
+#[derive(Clone)]
+pub(super) struct Unrecorded {
+    new: NewMessage,
+    /// Results of it that are kept as artifacts.
+    set_aside: Vec<SetAside>,
+}
+
 /// The session a conversation was moved on to, and its new summary, if it has one.
 pub(super) type Moved = (Session, Option<Summary>);
+
+/// A message that is new, with what is kept of it beside the record.
+struct FittedIncoming {
+    incoming: Incoming,
+    set_aside: Vec<SetAside>,
+}
+
+/// The name of a rendition that shows the beginning and the end of what is kept as an artifact.
+const ARTIFACT: &str = "artifact";
 
 impl ManagedSession {
     /// Takes messages into the record and the view. Where that fails and must not, they are not said.
@@ -33,7 +55,13 @@ impl ManagedSession {
         // What is left from before is not part of this: it stays whatever happens.
         let _ = self.finish_writing().await;
         let before = self.unrecorded.len();
+        let messages = self.fit(messages);
+        let asides: Vec<EngineEvent> =
+            messages.iter().flat_map(|fitted| &fitted.set_aside).map(told).collect();
         self.say(messages)?;
+        for event in asides {
+            self.tell(event);
+        }
         match self.write_unrecorded().await {
             Ok(()) => Ok(()),
             Err(error) if self.setup.policy.record == RecordPolicy::GoOn => {
@@ -50,7 +78,13 @@ impl ManagedSession {
     /// Takes an answer into the record and the view. It stays in memory where it cannot be written, and is written
     /// before anything else is.
     pub(super) async fn take_answer(&mut self, answer: &Answer) {
-        let said = self.say(answer.messages.iter().cloned().map(Incoming::from));
+        let said = self.say(
+            answer
+                .messages
+                .iter()
+                .cloned()
+                .map(|message| FittedIncoming { incoming: message.into(), set_aside: Vec::new() }),
+        );
         debug_assert!(said.is_ok(), "an answer is shown as it is");
         if let Err(error) = self.write_unrecorded().await {
             self.tell_of_unrecorded(&error);
@@ -61,11 +95,32 @@ impl ManagedSession {
         self.notice(format!("what was just said could not be recorded and is kept in memory: {error}"));
     }
 
+    /// Long tool results among new messages give way to what is shown of them.
+    fn fit(&mut self, messages: Vec<Incoming>) -> Vec<FittedIncoming> {
+        let budgets = self.setup.target.tool_budgets();
+        let fitting = Fitting::new(&budgets, &self.setup.tool_output);
+        let own: Vec<&Message> = messages.iter().map(|incoming| &incoming.message).collect();
+        let fitted = fitting.fit(&own, &mut self.view.names);
+        let mut fitted = fitted.into_iter().flatten();
+        let fit = |mut incoming: Incoming| {
+            let Fitted { json, set_aside } = fitted.next().unwrap_or_default();
+            match json {
+                Some(json) if incoming.rendition.is_none() => {
+                    let kinds = vec![ARTIFACT.to_owned()];
+                    incoming.rendition = Some(StoredRendition { kinds, json, tokens: 0 });
+                    FittedIncoming { incoming, set_aside }
+                }
+                _ => FittedIncoming { incoming, set_aside: Vec::new() },
+            }
+        };
+        messages.into_iter().map(fit).collect()
+    }
+
     /// Puts messages into the view, to be recorded.
-    fn say(&mut self, messages: impl IntoIterator<Item = Incoming>) -> Result<(), CallError> {
+    fn say(&mut self, messages: impl IntoIterator<Item = FittedIncoming>) -> Result<(), CallError> {
         let at_ms = self.setup.host.now_ms();
         let before = self.unrecorded.len();
-        for incoming in messages {
+        for FittedIncoming { incoming, set_aside } in messages {
             let (new, shown) = match self.read_incoming(incoming, at_ms) {
                 Ok(read) => read,
                 Err(error) => {
@@ -77,7 +132,7 @@ impl ManagedSession {
             // Where it is in the record is known once it is written.
             let place = Place::Message { session: self.id().clone(), seq: u64::MAX, changes };
             self.view.push(place, shown);
-            self.unrecorded.push(new);
+            self.unrecorded.push(Unrecorded { new, set_aside });
         }
         Ok(())
     }
@@ -95,14 +150,15 @@ impl ManagedSession {
         incoming: Incoming,
         at_ms: Millis,
     ) -> Result<(NewMessage, Message), CallError> {
-        let Incoming { message, rendition } = incoming;
-        let shown = match &rendition {
+        let Incoming { message, mut rendition } = incoming;
+        let shown = match &mut rendition {
             None => message.clone(),
             Some(rendition) => {
                 let shown = decode_message(SharedText::new(rendition.json.clone()));
                 let shown = shown.ok_or_else(|| StoreError::ViewRefused {
                     problem: "what stands for a message in it is no message",
                 })?;
+                rendition.tokens = self.view.estimate(&shown);
                 if message.is_machine_written() { shown.marked_machine_written() } else { shown }
             }
         };
@@ -129,8 +185,8 @@ impl ManagedSession {
 
     async fn append(&mut self) -> Result<(), StoreError> {
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
-        let messages = self.unrecorded.clone();
-        let write = tokio::task::spawn_blocking(move || store.append(&owner, &id, messages));
+        let unrecorded = self.unrecorded.clone();
+        let write = tokio::task::spawn_blocking(move || append(store.as_ref(), &owner, &id, unrecorded));
         self.writing = Some(Writing::Append(write));
         self.finish_writing().await
     }
@@ -199,5 +255,33 @@ impl ManagedSession {
             self.moved_on(BoundaryReason::Elsewhere, old).await;
         }
         Ok(())
+    }
+}
+
+/// Writes messages, and before them the artifacts they name: one that nobody names does no harm.
+fn append(
+    store: &dyn Store,
+    owner: &Owner,
+    id: &SessionId,
+    unrecorded: Vec<Unrecorded>,
+) -> Result<Appended, StoreError> {
+    for Unrecorded { new, set_aside } in &unrecorded {
+        for aside in set_aside {
+            let label = aside.tool.as_deref().unwrap_or("tool result");
+            store.put_artifact(
+                owner,
+                NewArtifact { session: id, text: &aside.text, label, at_ms: new.at_ms },
+            )?;
+        }
+    }
+    store.append(owner, id, unrecorded.into_iter().map(|message| message.new).collect())
+}
+
+fn told(aside: &SetAside) -> EngineEvent {
+    EngineEvent::OutputSetAside {
+        tool: aside.tool.clone(),
+        chars: aside.chars,
+        shown_chars: aside.shown_chars,
+        artifact: aside.artifact.clone(),
     }
 }

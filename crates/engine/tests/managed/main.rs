@@ -11,3 +11,4 @@ mod record;
 mod recovery;
 mod ride;
 mod support;
+mod tool_output;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, ContextEngine, EngineEvent, Envelope,
     Host, Incoming, LockPolicy, ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target,
-    ThresholdOrigin, Unanswered, UnansweredCause, Upstream, UpstreamFuture,
+    ThresholdOrigin, ToolOutputPolicy, Unanswered, UnansweredCause, Upstream, UpstreamFuture,
 };
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
@@ -240,6 +240,7 @@ impl Stage {
                 lock: LockPolicy::Compactions,
                 ids: IdLength::Local,
             },
+            tool_output: ToolOutputPolicy::default(),
         };
         Self { host, store, script, events, setup, dialect }
     }
@@ -325,12 +326,17 @@ pub(crate) fn saying(dialect: Dialect, text: &str) -> CallInput {
 
 /// An answer that wants a file read.
 pub(crate) fn reading(id: &str, path: &str) -> AnswerDraft {
+    calling(id, "read_file", &format!("{{\"path\":\"{path}\"}}"))
+}
+
+/// An answer that wants a tool.
+pub(crate) fn calling(id: &str, tool: &str, arguments: &str) -> AnswerDraft {
     AnswerDraft::of_parts(vec![
         AnswerPart::Text("Let me look.".to_owned()),
         AnswerPart::ToolCall(ToolCall {
             id: id.to_owned(),
-            name: "read_file".to_owned(),
-            arguments: format!("{{\"path\":\"{path}\"}}"),
+            name: tool.to_owned(),
+            arguments: arguments.to_owned(),
         }),
     ])
 }

@@ -185,12 +185,11 @@ fn path<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
     if clean.len() < 3 || clean.len() > MAX_CHUNK_BYTES {
         return;
     }
-    let mut real_segments = 0;
-    for segment in clean.split('/') {
-        if segment.len() >= 2 && segment.bytes().any(|b| b.is_ascii_alphabetic()) {
-            real_segments += 1;
-        }
-    }
+    let real_segments = clean
+        .as_bytes()
+        .split(|b| *b == b'/')
+        .filter(|segment| segment.len() >= 2 && segment.iter().any(u8::is_ascii_alphabetic))
+        .count();
     let rooted = clean.starts_with(['/', '~', '.']);
     if real_segments >= 2 || (rooted && real_segments == 1) {
         found(clean, AnchorKind::Path);
@@ -205,11 +204,12 @@ fn path<'a>(chunk: &'a str, found: &mut impl FnMut(&'a str, AnchorKind)) {
 
 /// `grep` prints lines of context as `file.rs-12-code`: the number is a margin, not part of the name.
 fn without_line_number(chunk: &str) -> &str {
-    let Some((name, number)) = chunk.rsplit_once('-') else { return chunk };
-    let is_margin = !number.is_empty()
-        && number.bytes().all(|b| b.is_ascii_digit())
-        && name.rsplit_once('.').is_some_and(|(_, ending)| is_extension(ending));
-    if is_margin { name } else { chunk }
+    let digits = chunk.bytes().rev().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        return chunk;
+    }
+    let name = chunk.get(..chunk.len() - digits).and_then(|rest| rest.strip_suffix('-'));
+    name.filter(|name| last_dot(name).is_some_and(|(_, ending)| is_extension(ending))).unwrap_or(chunk)
 }
 
 /// Chunks with dots or dashes: file names, versions, dotted names, kebab-case, dates, UUIDs.
@@ -225,7 +225,7 @@ fn dotted_or_dashed<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a s
         return found(chunk, AnchorKind::Hash);
     }
     if flags & DOT != 0
-        && let Some((stem, ending)) = chunk.rsplit_once('.')
+        && let Some((stem, ending)) = last_dot(chunk)
     {
         if is_extension(ending) && !stem.is_empty() && chunk.len() <= MAX_NAME_BYTES {
             return found(chunk, AnchorKind::Path);
@@ -303,10 +303,38 @@ fn is_uuid(chunk: &str) -> bool {
         })
 }
 
+/// What stands before and after the last dot. Chunks are short: a plain walk is over before a search has begun.
+fn last_dot(chunk: &str) -> Option<(&str, &str)> {
+    let at = chunk.bytes().rposition(|b| b == b'.')?;
+    Some((chunk.get(..at)?, chunk.get(at + 1..)?))
+}
+
 /// Endings of files that people work with; `tt.want` and `s.repo` are not files.
 fn is_extension(ending: &str) -> bool {
-    (1..=8).contains(&ending.len()) && EXTENSIONS.binary_search(&packed(ending)).is_ok()
+    if !(1..=8).contains(&ending.len()) {
+        return false;
+    }
+    let packed = packed(ending);
+    let slot = extension_slot(packed);
+    EXTENSION_SLOTS[slot / 64] >> (slot % 64) & 1 != 0 && EXTENSIONS.binary_search(&packed).is_ok()
 }
+
+/// Where an ending stands in the table that says no to most words at once.
+const fn extension_slot(packed: u64) -> usize {
+    (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
+}
+
+/// One bit for each known ending.
+static EXTENSION_SLOTS: [u64; 16] = {
+    let mut slots = [0u64; 16];
+    let mut at = 0;
+    while at < EXTENSIONS.len() {
+        let slot = extension_slot(EXTENSIONS[at]);
+        slots[slot / 64] |= 1 << (slot % 64);
+        at += 1;
+    }
+    slots
+};
 
 /// A short text as a number: comparing numbers is what makes looking up an ending cheap.
 const fn packed(text: &str) -> u64 {
@@ -321,7 +349,7 @@ const fn packed(text: &str) -> u64 {
 }
 
 /// Known endings, in order of their packed form.
-static EXTENSIONS: [u64; 109] = {
+const EXTENSIONS: [u64; 109] = {
     const NAMES: [&str; 109] = [
         "bash", "bat", "bin", "c", "cc", "cert", "cfg", "cjs", "conf", "cpp", "crt", "cs", "css", "csv",
         "cu", "cxx", "dart", "db", "diff", "dll", "env", "erl", "ex", "exe", "exs", "gif", "go", "gradle",

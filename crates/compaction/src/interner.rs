@@ -30,7 +30,16 @@ impl<V> Default for Interner<V> {
 impl<V> Interner<V> {
     /// The value of a text, or a new one.
     pub(crate) fn get_or_insert_with(&mut self, text: &str, new: impl FnOnce() -> V) -> (&mut V, Seen) {
-        let hash = FxBuildHasher.hash_one(text);
+        self.get_or_insert_hashed(Hashed { text, hash: FxBuildHasher.hash_one(text) }, new)
+    }
+
+    /// The value of a text of another interner, or a new one.
+    pub(crate) fn get_or_insert_hashed(
+        &mut self,
+        text: Hashed<'_>,
+        new: impl FnOnce() -> V,
+    ) -> (&mut V, Seen) {
+        let Hashed { text, hash } = text;
         let (texts, entries) = (&self.texts, &self.entries);
         let found = self.table.find(hash, |&at| matches(texts, entries, at, hash, text)).copied();
         let (at, seen) = match found {
@@ -65,7 +74,15 @@ impl<V> Interner<V> {
         self.entries.iter().map(|slot| (text_of(&self.texts, slot), &slot.value))
     }
 
+    /// All texts in order of first sight, for another interner.
+    pub(crate) fn iter_hashed(&self) -> impl ExactSizeIterator<Item = (Hashed<'_>, &V)> {
+        let hashed = |slot: &'_ Slot<V>| Hashed { text: text_of(&self.texts, slot), hash: slot.hash };
+        self.entries.iter().map(move |slot| (hashed(slot), &slot.value))
+    }
+
     pub(crate) fn reserve(&mut self, entries: usize, bytes: usize) {
+        let known = &self.entries;
+        self.table.reserve(entries, |&at| known.get(at as usize).map_or(0, |slot| slot.hash));
         self.entries.reserve(entries);
         self.texts.reserve(bytes);
     }
@@ -77,6 +94,13 @@ impl<V> Interner<V> {
     pub(crate) fn text_bytes(&self) -> usize {
         self.texts.len()
     }
+}
+
+/// A text whose hash is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hashed<'a> {
+    text: &'a str,
+    hash: u64,
 }
 
 /// Whether a text was there already.

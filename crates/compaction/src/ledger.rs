@@ -88,6 +88,12 @@ const SHORTEST_PIECE: usize = 5;
 /// A text full of findings is a list of keys; beyond this they are only masked where they stand.
 const MOST_SECRETS: usize = 200;
 
+/// About how many bytes of a conversation there are for each anchor that is new in it, so that tables are made large enough
+/// at once; few conversations have more anchors than this.
+const BYTES_PER_ANCHOR: usize = 128;
+/// About how long an anchor is.
+const ANCHOR_BYTES: usize = 16;
+
 /// Below this many bytes one thread is faster than two.
 const PARALLEL_FROM_BYTES: usize = 256 * 1024;
 
@@ -143,6 +149,8 @@ impl Ledger {
 
     fn append_all(&mut self, messages: &[Message], count_message: CountMessage<'_>) -> Vec<u64> {
         let mut buffers = Buffers::default();
+        let bytes: usize = messages.iter().map(|m| m.json().len()).sum();
+        self.anchors.reserve(bytes / BYTES_PER_ANCHOR, bytes / BYTES_PER_ANCHOR * ANCHOR_BYTES);
         messages
             .iter()
             .map(|message| {
@@ -307,10 +315,10 @@ impl Ledger {
             home.and_then(|id| acts.get(id as usize)).map_or(0, |act| family_rank(act.family))
         };
         self.anchors.reserve(later.anchors.len() / 2, later.anchors.text_bytes() / 2);
-        for (anchor, info) in later.anchors.iter() {
+        for (anchor, info) in later.anchors.iter_hashed() {
             let home = moved(info.home);
             let (known, seen) =
-                self.anchors.get_or_insert_with(anchor, || AnchorInfo { home, ..info.clone() });
+                self.anchors.get_or_insert_hashed(anchor, || AnchorInfo { home, ..info.clone() });
             if seen == Seen::Now {
                 continue;
             }

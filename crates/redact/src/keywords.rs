@@ -1,17 +1,24 @@
-//! Where keywords occur in a text: one pass, a few hundred keywords, a nanosecond a byte.
+//! Where keywords occur in a text: one pass, a few hundred keywords, less than a nanosecond a byte.
 //!
-//! Every keyword has at least three bytes, and the three of them that are rarest in text decide. Bytes are put into 32
-//! classes (letters without their case, digits, what names are joined with), so three in a row make a number of 15 bits
-//! that is updated byte by byte, and a table of 32768 bits says whether any keyword waits for it. The table fits the
-//! fastest cache, which an automaton for as many keywords does not. Only where it says yes are keywords compared.
+//! Every keyword has at least three bytes, and the three of them that are rarest in text decide. Three bytes in a row,
+//! letters without their case, are hashed to one of 65536 slots, and a table of bits says whether any keyword waits there.
+//! The table fits the fastest cache, which an automaton for as many keywords does not. Only where it says yes are keywords
+//! compared.
 
 use crate::randomness;
 
 /// How many bytes of a keyword decide whether it is compared.
 const DECIDING_BYTES: usize = 3;
-const CLASS_BITS: u32 = 5;
-/// How many different triples of classes there are.
-const TRIPLES: usize = 1 << (CLASS_BITS as usize * DECIDING_BYTES);
+/// What is read of the text at once: the deciding bytes and one more, because four bytes are as cheap as one.
+const WINDOW_BYTES: usize = 4;
+/// What of a window decides: the bit that tells lower from upper case does not.
+const DECIDING_BITS: u32 = 0x005f_5f5f;
+const SLOT_BITS: u32 = 16;
+const SLOTS: usize = 1 << SLOT_BITS;
+
+/// The three bytes in a row that are most frequent in the conversations of agents, most frequent first: prose, code, paths
+/// and what programs print. Letters without their case; a line break is written `*`, a tab `)`; a bar ends each line.
+const COMMON_TRIPLES: &str = include_str!("common_triples.txt");
 
 /// Whether upper and lower case are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +38,11 @@ struct Keyword {
 /// A set of keywords to search for.
 #[derive(Debug)]
 pub(crate) struct Keywords {
-    classes: [u8; 256],
-    /// For each triple, whether a keyword waits for it.
-    awaited: Box<[u64; TRIPLES / 64]>,
-    /// For each triple, the index of its list in `lists` plus one, or 0.
-    list_of_triple: Box<[u16]>,
-    /// Keywords that wait for the same triple.
+    /// For each slot, whether a keyword waits there.
+    awaited: Box<[u64; SLOTS / 64]>,
+    /// For each slot, the index of its list in `lists` plus one, or 0.
+    list_of_slot: Box<[u16]>,
+    /// Keywords that wait in the same slot.
     lists: Vec<Vec<usize>>,
     keywords: Vec<Keyword>,
 }
@@ -44,55 +50,55 @@ pub(crate) struct Keywords {
 impl Keywords {
     /// Builds the tables for `words`. Words of fewer than three bytes are never found.
     pub(crate) fn new<'w>(words: impl IntoIterator<Item = (&'w str, Case)>) -> Self {
-        let classes = classes();
-        let mut awaited = Box::new([0u64; TRIPLES / 64]);
-        let mut list_of_triple = vec![0u16; TRIPLES].into_boxed_slice();
+        let mut awaited = Box::new([0u64; SLOTS / 64]);
+        let mut list_of_slot = vec![0u16; SLOTS].into_boxed_slice();
         let mut lists: Vec<Vec<usize>> = Vec::new();
         let mut keywords = Vec::new();
+        let common = common_slots();
         for (word, case) in words {
             let index = keywords.len();
             let bytes = word.as_bytes();
-            let rarest = (DECIDING_BYTES..=bytes.len())
-                .min_by_key(|end| frequency(&bytes[end - DECIDING_BYTES..*end]));
+            let rarest = (DECIDING_BYTES..=bytes.len()).min_by_key(|end| {
+                let start = end - DECIDING_BYTES;
+                (common[slot_of(window_at(bytes, start))], frequency(&bytes[start..*end]))
+            });
             keywords.push(Keyword { bytes: Box::from(bytes), case, decided_at: rarest.unwrap_or(0) });
             let Some(end) = rarest else {
                 continue;
             };
-            let triple = index_of(
-                bytes[end - DECIDING_BYTES..end]
-                    .iter()
-                    .fold(0, |triple, byte| advance(triple, classes[usize::from(*byte)])),
-            );
-            awaited[triple / 64] |= 1 << (triple % 64);
-            if list_of_triple[triple] == 0 {
+            let slot = slot_of(window_at(bytes, end - DECIDING_BYTES));
+            awaited[slot / 64] |= 1 << (slot % 64);
+            if list_of_slot[slot] == 0 {
                 lists.push(Vec::new());
-                list_of_triple[triple] = u16::try_from(lists.len()).unwrap_or(0);
+                list_of_slot[slot] = u16::try_from(lists.len()).unwrap_or(0);
             }
             if let Some(list) =
-                usize::from(list_of_triple[triple]).checked_sub(1).and_then(|list| lists.get_mut(list))
+                usize::from(list_of_slot[slot]).checked_sub(1).and_then(|list| lists.get_mut(list))
             {
                 list.push(index);
             }
         }
-        Self { classes, awaited, list_of_triple, lists, keywords }
+        Self { awaited, list_of_slot, lists, keywords }
     }
 
     /// Calls `hit` with the index of each keyword that occurs in `text` and where it starts.
     pub(crate) fn for_each_hit(&self, text: &[u8], mut hit: impl FnMut(usize, usize)) {
-        let mut triple = 0u32;
-        for (at, byte) in text.iter().enumerate() {
-            triple = advance(triple, self.classes[usize::from(*byte)]);
-            let index = index_of(triple);
-            if self.awaited[index / 64] >> (index % 64) & 1 != 0 {
-                self.compare(text, at + 1, index, &mut hit);
+        for (at, window) in text.windows(WINDOW_BYTES).enumerate() {
+            let slot = slot_of(<[u8; WINDOW_BYTES]>::try_from(window).unwrap_or_default());
+            if self.awaited[slot / 64] >> (slot % 64) & 1 != 0 {
+                self.compare(text, at + DECIDING_BYTES, slot, &mut hit);
             }
+        }
+        // The last three bytes have none beside them, and it does not decide.
+        if let Some(at) = text.len().checked_sub(DECIDING_BYTES) {
+            self.compare(text, text.len(), slot_of(window_at(text, at)), &mut hit);
         }
     }
 
-    /// Compares the keywords that wait for `triple`, which ends at `end`.
+    /// Compares the keywords that wait in `slot` for the three bytes that end at `end`.
     #[inline(never)]
-    fn compare(&self, text: &[u8], end: usize, triple: usize, hit: &mut impl FnMut(usize, usize)) {
-        let Some(list) = usize::from(self.list_of_triple[triple]).checked_sub(1) else {
+    fn compare(&self, text: &[u8], end: usize, slot: usize, hit: &mut impl FnMut(usize, usize)) {
+        let Some(list) = usize::from(self.list_of_slot[slot]).checked_sub(1) else {
             return;
         };
         for index in &self.lists[list] {
@@ -111,38 +117,33 @@ impl Keywords {
     }
 }
 
-/// The classes of the last bytes, after one more of `class`; what is shifted out of sight does not matter.
-fn advance(triple: u32, class: u8) -> u32 {
-    triple << CLASS_BITS | u32::from(class)
+/// The deciding bytes that start at `at`, and whatever stands beside them.
+fn window_at(bytes: &[u8], at: usize) -> [u8; WINDOW_BYTES] {
+    std::array::from_fn(|beside| bytes.get(at + beside).copied().unwrap_or_default())
 }
 
-/// The last three classes as an index.
-fn index_of(triple: u32) -> usize {
-    triple as usize & (TRIPLES - 1)
+/// Where keywords wait that have these deciding bytes.
+fn slot_of(window: [u8; WINDOW_BYTES]) -> usize {
+    let deciding = u32::from_le_bytes(window) & DECIDING_BITS;
+    (deciding.wrapping_mul(0x9e37_79b1) >> (u32::BITS - SLOT_BITS)) as usize
+}
+
+/// How busy each slot is, because frequent bytes fall into it; 0 where none does.
+fn common_slots() -> Vec<u16> {
+    let triples = || COMMON_TRIPLES.lines().flat_map(|line| line.as_bytes().chunks_exact(DECIDING_BYTES));
+    let mut common = vec![0; SLOTS];
+    let mut rank = u16::try_from(triples().count()).unwrap_or(u16::MAX);
+    for triple in triples() {
+        let slot = &mut common[slot_of(window_at(triple, 0))];
+        *slot = rank.max(*slot);
+        rank = rank.saturating_sub(1);
+    }
+    common
 }
 
 /// Roughly how frequent three bytes are in text, on no particular scale.
 fn frequency(bytes: &[u8]) -> u32 {
     bytes.windows(2).map(|pair| randomness::pair_frequency(pair[0], pair[1])).sum()
-}
-
-/// Letters without case are classes 0 to 25; what else keywords start with shares the rest.
-fn classes() -> [u8; 256] {
-    std::array::from_fn(|byte| {
-        let byte = u8::try_from(byte).unwrap_or(0);
-        match byte {
-            b'a'..=b'z' => byte - b'a',
-            b'A'..=b'Z' => byte - b'A',
-            b'0'..=b'9' => 26,
-            b'_' => 27,
-            b'-' => 28,
-            b'.' => 29,
-            b':' | b'/' | b'=' => 30,
-            // Other scripts spread over all classes, or every three bytes of them would look like a keyword.
-            0x80.. => byte & 31,
-            _ => 31,
-        }
-    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::facts::{decodes_to_user_and_password, is_plain_fact, is_uuid, is_vers
 use crate::mask;
 use crate::name::SecretName;
 use crate::randomness::Profile;
-use crate::words::{WORDS, contains, contains_one_of, is_one_of};
+use crate::words::{ByteSet, WORDS, contains, contains_one_of, is_one_of};
 
 /// How a value was written, which decides how much it takes to believe in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,13 +259,12 @@ fn is_lookup(value: &str, setting: Setting) -> bool {
         }
         _ => {}
     }
-    for template in [
+    const TEMPLATES: [&str; 16] = [
         "{{", "${", "#{", "$(", "{}", "%s", "%v", "%d", "%w", "%q", "%(", "<%", "secrets.", "env.", "getenv",
         "environ",
-    ] {
-        if value.contains(template) {
-            return true;
-        }
+    ];
+    if holds_one_of(value, &TEMPLATES) {
+        return true;
     }
     // An f-string or format argument: a name in braces.
     if let (Some(open), Some(close)) = (value.find('{'), value.rfind('}')) {
@@ -281,13 +280,16 @@ fn is_lookup(value: &str, setting: Setting) -> bool {
 
 /// A regular expression or a glob rather than a value.
 fn looks_like_pattern(value: &str) -> bool {
-    value.starts_with('^')
-        || [
-            ".*", ".+", "\\d", "\\w", "\\S", "\\s", "\\b", "[^", "(?", "[a-z", "[A-Z", "[0-9", "{8,", "{6,",
-            ")$",
-        ]
-        .iter()
-        .any(|sign| value.contains(sign))
+    const SIGNS: [&str; 15] = [
+        ".*", ".+", "\\d", "\\w", "\\S", "\\s", "\\b", "[^", "(?", "[a-z", "[A-Z", "[0-9", "{8,", "{6,", ")$",
+    ];
+    value.starts_with('^') || holds_one_of(value, &SIGNS)
+}
+
+/// Whether one of `signs` occurs in `value`, exactly as written.
+fn holds_one_of(value: &str, signs: &[&str]) -> bool {
+    let bytes = ByteSet::of(value);
+    signs.iter().any(|sign| bytes.has_all_of(sign) && value.contains(sign))
 }
 
 /// Signs of an expression rather than a value, outside quotes.

@@ -75,7 +75,28 @@ pub(crate) fn is_one_of<S: AsRef<str>>(word: &str, list: &[S]) -> bool {
 
 /// Whether one of `list` occurs in `text`, ASCII case aside.
 pub(crate) fn contains_one_of<S: AsRef<str>>(text: &str, list: &[S]) -> bool {
-    list.iter().any(|entry| contains(text, entry.as_ref()))
+    let bytes = ByteSet::of(text);
+    list.iter().any(|entry| bytes.has_all_of(entry.as_ref()) && contains(text, entry.as_ref()))
+}
+
+/// Which bytes occur in a text, ASCII case aside: most of what is looked for is ruled out by a byte that does not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ByteSet(u128);
+
+impl ByteSet {
+    pub(crate) fn of(text: &str) -> Self {
+        Self(text.bytes().fold(0, |set, byte| set | Self::bit(byte)))
+    }
+
+    /// Whether every byte of `wanted` occurs; without that, `wanted` does not.
+    pub(crate) fn has_all_of(self, wanted: &str) -> bool {
+        wanted.bytes().all(|byte| self.0 & Self::bit(byte) != 0)
+    }
+
+    fn bit(byte: u8) -> u128 {
+        // Case is one bit of a letter; whatever else shares a place with it is let through and compared.
+        1 << (byte & 0x5f)
+    }
 }
 
 /// Whether `wanted` occurs in `text`, ASCII case aside.

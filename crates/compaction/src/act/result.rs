@@ -218,15 +218,17 @@ fn error_lines(text: &str) -> Vec<String> {
 
 /// The line near the end that sums up a test run or build.
 fn verdict_line(text: &str) -> Option<String> {
+    const WORDS: [&str; 9] =
+        ["passed", "failed", "test result", "Finished", "ok  \t", "PASS", "FAIL", "Tests:", "0 issues"];
     let tail = slice_end(text, 700);
+    let holds = |text: &str, word: &str| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some();
+    // Few outputs sum anything up; one look at all lines is cheaper than one at each.
+    if !WORDS.iter().any(|word| holds(tail, word)) {
+        return None;
+    }
     let sums_up = |line: &&str| {
         let has_count = line.bytes().any(|b| b.is_ascii_digit());
-        if !has_count || line.len() >= 200 {
-            return false;
-        }
-        let words =
-            ["passed", "failed", "test result", "Finished", "ok  \t", "PASS", "FAIL", "Tests:", "0 issues"];
-        words.iter().any(|word| line.contains(word))
+        has_count && line.len() < 200 && WORDS.iter().any(|word| holds(line, word))
     };
     tail.lines().rev().map(str::trim).find(sums_up).map(|line| one_line(line, 160))
 }

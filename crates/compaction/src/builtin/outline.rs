@@ -49,14 +49,10 @@ pub(crate) struct Visible<'a> {
     pub(crate) shown: FxHashSet<&'a str>,
 }
 
-impl Visible<'_> {
-    fn covers(&self, text: &str, info: &AnchorInfo) -> bool {
-        info.last >= self.tail_start || self.shown.contains(text)
-    }
-}
-
 /// Anchors that score less were seen once, long ago, in passing; telling them would cost more than it helps.
 const WORTH_TELLING: f32 = 2.3;
+/// Longer anchors are not told.
+const MAX_TEXT_BYTES: usize = 160;
 
 /// All anchors of the middle that nothing visible shows, best first.
 pub(crate) fn rank<'a>(
@@ -68,9 +64,13 @@ pub(crate) fn rank<'a>(
     at_most: usize,
 ) -> Vec<Ranked<'a>> {
     let span = visible.tail_start.saturating_sub(visible.middle_start).max(1) as f32;
+    let costs: [f32; MAX_TEXT_BYTES + 1] = std::array::from_fn(cost_of_length);
+    let logs: [f32; 32] = std::array::from_fn(|count| (count as f32).ln_1p());
+    let ln = |count: u32| logs.get(count as usize).copied().unwrap_or_else(|| (count as f32).ln_1p());
     let mut ranked: Vec<Ranked<'a>> = Vec::new();
     for (text, info) in ledger.anchors() {
-        if visible.covers(text, info) || told.contains(text) || text.len() > 160 || ledger.is_secret(text) {
+        let Some(cost) = costs.get(text.len()) else { continue };
+        if info.last >= visible.tail_start {
             continue;
         }
         let place = place_of(ledger, info);
@@ -103,11 +103,14 @@ pub(crate) fn rank<'a>(
         if info.kind == AnchorKind::Path && is_prose(text) {
             score -= 1.2;
         }
-        // A long anchor costs as much as several short ones.
-        let cost = (text.len() as f32 / 12.0).max(0.6);
-        let score = score / cost.powf(0.3);
+        let score = score / cost;
+        if score < WORTH_TELLING {
+            continue;
+        }
         let is_spoken = info.seen_by.has(SeenBy::HUMAN) || info.seen_by.has(SeenBy::ASSISTANT);
-        if score >= WORTH_TELLING && (is_spoken || !is_member_name(text)) {
+        // What needs a look at other texts comes last: few anchors get here.
+        let worth_telling = is_spoken || !is_member_name(text);
+        if worth_telling && !visible.shown.contains(text) && !told.contains(text) && !ledger.is_secret(text) {
             ranked.push(Ranked { text, place, score, in_focus });
         }
     }
@@ -128,8 +131,9 @@ fn is_prose(text: &str) -> bool {
         && text.bytes().filter(|b| *b == b'/').count() == 1
 }
 
-fn ln(count: u32) -> f32 {
-    (count as f32 + 1.0).ln()
+/// A long anchor costs as much as several short ones.
+fn cost_of_length(bytes: usize) -> f32 {
+    (bytes as f32 / 12.0).max(0.6).powf(0.3)
 }
 
 fn place_of<'a>(ledger: &'a Ledger, info: &AnchorInfo) -> Place<'a> {

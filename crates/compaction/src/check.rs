@@ -285,7 +285,8 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
         for entry in document.entries_mut(section) {
             let mut unknown: Vec<String> = Vec::new();
             scan_anchors(&entry.text, |anchor, _| {
-                let known = request.ledger.anchor(anchor).is_some()
+                let known = is_day(anchor)
+                    || request.ledger.anchor(anchor).is_some()
                     || earlier.contains(anchor)
                     || request.focus.is_some_and(|focus| focus.contains(anchor));
                 if !known {
@@ -304,6 +305,19 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
         }
     }
     removed
+}
+
+/// Whether a string is a date, with or without a time: when something was done is told to whoever writes a summary, and
+/// stands in no message.
+fn is_day(anchor: &str) -> bool {
+    let Some((date, rest)) = anchor.split_at_checked("2026-11-16".len()) else { return false };
+    let mut parts = date.split('-');
+    let mut part = |length: usize, range: std::ops::RangeInclusive<u32>| {
+        parts.next().is_some_and(|text| {
+            text.len() == length && text.parse().is_ok_and(|number: u32| range.contains(&number))
+        })
+    };
+    part(4, 1970..=9999) && part(2, 1..=12) && part(2, 1..=31) && (rest.is_empty() || rest.starts_with('T'))
 }
 
 /// A slower look at the text itself: an anchor may be a piece of a longer one, or be written with separators.

@@ -62,6 +62,8 @@ pub struct FactReport {
     pub removed: usize,
     /// How many secrets were masked: found in the source and kept out, or found in the summary.
     pub redacted: usize,
+    /// How many of them stood in the summary itself.
+    pub redacted_in_summary: usize,
     /// The facts that were attached.
     pub attached_facts: Vec<Fact>,
     /// The strings that were taken out.
@@ -194,7 +196,8 @@ pub fn check(
     let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
     let redactor = widened.as_ref().or(redactor);
     if let Some(redactor) = redactor {
-        report.redacted = redact_document(document, redactor).max(request.ledger.secrets().len());
+        report.redacted_in_summary = redact_document(document, redactor);
+        report.redacted = report.redacted_in_summary.max(request.ledger.secrets().len());
     }
     if maker == Maker::Model {
         report.removed_strings = remove_invented(document, request);
@@ -307,17 +310,15 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
     removed
 }
 
-/// Whether a string is a date, with or without a time: when something was done is told to whoever writes a summary, and
-/// stands in no message.
+/// Whether a string is a date: when something was done is told to whoever writes a summary, and stands in no message.
 fn is_day(anchor: &str) -> bool {
-    let Some((date, rest)) = anchor.split_at_checked("2026-11-16".len()) else { return false };
-    let mut parts = date.split('-');
+    let mut parts = anchor.split('-');
     let mut part = |length: usize, range: std::ops::RangeInclusive<u32>| {
         parts.next().is_some_and(|text| {
             text.len() == length && text.parse().is_ok_and(|number: u32| range.contains(&number))
         })
     };
-    part(4, 1970..=9999) && part(2, 1..=12) && part(2, 1..=31) && (rest.is_empty() || rest.starts_with('T'))
+    part(4, 1970..=9999) && part(2, 1..=12) && part(2, 1..=31) && parts.next().is_none()
 }
 
 /// A slower look at the text itself: an anchor may be a piece of a longer one, or be written with separators.

@@ -224,7 +224,7 @@ fn the_day_something_was_done_is_no_invention() {
         let mut document = SummaryDocument::default();
         document.add(
             Section::CompletedActions,
-            "On 2026-11-16 (2026-11-15T09:30Z) the tests passed; 2026-99-16 did not",
+            "On 2026-11-16 the tests passed (2026-11-15: one failed); not on 2026-99-16",
         );
         check(&mut document, request, Maker::Model, None, 100).removed_strings
     });

@@ -313,6 +313,10 @@ pub async fn compact(
     }
     let room = budget_tokens.saturating_sub(used);
     report.facts = check(&mut document, &request, summariser.maker(), options.redactor, room);
+    let masked = report.facts.redacted_in_summary;
+    if masked > 0 && summariser.maker() == Maker::Model {
+        report.warnings.push(format!("secrets that stood in the model's summary and were masked: {masked}"));
+    }
     report.timings_us.check = (options.clock_us)().saturating_sub(mark);
 
     let mark = (options.clock_us)();

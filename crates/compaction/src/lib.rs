@@ -43,7 +43,6 @@ pub use rendition::{PruneCounts, PruneRules, Rendition, RenditionKind, append_no
 pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
 pub use sections::Section;
 pub use summarise::{
-    Account, CountTokens, SummariseError, Summariser, SummaryFuture, SummaryRequest, WrittenBy, split_span,
-    summarise_all,
+    CountTokens, SummariseError, Summariser, SummaryFuture, SummaryRequest, split_span, summarise_all,
 };
 pub use view::{Synthetic, ViewItem};

@@ -70,7 +70,7 @@ fn entries_are_found_even_with_dots_in_their_names() {
     assert_eq!(path("compression.models.gpt-5.5"), "entry compression|models|gpt-5.5");
     assert_eq!(path("compression.models."), "nothing");
     assert_eq!(path("security"), "section of 1");
-    assert_eq!(path("auxiliary"), "section of 7");
+    assert_eq!(path("auxiliary"), "section of 9");
     assert_eq!(path("compress"), "nothing");
     assert_eq!(path(""), "nothing");
 }

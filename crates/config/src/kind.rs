@@ -201,7 +201,11 @@ impl fmt::Display for Kind {
             Form::Whole { min, max } => write!(f, "a whole number between {min} and {max}"),
             Form::Number { min, max } => write!(f, "a number between {min} and {max}"),
             Form::Seconds { min, max } => write!(f, "a number of seconds between {min} and {max}"),
-            Form::Choice(words) => f.write_str(&words.join(" or ")),
+            Form::Choice(words) => match words.split_last() {
+                Some((last, [])) => f.write_str(last),
+                Some((last, others)) => write!(f, "{} or {last}", others.join(", ")),
+                None => Ok(()),
+            },
             Form::Text | Form::Secret => f.write_str("text"),
             Form::Name => f.write_str("a name of letters, digits, '-', '_' and '.'"),
             Form::Address => f.write_str("an http:// or https:// address, or empty"),

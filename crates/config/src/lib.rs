@@ -25,6 +25,7 @@ pub use problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, W
 pub use reference::{default_file, describe};
 pub use settings::{
     AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, ModelSettings, ModelThreshold,
-    PromptCachingSettings, SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings,
+    ModelWindow, PromptCachingSettings, SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings,
+    WireChoice,
 };
 pub use yaml::MAX_FILE_BYTES;

@@ -29,7 +29,10 @@ fn every_key_is_explained_with_what_it_may_be() {
             LeafShape::Value(kind) => format!("Allowed: {}.", kind.to_string().trim_end_matches('.')),
             LeafShape::Entries(members) => {
                 let names: Vec<&str> = members.iter().map(|member| member.name).collect();
-                format!("each with {} or both.", names.join(" or "))
+                match names.as_slice() {
+                    [only] => format!("each with {only}."),
+                    names => format!("each with {} or both.", names.join(" or ")),
+                }
             }
         };
         assert!(about.ends_with(&allowed), "{} must say '{allowed}', but says:\n{about}", leaf.key);

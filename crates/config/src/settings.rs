@@ -86,6 +86,8 @@ section! {
         model: String = text(),
         /// Where it is served; empty for the usual address.
         base_url: String = address(),
+        /// The wire it is asked on.
+        wire: WireChoice = choice(),
         /// The key to it.
         api_key: Secret = secret(),
         /// The environment variable that holds the key.
@@ -94,6 +96,8 @@ section! {
         context_length: Option<u64> = optional(tokens()),
         /// How long one summary may take.
         timeout: Duration = seconds(1.0, 3600.0),
+        /// Models to be asked when this one cannot write a summary, in this order.
+        fallbacks: String = text(),
     }
 }
 
@@ -132,10 +136,42 @@ section! {
         provider: String = text(),
         /// Where it is served; empty for the usual address.
         base_url: String = address(),
+        /// The wire it is asked on.
+        wire: WireChoice = choice(),
+        /// The key to it.
+        api_key: Secret = secret(),
+        /// The environment variable that holds the key.
+        api_key_env: String = variable(),
         /// Its window in tokens.
         context_length: Option<u64> = optional(tokens()),
         /// The longest answer in tokens.
         max_tokens: Option<u64> = optional(tokens()),
+        /// Windows of some models, by pattern; see [`ModelSettings::for_model`].
+        models: BTreeMap<String, ModelWindow> = entries(),
+        /// Models to be asked when this one cannot answer, in this order.
+        fallbacks: String = text(),
+    }
+}
+
+section! {
+    /// What is configured of models that fit a pattern.
+    ModelWindow {
+        /// Window in tokens.
+        context_length: Option<u64> = optional(tokens()),
+    }
+}
+
+choices! {
+    /// A wire that models are asked on.
+    WireChoice {
+        /// Whichever the provider speaks best.
+        Auto = "auto",
+        /// Chat Completions.
+        Chat = "chat",
+        /// Responses.
+        Responses = "responses",
+        /// Anthropic Messages.
+        Anthropic = "anthropic",
     }
 }
 
@@ -163,15 +199,26 @@ impl CompressionSettings {
     /// The pattern of `models` that fits a model, and its thresholds. A pattern with `*` must fit the whole
     /// name, one without may stand anywhere in it; the longest wins, and of equal ones the first.
     pub fn for_model(&self, model: &str) -> Option<(&str, &ModelThreshold)> {
-        let model = model.to_lowercase();
-        self.models
-            .iter()
-            .filter(|(pattern, _)| fits(&pattern.to_lowercase(), &model))
-            .max_by_key(|(pattern, _)| {
-                (pattern.chars().filter(|c| *c != '*').count(), std::cmp::Reverse(*pattern))
-            })
-            .map(|(pattern, thresholds)| (pattern.as_str(), thresholds))
+        best_fit(&self.models, model)
     }
+}
+
+impl ModelSettings {
+    /// The pattern of `models` that fits a model, and its window; found as [`CompressionSettings::for_model`] does.
+    pub fn for_model(&self, model: &str) -> Option<(&str, &ModelWindow)> {
+        best_fit(&self.models, model)
+    }
+}
+
+fn best_fit<'a, V>(entries: &'a BTreeMap<String, V>, model: &str) -> Option<(&'a str, &'a V)> {
+    let model = model.to_lowercase();
+    entries
+        .iter()
+        .filter(|(pattern, _)| fits(&pattern.to_lowercase(), &model))
+        .max_by_key(|(pattern, _)| {
+            (pattern.chars().filter(|c| *c != '*').count(), std::cmp::Reverse(*pattern))
+        })
+        .map(|(pattern, value)| (pattern.as_str(), value))
 }
 
 /// Whether a pattern fits a name. Each piece between stars is taken at its first place after the one before,

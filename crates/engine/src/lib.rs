@@ -6,6 +6,7 @@
 
 mod attempt;
 mod compressor;
+mod connect;
 mod encode;
 mod engine;
 mod envelope;
@@ -27,7 +28,6 @@ mod registry;
 mod ride;
 mod snapshot;
 mod status;
-mod summary;
 mod target;
 #[cfg(test)]
 mod test_talk;
@@ -41,6 +41,7 @@ mod view;
 mod wire_form;
 
 pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource};
+pub use connect::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope};
 pub use engine::{ContextEngine, EngineError, EngineFuture, answered};
 pub use envelope::Envelope;
 pub use event::{EngineEvent, EventSink};
@@ -64,10 +65,6 @@ pub use registry::{
 pub use ride::Ride;
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
-pub use summary::{
-    Booking, FormChoice, FormCost, FormFacts, MainLine, ModelSummaries, NotRiding, RouteFailure, RouteHealth,
-    SUMMARY_TASK, SummaryCalls, SummaryForm, SummaryRoute, SummarySetup, Unfit, choose_form,
-};
 pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
 pub use token_model::token_model_for;

@@ -1,0 +1,253 @@
+//! From settings to a model that can be asked: who serves it, how large its window is and who says so, what its limits
+//! are, how its prompts are cached.
+//!
+//! Looking a model up is apart from asking it: what was found can be shown without a single call. Not for: reading
+//! settings or the environment; whoever calls passes them in.
+
+use std::sync::Arc;
+
+use throughline_config::{CacheTtl as TtlSetting, Secret, Settings, WireChoice};
+use throughline_provider::{
+    CachePolicy, CacheTtl, Client, Endpoint, EndpointError, EndpointKind, EndpointSettings, EndpointWindow,
+    ResolvedWindow, TimeLimits, WindowFacts,
+};
+use throughline_store::GuardScope;
+use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
+use throughline_transcript::Dialect;
+
+use crate::http_upstream::HttpUpstream;
+use crate::target::Target;
+use crate::threshold::{ThresholdChoice, limit_policy, threshold_for};
+
+/// A model as somebody asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelWish {
+    /// Where in the settings it stands, for messages: `model`, `auxiliary.compression`.
+    pub prefix: &'static str,
+    /// Its name; may be empty where the provider is to be asked first.
+    pub model: String,
+    /// Who serves it, or `auto`.
+    pub provider: String,
+    /// Where, if not at the usual address.
+    pub base_url: String,
+    /// The wire, if not the one its provider speaks best.
+    pub wire: Option<Dialect>,
+    /// The key.
+    pub api_key: Secret,
+    /// The variable that holds it.
+    pub api_key_env: String,
+    /// Its window, where it is configured.
+    pub window_tokens: Option<u64>,
+}
+
+impl ModelWish {
+    /// The model that does the work.
+    #[must_use]
+    pub fn main(settings: &Settings) -> Self {
+        let model = &settings.model;
+        Self {
+            prefix: "model",
+            model: model.default.clone(),
+            provider: model.provider.clone(),
+            base_url: model.base_url.clone(),
+            wire: dialect_of(model.wire),
+            api_key: model.api_key.clone(),
+            api_key_env: model.api_key_env.clone(),
+            window_tokens: model.context_length,
+        }
+    }
+
+    /// The model that writes summaries, if one was chosen: `None` leaves that to the model of the conversation.
+    #[must_use]
+    pub fn for_summaries(settings: &Settings) -> Option<Self> {
+        let summary = &settings.auxiliary.compression;
+        let provider = summary.provider.trim();
+        let is_main = provider.eq_ignore_ascii_case("main");
+        let is_open = provider.is_empty() || provider.eq_ignore_ascii_case("auto");
+        let nothing_named = is_open && summary.model.trim().is_empty() && summary.base_url.trim().is_empty();
+        if is_main || nothing_named {
+            return None;
+        }
+        Some(Self {
+            prefix: "auxiliary.compression",
+            model: summary.model.clone(),
+            provider: summary.provider.clone(),
+            base_url: summary.base_url.clone(),
+            wire: dialect_of(summary.wire),
+            api_key: summary.api_key.clone(),
+            api_key_env: summary.api_key_env.clone(),
+            window_tokens: summary.context_length,
+        })
+    }
+
+    /// Models to be asked when that one fails, in their order.
+    #[must_use]
+    pub fn fallbacks(&self, settings: &Settings) -> Vec<Self> {
+        let listed = match self.prefix {
+            "auxiliary.compression" => &settings.auxiliary.compression.fallbacks,
+            _ => &settings.model.fallbacks,
+        };
+        listed
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(|name| self.named(name))
+            .collect()
+    }
+
+    /// Another model by its name: at the same place, or, as `provider:name`, at the usual place of another provider. Names
+    /// of models may hold colons themselves, so only what is a provider's name counts as one.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        let elsewhere = name.split_once(':').and_then(|(provider, model)| {
+            EndpointKind::parse(provider).filter(|_| !model.is_empty()).map(|kind| (kind, model))
+        });
+        match elsewhere {
+            Some((kind, model)) => Self {
+                prefix: self.prefix,
+                model: model.to_owned(),
+                provider: kind.name().to_owned(),
+                base_url: String::new(),
+                wire: None,
+                api_key: Secret::new(""),
+                api_key_env: String::new(),
+                window_tokens: None,
+            },
+            // What is configured of a window is about the configured model.
+            None if name == self.model => self.clone(),
+            None => Self { model: name.to_owned(), window_tokens: None, ..self.clone() },
+        }
+    }
+
+    /// Who serves it. `variable` looks up the environment for the caller.
+    pub fn endpoint(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Endpoint, EndpointError> {
+        let settings = EndpointSettings {
+            prefix: self.prefix,
+            provider: &self.provider,
+            base_url: &self.base_url,
+            wire: self.wire,
+            api_key: self.api_key.expose(),
+            api_key_env: &self.api_key_env,
+            headers: &[],
+            model: &self.model,
+        };
+        Endpoint::resolve(&settings, variable)
+    }
+}
+
+fn dialect_of(wire: WireChoice) -> Option<Dialect> {
+    match wire {
+        WireChoice::Auto => None,
+        WireChoice::Chat => Some(Dialect::Chat),
+        WireChoice::Responses => Some(Dialect::Responses),
+        WireChoice::Anthropic => Some(Dialect::Anthropic),
+    }
+}
+
+/// Everything found out about a model at an endpoint.
+#[derive(Clone, Debug)]
+pub struct ModelAtEndpoint {
+    /// Its name.
+    pub model: String,
+    /// Who serves it; `None` where only the model itself was looked up.
+    pub endpoint: Option<Endpoint>,
+    /// The wire it is asked on.
+    pub wire: Dialect,
+    /// Its window, and who says so.
+    pub window: ResolvedWindow,
+    /// What the catalogue knows.
+    pub known: KnownModel,
+    /// Where compaction starts, and why.
+    pub threshold: ThresholdChoice,
+    /// Every limit that follows.
+    pub policy: LimitPolicy,
+    /// How its prompts are cached.
+    pub cache: CachePolicy,
+}
+
+/// What is known beforehand when a model is looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Beforehand<'a> {
+    /// The settings.
+    pub settings: &'a Settings,
+    /// The catalogue.
+    pub catalogue: &'a Catalogue,
+    /// What the endpoint says about the window, if it was asked.
+    pub said: Option<EndpointWindow>,
+    /// What an error taught earlier.
+    pub learnt: Option<u64>,
+}
+
+/// Under what a model's learnt values are kept.
+#[must_use]
+pub fn learnt_scope(endpoint: &Endpoint, model: &str) -> GuardScope {
+    GuardScope::Model { endpoint: endpoint.base.as_str().to_owned(), model: model.to_owned() }
+}
+
+impl ModelAtEndpoint {
+    /// Puts together what is known.
+    #[must_use]
+    pub fn of(wish: &ModelWish, endpoint: Option<Endpoint>, before: &Beforehand<'_>) -> Self {
+        let Beforehand { settings, catalogue, said, learnt } = *before;
+        let known = catalogue.of(&wish.model);
+        let model_override = settings
+            .model
+            .for_model(&wish.model)
+            .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
+        let window = WindowFacts {
+            configured: wish.window_tokens,
+            model_override,
+            endpoint: said,
+            learnt,
+            refused_beyond: None,
+            catalogue: known.clone(),
+        }
+        .resolve();
+        let provider = endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name());
+        let threshold = threshold_for(&settings.compression, provider, &wish.model);
+        let policy = limit_policy(settings, &threshold, window.tokens, None);
+        let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(Dialect::Chat);
+        let ttl = match settings.prompt_caching.cache_ttl {
+            TtlSetting::FiveMinutes => CacheTtl::FiveMinutes,
+            TtlSetting::OneHour => CacheTtl::OneHour,
+        };
+        let cache = endpoint.as_ref().map_or(CachePolicy::Unmarked, |endpoint| {
+            CachePolicy::of(endpoint.cache_seller(), wire, &wish.model, ttl)
+        });
+        Self { model: wish.model.clone(), endpoint, wire, window, known, threshold, policy, cache }
+    }
+
+    /// Asks the endpoint itself for the window, and puts together what is known. An endpoint that does not answer is no
+    /// trouble: the other sources count then.
+    pub async fn look_up(
+        wish: &ModelWish,
+        endpoint: Endpoint,
+        client: &Client,
+        before: &Beforehand<'_>,
+    ) -> Self {
+        let is_configured = wish.window_tokens.is_some();
+        let said = if is_configured { None } else { client.ask_window(&endpoint, &wish.model).await };
+        Self::of(wish, Some(endpoint), &Beforehand { said: said.or(before.said), ..*before })
+    }
+
+    /// The model, ready to be asked; `None` without an endpoint.
+    #[must_use]
+    pub fn target(&self, client: &Client) -> Option<Target> {
+        let endpoint = self.endpoint.clone()?;
+        Some(Target {
+            model: self.model.clone(),
+            provider: endpoint.kind.name().to_owned(),
+            endpoint: endpoint.base.as_str().to_owned(),
+            dialect: self.wire,
+            policy: self.policy,
+            threshold_origin: self.threshold.origin.clone(),
+            cache: self.cache,
+            cache_minimum_tokens: self.known.facts.cache_minimum_tokens,
+            upstream: Arc::new(HttpUpstream::new(client, endpoint.clone(), TimeLimits::of(&endpoint))),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "connect_tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+//! Settings become models, and every value says where it came from.
+
+use throughline_config::Loader;
+use throughline_provider::{WindowQuestion, WindowRoom, WindowSource};
+
+use super::*;
+use crate::threshold::ThresholdOrigin;
+
+fn settings(yaml: &str) -> Settings {
+    Loader::new().file("config.yaml", yaml.to_owned()).load().unwrap().settings
+}
+
+fn no_variables(_: &str) -> Option<String> {
+    None
+}
+
+fn before<'a>(settings: &'a Settings, catalogue: &'a Catalogue) -> Beforehand<'a> {
+    Beforehand { settings, catalogue, said: None, learnt: None }
+}
+
+#[test]
+fn a_name_may_say_who_serves_it() {
+    let settings =
+        settings("model: {default: small, provider: openai, api_key_env: MINE, context_length: 9000}");
+    let main = ModelWish::main(&settings);
+    let other = main.named("large");
+    assert_eq!((other.provider.as_str(), other.api_key_env.as_str()), ("openai", "MINE"));
+    assert_eq!(other.window_tokens, None, "what is configured is about the configured model");
+    assert_eq!(main.named("small").window_tokens, Some(9000));
+    let elsewhere = main.named("openrouter:google/gemini-2.5-pro");
+    assert_eq!(elsewhere.model, "google/gemini-2.5-pro");
+    assert_eq!((elsewhere.provider.as_str(), elsewhere.api_key_env.as_str()), ("openrouter", ""));
+    let tagged = main.named("qwen3:8b");
+    assert_eq!((tagged.model.as_str(), tagged.provider.as_str()), ("qwen3:8b", "openai"));
+    assert_eq!(main.named("ollama:qwen3:8b").model, "qwen3:8b");
+}
+
+#[test]
+fn fallbacks_keep_their_order() {
+    let settings = settings(
+        "model: {default: a, fallbacks: ' b , ollama:qwen3:8b,,c'}\nauxiliary: {compression: {model: s, fallbacks: 't'}}",
+    );
+    let names = |wish: &ModelWish| -> Vec<String> {
+        wish.fallbacks(&settings).into_iter().map(|wish| wish.model).collect()
+    };
+    assert_eq!(names(&ModelWish::main(&settings)), ["b", "qwen3:8b", "c"]);
+    assert_eq!(names(&ModelWish::for_summaries(&settings).unwrap()), ["t"]);
+}
+
+#[test]
+fn summaries_are_left_to_the_main_model_unless_another_is_named() {
+    for yaml in [
+        "{}",
+        "auxiliary: {compression: {provider: main, model: x}}",
+        "auxiliary: {compression: {provider: auto}}",
+    ] {
+        assert_eq!(ModelWish::for_summaries(&settings(yaml)), None, "{yaml}");
+    }
+    let own =
+        ModelWish::for_summaries(&settings("auxiliary: {compression: {provider: ollama, model: tiny}}"))
+            .unwrap();
+    assert_eq!((own.prefix, own.model.as_str()), ("auxiliary.compression", "tiny"));
+}
+
+#[test]
+fn windows_say_where_they_came_from() {
+    let catalogue = Catalogue::shipped();
+    let said =
+        EndpointWindow { tokens: 40_000, question: WindowQuestion::LlamaProps, room: WindowRoom::Allocated };
+    let found = |yaml: &str, said: Option<EndpointWindow>, learnt: Option<u64>| {
+        let settings = settings(yaml);
+        let wish = ModelWish::main(&settings);
+        let endpoint = wish.endpoint(no_variables).unwrap();
+        let found = ModelAtEndpoint::of(
+            &wish,
+            Some(endpoint),
+            &Beforehand { said, learnt, ..before(&settings, &catalogue) },
+        );
+        (found.window.tokens, found.window.source)
+    };
+    let local = "model: {default: qwen3, provider: llama.cpp, models: {qwen: {context_length: 30000}}}";
+    let plain = "model: {default: nobody-knows, provider: llama.cpp}";
+    assert_eq!(
+        found("model: {default: qwen3, provider: llama.cpp, context_length: 20000}", Some(said), Some(1_000)),
+        (20_000, WindowSource::Configured)
+    );
+    assert_eq!(
+        found(local, Some(said), Some(1_000)),
+        (30_000, WindowSource::ModelOverride("model.models.qwen".to_owned()))
+    );
+    assert_eq!(
+        found(plain, Some(said), Some(1_000)),
+        (40_000, WindowSource::Endpoint(WindowQuestion::LlamaProps, WindowRoom::Allocated))
+    );
+    assert_eq!(found(plain, None, Some(1_000)), (1_000, WindowSource::Learnt));
+    assert_eq!(found(plain, None, None).1, WindowSource::Default);
+}
+
+#[test]
+fn limits_and_cache_follow_from_model_and_endpoint() {
+    let catalogue = Catalogue::shipped();
+    let settings = settings(
+        "model: {default: gpt-5.5, provider: openai-codex, api_key: t}\nprompt_caching: {cache_ttl: 1h}",
+    );
+    let wish = ModelWish::main(&settings);
+    let endpoint = wish.endpoint(no_variables).unwrap();
+    let codex = ModelAtEndpoint::of(&wish, Some(endpoint), &before(&settings, &catalogue));
+    assert_eq!(codex.threshold.origin, ThresholdOrigin::CodexRaise);
+    assert_eq!(codex.cache, CachePolicy::Key);
+    let claude = wish.named("openrouter:anthropic/claude-sonnet-4.5");
+    let endpoint = claude.endpoint(|name| (name == "OPENROUTER_API_KEY").then(|| "k".to_owned())).unwrap();
+    let claude = ModelAtEndpoint::of(&claude, Some(endpoint), &before(&settings, &catalogue));
+    assert_eq!(claude.cache.to_string(), "Prompt caching: ENABLED (Claude via OpenRouter, 1h TTL)");
+    assert_eq!(claude.policy.window_tokens, claude.window.tokens);
+    let missing = wish.named("anthropic:claude-x").endpoint(no_variables).unwrap_err().to_string();
+    assert!(missing.contains("ANTHROPIC_API_KEY") && missing.contains("`model.api_key_env`"), "{missing}");
+}

@@ -62,6 +62,8 @@ pub struct FactReport {
     pub removed: usize,
     /// How many secrets were masked: found in the source and kept out, or found in the summary.
     pub redacted: usize,
+    /// How many of them stood in the summary itself.
+    pub redacted_in_summary: usize,
     /// The facts that were attached.
     pub attached_facts: Vec<Fact>,
     /// The strings that were taken out.
@@ -194,7 +196,8 @@ pub fn check(
     let widened = widened.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
     let redactor = widened.as_ref().or(redactor);
     if let Some(redactor) = redactor {
-        report.redacted = redact_document(document, redactor).max(request.ledger.secrets().len());
+        report.redacted_in_summary = redact_document(document, redactor);
+        report.redacted = report.redacted_in_summary.max(request.ledger.secrets().len());
     }
     if maker == Maker::Model {
         report.removed_strings = remove_invented(document, request);
@@ -285,7 +288,8 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
         for entry in document.entries_mut(section) {
             let mut unknown: Vec<String> = Vec::new();
             scan_anchors(&entry.text, |anchor, _| {
-                let known = request.ledger.anchor(anchor).is_some()
+                let known = is_day(anchor)
+                    || request.ledger.anchor(anchor).is_some()
                     || earlier.contains(anchor)
                     || request.focus.is_some_and(|focus| focus.contains(anchor));
                 if !known {
@@ -304,6 +308,17 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
         }
     }
     removed
+}
+
+/// Whether a string is a date: when something was done is told to whoever writes a summary, and stands in no message.
+fn is_day(anchor: &str) -> bool {
+    let mut parts = anchor.split('-');
+    let mut part = |length: usize, range: std::ops::RangeInclusive<u32>| {
+        parts.next().is_some_and(|text| {
+            text.len() == length && text.parse().is_ok_and(|number: u32| range.contains(&number))
+        })
+    };
+    part(4, 1970..=9999) && part(2, 1..=12) && part(2, 1..=31) && parts.next().is_none()
 }
 
 /// A slower look at the text itself: an anchor may be a piece of a longer one, or be written with separators.

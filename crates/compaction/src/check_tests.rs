@@ -217,3 +217,16 @@ fn secrets_are_masked_wherever_they_came_from() {
     assert!(!told.contains(secret), "{told}");
     assert!(markdown.contains("Always use GITHUB_TOKEN="), "{markdown}");
 }
+
+#[test]
+fn the_day_something_was_done_is_no_invention() {
+    let removed = request(vec![said(Role::User, "Go on.")], &said(Role::User, "And now?"), |request| {
+        let mut document = SummaryDocument::default();
+        document.add(
+            Section::CompletedActions,
+            "On 2026-11-16 the tests passed (2026-11-15: one failed); not on 2026-99-16",
+        );
+        check(&mut document, request, Maker::Model, None, 100).removed_strings
+    });
+    assert_eq!(removed, ["2026-99-16"]);
+}

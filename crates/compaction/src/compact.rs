@@ -288,7 +288,11 @@ pub async fn compact(
         count_tokens: options.count_tokens,
     };
     let summarised = summarise_all(summariser, request.clone()).await;
-    report.summariser = Some(summariser.name().to_owned());
+    let account = summariser.account();
+    let author = account.written_by.as_ref().map_or(summariser.name(), |author| author.model.as_str());
+    report.summariser = Some(author.to_owned());
+    report.written_by = account.written_by;
+    report.warnings.extend(account.notes);
     report.timings_us.summarise = (options.clock_us)().saturating_sub(mark);
     let middle_tokens = report.plan.middle.tokens;
     let answer = summarised
@@ -309,6 +313,10 @@ pub async fn compact(
     }
     let room = budget_tokens.saturating_sub(used);
     report.facts = check(&mut document, &request, summariser.maker(), options.redactor, room);
+    let masked = report.facts.redacted_in_summary;
+    if masked > 0 && summariser.maker() == Maker::Model {
+        report.warnings.push(format!("secrets that stood in the model's summary and were masked: {masked}"));
+    }
     report.timings_us.check = (options.clock_us)().saturating_sub(mark);
 
     let mark = (options.clock_us)();

@@ -43,6 +43,7 @@ pub use rendition::{PruneCounts, PruneRules, Rendition, RenditionKind, append_no
 pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
 pub use sections::Section;
 pub use summarise::{
-    CountTokens, SummariseError, Summariser, SummaryFuture, SummaryRequest, split_span, summarise_all,
+    Account, CountTokens, SummariseError, Summariser, SummaryFuture, SummaryRequest, WrittenBy, split_span,
+    summarise_all,
 };
 pub use view::{Synthetic, ViewItem};

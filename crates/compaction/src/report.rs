@@ -4,6 +4,7 @@ use crate::check::FactReport;
 use crate::mend::Repairs;
 use crate::plan::Plan;
 use crate::rendition::PruneCounts;
+use crate::summarise::WrittenBy;
 
 /// A figure before and after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -106,6 +107,9 @@ pub struct Report {
     pub summary_tokens: u64,
     /// Who made it.
     pub summariser: Option<String>,
+    /// The model that wrote it, and what that took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_by: Option<WrittenBy>,
     /// Time by phase.
     pub timings_us: Timings,
     /// What the user should know.

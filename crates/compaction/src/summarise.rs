@@ -5,6 +5,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 
+use throughline_tokens::Usage;
 use throughline_transcript::{Groups, Message};
 
 use crate::document::SummaryDocument;
@@ -78,6 +79,44 @@ pub enum SummariseError {
 pub type SummaryFuture<'a> =
     Pin<Box<dyn Future<Output = Result<SummaryDocument, SummariseError>> + Send + 'a>>;
 
+/// Who wrote a summary and what it took, for reports. Nothing is told about a summariser that asks nobody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The model that wrote it.
+    pub written_by: Option<WrittenBy>,
+    /// What people should know: who was asked in vain, and why.
+    pub notes: Vec<String>,
+}
+
+/// A model that wrote a summary.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct WrittenBy {
+    /// Its name.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// How it was asked, in a word.
+    pub form: String,
+    /// Calls that were made, to other models and in vain too.
+    pub calls: u64,
+    /// What they used together.
+    pub usage: Usage,
+    /// What they cost together, in millionths of a dollar; `None` when a price is not known.
+    pub cost_micro_usd: Option<u64>,
+}
+
+impl WrittenBy {
+    /// The same with what it took earlier.
+    #[must_use]
+    pub fn after(mut self, earlier: &Self) -> Self {
+        self.calls = self.calls.saturating_add(earlier.calls);
+        self.usage += earlier.usage;
+        self.cost_micro_usd =
+            self.cost_micro_usd.zip(earlier.cost_micro_usd).map(|(now, then)| now.saturating_add(then));
+        self
+    }
+}
+
 /// Turns messages into a summary.
 pub trait Summariser: Send + Sync {
     /// Its name, for reports.
@@ -89,25 +128,40 @@ pub trait Summariser: Send + Sync {
     /// How many tokens it can read at once; `None` when that has no limit.
     fn window_tokens(&self) -> Option<u64>;
 
+    /// How many tokens of messages it can read at once beside its instructions, the earlier summary and its answer.
+    fn part_tokens(&self, _request: &SummaryRequest<'_>) -> Option<u64> {
+        self.window_tokens().map(|window| window.saturating_mul(PART_SHARE_PERCENT) / 100)
+    }
+
+    /// How many tokens a message has in the form it is read in.
+    fn reads_tokens(&self, request: &SummaryRequest<'_>, message: usize) -> u64 {
+        request.sizes.get(message).copied().unwrap_or(0)
+    }
+
     /// Summarises the request's span.
     fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a>;
+
+    /// What came of it so far.
+    fn account(&self) -> Account {
+        Account::default()
+    }
 }
 
-/// Share of a summariser's window that a part of the middle may fill; the rest is for instructions, the earlier summary
-/// and the answer.
+/// Share of a summariser's window that a part of the middle may fill where it does not say otherwise; the rest is for
+/// instructions, the earlier summary and the answer.
 const PART_SHARE_PERCENT: u64 = 60;
 
-/// Parts a middle is cut into for a window, on group boundaries. Pure, so that it can be shown and tested. A single group
-/// over a part's share is a part of its own: whoever writes it out for a model shortens its results.
+/// Parts a middle is cut into for a summariser, on group boundaries. Pure, so that it can be shown and tested. A single
+/// group over a part's share is a part of its own: whoever writes it out for a model shortens its results.
 pub fn split_span(
     request: &SummaryRequest<'_>,
-    window_tokens: Option<u64>,
+    summariser: &dyn Summariser,
 ) -> Result<Vec<Range<usize>>, SummariseError> {
     let span = request.span.clone();
-    let Some(window_tokens) = window_tokens else { return Ok(vec![span]) };
-    let room = window_tokens.saturating_mul(PART_SHARE_PERCENT) / 100;
+    let Some(room) = summariser.part_tokens(request) else { return Ok(vec![span]) };
     if room == 0 {
-        let needed_tokens = request.sizes.get(span).unwrap_or_default().iter().sum();
+        let needed_tokens = span.map(|message| summariser.reads_tokens(request, message)).sum();
+        let window_tokens = summariser.window_tokens().unwrap_or(0);
         return Err(SummariseError::WindowTooSmall { window_tokens, needed_tokens });
     }
     let mut parts: Vec<Range<usize>> = Vec::new();
@@ -115,7 +169,7 @@ pub fn split_span(
     let mut used = 0u64;
     for group in request.groups.as_slice().iter().filter(|g| g.end > span.start && g.start < span.end) {
         let (from, to) = (group.start.max(span.start), group.end.min(span.end));
-        let size: u64 = request.sizes.get(from..to).unwrap_or_default().iter().sum();
+        let size: u64 = (from..to).map(|message| summariser.reads_tokens(request, message)).sum();
         if used > 0 && used.saturating_add(size) > room {
             parts.push(start..from);
             start = from;
@@ -132,7 +186,7 @@ pub async fn summarise_all(
     summariser: &dyn Summariser,
     request: SummaryRequest<'_>,
 ) -> Result<SummaryDocument, SummariseError> {
-    let parts = split_span(&request, summariser.window_tokens())?;
+    let parts = split_span(&request, summariser)?;
     if let [_only] = parts.as_slice() {
         return summariser.summarise(request).await;
     }

@@ -6,6 +6,27 @@ use throughline_transcript::{Dialect, Role};
 use super::*;
 use crate::plan::Earlier;
 
+/// Reads so many tokens at once.
+struct Window(Option<u64>);
+
+impl Summariser for Window {
+    fn name(&self) -> &str {
+        "window"
+    }
+
+    fn maker(&self) -> Maker {
+        Maker::Model
+    }
+
+    fn window_tokens(&self) -> Option<u64> {
+        self.0
+    }
+
+    fn summarise<'a>(&'a self, _request: SummaryRequest<'a>) -> SummaryFuture<'a> {
+        Box::pin(std::future::ready(Ok(SummaryDocument::default())))
+    }
+}
+
 /// The parts of a list whose middle is all but its last message, for a window of so many tokens; ten a message.
 fn parts(list: &str, window_tokens: Option<u64>) -> Result<Vec<String>, SummariseError> {
     let messages = from_picture(Dialect::Chat, list).messages();
@@ -37,7 +58,7 @@ fn parts(list: &str, window_tokens: Option<u64>) -> Result<Vec<String>, Summaris
     };
     let letters: Vec<char> = list.chars().filter(|c| !c.is_ascii_digit()).collect();
     let draw = |span: Range<usize>| letters[span].iter().collect::<String>();
-    Ok(split_span(&request, window_tokens)?.into_iter().map(draw).collect())
+    Ok(split_span(&request, &Window(window_tokens))?.into_iter().map(draw).collect())
 }
 
 #[test]

@@ -197,6 +197,7 @@ fn new_summary(attempt: &Attempt) -> Option<NewSummary> {
             "threshold_tokens": report.plan.threshold_tokens,
             "fixed_tokens": report.fixed_tokens,
             "summary_tokens": report.summary_tokens,
+            "written_by": report.written_by,
             "pruned": report.pruned,
             "repairs": report.repairs,
             "timings_us": report.timings_us,
@@ -246,6 +247,7 @@ fn report_of(report: &Report, scale: Scale) -> CompressReport {
         facts_kept: report.facts.kept,
         facts_attached: report.facts.attached,
         prepared: false,
+        written_by: report.written_by.clone(),
         warnings: report.warnings.clone(),
     }
 }

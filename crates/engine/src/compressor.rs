@@ -24,6 +24,7 @@ use crate::prepared::Prepared;
 use crate::registry::BUILT_IN_ENGINE;
 use crate::snapshot::Snapshot;
 use crate::status::{EngineStatus, MeasuredUsage, Pressure};
+use crate::summary::MainLine;
 use crate::token_model::token_model_for;
 use crate::trigger::settled_tokens;
 use live::Live;
@@ -32,6 +33,11 @@ use live::Live;
 pub trait SummariserSource: Send + Sync {
     /// The summariser to be used now.
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser>;
+
+    /// Where it is told of the conversation's own calls, if it wants to know.
+    fn main_line(&self) -> Option<Arc<MainLine>> {
+        None
+    }
 }
 
 /// The same summariser every time.
@@ -331,6 +337,10 @@ impl ContextEngine for Compressor {
         state.prepared = None;
         drop(state);
         answered(())
+    }
+
+    fn main_line(&self) -> Option<Arc<MainLine>> {
+        self.setup.summarisers.main_line()
     }
 
     fn status(&self) -> EngineFuture<'_, EngineStatus> {

@@ -9,6 +9,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,7 @@ use crate::model_in_force::ModelInForce;
 use crate::outcome::{CompressOutcome, CompressRequest, PrepareOutcome};
 use crate::snapshot::Snapshot;
 use crate::status::{EngineStatus, MeasuredUsage, PendingRequest};
+use crate::summary::MainLine;
 use crate::tool::{ToolAnswer, ToolRequest, ToolSchema};
 
 /// An answer of an engine on its way.
@@ -125,6 +127,12 @@ pub trait ContextEngine: Send + Sync {
     fn handle_tool_call<'a>(&'a self, call: &'a ToolRequest) -> EngineFuture<'a, ToolAnswer> {
         let (engine, tool) = (self.name().to_owned(), call.name.clone());
         Box::pin(std::future::ready(Err(EngineError::UnknownTool { engine, tool })))
+    }
+
+    /// Where an engine in this process is told of the conversation's own calls, if it wants to know: its summaries may
+    /// ride on them. Engines elsewhere do without.
+    fn main_line(&self) -> Option<Arc<MainLine>> {
+        None
     }
 
     /// How it stands.

@@ -28,6 +28,7 @@ mod registry;
 mod ride;
 mod snapshot;
 mod status;
+mod summary;
 mod target;
 #[cfg(test)]
 mod test_talk;
@@ -65,6 +66,10 @@ pub use registry::{
 pub use ride::Ride;
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
+pub use summary::{
+    Booking, FormChoice, FormCost, FormFacts, MainLine, ModelSummaries, NotRiding, RouteFailure, RouteHealth,
+    SUMMARY_TASK, SummaryCalls, SummaryForm, SummaryRoute, SummarySetup, Unfit, choose_form,
+};
 pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
 pub use token_model::token_model_for;

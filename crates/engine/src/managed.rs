@@ -7,11 +7,12 @@
 //!
 //! Parts: `call` the loop, `prepare` sizes and bodies, `fold` compactions, `recover` steps after trouble, `settle` what an
 //! answer means, `background` summaries ahead of time, `maintain` everything between calls, `writing` what is said on its
-//! way into the record, `record` the door to the store.
+//! way into the record, `main_line` what summarisers are told, `record` the door to the store.
 
 mod background;
 mod call;
 mod fold;
+mod main_line;
 mod maintain;
 mod prepare;
 mod record;
@@ -187,6 +188,10 @@ struct LastSent {
     items: usize,
     /// Who answered.
     by: AnsweredBy,
+    /// Tokens of it that were read from the provider's cache, where it said so.
+    cache_read_tokens: u64,
+    /// What went along.
+    along: Along,
 }
 
 /// Who answered a call.

@@ -1,7 +1,7 @@
 //! What an engine is asked when it shall compact, and what it may answer. Every attempt ends in one of these.
 
 use serde::{Deserialize, Serialize};
-use throughline_compaction as compaction;
+use throughline_compaction::{self as compaction, WrittenBy};
 
 use crate::snapshot::Snapshot;
 use crate::trigger::Trigger;
@@ -230,6 +230,9 @@ pub struct CompressReport {
     /// Whether a summary that had been prepared was used.
     #[serde(default)]
     pub prepared: bool,
+    /// The model that wrote the summary, how it was asked, and what that took.
+    #[serde(default)]
+    pub written_by: Option<WrittenBy>,
     /// What people should know.
     #[serde(default)]
     pub warnings: Vec<String>,

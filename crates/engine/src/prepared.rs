@@ -5,7 +5,8 @@
 //! old cut and the new one are folded into the prepared summary, and only they.
 
 use throughline_compaction::{
-    Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, ViewItem, summarise_all,
+    Account, Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, ViewItem,
+    WrittenBy, summarise_all,
 };
 
 use crate::snapshot::Snapshot;
@@ -75,7 +76,8 @@ impl Prepared {
 
     /// A summariser that starts from what was prepared and asks `inner` only for what it does not cover.
     pub(crate) fn extending<'a>(&'a self, inner: &'a dyn Summariser) -> Extending<'a> {
-        Extending { document: &self.document, plan: &self.plan, inner }
+        let written_by = self.attempt.report.written_by.as_ref();
+        Extending { document: &self.document, plan: &self.plan, written_by, inner }
     }
 }
 
@@ -83,6 +85,7 @@ impl Prepared {
 pub(crate) struct Extending<'a> {
     document: &'a SummaryDocument,
     plan: &'a Plan,
+    written_by: Option<&'a WrittenBy>,
     inner: &'a dyn Summariser,
 }
 
@@ -123,5 +126,15 @@ impl Summariser for Extending<'_> {
             let rest = SummaryRequest { span, earlier: Some(self.document), plan: &plan, ..request };
             summarise_all(self.inner, rest).await
         })
+    }
+
+    /// What preparing took counts too.
+    fn account(&self) -> Account {
+        let account = self.inner.account();
+        let written_by = match (account.written_by, self.written_by) {
+            (Some(now), Some(before)) => Some(now.after(before)),
+            (now, before) => now.or_else(|| before.cloned()),
+        };
+        Account { written_by, ..account }
     }
 }

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use throughline_store::Millis;
 use throughline_transcript::{Message, Role, SharedText, decode_message, text_message};
-use throughline_wire::{RequestError, Streaming};
+use throughline_wire::{Request, RequestError, Streaming};
 
 use crate::encode::{Encoding, ForThisCall};
 use crate::envelope::{Envelope, Note};
+use crate::managed::Along;
 use crate::target::Target;
 use crate::wire_form::WireForms;
 
@@ -29,6 +30,8 @@ pub struct Ride {
     pub(crate) sent: usize,
     pub(crate) sent_at_ms: Millis,
     pub(crate) prompt_tokens: Option<u64>,
+    pub(crate) cache_read_tokens: u64,
+    pub(crate) along: Along,
 }
 
 impl Ride {
@@ -56,10 +59,27 @@ impl Ride {
         self.prompt_tokens
     }
 
+    /// Tokens of it that the provider read from its cache, where it said so.
+    #[must_use]
+    pub fn cache_read_tokens(&self) -> u64 {
+        self.cache_read_tokens
+    }
+
+    /// What went along with it.
+    #[must_use]
+    pub fn along(&self) -> &Along {
+        &self.along
+    }
+
     /// Its cap on output.
     #[must_use]
     pub fn output_cap_tokens(&self) -> Option<u64> {
         self.envelope.output_cap_tokens()
+    }
+
+    /// What stands around its messages.
+    pub(crate) fn request(&self) -> &Request {
+        self.envelope.request()
     }
 
     /// How its answer is asked for.

@@ -115,6 +115,7 @@ pub(super) struct OnItsWay {
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) encoded: Encoded,
+    pub(super) along: Along,
     pub(super) pending: PendingRequest,
     pub(super) output_cap_tokens: Option<u64>,
     pub(super) at_ms: Millis,
@@ -154,7 +155,7 @@ impl ManagedSession {
         let mut way = OnItsWay::default();
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
         loop {
-            let sent = self.write(&envelope, &way)?;
+            let sent = self.write(&envelope, &along, &way)?;
             self.prepare_ahead(sent.pending.total_tokens).await;
             let target = self.asked(&way);
             let call = OutgoingCall {
@@ -184,10 +185,11 @@ impl ManagedSession {
     }
 
     /// The body of a request, with what is known about it at this moment.
-    fn write(&self, envelope: &Envelope, way: &OnItsWay) -> Result<Sent, CallError> {
+    fn write(&self, envelope: &Envelope, along: &Along, way: &OnItsWay) -> Result<Sent, CallError> {
         let encoded = self.encode(envelope, self.asked(way).cache, &way.for_this_call)?;
         Ok(Sent {
             encoded,
+            along: along.clone(),
             pending: self.pending(),
             output_cap_tokens: way.for_this_call.output_cap_tokens.or(envelope.output_cap_tokens()),
             at_ms: self.setup.host.now_ms(),

@@ -23,6 +23,8 @@ impl ManagedSession {
     /// Tells the engine what it is there for.
     pub(super) async fn begin(&mut self) -> Result<(), CallError> {
         let engine = Arc::clone(&self.setup.engine);
+        self.book_summaries();
+        self.tell_target();
         engine.update_model(&self.model).await?;
         let start = SessionStart {
             session: self.id().clone(),
@@ -63,6 +65,7 @@ impl ManagedSession {
         let calibrator = record::calibrator(&self.setup, scope, self.setup.host.now_ms()).await?;
         self.switch = switch(&self.model, &model);
         self.setup.target = target;
+        self.tell_target();
         self.setup.engine.update_model(&model).await?;
         self.model = model;
         self.view.set_model(self.token_model(), self.setup.target.cache);

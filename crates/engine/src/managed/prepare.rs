@@ -58,6 +58,8 @@ impl ManagedSession {
             sent: last.items,
             sent_at_ms: last.prompt.sent_at_ms,
             prompt_tokens: last.prompt.prompt_tokens,
+            cache_read_tokens: last.cache_read_tokens,
+            along: last.along.clone(),
         })
     }
 

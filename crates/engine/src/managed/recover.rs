@@ -148,6 +148,7 @@ impl ManagedSession {
                 let cap = self.model.limits.reserved_output_tokens;
                 let in_force = in_force(&smaller, Some(cap))?;
                 self.setup.target = smaller;
+                self.tell_target();
                 self.setup.engine.update_model(&in_force).await?;
                 self.model = in_force;
             }

@@ -103,7 +103,13 @@ impl ManagedSession {
             sent_at_ms: sent.at_ms,
             prompt_tokens,
         };
-        self.last_sent = Some(LastSent { prompt, items: sent.pending.messages, by });
+        self.last_sent = Some(LastSent {
+            prompt,
+            items: sent.pending.messages,
+            by,
+            cache_read_tokens: used.reading.usage.cache_read,
+            along: sent.along.clone(),
+        });
         self.last_call_ms = Some(self.setup.host.now_ms());
     }
 

@@ -1,0 +1,33 @@
+//! Summaries by models: the words they are asked in, the forms and routes in which they are asked, and what makes of an
+//! answer a summary.
+//!
+//! Parts: `prompt`, `mark` and `transcript` what a model is sent; `riding` and `apart` the two forms, `form` the choice
+//! between them by cost; `reading` the answer; `desk` one call with its time limit and booking; `failure` and `route` what
+//! went wrong and who is left alone for how long; `summariser` one route after the other; `main_line` what the managed call
+//! and the summariser tell each other.
+//!
+//! Not for: when a compaction is made, where it cuts, and the check of facts and secrets that every summary goes through.
+
+mod answer_room;
+mod apart;
+mod desk;
+mod failure;
+mod form;
+mod main_line;
+mod mark;
+mod prompt;
+mod reading;
+mod riding;
+mod route;
+mod summariser;
+#[cfg(test)]
+mod test_upstream;
+mod transcript;
+
+pub use desk::SUMMARY_TASK;
+pub use failure::RouteFailure;
+pub use form::{FormChoice, FormCost, FormFacts, NotRiding, SummaryForm, choose_form};
+pub use main_line::{Booking, MainLine, SummaryCalls};
+pub use reading::Unfit;
+pub use route::{RouteHealth, SummaryRoute};
+pub use summariser::{ModelSummaries, SummarySetup};

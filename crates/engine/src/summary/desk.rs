@@ -1,0 +1,166 @@
+//! One call for a summary: sent, waited for, read and booked.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use throughline_compaction::WrittenBy;
+use throughline_provider::{HoldBack, OutgoingCall, Trouble, TroubleKind};
+use throughline_store::{NewCall, SessionId};
+use throughline_tokens::{Usage, profile_message};
+use throughline_transcript::Message;
+use throughline_wire::Answer;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::failure::RouteFailure;
+use super::form::SummaryForm;
+use super::main_line::MainLine;
+use super::reading::{Notes, read_answer};
+use super::route::SummaryRoute;
+use crate::host::Host;
+use crate::ledger::{Made, Used};
+use crate::target::Target;
+use crate::token_model::token_model_for;
+use crate::upstream::{Received, UnansweredCause};
+
+/// What calls for summaries are booked as.
+pub const SUMMARY_TASK: &str = "compression";
+
+/// Pieces of an answer that may wait to be looked at.
+const PIECES_WAITING: usize = 64;
+/// Beyond its silence, a model has so long for each token it may answer: even a slow one writes ten in a second.
+const LONGEST_TOKEN: Duration = Duration::from_millis(100);
+
+/// A call to be made.
+pub(crate) struct Ask<'a> {
+    pub(crate) route: &'a SummaryRoute,
+    pub(crate) form: SummaryForm,
+    pub(crate) call: OutgoingCall,
+    /// The prompt as it is estimated, for when nobody counts it.
+    pub(crate) prompt_tokens: u64,
+    /// Tokens the answer may have.
+    pub(crate) answer_tokens: u64,
+}
+
+/// Where calls for one summary are made from.
+pub(crate) struct Desk<'a> {
+    pub(crate) main_line: &'a MainLine,
+    pub(crate) session: &'a SessionId,
+    pub(crate) host: &'a dyn Host,
+    /// What all calls took so far.
+    pub(crate) tally: Mutex<Tally>,
+}
+
+/// What calls took.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) calls: u64,
+    pub(crate) usage: Usage,
+    /// `None` once one of them has no price.
+    pub(crate) cost_micro_usd: Option<u64>,
+}
+
+impl Tally {
+    fn add(&mut self, usage: Usage, cost_micro_usd: Option<u64>) {
+        let before = if self.calls == 0 { Some(0) } else { self.cost_micro_usd };
+        self.cost_micro_usd = before.zip(cost_micro_usd).map(|(before, now)| before.saturating_add(now));
+        self.calls += 1;
+        self.usage += usage;
+    }
+
+    pub(crate) fn written_by(&self, route: &SummaryRoute, form: SummaryForm) -> WrittenBy {
+        WrittenBy {
+            model: route.target.model.clone(),
+            provider: route.target.provider.clone(),
+            form: form.to_string(),
+            calls: self.calls,
+            usage: self.usage,
+            cost_micro_usd: self.cost_micro_usd,
+        }
+    }
+}
+
+impl Desk<'_> {
+    pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call and reads what comes back.
+    pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Notes, RouteFailure> {
+        let Ask { route, form, mut call, prompt_tokens, answer_tokens } = ask;
+        // Signs of life count while a model reads and thinks.
+        call.hold_back = HoldBack::UntilBytes;
+        let at_ms = self.host.now_ms();
+        let began = Instant::now();
+        let longest = answer_tokens.min(u64::from(u32::MAX)) as u32;
+        let whole = route.time_limit.saturating_add(LONGEST_TOKEN.saturating_mul(longest));
+        let answered = answer_within(&route.target, call, route.time_limit, whole).await;
+        let made =
+            Made { target: &route.target, task: SUMMARY_TASK, at_ms, latency_ms: millis(began.elapsed()) };
+        let estimated = |answer: &Answer| Usage {
+            input: prompt_tokens,
+            output: answer.messages.iter().map(|message| estimate(&route.target, message)).sum(),
+            ..Usage::default()
+        };
+        let (booked, read) = match answered {
+            Ok(received) => {
+                let used = Used::of(&received.answer, || estimated(&received.answer));
+                let read = read_answer(&received.answer).map_err(RouteFailure::Unfit);
+                (made.answered(&received, &used), read)
+            }
+            Err((failure, arrived)) => {
+                let arrived = arrived.as_ref();
+                let used = arrived.map(|answer| (answer, Used::of_part(answer, || estimated(answer))));
+                (made.failed("", used), Err(failure))
+            }
+        };
+        let error = read.as_ref().err().map(|failure| format!("no summary ({form}): {failure}"));
+        self.tally().add(booked.usage, booked.cost_micro_usd);
+        self.main_line.book(self.session, NewCall { error, ..booked }).await;
+        read
+    }
+}
+
+fn estimate(target: &Target, message: &Message) -> u64 {
+    token_model_for(&target.model, target.dialect).estimate_content(&profile_message(message))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Waits for an answer as long as its author gives signs of life, and not for ever. With a failure comes what had
+/// arrived.
+async fn answer_within(
+    target: &Target,
+    call: OutgoingCall,
+    silence: Duration,
+    whole: Duration,
+) -> Result<Received, (RouteFailure, Option<Answer>)> {
+    let (pieces, mut heard_of) = mpsc::channel(PIECES_WAITING);
+    let cancel = CancellationToken::new();
+    let mut answer = target.upstream.send(call, Some(&pieces), &cancel);
+    let began = Instant::now();
+    let mut heard = began;
+    loop {
+        let deadline = (heard + silence).min(began + whole);
+        tokio::select! {
+            biased;
+            answered = &mut answer => {
+                return answered.map_err(|unanswered| {
+                    let trouble = match unanswered.cause {
+                        UnansweredCause::Trouble(trouble) => trouble,
+                        UnansweredCause::Cancelled => Trouble::of(TroubleKind::Interrupted),
+                    };
+                    (RouteFailure::Trouble(Box::new(trouble)), unanswered.received)
+                });
+            }
+            Some(_) = heard_of.recv() => heard = Instant::now(),
+            () = sleep_until(deadline) => {
+                let waited = if deadline == began + whole { whole } else { silence };
+                return Err((RouteFailure::TookTooLong { waited }, None));
+            }
+        }
+    }
+}

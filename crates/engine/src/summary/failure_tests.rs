@@ -1,0 +1,84 @@
+//! What each failure means for the next time.
+
+use throughline_provider::{ConnectStage, RequestComplaint, WrongWireSign};
+
+use super::*;
+
+fn trouble(kind: TroubleKind) -> RouteFailure {
+    RouteFailure::Trouble(Box::new(Trouble::of(kind)))
+}
+
+fn limited(secs: u64) -> RouteFailure {
+    let retry_after = Some(Duration::from_secs(secs));
+    RouteFailure::Trouble(Box::new(Trouble { retry_after, ..Trouble::of(TroubleKind::RateLimit) }))
+}
+
+#[test]
+fn kinds_of_failure_and_what_follows() {
+    let slow = RouteFailure::TookTooLong { waited: Duration::from_secs(120) };
+    let too_long = TroubleKind::PromptTooLong { window_tokens: None, prompt_tokens: None };
+    let complaint = RequestComplaint::Other;
+    // Passes; tried again after seconds; left alone for seconds, the first time and the fourth.
+    let cases = [
+        (trouble(TroubleKind::Auth), false, None, Some((600, 600))),
+        (trouble(TroubleKind::Forbidden), false, None, Some((600, 600))),
+        (trouble(TroubleKind::UnknownModel), false, None, Some((600, 600))),
+        (trouble(TroubleKind::WrongWire { sign: WrongWireSign::Html }), false, None, Some((600, 600))),
+        (trouble(TroubleKind::MalformedRequest { complaint }), false, None, Some((600, 600))),
+        (trouble(TroubleKind::Quota { affordable_tokens: None }), false, None, Some((1_800, 1_800))),
+        (trouble(TroubleKind::RateLimit), true, Some(1), Some((60, 60))),
+        (limited(5), true, Some(5), Some((5, 5))),
+        (limited(90), true, None, Some((90, 90))),
+        (limited(100_000), true, None, Some((3_600, 3_600))),
+        (trouble(TroubleKind::Overload), true, Some(1), Some((30, 300))),
+        (trouble(TroubleKind::ServerFault), true, Some(1), Some((30, 300))),
+        (trouble(TroubleKind::Interrupted), true, Some(1), Some((30, 300))),
+        (trouble(TroubleKind::Unreachable { stage: ConnectStage::Connect }), true, Some(1), Some((30, 300))),
+        (trouble(TroubleKind::Timeout), true, None, Some((60, 900))),
+        (slow, true, None, Some((60, 900))),
+        (trouble(too_long), false, None, None),
+        (trouble(TroubleKind::ContentPolicy), false, None, None),
+        (RouteFailure::Unfit(Unfit::Empty), false, Some(0), Some((60, 900))),
+        (RouteFailure::Unfit(Unfit::Declined { words: String::new() }), false, None, Some((60, 900))),
+        (RouteFailure::WindowTooSmall { window_tokens: 1, needed_tokens: 2 }, false, None, None),
+        (RouteFailure::NotWritable(String::new()), false, None, None),
+    ];
+    for (failure, passes, again_secs, rest_secs) in cases {
+        assert_eq!(failure.passes(), passes, "{failure}");
+        assert_eq!(failure.second_try().map(|wait| wait.as_secs()), again_secs, "{failure}");
+        let rest =
+            failure.rest_ms(0).zip(failure.rest_ms(3)).map(|(first, later)| (first / 1_000, later / 1_000));
+        assert_eq!(rest, rest_secs, "{failure}");
+    }
+}
+
+#[test]
+fn all_failures_together_pass_if_one_does() {
+    let of = |failure: RouteFailure| FailedRoute { route: "a at b".to_owned(), failure };
+    let unfit = || of(RouteFailure::Unfit(Unfit::Blank));
+    let auth = || of(trouble(TroubleKind::Auth));
+    let overload = || of(trouble(TroubleKind::Overload));
+    let small = || of(RouteFailure::WindowTooSmall { window_tokens: 10, needed_tokens: 20 });
+    let resting = |failed: FailedRoute| {
+        of(RouteFailure::Resting { failure: Box::new(failed.failure), until_ms: 5_000, for_ms: 4_100 })
+    };
+    let kind = |failures: &[FailedRoute]| match all_failed(failures) {
+        SummariseError::Transient(_) => "transient",
+        SummariseError::Permanent(_) => "permanent",
+        SummariseError::Unusable(_) => "unusable",
+        SummariseError::WindowTooSmall { .. } => "too small",
+    };
+    assert_eq!(kind(&[]), "permanent");
+    assert_eq!(kind(&[auth(), overload()]), "transient");
+    assert_eq!(kind(&[resting(overload()), auth()]), "transient");
+    assert_eq!(kind(&[auth(), unfit()]), "permanent");
+    assert_eq!(kind(&[unfit(), resting(unfit())]), "unusable");
+    assert_eq!(kind(&[small()]), "too small");
+    assert_eq!(kind(&[small(), auth()]), "permanent");
+    let words = all_failed(&[auth(), resting(unfit())]).to_string();
+    assert_eq!(
+        words,
+        "the summariser failed: a at b: the key was not accepted; \
+         a at b: not asked for another 5 s, because the answer was blank"
+    );
+}

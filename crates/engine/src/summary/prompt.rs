@@ -1,0 +1,145 @@
+//! The words in which a model is asked for a summary, put together from the files in `prompts/`.
+//!
+//! Not for: who is asked, what is quoted, or what becomes of the answer.
+
+use throughline_compaction::Section;
+
+use super::mark::Mark;
+
+const APART: &str = include_str!("prompts/apart.md");
+const RIDING: &str = include_str!("prompts/riding.md");
+const RULES: &str = include_str!("prompts/rules.md");
+const SECTIONS: &str = include_str!("prompts/sections.md");
+const UPDATE: &str = include_str!("prompts/update.md");
+const FOCUS: &str = include_str!("prompts/focus.md");
+const MEMORY: &str = include_str!("prompts/memory.md");
+const NEXT: &str = include_str!("prompts/next.md");
+const NOW: &str = include_str!("prompts/now.md");
+const AGAIN: &str = include_str!("prompts/again.md");
+
+/// Words a token has, in hundredths: people's languages differ, and this one is for orientation.
+const WORDS_PERCENT: u64 = 60;
+
+/// What is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Brief<'a> {
+    /// Marks lines of ours.
+    pub(crate) mark: &'a Mark,
+    /// Room for the notes.
+    pub(crate) budget_tokens: u64,
+    /// The day, as year-month-day.
+    pub(crate) today: &'a str,
+    /// What most of them shall be about.
+    pub(crate) focus: Option<&'a str>,
+    /// What a memory has to say.
+    pub(crate) memory: Option<&'a str>,
+    /// Why an earlier answer could not be used.
+    pub(crate) problem: Option<&'a str>,
+}
+
+impl Brief<'_> {
+    /// Standing instructions for a model that is asked apart from the conversation.
+    pub(crate) fn apart_system(&self) -> String {
+        let intro = APART.trim_end().replace("{mark}", &self.mark.to_string());
+        format!("{intro}\n\n{}", self.how())
+    }
+
+    /// What is quoted for it, and the request itself. `next` is what the person says after the quoted part.
+    pub(crate) fn apart_request(
+        &self,
+        earlier: Option<&str>,
+        transcript: &str,
+        next: Option<&str>,
+    ) -> String {
+        let mut parts = Vec::new();
+        if let Some(earlier) = earlier {
+            parts.push(self.quoted_notes(earlier));
+        }
+        self.memory_and(&mut parts);
+        parts.push(self.mark.quote("messages", transcript));
+        if let Some(next) = next {
+            parts.push(NEXT.trim_end().to_owned());
+            parts.push(self.mark.quote("what comes next", next));
+        }
+        self.focus_and_request(&mut parts);
+        parts.join("\n\n")
+    }
+
+    /// The one message that is put behind the conversation for its own model.
+    pub(crate) fn riding_request(&self, kept: usize, first_kept: &str, has_notes: HasNotes) -> String {
+        let (kept, first_kept) = match kept {
+            0 => ("Messages that are still to come will stay".to_owned(), "the next one"),
+            1 => ("The newest message stays".to_owned(), first_kept),
+            kept => (format!("The newest {kept} messages stay"), first_kept),
+        };
+        let intro = RIDING.trim_end().replace("{kept}", &kept).replace("{first_kept}", first_kept);
+        let mut parts = vec![intro, self.how()];
+        if has_notes == HasNotes::Yes {
+            parts.push(update(" near the top of this conversation, in the message about folded turns"));
+        }
+        self.memory_and(&mut parts);
+        self.focus_and_request(&mut parts);
+        parts.join("\n\n")
+    }
+
+    /// Notes that are to be brought up to date.
+    pub(crate) fn quoted_notes(&self, earlier: &str) -> String {
+        let update = update(", between the next two lines with the mark");
+        format!("{update}\n\n{}", self.mark.quote("notes so far", earlier))
+    }
+
+    fn how(&self) -> String {
+        let rules = RULES
+            .trim_end()
+            .replace("{today}", self.today)
+            .replace("{budget}", &self.budget_tokens.to_string())
+            .replace("{words}", &(self.budget_tokens.saturating_mul(WORDS_PERCENT) / 100).to_string());
+        format!("{rules}\n\nThe sections:\n\n{}", SECTIONS.trim_end())
+    }
+
+    fn memory_and(&self, parts: &mut Vec<String>) {
+        if let Some(memory) = self.memory {
+            parts.push(MEMORY.trim_end().replace("{mark}", &self.mark.to_string()));
+            parts.push(self.mark.quote("memory", memory));
+        }
+    }
+
+    /// The focus comes last, where it counts most, and then the request.
+    fn focus_and_request(&self, parts: &mut Vec<String>) {
+        if let Some(focus) = self.focus {
+            parts.push(FOCUS.trim_end().replace("{mark}", &self.mark.to_string()));
+            parts.push(self.mark.quote("focus", focus));
+        }
+        match self.problem {
+            Some(problem) => parts.push(AGAIN.trim_end().replace("{problem}", problem)),
+            None => parts.push(NOW.trim_end().to_owned()),
+        }
+    }
+}
+
+/// Whether a conversation holds notes of an earlier folding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HasNotes {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+}
+
+fn update(place: &str) -> String {
+    UPDATE.trim_end().replace("{where}", place)
+}
+
+/// What the prompt says about a section: a model that only says it again has said nothing.
+pub(crate) fn guidance(section: Section) -> &'static str {
+    let heading = section.heading();
+    let after = SECTIONS
+        .split("## ")
+        .find_map(|part| part.strip_prefix(heading)?.strip_prefix('\n'))
+        .unwrap_or_default();
+    after.trim().trim_start_matches("1. ")
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

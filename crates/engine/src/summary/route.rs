@@ -1,0 +1,103 @@
+//! The ways to a summary: which models are asked in which order, and which of them are left alone for a while.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use throughline_store::Millis;
+
+use super::failure::RouteFailure;
+use crate::target::Target;
+
+/// A model that may be asked for summaries.
+#[derive(Clone, Debug)]
+pub struct SummaryRoute {
+    /// The model.
+    pub target: Target,
+    /// How long it may keep silent.
+    pub time_limit: Duration,
+}
+
+/// What a route is remembered by: the model and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RouteKey {
+    model: String,
+    endpoint: String,
+}
+
+impl SummaryRoute {
+    pub(crate) fn key(&self) -> RouteKey {
+        RouteKey { model: self.target.model.clone(), endpoint: self.target.endpoint.clone() }
+    }
+
+    /// Whether this is the same model at the same place.
+    pub(crate) fn is(&self, other: &Target) -> bool {
+        self.target.model == other.model && self.target.endpoint == other.endpoint
+    }
+}
+
+impl fmt::Display for SummaryRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.target.model, self.target.provider)
+    }
+}
+
+/// How routes fared lately. One for all conversations of a process: a provider that is down is down for each of them.
+#[derive(Debug, Default)]
+pub struct RouteHealth {
+    known: Mutex<HashMap<RouteKey, Lately>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lately {
+    failures: u32,
+    rest: Option<(RouteFailure, Millis)>,
+    /// The window a refusal stated.
+    window_tokens: Option<u64>,
+}
+
+impl RouteHealth {
+    fn known(&self) -> MutexGuard<'_, HashMap<RouteKey, Lately>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a route is left alone now, if it is.
+    pub(crate) fn resting(&self, route: &RouteKey, now_ms: Millis) -> Option<RouteFailure> {
+        let (failure, until_ms) = self.known().get(route)?.rest.clone()?;
+        let for_ms = u64::try_from(until_ms.saturating_sub(now_ms)).ok().filter(|ms| *ms > 0)?;
+        Some(RouteFailure::Resting { failure: Box::new(failure), until_ms, for_ms })
+    }
+
+    /// A route failed.
+    pub(crate) fn failed(&self, route: RouteKey, failure: &RouteFailure, now_ms: Millis) {
+        let mut known = self.known();
+        let lately = known.entry(route).or_default();
+        if let Some(rest_ms) = failure.rest_ms(lately.failures) {
+            lately.failures = lately.failures.saturating_add(1);
+            lately.rest = Some((failure.clone(), now_ms.saturating_add_unsigned(rest_ms)));
+        }
+    }
+
+    /// A route led to a summary.
+    pub(crate) fn worked(&self, route: &RouteKey) {
+        if let Some(lately) = self.known().get_mut(route) {
+            lately.failures = 0;
+            lately.rest = None;
+        }
+    }
+
+    /// A refusal stated a window, or that the one believed in is too large.
+    pub(crate) fn learn_window(&self, route: RouteKey, window_tokens: u64) {
+        self.known().entry(route).or_default().window_tokens = Some(window_tokens);
+    }
+
+    /// The window of a route as far as refusals stated one.
+    pub(crate) fn learnt_window(&self, route: &RouteKey) -> Option<u64> {
+        self.known().get(route)?.window_tokens
+    }
+}
+
+#[cfg(test)]
+#[path = "route_tests.rs"]
+mod tests;

@@ -1,0 +1,414 @@
+//! Summaries by models: one route after the other until one of them leads to a summary.
+//!
+//! A model named in the settings and its fallbacks are asked apart. The conversation's own model comes last, unless it is
+//! the one that was named, and is asked in whichever form is cheaper. A route that fails is left alone for a while, as
+//! long as its kind of failure suggests. When none is left, the compaction decides: it is put off, or made by rules.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use throughline_compaction::{
+    Account, Maker, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, summarise_all,
+};
+use throughline_provider::TroubleKind;
+use throughline_redact::Redactor;
+use throughline_store::{Millis, SessionId};
+
+use super::apart::{Apart, Happened, carry_rules, is_shorter};
+use super::desk::{Ask, Desk, Tally};
+use super::failure::{FailedRoute, RouteFailure, all_failed};
+use super::form::{FormChoice, FormFacts, NotRiding, SummaryForm, choose_form};
+use super::main_line::MainLine;
+use super::mark::Mark;
+use super::prompt::Brief;
+use super::reading::Notes;
+use super::riding::RidingCall;
+use super::route::{RouteHealth, SummaryRoute};
+use super::transcript::Rendered;
+use crate::compressor::SummariserSource;
+use crate::host::Host;
+use crate::outcome::CompressRequest;
+use crate::ride::Ride;
+use crate::token_model::token_model_for;
+use crate::trigger::Trigger;
+
+/// How often a smaller window is tried after a refusal.
+const MOST_SMALLER_WINDOWS: u32 = 2;
+/// Where a refusal states no window, the next try takes this share of the one believed in.
+const SMALLER_PERCENT: u64 = 60;
+
+/// What summaries by models stand on.
+#[derive(Clone)]
+pub struct SummarySetup {
+    /// Models to be asked before the conversation's own, in this order.
+    pub routes: Vec<SummaryRoute>,
+    /// How long the conversation's own model may keep silent.
+    pub time_limit: Duration,
+    /// Masks secrets in what is quoted.
+    pub redactor: Option<Redactor>,
+    /// Time and chance.
+    pub host: Arc<dyn Host>,
+    /// How routes fared lately, shared by all conversations.
+    pub health: Arc<RouteHealth>,
+}
+
+/// Summaries by models, for one conversation.
+#[derive(Clone)]
+pub struct ModelSummaries {
+    setup: SummarySetup,
+    main_line: Arc<MainLine>,
+}
+
+impl ModelSummaries {
+    /// For a conversation that has not told anything yet.
+    #[must_use]
+    pub fn new(setup: SummarySetup) -> Self {
+        Self { setup, main_line: Arc::default() }
+    }
+}
+
+impl SummariserSource for ModelSummaries {
+    fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
+        let mut routes = self.setup.routes.clone();
+        if let Some(target) = self.main_line.target()
+            && !routes.iter().any(|route| route.is(&target))
+        {
+            routes.push(SummaryRoute { target, time_limit: self.setup.time_limit });
+        }
+        Arc::new(ModelSummariser {
+            setup: self.setup.clone(),
+            main_line: Arc::clone(&self.main_line),
+            routes,
+            session: request.conversation.session.clone(),
+            ride: request.conversation.ride.clone(),
+            memory: request.memory_context.clone(),
+            rest: if request.trigger == Trigger::Manual { Rest::Ignored } else { Rest::Kept },
+            account: Mutex::default(),
+        })
+    }
+
+    fn main_line(&self) -> Option<Arc<MainLine>> {
+        Some(Arc::clone(&self.main_line))
+    }
+}
+
+/// Whether routes that failed lately are left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// They are.
+    Kept,
+    /// They are not: a person asks, and may have mended something.
+    Ignored,
+}
+
+/// Writes the summary of one compaction.
+struct ModelSummariser {
+    setup: SummarySetup,
+    main_line: Arc<MainLine>,
+    routes: Vec<SummaryRoute>,
+    session: SessionId,
+    ride: Option<Ride>,
+    memory: Option<String>,
+    rest: Rest,
+    account: Mutex<Account>,
+}
+
+/// What does not change from route to route.
+struct Work<'a> {
+    request: &'a SummaryRequest<'a>,
+    rendered: Rendered,
+    desk: Desk<'a>,
+    today: String,
+    failed: Vec<FailedRoute>,
+}
+
+/// A summary and how it came about.
+struct Summarised {
+    document: SummaryDocument,
+    form: SummaryForm,
+    happened: Happened,
+}
+
+impl ModelSummariser {
+    fn account_mut(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn write(&self, request: &SummaryRequest<'_>) -> Result<SummaryDocument, SummariseError> {
+        let redactor = self.setup.redactor.as_ref();
+        let host = self.setup.host.as_ref();
+        let mut work = Work {
+            request,
+            rendered: Rendered::of(request, redactor),
+            desk: Desk {
+                main_line: &self.main_line,
+                session: &self.session,
+                host,
+                tally: Mutex::new(Tally::default()),
+            },
+            today: day_of(host.now_ms()),
+            failed: Vec::new(),
+        };
+        for route in &self.routes {
+            let key = route.key();
+            let resting = self.setup.health.resting(&key, host.now_ms());
+            if let Some(failure) = resting.filter(|_| self.rest == Rest::Kept) {
+                work.failed.push(FailedRoute { route: route.to_string(), failure });
+                continue;
+            }
+            match self.follow(route, &mut work).await {
+                Ok(summarised) => {
+                    self.setup.health.worked(&key);
+                    self.settle(route, &summarised, &work);
+                    return Ok(summarised.document);
+                }
+                Err(failure) => {
+                    self.setup.health.failed(key, &failure, host.now_ms());
+                    work.failed.push(FailedRoute { route: route.to_string(), failure });
+                }
+            }
+        }
+        Err(self.masked(all_failed(&work.failed)))
+    }
+
+    /// Words of providers and models reach people; secrets in them do not.
+    fn masked(&self, error: SummariseError) -> SummariseError {
+        let mask = |words: String| match &self.setup.redactor {
+            Some(redactor) => redactor.redact(&words).into_owned(),
+            None => words,
+        };
+        match error {
+            SummariseError::Transient(words) => SummariseError::Transient(mask(words)),
+            SummariseError::Permanent(words) => SummariseError::Permanent(mask(words)),
+            SummariseError::Unusable(words) => SummariseError::Unusable(mask(words)),
+            too_small @ SummariseError::WindowTooSmall { .. } => too_small,
+        }
+    }
+
+    fn settle(&self, route: &SummaryRoute, summarised: &Summarised, work: &Work<'_>) {
+        let mut account = self.account_mut();
+        account.written_by = Some(work.desk.tally().written_by(route, summarised.form));
+        for failed in &work.failed {
+            let note = format!("the summary was not written by {failed}");
+            let redactor = self.setup.redactor.as_ref();
+            account.notes.push(redactor.map_or(note.clone(), |redactor| redactor.redact(&note).into_owned()));
+        }
+        let mut missing: Vec<&str> =
+            summarised.happened.missing.iter().map(|section| section.heading()).collect();
+        missing.dedup();
+        if !missing.is_empty() {
+            account.notes.push(format!(
+                "{} left out of its summary: {}; taken to have nothing to say there",
+                route.target.model,
+                missing.join(", ")
+            ));
+        }
+    }
+
+    /// Asks one model, in the cheaper form where there are two.
+    async fn follow(&self, route: &SummaryRoute, work: &mut Work<'_>) -> Result<Summarised, RouteFailure> {
+        let riding = self.riding(route, work);
+        let choice = self.choose(route, work, riding.as_ref().map_err(|reason| *reason));
+        if let (SummaryForm::Riding, Ok(riding)) = (choice.form, riding) {
+            match self.ask_riding(route, riding, work).await {
+                Ok(summarised) => return Ok(summarised),
+                Err(failure) if !worth_asking_apart(&failure) => return Err(failure),
+                Err(failure) => {
+                    let route = format!("{route} ({})", SummaryForm::Riding);
+                    work.failed.push(FailedRoute { route, failure });
+                }
+            }
+        }
+        self.ask_apart(route, work).await
+    }
+
+    fn choose(
+        &self,
+        route: &SummaryRoute,
+        work: &Work<'_>,
+        riding: Result<&RidingCall, NotRiding>,
+    ) -> FormChoice {
+        let apart = self.apart(route, work, self.window_of(route));
+        let (apart_tokens, apart_calls) = apart.size(work.request);
+        choose_form(&FormFacts {
+            model: &route.target.model,
+            provider: &route.target.provider,
+            at_ms: self.setup.host.now_ms(),
+            answer_tokens: work.request.budget_tokens,
+            riding: riding.map(|riding| (riding.cached_tokens, riding.new_tokens)),
+            apart_tokens,
+            apart_calls,
+        })
+    }
+
+    fn window_of(&self, route: &SummaryRoute) -> u64 {
+        let believed = route.target.policy.window_tokens;
+        self.setup.health.learnt_window(&route.key()).map_or(believed, |learnt| learnt.min(believed))
+    }
+
+    /// The call behind the conversation, where this is the model that holds it.
+    fn riding(&self, route: &SummaryRoute, work: &Work<'_>) -> Result<RidingCall, NotRiding> {
+        let main = self.main_line.target();
+        if !main.is_some_and(|main| route.is(&main)) {
+            return Err(NotRiding::OtherModel);
+        }
+        let ride = self.ride.as_ref().ok_or(NotRiding::NotSent)?;
+        if !route.is(ride.target()) {
+            return Err(NotRiding::OtherModel);
+        }
+        let host = self.setup.host.as_ref();
+        let earlier = work.request.earlier.map(SummaryDocument::to_markdown);
+        let texts = [self.memory.as_deref(), work.request.focus, earlier.as_deref()];
+        let mark = Mark::draw(&|| host.random(), texts.into_iter().flatten());
+        let brief = Brief {
+            mark: &mark,
+            budget_tokens: work.request.budget_tokens,
+            today: &work.today,
+            focus: work.request.focus,
+            memory: self.memory.as_deref(),
+            problem: None,
+        };
+        RidingCall::on(ride, work.request, &brief, self.window_of(route), host.now_ms())
+    }
+
+    async fn ask_riding(
+        &self,
+        route: &SummaryRoute,
+        riding: RidingCall,
+        work: &Work<'_>,
+    ) -> Result<Summarised, RouteFailure> {
+        let ask = Ask {
+            route,
+            form: SummaryForm::Riding,
+            prompt_tokens: riding.prompt_tokens(),
+            answer_tokens: riding.answer_tokens,
+            call: riding.call,
+        };
+        let Notes { mut document, missing } = work.desk.ask(ask).await?;
+        is_shorter(&document, work.request, &work.request.span)?;
+        if let Some(earlier) = work.request.earlier {
+            carry_rules(&mut document, earlier);
+        }
+        let happened = Happened { failure: None, missing };
+        Ok(Summarised { document, form: SummaryForm::Riding, happened })
+    }
+
+    fn apart<'a>(&'a self, route: &'a SummaryRoute, work: &'a Work<'_>, window_tokens: u64) -> Apart<'a> {
+        Apart {
+            route,
+            desk: &work.desk,
+            rendered: &work.rendered,
+            redactor: self.setup.redactor.as_ref(),
+            memory: self.memory.as_deref(),
+            today: &work.today,
+            window_tokens,
+            token_model: token_model_for(&route.target.model, route.target.dialect),
+            whole: work.request.span.clone(),
+            happened: Mutex::default(),
+        }
+    }
+
+    /// Asks apart, in smaller parts once a refusal says that the window is smaller.
+    async fn ask_apart(&self, route: &SummaryRoute, work: &Work<'_>) -> Result<Summarised, RouteFailure> {
+        let mut window_tokens = self.window_of(route);
+        let mut left = MOST_SMALLER_WINDOWS;
+        loop {
+            let apart = self.apart(route, work, window_tokens);
+            let summarised = summarise_all(&apart, work.request.clone()).await;
+            let happened = apart.into_happened();
+            let error = match summarised {
+                Ok(document) => return Ok(Summarised { document, form: SummaryForm::Apart, happened }),
+                Err(error) => error,
+            };
+            let failure = happened.failure.unwrap_or_else(|| failure_of(error));
+            match smaller_window(&failure, window_tokens) {
+                Some(smaller) if left > 0 => {
+                    left -= 1;
+                    window_tokens = smaller;
+                    self.setup.health.learn_window(route.key(), smaller);
+                }
+                _ => return Err(failure),
+            }
+        }
+    }
+}
+
+/// The failure of a splitting that never came to asking.
+fn failure_of(error: SummariseError) -> RouteFailure {
+    match error {
+        SummariseError::WindowTooSmall { window_tokens, needed_tokens } => {
+            RouteFailure::WindowTooSmall { window_tokens, needed_tokens }
+        }
+        other => RouteFailure::NotWritable(other.to_string()),
+    }
+}
+
+/// The window that is tried after a refusal for length.
+fn smaller_window(failure: &RouteFailure, window_tokens: u64) -> Option<u64> {
+    let RouteFailure::Trouble(trouble) = failure else { return None };
+    let share = window_tokens.saturating_mul(SMALLER_PERCENT) / 100;
+    match trouble.kind {
+        TroubleKind::PromptTooLong { window_tokens: stated, .. } => {
+            Some(stated.filter(|stated| *stated < window_tokens).unwrap_or(share))
+        }
+        TroubleKind::OverAllowance { allowed_tokens, .. } => {
+            Some(allowed_tokens.filter(|allowed| *allowed < window_tokens).unwrap_or(share))
+        }
+        TroubleKind::PayloadTooLarge { .. } => Some(share),
+        _ => None,
+    }
+}
+
+/// Whether a model that failed behind the conversation may do better apart from it: it misunderstood, or the request was
+/// too much for it. One that is not there is not there in either form.
+fn worth_asking_apart(failure: &RouteFailure) -> bool {
+    match failure {
+        RouteFailure::Unfit(_) | RouteFailure::NotWritable(_) => true,
+        RouteFailure::Trouble(trouble) => matches!(
+            trouble.kind,
+            TroubleKind::PromptTooLong { .. }
+                | TroubleKind::OutputCapTooLarge { .. }
+                | TroubleKind::PayloadTooLarge { .. }
+                | TroubleKind::OverAllowance { .. }
+                | TroubleKind::ImageRefused { .. }
+                | TroubleKind::ContentPolicy
+                | TroubleKind::MalformedRequest { .. }
+        ),
+        RouteFailure::TookTooLong { .. }
+        | RouteFailure::WindowTooSmall { .. }
+        | RouteFailure::Resting { .. } => false,
+    }
+}
+
+/// The day of a moment, by universal time.
+fn day_of(now_ms: Millis) -> String {
+    let moment = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    moment.strftime("%Y-%m-%d").to_string()
+}
+
+impl Summariser for ModelSummariser {
+    fn name(&self) -> &str {
+        self.routes.first().map_or("no model", |route| route.target.model.as_str())
+    }
+
+    fn maker(&self) -> Maker {
+        Maker::Model
+    }
+
+    /// Each route has its own window and splits by it.
+    fn window_tokens(&self) -> Option<u64> {
+        None
+    }
+
+    fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
+        Box::pin(async move { self.write(&request).await })
+    }
+
+    fn account(&self) -> Account {
+        self.account_mut().clone()
+    }
+}
+
+#[cfg(test)]
+#[path = "summariser_tests.rs"]
+mod tests;

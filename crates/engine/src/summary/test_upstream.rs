@@ -1,0 +1,172 @@
+//! For tests: a model that follows a script, and what summaries by models need around it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use throughline_compaction::Section;
+use throughline_provider::{CachePolicy, Chunk, OutgoingCall, Trouble, TroubleKind};
+use throughline_store::{Holder, Millis, NewCall, SessionId};
+use throughline_tokens::{LimitPolicy, Usage};
+use throughline_transcript::Dialect;
+use throughline_wire::{AnswerDraft, Delta, decode_response, write_response};
+use tokio_util::sync::CancellationToken;
+
+use super::main_line::{Booking, SummaryCalls};
+use super::route::SummaryRoute;
+use crate::host::Host;
+use crate::target::Target;
+use crate::threshold::ThresholdOrigin;
+use crate::upstream::{Piece, Pieces, Received, Unanswered, Upstream, UpstreamFuture};
+
+/// When every story begins.
+pub(crate) const START_MS: Millis = 1_763_200_000_000;
+
+/// A clock that is set by hand.
+#[derive(Default)]
+pub(crate) struct TestHost {
+    pub(crate) passed_ms: AtomicI64,
+    random: AtomicU32,
+}
+
+impl Host for TestHost {
+    fn now_ms(&self) -> Millis {
+        START_MS + self.passed_ms.load(Ordering::Relaxed)
+    }
+
+    fn random(&self) -> u32 {
+        self.random.fetch_add(1, Ordering::Relaxed) + 0xabc0_0000
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "test".to_owned() }
+    }
+
+    fn is_alive(&self, _holder: &Holder) -> bool {
+        true
+    }
+}
+
+/// What the model does.
+pub(crate) enum Act {
+    /// Says this.
+    Say(String),
+    /// Answers like this.
+    Draft(AnswerDraft),
+    /// Fails.
+    Fail(Trouble),
+    /// Says nothing, ever.
+    Silent,
+    /// Gives so many signs of life, this long apart, then says this.
+    Drip(usize, Duration, String),
+}
+
+impl Act {
+    pub(crate) fn fail(kind: TroubleKind) -> Self {
+        Self::Fail(Trouble::of(kind))
+    }
+}
+
+/// A model that follows a script; when it is over, it is overloaded.
+pub(crate) struct Scripted {
+    dialect: Dialect,
+    acts: Mutex<VecDeque<Act>>,
+    calls: Mutex<Vec<OutgoingCall>>,
+}
+
+impl Scripted {
+    pub(crate) fn new(dialect: Dialect, acts: Vec<Act>) -> Arc<Self> {
+        Arc::new(Self { dialect, acts: Mutex::new(acts.into()), calls: Mutex::default() })
+    }
+
+    pub(crate) fn then(&self, act: Act) {
+        self.acts.lock().unwrap().push_back(act);
+    }
+
+    pub(crate) fn calls(&self) -> Vec<OutgoingCall> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    pub(crate) fn bodies(&self) -> Vec<String> {
+        self.calls().iter().map(|call| String::from_utf8(call.body.to_vec()).unwrap()).collect()
+    }
+
+    fn answer(&self, draft: AnswerDraft) -> Received {
+        let number = self.calls().len();
+        let draft = AnswerDraft { id: format!("summary_{number}"), ..draft };
+        let draft = draft.with_usage(Usage { input: 1_000, output: 100, ..Usage::default() });
+        let json = write_response(self.dialect, &draft);
+        let answer = decode_response(self.dialect, json.as_bytes()).unwrap();
+        Received { answer, first_content: Some(Duration::from_millis(5)) }
+    }
+}
+
+impl Upstream for Scripted {
+    fn send<'a>(
+        &'a self,
+        call: OutgoingCall,
+        pieces: Option<&'a Pieces>,
+        _cancel: &'a CancellationToken,
+    ) -> UpstreamFuture<'a> {
+        assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&call.body).is_ok());
+        self.calls.lock().unwrap().push(call);
+        let act = self.acts.lock().unwrap().pop_front();
+        Box::pin(async move {
+            match act {
+                Some(Act::Say(text)) => Ok(self.answer(AnswerDraft::text(text))),
+                Some(Act::Draft(draft)) => Ok(self.answer(draft)),
+                Some(Act::Fail(trouble)) => Err(Box::new(Unanswered::trouble(trouble))),
+                Some(Act::Silent) => std::future::pending().await,
+                Some(Act::Drip(times, apart, text)) => {
+                    for _ in 0..times {
+                        tokio::time::sleep(apart).await;
+                        let chunk = Chunk {
+                            raw: Bytes::from_static(b"."),
+                            deltas: vec![Delta::Text(".".to_owned())],
+                        };
+                        pieces.unwrap().send(Piece::Chunk(chunk)).await.unwrap();
+                    }
+                    Ok(self.answer(AnswerDraft::text(text)))
+                }
+                None => Err(Box::new(Unanswered::trouble(Trouble::of(TroubleKind::Overload)))),
+            }
+        })
+    }
+}
+
+/// A model of this name behind a script.
+pub(crate) fn target(model: &str, window_tokens: u64, script: &Arc<Scripted>) -> Target {
+    Target {
+        model: model.to_owned(),
+        provider: "test".to_owned(),
+        endpoint: "http://127.0.0.1/v1".to_owned(),
+        dialect: script.dialect,
+        policy: LimitPolicy::for_window(window_tokens),
+        threshold_origin: ThresholdOrigin::General,
+        cache: CachePolicy::Key,
+        cache_minimum_tokens: None,
+        upstream: Arc::<Scripted>::clone(script),
+    }
+}
+
+pub(crate) fn route(model: &str, window_tokens: u64, script: &Arc<Scripted>) -> SummaryRoute {
+    SummaryRoute { target: target(model, window_tokens, script), time_limit: Duration::from_secs(60) }
+}
+
+/// A book of calls.
+#[derive(Default)]
+pub(crate) struct Book(pub(crate) Mutex<Vec<NewCall>>);
+
+impl SummaryCalls for Book {
+    fn finished<'a>(&'a self, _session: &'a SessionId, call: NewCall) -> Booking<'a> {
+        self.0.lock().unwrap().push(call);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A summary with something in every section.
+pub(crate) fn notes(about: &str) -> String {
+    Section::ALL.map(|section| format!("## {}\n- {about}\n", section.heading())).concat()
+}

@@ -1,0 +1,251 @@
+//! Messages written out for a model that is to report on them: compact, masked, and never in their own form.
+//!
+//! Reasoning is left out, pictures become labels, long results keep their beginning and end. Secrets are masked before
+//! anything is cut, because half a key is still half a key. Not for: the marks between messages, which only the caller
+//! knows to be in none of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use throughline_compaction::SummaryRequest;
+use throughline_redact::Redactor;
+use throughline_tokens::{TokenModel, profile_text};
+use throughline_transcript::{Message, Part, Role, human_words};
+
+use super::mark::Mark;
+
+/// Tokens of the line that opens a message.
+const OPENING_TOKENS: u64 = 14;
+/// What programs say in the person's name is cut here, however much room there is.
+const PROGRAM_CHARS: usize = 400;
+/// A text that is cut keeps this share for its beginning.
+const BEGINNING_PERCENT: usize = 70;
+
+/// How many characters of what are written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    /// Of what a person or the assistant says in one message.
+    pub(crate) words: usize,
+    /// Of what a tool is called with.
+    pub(crate) arguments: usize,
+    /// Of what it answers.
+    pub(crate) result: usize,
+}
+
+impl Lengths {
+    /// What is written out where there is room.
+    pub(crate) const USUAL: Self = Self { words: 12_000, arguments: 1_200, result: 4_000 };
+
+    /// Shorter and shorter, for what would not fit otherwise.
+    const SHORTER: [Self; 5] = [
+        Self { words: 8_000, arguments: 800, result: 2_000 },
+        Self { words: 6_000, arguments: 500, result: 1_000 },
+        Self { words: 3_000, arguments: 300, result: 500 },
+        Self { words: 1_200, arguments: 160, result: 240 },
+        Self { words: 400, arguments: 80, result: 120 },
+    ];
+}
+
+/// Messages ready to be written out.
+pub(crate) struct Rendered {
+    pieces: BTreeMap<usize, Piece>,
+}
+
+/// One message.
+struct Piece {
+    speaker: Speaker,
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    Person,
+    Program,
+    Assistant,
+    Tool,
+    Instructions,
+}
+
+impl Speaker {
+    fn of(message: &Message) -> Self {
+        if message.role().is_instructions() {
+            Self::Instructions
+        } else if message.has_results() {
+            Self::Tool
+        } else if message.is_human() {
+            Self::Person
+        } else if message.role() == Role::User {
+            Self::Program
+        } else {
+            Self::Assistant
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Program => "program",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::Instructions => "instructions",
+        }
+    }
+}
+
+enum Block {
+    Words(String),
+    Call { tool: String, arguments: String },
+    Result { tool: String, failed: bool, text: String },
+    Label(String),
+}
+
+impl Rendered {
+    /// Everything a request asks a summary for.
+    pub(crate) fn of(request: &SummaryRequest<'_>, redactor: Option<&Redactor>) -> Self {
+        // Secrets that were seen in one place are masked wherever they stand.
+        let widened = redactor.map(|_| Redactor::with_known_secrets(request.ledger.secrets()));
+        let mask = |text: &str| match &widened {
+            Some(redactor) => redactor.redact(text).into_owned(),
+            None => text.to_owned(),
+        };
+        let mut tools: HashMap<String, String> = HashMap::new();
+        let mut pieces = BTreeMap::new();
+        for index in request.summarised() {
+            let Some(message) = request.messages.get(index) else { continue };
+            for (id, name, _) in message.calls() {
+                tools.insert(message.str(id).into_owned(), message.str(name).into_owned());
+            }
+            let piece = piece(message, &tools, &mask);
+            if !piece.blocks.is_empty() {
+                pieces.insert(index, piece);
+            }
+        }
+        Self { pieces }
+    }
+
+    /// All texts, for whoever looks for a mark that is in none of them.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
+        self.pieces.values().flat_map(|piece| &piece.blocks).flat_map(|block| {
+            let (first, second) = match block {
+                Block::Words(text) | Block::Label(text) => (text.as_str(), ""),
+                Block::Call { tool, arguments } => (tool.as_str(), arguments.as_str()),
+                Block::Result { tool, text, .. } => (tool.as_str(), text.as_str()),
+            };
+            [first, second]
+        })
+    }
+
+    /// Tokens of a message as it is usually written out.
+    pub(crate) fn tokens(&self, message: usize, model: &TokenModel) -> u64 {
+        let Some(piece) = self.pieces.get(&message) else { return 0 };
+        OPENING_TOKENS.saturating_add(model.estimate(&profile_text(&piece.written(Lengths::USUAL))))
+    }
+
+    /// The messages of a span within so many tokens, shortened as far as that takes; `None` when even that is not enough.
+    pub(crate) fn within(
+        &self,
+        span: Range<usize>,
+        mark: &Mark,
+        room_tokens: u64,
+        model: &TokenModel,
+    ) -> Option<String> {
+        let lengths = std::iter::once(Lengths::USUAL).chain(Lengths::SHORTER);
+        lengths
+            .map(|lengths| self.written(span.clone(), mark, lengths))
+            .find(|text| model.estimate(&profile_text(text)) <= room_tokens)
+    }
+
+    fn written(&self, span: Range<usize>, mark: &Mark, lengths: Lengths) -> String {
+        let mut out = String::new();
+        for (index, piece) in self.pieces.range(span) {
+            out.push_str(&mark.line(&format!("{} {}", index + 1, piece.speaker.name())));
+            out.push('\n');
+            out.push_str(&piece.written(lengths));
+        }
+        out
+    }
+}
+
+impl Piece {
+    fn written(&self, lengths: Lengths) -> String {
+        let mut out = String::new();
+        for block in &self.blocks {
+            match block {
+                Block::Words(text) => {
+                    let most = if self.speaker == Speaker::Program { PROGRAM_CHARS } else { lengths.words };
+                    out.push_str(&shortened(text, most));
+                }
+                Block::Call { tool, arguments } => {
+                    out.push_str(&format!("[calls {tool}: {}]", shortened(arguments, lengths.arguments)));
+                }
+                Block::Result { tool, failed, text } => {
+                    let failed = if *failed { ", failed" } else { "" };
+                    out.push_str(&format!("[{tool}{failed}] {}", shortened(text, lengths.result)));
+                }
+                Block::Label(label) => out.push_str(&format!("[{label}]")),
+            }
+            out.push('\n');
+        }
+        out
+    }
+}
+
+fn piece(message: &Message, tools: &HashMap<String, String>, mask: &dyn Fn(&str) -> String) -> Piece {
+    let speaker = Speaker::of(message);
+    let mut blocks = Vec::new();
+    let words = |text: &str, blocks: &mut Vec<Block>| {
+        if !text.trim().is_empty() {
+            blocks.push(Block::Words(mask(text.trim())));
+        }
+    };
+    if speaker == Speaker::Person {
+        // What programs added to a person's message is not theirs.
+        words(&human_words(message).unwrap_or_default(), &mut blocks);
+    }
+    for part in message.parts() {
+        match part {
+            Part::Text(text) if speaker != Speaker::Person => words(&message.str(*text), &mut blocks),
+            Part::Text(_) | Part::Reasoning { .. } => {}
+            Part::ToolCall { name, arguments, .. } => blocks.push(Block::Call {
+                tool: message.str(*name).into_owned(),
+                arguments: mask(&message.arguments_text(*arguments)),
+            }),
+            Part::ToolResult { call_id, is_error, content, .. } => {
+                let tool = tools.get(message.str(*call_id).as_ref());
+                blocks.push(Block::Result {
+                    tool: tool.cloned().unwrap_or_else(|| "a tool".to_owned()),
+                    failed: *is_error,
+                    text: mask(&message.result_text(content)),
+                });
+                let pictures = content.iter().filter(|part| matches!(part, Part::Image { .. })).count();
+                blocks.extend((0..pictures).map(|_| Block::Label("picture".to_owned())));
+            }
+            Part::Image { .. } => blocks.push(Block::Label("picture".to_owned())),
+            Part::Opaque { kind, .. } => {
+                let kind =
+                    kind.map_or_else(|| "something else".to_owned(), |kind| message.str(kind).into_owned());
+                blocks.push(Block::Label(mask(&kind)));
+            }
+        }
+    }
+    Piece { speaker, blocks }
+}
+
+/// A text with its beginning and its end, and how much is missing between them.
+pub(crate) fn shortened(text: &str, most_chars: usize) -> String {
+    let chars = text.chars().count();
+    if chars <= most_chars {
+        return text.to_owned();
+    }
+    let beginning = most_chars * BEGINNING_PERCENT / 100;
+    let end = most_chars - beginning;
+    let cut = |count: usize| text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
+    let (first, last) = (cut(beginning), cut(chars - end));
+    let left_out = chars - most_chars;
+    let (first, last) = (text.get(..first).unwrap_or_default(), text.get(last..).unwrap_or_default());
+    format!("{first} [... {left_out} characters left out ...] {last}")
+}
+
+#[cfg(test)]
+#[path = "transcript_tests.rs"]
+mod tests;

@@ -35,8 +35,9 @@ pub(super) enum PreparedSoFar {
 }
 
 impl ManagedSession {
-    /// Whether a summary is on its way.
-    pub(super) fn is_preparing(&self) -> bool {
+    /// Whether a summary is on its way while the conversation goes on.
+    #[must_use]
+    pub fn is_preparing(&self) -> bool {
         self.preparing.as_ref().is_some_and(|preparing| !preparing.0.is_finished())
     }
 

@@ -11,6 +11,7 @@ use crate::context::ColourChoice;
 use crate::doctor_cmd::DoctorArgs;
 use crate::import_cmd::ImportArgs;
 use crate::insights_cmd::InsightsArgs;
+use crate::models_cmd::ModelsArgs;
 use crate::search_cmd::SearchArgs;
 use crate::sessions_cmd::SessionsArgs;
 use crate::usage_cmd::UsageArgs;
@@ -27,6 +28,7 @@ Exit codes:
   6  the input is missing or cannot be read
   7  the record is damaged, of a newer version, or not ours
   8  somebody else is at work on it; try again later
+  9  a model or its endpoint gave no answer
 
 Settings come from config.yaml in ~/.throughline (or $THROUGHLINE_HOME), from
 variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
@@ -44,6 +46,7 @@ Throughline keeps long agent conversations going.
   throughline sessions                  what is recorded
   throughline search \"waiting list\"     everything that was ever said
   throughline insights                  calls, tokens, money, by day and model
+  throughline models                    windows, prices and caching of models
   throughline config show               every setting and where it came from
 
 A transcript is a file, or - for stdin; .gz is read too. It may be a list of
@@ -101,6 +104,7 @@ pub(crate) enum Command {
     Insights(InsightsArgs),
     Doctor(DoctorArgs),
     Backup(BackupArgs),
+    Models(ModelsArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }

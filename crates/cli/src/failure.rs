@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     RecordUnusable = 7,
     /// Somebody else is at work on it; trying again later helps.
     Busy = 8,
+    /// A model or its endpoint gave no answer.
+    Unanswered = 9,
 }
 
 impl Exit {

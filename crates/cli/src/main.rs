@@ -23,6 +23,9 @@ mod inspect_view;
 mod meanwhile;
 mod message_view;
 mod meter;
+mod models_cmd;
+mod models_view;
+mod online;
 mod output;
 mod process;
 mod record;
@@ -98,6 +101,7 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         Some(Command::Insights(arguments)) => insights_cmd::run(&arguments, context),
         Some(Command::Doctor(arguments)) => doctor_cmd::run(&arguments, context),
         Some(Command::Backup(arguments)) => backup_cmd::run(&arguments, context),
+        Some(Command::Models(arguments)) => models_cmd::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();

@@ -200,6 +200,7 @@ impl ModelAtEndpoint {
             endpoint: said,
             learnt,
             refused_beyond: None,
+            seller_limit: endpoint.as_ref().and_then(|at| at.kind.window_limit_tokens(&wish.model)),
             catalogue: known.clone(),
         }
         .resolve();

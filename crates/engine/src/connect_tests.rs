@@ -107,6 +107,7 @@ fn limits_and_cache_follow_from_model_and_endpoint() {
     let codex = ModelAtEndpoint::of(&wish, Some(endpoint), &before(&settings, &catalogue));
     assert_eq!(codex.threshold.origin, ThresholdOrigin::CodexRaise);
     assert_eq!(codex.cache, CachePolicy::Key);
+    assert_eq!((codex.window.tokens, codex.window.source), (272_000, WindowSource::SellerLimit));
     let claude = wish.named("openrouter:anthropic/claude-sonnet-4.5");
     let endpoint = claude.endpoint(|name| (name == "OPENROUTER_API_KEY").then(|| "k".to_owned())).unwrap();
     let claude = ModelAtEndpoint::of(&claude, Some(endpoint), &before(&settings, &catalogue));

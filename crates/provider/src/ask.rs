@@ -34,7 +34,7 @@ pub struct ListedModel {
     /// Its name there.
     pub id: String,
     /// Its window, where the list says.
-    pub window_tokens: Option<u64>,
+    pub window: Option<EndpointWindow>,
 }
 
 /// One way to ask.
@@ -77,8 +77,8 @@ impl Client {
         let listed = list.iter().filter_map(|entry| {
             let id = ["id", "name", "model"].iter().find_map(|name| entry.get(*name)?.as_str())?;
             let id = id.strip_prefix("models/").unwrap_or(id).to_owned();
-            let window_tokens = window_in_models_list(&body_of(entry), &id).map(|window| window.tokens);
-            Some(ListedModel { id, window_tokens })
+            let window = window_in_models_list(&body_of(entry), &id);
+            Some(ListedModel { id, window })
         });
         Ok(listed.collect())
     }

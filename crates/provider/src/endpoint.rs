@@ -105,6 +105,18 @@ impl EndpointKind {
         }
     }
 
+    /// What it allows of a model's window, where that is known to be less than the model could take.
+    #[must_use]
+    pub fn window_limit_tokens(self, model: &str) -> Option<u64> {
+        const CODEX: u64 = 272_000;
+        const CODEX_SPARK: u64 = 128_000;
+        match self {
+            Self::OpenAiCodex if model.to_ascii_lowercase().contains("spark") => Some(CODEX_SPARK),
+            Self::OpenAiCodex => Some(CODEX),
+            _ => None,
+        }
+    }
+
     /// The wires it speaks, the one to prefer first.
     #[must_use]
     pub fn wires(self) -> &'static [Dialect] {

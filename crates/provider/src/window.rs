@@ -1,7 +1,7 @@
 //! How large a window is, by everything that is known, and where the value came from.
 //!
 //! The order is fixed: what the user configured, then an override for the model, then what the endpoint says, then what
-//! an error taught earlier, then the catalogue, then a default. A refusal that has just stated a smaller window outranks
+//! an error taught earlier, then the catalogue and what a subscription allows of it, then a default. A refusal that has just stated a smaller window outranks
 //! them all: going on with a larger one would only be refused again. Not for: asking endpoints, and storing what was
 //! learnt.
 
@@ -57,6 +57,8 @@ pub struct WindowFacts {
     pub learnt: Option<u64>,
     /// What a refusal has just stated.
     pub refused_beyond: Option<u64>,
+    /// What whoever serves it allows, where that is less than the model could take.
+    pub seller_limit: Option<u64>,
     /// What the catalogue knows.
     pub catalogue: KnownModel,
 }
@@ -76,6 +78,8 @@ pub enum WindowSource {
     Learnt,
     /// The user's catalogue file.
     OwnCatalogue(String),
+    /// What whoever serves it allows.
+    SellerLimit,
     /// The shipped catalogue.
     Catalogue(&'static str),
     /// Nobody knows.
@@ -133,6 +137,7 @@ impl WindowFacts {
             self.refused_beyond.map(|tokens| (tokens, WindowSource::Refusal)),
             self.learnt.map(|tokens| (tokens, WindowSource::Learnt)),
             own.map(|entry| (facts.window_tokens, WindowSource::OwnCatalogue(entry))),
+            self.seller_limit.map(|tokens| (tokens, WindowSource::SellerLimit)),
             shipped.map(|entry| (facts.window_tokens, WindowSource::Catalogue(entry))),
             Some((DEFAULT_WINDOW_TOKENS, WindowSource::Default)),
         ];
@@ -170,6 +175,7 @@ impl fmt::Display for WindowSource {
             }
             Self::Learnt => f.write_str("learnt from an earlier refusal"),
             Self::OwnCatalogue(entry) => write!(f, "your catalogue file, entry `{entry}`"),
+            Self::SellerLimit => f.write_str("as much as the subscription allows"),
             Self::Catalogue(entry) => write!(f, "catalogue entry `{entry}`"),
             Self::Default => f.write_str("default, nobody knows this model"),
         }

@@ -11,6 +11,7 @@ fn facts(model: &str) -> WindowFacts {
         endpoint: None,
         learnt: None,
         refused_beyond: None,
+        seller_limit: None,
         catalogue: Catalogue::shipped().of(model),
     }
 }

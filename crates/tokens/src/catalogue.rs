@@ -74,6 +74,12 @@ pub fn model_facts(model: &str) -> ModelFacts {
     }
 }
 
+/// The names of all entries, in the order of the file.
+#[must_use]
+pub fn catalogue_entries() -> Vec<&'static str> {
+    ENTRIES.iter().map(|entry| entry.name.as_str()).collect()
+}
+
 pub(crate) fn normalise(model: &str) -> String {
     model.chars().map(|c| if matches!(c, '.' | '_' | ' ') { '-' } else { c.to_ascii_lowercase() }).collect()
 }

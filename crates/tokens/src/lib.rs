@@ -24,7 +24,7 @@ pub use budget::{
     SMALLEST_WINDOW_TOKENS, TARGET_RATIO_RANGE, ToolBudgets,
 };
 pub use calibrate::{Calibrations, Calibrator, Observed};
-pub use catalogue::{DEFAULT_WINDOW_TOKENS, ModelFacts, model_facts};
+pub use catalogue::{DEFAULT_WINDOW_TOKENS, ModelFacts, catalogue_entries, model_facts};
 pub use content::ContentProfile;
 pub use exact::Encoding;
 pub use fit::{FitOptions, Prior, Sample, fit_weights, relative_error};

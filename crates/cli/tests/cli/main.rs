@@ -7,6 +7,7 @@ mod basics;
 mod compress;
 mod harness;
 mod inspect;
+mod models;
 mod record;
 mod samples;
 mod settings;

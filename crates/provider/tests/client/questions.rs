@@ -68,7 +68,8 @@ async fn lists_of_models() {
     .await;
     let endpoint = server.endpoint(Dialect::Chat);
     let models = client().list_models(&endpoint).await.unwrap();
-    let listed: Vec<_> = models.iter().map(|model| (model.id.as_str(), model.window_tokens)).collect();
+    let listed: Vec<_> =
+        models.iter().map(|model| (model.id.as_str(), model.window.map(|window| window.tokens))).collect();
     assert_eq!(listed, [("a", Some(1_000)), ("b", None)]);
     assert_eq!(server.requests()[0].header("authorization"), Some("Bearer sk-secret-1"));
     let refused = client().list_models(&endpoint).await.unwrap_err();

@@ -1,0 +1,284 @@
+//! `throughline models`: what is known of a model, and who says so.
+
+use clap::Args;
+use serde_json::{Value, json};
+use throughline_config::Settings;
+use throughline_engine::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope, learnt_window};
+use throughline_provider::{Endpoint, EndpointError, KeySource, ListedModel};
+use throughline_tokens::{
+    Catalogue, Limits, OwnValue, PriceBasis, PricedCall, Usage, catalogue_entries, prices_as_of,
+};
+
+use crate::config_cmd::load_settings;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::models_view;
+use crate::online::{catalogue, client, not_configured, refused, wait_for};
+use crate::output::print_json;
+use crate::record::{self, Record};
+
+/// Show what is known of a model: window, limits, prices, caching, and who says so
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline models                      what the configured endpoint has
+  throughline models claude-sonnet-4-5    everything known of one model
+  throughline models ollama:qwen3:8b      a model at another provider
+  throughline models gpt-5.5 --offline --json
+
+A window is taken from the first of these that gives one: model.context_length,
+model.models, what the endpoint itself says, what an earlier refusal taught, your
+catalogue (models.json in the home directory), the shipped catalogue, a default.")]
+pub(crate) struct ModelsArgs {
+    /// The model, or provider:model; without it, the configured one, or a list
+    #[arg(value_name = "MODEL")]
+    model: Option<String>,
+    /// List what there is, even if a model is configured
+    #[arg(long, conflicts_with = "model")]
+    list: bool,
+    /// Ask no endpoint
+    #[arg(long)]
+    offline: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prices of a million tokens, in millionths of a dollar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rates {
+    pub(crate) input: Option<u64>,
+    pub(crate) output: Option<u64>,
+    pub(crate) cache_read: Option<u64>,
+    pub(crate) cache_write_5m: Option<u64>,
+    pub(crate) cache_write_1h: Option<u64>,
+    pub(crate) basis: PriceBasis,
+}
+
+/// One model in a list.
+pub(crate) struct ListedRow {
+    pub(crate) model: ModelAtEndpoint,
+    pub(crate) rates: Rates,
+}
+
+/// Everything about one model.
+pub(crate) struct ModelPage {
+    pub(crate) model: ModelAtEndpoint,
+    pub(crate) limits: Option<Limits>,
+    pub(crate) rates: Rates,
+}
+
+/// What a command line finds before it asks anyone.
+struct Desk<'a> {
+    context: &'a Context,
+    settings: Settings,
+    catalogue: Catalogue,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
+    let settings = load_settings(context, &[])?.settings;
+    let desk = Desk { context, catalogue: catalogue(context)?, settings };
+    let main = ModelWish::main(&desk.settings);
+    let wish = args.model.as_deref().map_or_else(|| main.clone(), |name| main.named(name));
+    let endpoint = desk.endpoint(&wish)?;
+    if wish.model.is_empty() || args.list {
+        return desk.show_list(&wish, endpoint.filter(|_| !args.offline), args);
+    }
+    desk.show_one(&wish, endpoint, args)
+}
+
+impl Desk<'_> {
+    /// Who serves the model. Where nobody does, what the catalogue knows is still worth showing.
+    fn endpoint(&self, wish: &ModelWish) -> Result<Option<Endpoint>, Failure> {
+        match wish.endpoint(|name| self.context.variable(name).map(str::to_owned)) {
+            Ok(endpoint) => Ok(Some(endpoint)),
+            Err(error @ (EndpointError::NotConfigured { .. } | EndpointError::NoKey { .. })) => {
+                self.context.note(&format!("{error}; showing what the catalogue knows"));
+                Ok(None)
+            }
+            Err(error) => Err(not_configured(&error)),
+        }
+    }
+
+    fn show_one(
+        &self,
+        wish: &ModelWish,
+        endpoint: Option<Endpoint>,
+        args: &ModelsArgs,
+    ) -> Result<(), Failure> {
+        let learnt = match &endpoint {
+            Some(endpoint) => self.learnt(endpoint, &wish.model)?,
+            None => None,
+        };
+        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let model = match endpoint {
+            Some(endpoint) if !args.offline => {
+                let client = client(self.context, &endpoint)?;
+                wait_for(ModelAtEndpoint::look_up(wish, endpoint, &client, &before))?
+            }
+            endpoint => ModelAtEndpoint::of(wish, endpoint, &before),
+        };
+        let page =
+            ModelPage { limits: Limits::compute(&model.policy).ok(), rates: self.rates(&model), model };
+        if args.json {
+            return print_json(self.context, &page.json());
+        }
+        self.context.print(&models_view::one(&page, self.context.width))
+    }
+
+    fn show_list(
+        &self,
+        wish: &ModelWish,
+        endpoint: Option<Endpoint>,
+        args: &ModelsArgs,
+    ) -> Result<(), Failure> {
+        let (title, rows) = match endpoint {
+            Some(endpoint) => {
+                let client = client(self.context, &endpoint)?;
+                let listed = wait_for(client.list_models(&endpoint))?
+                    .map_err(|trouble| refused(&trouble, &endpoint, &wish.model))?;
+                let title = format!("Models at {}", endpoint.base.as_str());
+                (title, listed.iter().map(|listed| self.row(wish, Some((&endpoint, listed)))).collect())
+            }
+            None => {
+                let entries = catalogue_entries();
+                let rows: Vec<ListedRow> =
+                    entries.into_iter().map(|name| self.row(&wish.named(name), None)).collect();
+                ("Models of the shipped catalogue".to_owned(), rows)
+            }
+        };
+        if args.json {
+            let rows: Vec<Value> = rows.iter().map(ListedRow::json).collect();
+            return print_json(self.context, &json!({ "title": title, "models": rows }));
+        }
+        self.context.print(&models_view::list(&title, &rows, self.context.width))
+    }
+
+    fn row(&self, wish: &ModelWish, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
+        let wish = served.map_or_else(|| wish.clone(), |(_, listed)| wish.named(&listed.id));
+        let said = served.and_then(|(_, listed)| listed.window);
+        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
+        let endpoint = served.map(|(endpoint, _)| endpoint.clone());
+        let model = ModelAtEndpoint::of(&wish, endpoint, &before);
+        ListedRow { rates: self.rates(&model), model }
+    }
+
+    /// The window that an earlier refusal stated.
+    fn learnt(&self, endpoint: &Endpoint, model: &str) -> Result<Option<u64>, Failure> {
+        if !self.context.record_path().exists() {
+            return Ok(None);
+        }
+        let record = Record::open_for_reading(self.context)?;
+        learnt_window(&record.store, &learnt_scope(endpoint, model), record.now.ms).map_err(record::refused)
+    }
+
+    fn rates(&self, model: &ModelAtEndpoint) -> Rates {
+        // Large prompts may be dearer, so the price of a million is ten times that of a prompt of ordinary size.
+        const TOKENS: u64 = 100_000;
+        const TIMES: u64 = 10;
+        let provider = model.endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name());
+        let cost = |usage: Usage, cache_write_1h: u64| {
+            self.catalogue.cost(&PricedCall {
+                model: &model.model,
+                provider,
+                at_ms: self.context.now().ms,
+                usage,
+                cache_write_1h,
+            })
+        };
+        let none = Usage::default();
+        let priced = |usage: Usage, cache_write_1h: u64| {
+            cost(usage, cache_write_1h).micro_usd.map(|micro| micro.saturating_mul(TIMES))
+        };
+        Rates {
+            input: priced(Usage { input: TOKENS, ..none }, 0),
+            output: priced(Usage { output: TOKENS, ..none }, 0),
+            cache_read: priced(Usage { cache_read: TOKENS, ..none }, 0),
+            cache_write_5m: priced(Usage { cache_write: TOKENS, ..none }, 0),
+            cache_write_1h: priced(Usage { cache_write: TOKENS, ..none }, TOKENS),
+            basis: cost(Usage { input: TOKENS, ..none }, 0).basis,
+        }
+    }
+}
+
+impl Rates {
+    fn json(&self) -> Value {
+        json!({
+            "input": self.input,
+            "output": self.output,
+            "cache_read": self.cache_read,
+            "cache_write_5m": self.cache_write_5m,
+            "cache_write_1h": self.cache_write_1h,
+            "unit": "micro_usd_per_million_tokens",
+            "basis": self.basis,
+            "as_of": prices_as_of(),
+        })
+    }
+}
+
+impl ListedRow {
+    fn json(&self) -> Value {
+        json!({
+            "name": self.model.model,
+            "window": { "tokens": self.model.window.tokens, "source": self.model.window.source.to_string() },
+            "prices": self.rates.json(),
+        })
+    }
+}
+
+/// Where a key came from, in words; never the key.
+pub(crate) fn key_words(source: &KeySource) -> String {
+    match source {
+        KeySource::Setting(setting) => format!("key from {setting}"),
+        KeySource::Variable(name) => format!("key from ${name}"),
+        KeySource::NotNeeded => "no key".to_owned(),
+    }
+}
+
+impl ModelPage {
+    /// Whether a value is from the user's own file.
+    pub(crate) fn is_own(&self, value: OwnValue) -> bool {
+        self.model.known.own_values.contains(&value)
+    }
+
+    fn json(&self) -> Value {
+        let model = &self.model;
+        let facts = &model.known.facts;
+        let endpoint = model.endpoint.as_ref().map(|endpoint| {
+            json!({
+                "provider": endpoint.kind.name(),
+                "base_url": endpoint.base.as_str(),
+                "wire": endpoint.wire.to_string(),
+                "key": key_words(&endpoint.key_source),
+            })
+        });
+        let candidates: Vec<Value> = model
+            .window
+            .candidates
+            .iter()
+            .map(|candidate| json!({ "tokens": candidate.tokens, "source": candidate.source.to_string() }))
+            .collect();
+        json!({
+            "name": model.model,
+            "endpoint": endpoint,
+            "window": {
+                "tokens": model.window.tokens,
+                "source": model.window.source.to_string(),
+                "candidates": candidates,
+            },
+            "max_output_tokens": facts.max_output_tokens,
+            "threshold": {
+                "origin": model.threshold.origin,
+                "configured_tokens": self.limits.as_ref().map(|limits| limits.threshold_tokens.configured),
+                "effective_tokens": self.limits.as_ref().map(|limits| limits.threshold_tokens.effective),
+            },
+            "prompt_caching": {
+                "line": model.cache.to_string(),
+                "minimum_tokens": facts.cache_minimum_tokens,
+            },
+            "family": model.known.family_on(model.wire),
+            "prices": self.rates.json(),
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! Talking to models from the command line: the client, the runtime it needs, the user's catalogue, and every way that
+//! can fail told to the user.
+
+use std::fs;
+use std::future::Future;
+use std::io::ErrorKind;
+
+use throughline_provider::{
+    Client, ClientOptions, Endpoint, EndpointError, RetryLimits, TimeLimits, Trouble, advice,
+};
+use throughline_tokens::Catalogue;
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, io_words, path_words};
+
+/// The user's own catalogue, in the home directory.
+const CATALOGUE_FILE: &str = "models.json";
+/// Variables that name a proxy, the more particular ones first.
+const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// The shipped catalogue, with the user's file over it where there is one.
+pub(crate) fn catalogue(context: &Context) -> Result<Catalogue, Failure> {
+    let path = context.home.join(CATALOGUE_FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Catalogue::shipped()),
+        Err(error) => {
+            return Err(Failure::new(Exit::BadConfig, format!("cannot read {}", path_words(&path)))
+                .because(io_words(&error)));
+        }
+    };
+    Catalogue::with_file(&text).map_err(|error| {
+        Failure::new(Exit::BadConfig, format!("{} is no catalogue of models", path_words(&path)))
+            .because(error.to_string())
+            .hint(r#"it reads {"version": 1, "models": [{"name": "my-model", "window": 32768}]}"#)
+    })
+}
+
+/// A client for an endpoint.
+pub(crate) fn client(context: &Context, endpoint: &Endpoint) -> Result<Client, Failure> {
+    // What runs on this machine is never behind a proxy.
+    let proxy = PROXY_VARIABLES.into_iter().find_map(|name| context.variable(name));
+    let proxy = proxy.filter(|_| !endpoint.base.is_local()).map(str::to_owned);
+    let options = ClientOptions {
+        limits: TimeLimits::of(endpoint),
+        retries: RetryLimits::ONCE,
+        proxy,
+        jitter_seed: context.random_bits(),
+    };
+    Client::new(options).map_err(|error| {
+        Failure::new(Exit::BadConfig, "no connection can be set up")
+            .because(error.to_string())
+            .hint(format!("check {}", PROXY_VARIABLES.join(", ")))
+    })
+}
+
+/// Runs something that waits for the network.
+pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Internal, "the machine gives no means to wait for the network")
+            .because(io_words(&error))
+    })?;
+    Ok(runtime.block_on(future))
+}
+
+/// Settings that make no endpoint.
+pub(crate) fn not_configured(error: &EndpointError) -> Failure {
+    Failure::new(Exit::BadConfig, error.to_string())
+}
+
+/// An endpoint that did not answer as it should.
+pub(crate) fn refused(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Failure {
+    let failure = Failure::new(Exit::Unanswered, format!("{} gave no answer", endpoint.base.as_str()))
+        .because(trouble.to_string());
+    match advice(&trouble.kind, endpoint, model) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

@@ -10,6 +10,7 @@
 mod live;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use throughline_compaction::{Attempt, NoOpReason, Outcome, PruneRules, RuleSummariser, Summariser, preview};
 use throughline_redact::Redactor;
@@ -19,7 +20,7 @@ use crate::attempt::{Aim, Gathered, Tools, outcome_of, scaled_budgets};
 use crate::engine::{ContextEngine, EngineError, EngineFuture, answered};
 use crate::lifecycle::{Boundary, BoundaryReason, SessionStart};
 use crate::model_in_force::ModelInForce;
-use crate::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Room};
+use crate::outcome::{AbortReason, CompressOutcome, CompressRequest, PrepareOutcome, Room};
 use crate::prepared::Prepared;
 use crate::registry::BUILT_IN_ENGINE;
 use crate::snapshot::Snapshot;
@@ -72,7 +73,12 @@ pub struct CompressorSetup {
     pub redactor: Option<Redactor>,
     /// How the model can recall originals, if it can.
     pub recall: Option<String>,
+    /// How long a summary may take, over all its routes and attempts. A net under whatever limits the summariser has.
+    pub longest_summary: Duration,
 }
+
+/// How long a summary may take where nobody says otherwise: a model on a small machine reads slowly.
+const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
 
 impl CompressorSetup {
     /// Summaries by rules alone, secrets not masked.
@@ -84,6 +90,7 @@ impl CompressorSetup {
             prune: PruneRules::default(),
             redactor: None,
             recall: None,
+            longest_summary: LONGEST_SUMMARY,
         }
     }
 }
@@ -102,6 +109,9 @@ struct State {
     live: Live,
     prepared: Option<Arc<Prepared>>,
 }
+
+/// An attempt that took too long, in words.
+struct TooLate(String);
 
 /// A prepared summary is brought up to date once this share of a tail came since.
 const EXTEND_FROM_TAIL_PERCENT: u64 = 50;
@@ -157,28 +167,51 @@ impl Compressor {
         }
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(request);
-        let attempt = match &prepared {
-            Some(prepared) => tools.attempt(&gathered, aim, &prepared.extending(summariser.as_ref())).await,
-            None => tools.attempt(&gathered, aim, summariser.as_ref()).await,
+        let tried = self.try_with(&tools, &gathered, aim, prepared.as_deref(), summariser.as_ref()).await;
+        let outcome = match &tried {
+            Ok(attempt) => outcome_of(attempt, request),
+            Err(TooLate(detail)) => {
+                let reason = AbortReason::SummariserUnavailable;
+                CompressOutcome::Aborted { reason, detail: detail.clone() }
+            }
         };
-        if !self.rules_step_in(&attempt, request.room) {
-            let outcome = outcome_of(&attempt, request);
-            return Ok(if prepared.is_some() { mark_prepared(outcome) } else { outcome });
-        }
+        let because = match &outcome {
+            CompressOutcome::Aborted { reason, detail } if self.rules_step_in(*reason, request.room) => {
+                detail
+            }
+            _ => return Ok(if prepared.is_some() { mark_prepared(outcome) } else { outcome }),
+        };
         let by_rules = tools.attempt(&gathered, aim, &RuleSummariser).await;
-        let mut outcome = outcome_of(&by_rules, request);
-        if let (CompressOutcome::Completed(done), Outcome::Aborted { detail, .. }) =
-            (&mut outcome, &attempt.outcome)
-        {
-            done.report.warnings.insert(0, format!("folded by rules, because {detail}"));
+        let mut by_rules = outcome_of(&by_rules, request);
+        if let CompressOutcome::Completed(done) = &mut by_rules {
+            done.report.warnings.insert(0, format!("folded by rules, because {because}"));
         }
-        Ok(outcome)
+        Ok(by_rules)
+    }
+
+    /// Makes an attempt, starting from what was prepared, within the time a summary may take.
+    async fn try_with(
+        &self,
+        tools: &Tools,
+        gathered: &Gathered,
+        aim: Aim<'_>,
+        prepared: Option<&Prepared>,
+        summariser: &dyn Summariser,
+    ) -> Result<Attempt, TooLate> {
+        let limit = self.setup.longest_summary;
+        let attempt = async {
+            match prepared {
+                Some(prepared) => tools.attempt(gathered, aim, &prepared.extending(summariser)).await,
+                None => tools.attempt(gathered, aim, summariser).await,
+            }
+        };
+        tokio::time::timeout(limit, attempt)
+            .await
+            .map_err(|_| TooLate(format!("the summariser did not answer within {} s", limit.as_secs())))
     }
 
     /// Whether a failed attempt is made again by rules: nothing could be sent otherwise, or waiting would not help.
-    fn rules_step_in(&self, attempt: &Attempt, room: Room) -> bool {
-        let Outcome::Aborted { reason, .. } = &attempt.outcome else { return false };
-        use throughline_compaction::AbortReason;
+    fn rules_step_in(&self, reason: AbortReason, room: Room) -> bool {
         let passes = match reason {
             AbortReason::SummariserUnavailable => true,
             AbortReason::SummariserFailed | AbortReason::SummaryUnusable => false,
@@ -228,9 +261,10 @@ impl Compressor {
         let aim = Aim { budgets: &at_threshold, force: true, focus: None };
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(&request);
-        let attempt = match &known {
-            Some(prepared) => tools.attempt(&gathered, aim, &prepared.extending(summariser.as_ref())).await,
-            None => tools.attempt(&gathered, aim, summariser.as_ref()).await,
+        let tried = self.try_with(&tools, &gathered, aim, known.as_deref(), summariser.as_ref()).await;
+        let attempt = match tried {
+            Ok(attempt) => attempt,
+            Err(TooLate(detail)) => return Ok(PrepareOutcome::Failed { detail }),
         };
         if let Outcome::Aborted { detail, .. } = &attempt.outcome {
             return Ok(PrepareOutcome::Failed { detail: detail.clone() });

@@ -83,6 +83,15 @@ impl Encoding<'_> {
         })
     }
 
+    /// What a body of the first so many items would consist of.
+    pub(crate) fn fingerprint_of(&self, items: usize) -> Result<Fingerprint, RequestError> {
+        let (system, _) = self.envelope.noted_system(self.note, self.cache);
+        let request = self.request(system.as_deref())?;
+        let mut fingerprint = self.fingerprint(&request, system.as_deref().map(PieceHash::of));
+        fingerprint.items.truncate(items);
+        Ok(fingerprint)
+    }
+
     /// The request with what differs for this call.
     fn request(&self, system: Option<&str>) -> Result<Cow<'_, Request>, RequestError> {
         let mut request = Cow::Borrowed(self.envelope.request());

@@ -43,6 +43,27 @@ impl Envelope {
         Ok(Self { request, leading_system })
     }
 
+    /// The envelope of a call that was recorded; `None` when the record has something else there.
+    pub(crate) fn of_preamble(dialect: Dialect, preamble: &StoredPreamble) -> Option<Self> {
+        let parameters = preamble.parameters.as_deref().unwrap_or("{}");
+        let parameters = parameters.strip_suffix('}')?;
+        let comma = if parameters.ends_with('{') { "" } else { "," };
+        let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+        let body = format!("{parameters}{comma}\"{list}\":[]}}");
+        let mut request = Request::decode(dialect, body.into_bytes()).ok()?;
+        let mut leading_system = None;
+        match (&preamble.system, dialect) {
+            (None, _) => {}
+            (Some(system), Dialect::Chat) => leading_system = Some(SharedText::new(system.clone())),
+            (Some(system), Dialect::Responses) => request.set_member("instructions", system).ok()?,
+            (Some(system), Dialect::Anthropic) => request.set_member("system", system).ok()?,
+        }
+        if let Some(tools) = &preamble.tools {
+            request.set_member("tools", tools).ok()?;
+        }
+        Some(Self { request, leading_system })
+    }
+
     /// The request it was made of.
     #[must_use]
     pub fn request(&self) -> &Request {

@@ -85,3 +85,24 @@ fn what_is_known_changes_with_the_envelope_and_only_then() {
     known.update(&envelope(Dialect::Chat, System::Text("Be brief and kind.")));
     assert_ne!(*known.profile(), size);
 }
+
+#[test]
+fn an_envelope_is_known_again_from_the_record() {
+    for dialect in Dialect::ALL {
+        for parameters in [&[][..], &[("temperature", "0.50"), ("thinking", "{\"type\":\"adaptive\"}")]] {
+            let parts = RequestParts {
+                system: Some(System::Text("Be brief.")),
+                tools: Some(RawJson("[{\"name\":\"read_file\"}]")),
+                parameters,
+                ..RequestParts::new("m")
+            };
+            let mut known = KnownEnvelope::default();
+            known.update(&Envelope::build(dialect, &parts).unwrap());
+            let (preamble, id) = known.preamble().unwrap().clone();
+            let mut again = KnownEnvelope::default();
+            again.update(&Envelope::of_preamble(dialect, &preamble).unwrap());
+            assert_eq!(again.preamble().unwrap().1, id, "{dialect}");
+            assert_eq!(again.profile(), known.profile(), "{dialect}");
+        }
+    }
+}

@@ -63,6 +63,11 @@ impl Estimator {
         (learnt == Observed::Learnt).then_some(lesson)
     }
 
+    /// A prompt that was counted before this process began: it teaches nothing that was not learnt then.
+    pub(crate) fn resume(&mut self, measured_tokens: u64, estimated_tokens: u64) {
+        self.anchor = Some(Anchor { measured_tokens, estimated_tokens });
+    }
+
     /// What others learnt of the model in the meantime.
     pub(crate) fn set_calibrator(&mut self, calibrator: Calibrator) {
         self.calibrator = calibrator;

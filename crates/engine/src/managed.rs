@@ -190,8 +190,8 @@ struct LastSent {
     by: AnsweredBy,
     /// Tokens of it that were read from the provider's cache, where it said so.
     cache_read_tokens: u64,
-    /// What went along.
-    along: Along,
+    /// What went along; not known of what another process sent.
+    along: Option<Along>,
 }
 
 /// Who answered a call.
@@ -231,6 +231,8 @@ pub struct ManagedSession {
     prepared: Option<PreparedSoFar>,
     /// How many items the view had when nothing in it could be folded.
     nothing_to_fold_at: Option<usize>,
+    /// How many items the view had when it was last looked at in idle time.
+    idle_looked_at: Option<usize>,
     /// What a compaction that is due is due to.
     due: Option<Trigger>,
     switch: Switch,
@@ -251,6 +253,7 @@ impl ManagedSession {
     pub async fn open(setup: SessionSetup, id: &SessionId) -> Result<Self, CallError> {
         let now_ms = setup.host.now_ms();
         let loaded = record::load(&setup, id, now_ms).await?;
+        let last_call = record::last_call(&setup, loaded.view.session()).await?;
         let held = match setup.policy.lock {
             LockPolicy::WholeSession => Some(record::hold(&setup, loaded.view.session().chain).await?),
             LockPolicy::Compactions => None,
@@ -275,11 +278,15 @@ impl ManagedSession {
             preparing: None,
             prepared: None,
             nothing_to_fold_at: None,
+            idle_looked_at: None,
             due: None,
             switch: Switch::No,
             held,
             setup,
         };
+        if let Some(last_call) = last_call {
+            session.take_up(last_call);
+        }
         session.begin().await?;
         Ok(session)
     }

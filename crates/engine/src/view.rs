@@ -116,6 +116,15 @@ impl LiveView {
         self.estimated_tokens
     }
 
+    /// Items before a place of the session.
+    pub(crate) fn items_before(&self, to_seq: u64) -> usize {
+        let is_later = |item: &Item| {
+            matches!(&item.place, Place::Message { session, seq, .. }
+                if *session == self.session.id && *seq >= to_seq)
+        };
+        self.items.iter().position(is_later).unwrap_or(self.items.len())
+    }
+
     /// The messages as they are sent.
     pub(crate) fn forms(&self) -> &WireForms {
         &self.forms

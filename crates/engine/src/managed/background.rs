@@ -11,8 +11,8 @@ use crate::event::EngineEvent;
 use crate::outcome::PrepareOutcome;
 use crate::trigger::near_threshold;
 
-/// A summary that is on its way is waited for at most this long.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// An engine that takes longer than this over anything is given up. It has limits of its own; this is the net.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
 
 /// A summary on its way. Given up when dropped.
 pub(super) struct Preparing(JoinHandle<Result<PrepareOutcome, EngineError>>);
@@ -35,9 +35,15 @@ pub(super) enum PreparedSoFar {
 }
 
 impl ManagedSession {
+    /// Whether a summary is on its way while the conversation goes on.
+    #[must_use]
+    pub fn is_preparing(&self) -> bool {
+        self.preparing.as_ref().is_some_and(|preparing| !preparing.0.is_finished())
+    }
+
     /// Starts preparing a summary if the threshold is near and none is on its way. Tells of one that became ready since.
     pub(super) async fn prepare_ahead(&mut self, tokens: u64) {
-        if self.preparing.as_ref().is_some_and(|preparing| !preparing.0.is_finished()) {
+        if self.is_preparing() {
             return;
         }
         self.finish_preparing().await;

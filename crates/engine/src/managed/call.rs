@@ -208,12 +208,13 @@ impl ManagedSession {
                 self.tell(EngineEvent::Pressure { pressure, basis: pending.basis });
             }
             let room_tokens = self.model.prompt_room_tokens();
-            if pending.fixed_tokens >= room_tokens {
-                let (model, fixed_tokens) = (self.model.model.clone(), pending.fixed_tokens);
+            let fixed_tokens = self.estimator.calibrator().correct(pending.fixed_tokens);
+            if fixed_tokens >= room_tokens {
+                let model = self.model.model.clone();
                 return Err(CallError::FixedTooLarge { model, fixed_tokens, room_tokens });
             }
             let Verdict::Compact { trigger, urgency } = self.verdict_before(&pending).await else { break };
-            if (pass > 0 && urgency != Urgency::Must) || self.is_known_to_be_in_vain(urgency) {
+            if (pass > 0 && urgency != Urgency::Must) || self.may_wait(urgency) {
                 break;
             }
             let target_tokens = (pass > 0).then(|| room_tokens.saturating_mul(SECOND_AIM_PERCENT) / 100);
@@ -230,10 +231,11 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Whether nothing could be folded a few messages ago, so that looking again is not worth it yet.
-    fn is_known_to_be_in_vain(&self, urgency: Urgency) -> bool {
+    /// Whether a compaction that is due is better made later: a summary is on its way and nobody has to wait for it, or
+    /// nothing could be folded a few messages ago.
+    fn may_wait(&self, urgency: Urgency) -> bool {
         let near = |found: usize| self.view.len() < found.saturating_add(LOOK_AGAIN_AFTER_MESSAGES);
-        urgency == Urgency::Due && self.nothing_to_fold_at.is_some_and(near)
+        urgency == Urgency::Due && (self.is_preparing() || self.nothing_to_fold_at.is_some_and(near))
     }
 
     /// What is to be done before a call. An engine that does not answer leaves the decision to the last net.
@@ -247,7 +249,8 @@ impl ManagedSession {
         };
         let figures = BeforeCall {
             automatic: self.setup.policy.automatic,
-            engine_wants,
+            // What the last answer showed still holds: a request only grows.
+            engine_wants: engine_wants || self.due.is_some(),
             pending_tokens: pending.total_tokens,
             messages: pending.messages,
             model: &self.model,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use throughline_store::{Holder, Millis, Session, SessionId, StoreError, Summary};
 use throughline_tokens::TokenModel;
 
+use super::background::LONGEST_WAIT;
 use super::{CallError, HeldConversation, LockPolicy, ManagedSession, record};
+use crate::engine::EngineError;
 use crate::event::EngineEvent;
 use crate::guard::{Admission, Block, Moment};
 use crate::lifecycle::{Boundary, BoundaryReason};
@@ -121,7 +123,8 @@ impl ManagedSession {
             target_tokens: ask.target_tokens,
             memory_context: ask.memory_context,
         };
-        let outcome = match self.setup.engine.compress(&request).await {
+        let compressing = tokio::time::timeout(LONGEST_WAIT, self.setup.engine.compress(&request)).await;
+        let outcome = match compressing.unwrap_or_else(|_| Err(too_late(self.setup.engine.name()))) {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.guard.aborted(AbortReason::SummariserUnavailable, &error.to_string(), moment);
@@ -221,6 +224,7 @@ impl ManagedSession {
         self.preparing = None;
         self.prepared = None;
         self.nothing_to_fold_at = None;
+        self.idle_looked_at = None;
         let boundary = Boundary { reason, old, new: self.id().clone() };
         if let Err(error) = self.setup.engine.boundary(&boundary).await {
             self.notice(error.to_string());
@@ -247,6 +251,14 @@ impl ManagedSession {
     /// The estimator of the conversation's model.
     pub(super) fn token_model(&self) -> TokenModel {
         self.setup.target.token_model()
+    }
+}
+
+fn too_late(engine: &str) -> EngineError {
+    let minutes = LONGEST_WAIT.as_secs() / 60;
+    EngineError::Unavailable {
+        engine: engine.to_owned(),
+        detail: format!("it made no view within {minutes} minutes"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throughline_provider::CachePolicy;
-use throughline_store::{EndReason, Millis, Selection, SessionId};
+use throughline_store::{EndReason, Millis, NewSession, Selection, SessionId};
 
 use super::fold::{Ask, CompactionResult, ManualCompaction};
 use super::{CallError, ManagedSession, in_force, record};
@@ -12,6 +12,7 @@ use crate::estimate::Estimator;
 use crate::lifecycle::{BoundaryReason, SessionEnd, SessionStart};
 use crate::status::EngineStatus;
 use crate::target::Target;
+use crate::tool::{ToolAnswer, ToolRequest, ToolSchema};
 use crate::trigger::{Switch, Trigger, Urgency, Verdict, WhileIdle, idle_in_ms, switch, while_idle};
 
 /// The notice about a raised threshold is remembered under this name.
@@ -60,13 +61,15 @@ impl ManagedSession {
 
     /// Another model takes over. If it has less room, the next call compacts first.
     pub async fn switch_model(&mut self, target: Target) -> Result<(), CallError> {
+        if target.dialect != self.dialect {
+            return Err(CallError::OtherWire { conversation: self.dialect, request: target.dialect });
+        }
         let model = in_force(&target, None)?;
-        let scope = target.scope();
-        let calibrator = record::calibrator(&self.setup, scope, self.setup.host.now_ms()).await?;
+        let calibrator = record::calibrator(&self.setup, target.scope(), self.setup.host.now_ms()).await?;
+        self.setup.engine.update_model(&model).await?;
         self.switch = switch(&self.model, &model);
         self.setup.target = target;
         self.tell_target();
-        self.setup.engine.update_model(&model).await?;
         self.model = model;
         self.view.set_model(self.token_model(), self.setup.target.cache);
         self.estimator = Estimator::new(calibrator);
@@ -90,15 +93,23 @@ impl ManagedSession {
     /// Compacts if the provider's cache is cold anyway and the view is large enough to be worth it.
     pub async fn idle(&mut self) -> Option<CompactionResult> {
         let figures = self.while_idle()?;
-        match while_idle(&figures) {
-            Verdict::Compact { trigger, urgency } => {
-                Some(self.fold(Ask { force: true, ..Ask::new(trigger, urgency) }).await)
+        let Verdict::Compact { trigger, urgency } = while_idle(&figures) else { return None };
+        // Whatever comes of it, the same view is not looked at again.
+        self.idle_looked_at = Some(self.view.len());
+        match self.setup.engine.has_content_to_compress(&self.snapshot()).await {
+            Ok(true) => Some(self.fold(Ask { force: true, ..Ask::new(trigger, urgency) }).await),
+            Ok(false) => None,
+            Err(error) => {
+                self.notice(error.to_string());
+                None
             }
-            Verdict::Stay(_) => None,
         }
     }
 
     fn while_idle(&self) -> Option<WhileIdle> {
+        if self.idle_looked_at == Some(self.view.len()) {
+            return None;
+        }
         let cache_ttl_ms = match self.setup.target.cache {
             CachePolicy::Marks { ttl, .. } => u64::try_from(ttl.duration().as_millis()).unwrap_or(u64::MAX),
             CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL_MS,
@@ -136,6 +147,29 @@ impl ManagedSession {
         self.writing = None;
         self.moved_on(reason, old).await;
         Ok(())
+    }
+
+    /// Tools the engine offers to the model. The same for the whole conversation: tools that come and go move the prefix.
+    pub async fn tool_schemas(&self) -> Result<Vec<ToolSchema>, EngineError> {
+        self.setup.engine.tool_schemas().await
+    }
+
+    /// Runs a tool of the engine.
+    pub async fn handle_tool_call(
+        &self,
+        name: &str,
+        arguments: serde_json::Value,
+    ) -> Result<ToolAnswer, EngineError> {
+        let call = ToolRequest { session: self.id().clone(), name: name.to_owned(), arguments };
+        self.setup.engine.handle_tool_call(&call).await
+    }
+
+    /// Ends the conversation and begins another with the same engine, which forgets what it gathered.
+    pub async fn start_over(self, reason: EndReason, new: NewSession) -> Result<Self, CallError> {
+        let setup = self.setup.clone();
+        self.end(reason).await?;
+        setup.engine.session_reset().await?;
+        Self::create(setup, new).await
     }
 
     /// Ends the conversation.

@@ -1,10 +1,12 @@
-//! Before a call: the limits in force, the size of the whole request, its body.
+//! Before a call: what the last one left, the limits in force, the size of the whole request, its body.
 
 use std::sync::Arc;
 
-use throughline_provider::CachePolicy;
+use throughline_provider::{CachePolicy, SentPrompt};
+use throughline_store::UsageKind;
 
-use super::{AnsweredBy, CallError, ManagedSession, in_force};
+use super::record::LastCall;
+use super::{AnsweredBy, CallError, LastSent, ManagedSession, in_force};
 use crate::encode::{Encoded, Encoding, ForThisCall};
 use crate::envelope::Envelope;
 use crate::ride::Ride;
@@ -12,6 +14,30 @@ use crate::snapshot::Snapshot;
 use crate::status::PendingRequest;
 
 impl ManagedSession {
+    /// Takes up where the last call of the session left off: what was sent and how large it was is known again.
+    pub(super) fn take_up(&mut self, last: LastCall) {
+        let LastCall { call, to_seq, preamble } = last;
+        let Some(envelope) = Envelope::of_preamble(self.dialect, &preamble) else { return };
+        self.known.update(&envelope);
+        self.kept_preambles.extend(self.known.preamble().map(|(_, id)| id.clone()));
+        let target = &self.setup.target;
+        let by = if call.model == target.model { AnsweredBy::OwnModel } else { AnsweredBy::Another };
+        let items = self.view.items_before(to_seq);
+        let measured = (call.usage_kind == UsageKind::Measured).then(|| call.usage.prompt());
+        let model = Some(call.model).filter(|_| by == AnsweredBy::Another);
+        let own = ForThisCall { model, output_cap_tokens: None };
+        let sent = self.encoding(&envelope, target.cache, &own).fingerprint_of(items);
+        let Ok(fingerprint) = sent else { return };
+        if let Some(measured_tokens) = measured.filter(|_| by == AnsweredBy::OwnModel) {
+            let messages: u64 = self.view.sizes().iter().take(items).sum();
+            self.estimator.resume(measured_tokens, self.fixed_tokens().saturating_add(messages));
+        }
+        let prompt = SentPrompt { fingerprint, sent_at_ms: call.at_ms, prompt_tokens: measured };
+        let cache_read_tokens = call.usage.cache_read;
+        self.last_sent = Some(LastSent { prompt, items, by, cache_read_tokens, along: None });
+        self.last_call_ms = Some(call.at_ms.saturating_add_unsigned(call.latency_ms.unwrap_or(0)));
+    }
+
     /// The limits that hold for a request with this cap on output.
     pub(super) async fn use_output_cap(&mut self, output_cap_tokens: Option<u64>) -> Result<(), CallError> {
         let model = in_force(&self.setup.target, output_cap_tokens)?;
@@ -59,7 +85,7 @@ impl ManagedSession {
             sent_at_ms: last.prompt.sent_at_ms,
             prompt_tokens: last.prompt.prompt_tokens,
             cache_read_tokens: last.cache_read_tokens,
-            along: last.along.clone(),
+            along: last.along.clone()?,
         })
     }
 
@@ -70,7 +96,16 @@ impl ManagedSession {
         cache: CachePolicy,
         for_this_call: &ForThisCall,
     ) -> Result<Encoded, CallError> {
-        let encoding = Encoding {
+        Ok(self.encoding(envelope, cache, for_this_call).encode()?)
+    }
+
+    fn encoding<'a>(
+        &'a self,
+        envelope: &'a Envelope,
+        cache: CachePolicy,
+        for_this_call: &'a ForThisCall,
+    ) -> Encoding<'a> {
+        Encoding {
             envelope,
             messages: self.view.messages(),
             forms: self.view.forms(),
@@ -79,7 +114,6 @@ impl ManagedSession {
             conversation: self.conversation.as_str(),
             sent_items: self.sent_items(),
             for_this_call,
-        };
-        Ok(encoding.encode()?)
+        }
     }
 }

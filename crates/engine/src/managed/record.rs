@@ -70,6 +70,33 @@ pub(super) async fn load(setup: &SessionSetup, id: &SessionId, now_ms: Millis) -
     Ok(Loaded { view, root, compactions, guard, calibrator })
 }
 
+/// The last call of a session that was answered.
+pub(super) struct LastCall {
+    pub(super) call: NewCall,
+    /// Up to where its view was sent.
+    pub(super) to_seq: u64,
+    pub(super) preamble: StoredPreamble,
+}
+
+/// The last call of a session, if one was answered.
+pub(super) async fn last_call(
+    setup: &SessionSetup,
+    session: &Session,
+) -> Result<Option<LastCall>, StoreError> {
+    let (store, owner, id) = (Arc::clone(&setup.store), setup.owner.clone(), session.id.clone());
+    blocking(move || {
+        let calls = store.calls(&owner, &id)?;
+        let mut answered =
+            calls.into_iter().rev().filter(|call| call.session == id && call.call.error.is_none());
+        // Calls beside the conversation do not name what they sent of it.
+        let found =
+            answered.find_map(|call| Some((call.call.sent_to_seq?, call.call.preamble.clone()?, call.call)));
+        let Some((to_seq, preamble, call)) = found else { return Ok(None) };
+        Ok(store.preamble(&preamble)?.map(|preamble| LastCall { call, to_seq, preamble }))
+    })
+    .await
+}
+
 fn shown(
     store: &dyn Store,
     owner: &Owner,

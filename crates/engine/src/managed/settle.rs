@@ -108,7 +108,7 @@ impl ManagedSession {
             items: sent.pending.messages,
             by,
             cache_read_tokens: used.reading.usage.cache_read,
-            along: sent.along.clone(),
+            along: Some(sent.along.clone()),
         });
         self.last_call_ms = Some(self.setup.host.now_ms());
     }

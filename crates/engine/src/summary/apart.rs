@@ -233,10 +233,15 @@ impl Apart<'_> {
         let answer_tokens = self.answer_tokens(this.budget_tokens);
         let (call, answer_tokens) = self.call(&system, &text, answer_tokens, this.cap)?;
         let prompt_tokens = self.estimate(&system).saturating_add(self.estimate(&text));
-        let ask = Ask { route: self.route, form: SummaryForm::Apart, call, prompt_tokens, answer_tokens };
-        let notes = self.desk.ask(ask).await?;
-        is_shorter(&notes.document, request, &self.whole)?;
-        Ok(notes)
+        let ask = Ask {
+            route: self.route,
+            form: SummaryForm::Apart,
+            call,
+            prompt_tokens,
+            answer_tokens,
+            judge: &|document| is_shorter(document, request, &self.whole),
+        };
+        self.desk.ask(ask).await
     }
 
     /// The request on the wire of the model.
@@ -333,7 +338,7 @@ pub(crate) fn is_shorter(
     document: &SummaryDocument,
     request: &SummaryRequest<'_>,
     whole: &Range<usize>,
-) -> Result<(), RouteFailure> {
+) -> Result<(), Unfit> {
     let count = |document: &SummaryDocument| (request.count_tokens)(&document.to_markdown());
     let frame = if request.span == *whole { 0 } else { count(&SummaryDocument::default()) };
     let tokens = count(document).saturating_sub(frame);
@@ -342,7 +347,7 @@ pub(crate) fn is_shorter(
     if tokens < source_tokens {
         return Ok(());
     }
-    Err(RouteFailure::Unfit(Unfit::LongerThanSource { tokens, source_tokens }))
+    Err(Unfit::LongerThanSource { tokens, source_tokens })
 }
 
 /// Rules of the person's in earlier notes stay, word for word, whatever became of them on the way through a model.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use throughline_compaction::WrittenBy;
+use throughline_compaction::{SummaryDocument, WrittenBy};
 use throughline_provider::{HoldBack, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{NewCall, SessionId};
 use throughline_tokens::{Usage, profile_message};
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure::RouteFailure;
 use super::form::SummaryForm;
 use super::main_line::MainLine;
-use super::reading::{Notes, read_answer};
+use super::reading::{Notes, Unfit, read_answer};
 use super::route::SummaryRoute;
 use crate::host::Host;
 use crate::ledger::{Made, Used};
@@ -41,6 +41,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) prompt_tokens: u64,
     /// Tokens the answer may have.
     pub(crate) answer_tokens: u64,
+    /// What else is asked of a summary.
+    pub(crate) judge: &'a (dyn Fn(&SummaryDocument) -> Result<(), Unfit> + Sync),
 }
 
 /// Where calls for one summary are made from.
@@ -88,7 +90,7 @@ impl Desk<'_> {
 
     /// Makes a call and reads what comes back.
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Notes, RouteFailure> {
-        let Ask { route, form, mut call, prompt_tokens, answer_tokens } = ask;
+        let Ask { route, form, mut call, prompt_tokens, answer_tokens, judge } = ask;
         // Signs of life count while a model reads and thinks.
         call.hold_back = HoldBack::UntilBytes;
         let at_ms = self.host.now_ms();
@@ -106,8 +108,9 @@ impl Desk<'_> {
         let (booked, read) = match answered {
             Ok(received) => {
                 let used = Used::of(&received.answer, || estimated(&received.answer));
-                let read = read_answer(&received.answer).map_err(RouteFailure::Unfit);
-                (made.answered(&received, &used), read)
+                let read = read_answer(&received.answer);
+                let read = read.and_then(|notes| judge(&notes.document).map(|()| notes));
+                (made.answered(&received, &used), read.map_err(RouteFailure::Unfit))
             }
             Err((failure, arrived)) => {
                 let arrived = arrived.as_ref();

@@ -92,8 +92,7 @@ impl RouteFailure {
         }
     }
 
-    /// How long the way is left alone after it failed so often before in a row; `None` when this says nothing about the
-    /// next time.
+    /// How long the way is left alone after it failed so often before in a row; `None` when trying it costs nothing.
     #[must_use]
     pub fn rest_ms(&self, failures_before: u32) -> Option<u64> {
         let rung = |ladder: [u64; 3]| ladder[(failures_before as usize).min(ladder.len() - 1)];
@@ -110,14 +109,14 @@ impl RouteFailure {
                 | TroubleKind::UnknownModel
                 | TroubleKind::WrongWire { .. }
                 | TroubleKind::MalformedRequest { .. } => LASTING_MS,
-                TroubleKind::Timeout => rung(DEAR_MS),
-                // These are about this very text, and the next one is another.
-                TroubleKind::PromptTooLong { .. }
+                // The last of these are about the text, but the next one begins as this one does.
+                TroubleKind::Timeout
+                | TroubleKind::PromptTooLong { .. }
                 | TroubleKind::PayloadTooLarge { .. }
                 | TroubleKind::OutputCapTooLarge { .. }
                 | TroubleKind::OverAllowance { .. }
                 | TroubleKind::ImageRefused { .. }
-                | TroubleKind::ContentPolicy => return None,
+                | TroubleKind::ContentPolicy => rung(DEAR_MS),
                 TroubleKind::Overload
                 | TroubleKind::Unreachable { .. }
                 | TroubleKind::Interrupted
@@ -125,6 +124,7 @@ impl RouteFailure {
                 | TroubleKind::Unknown => rung(PASSING_MS),
             },
             Self::TookTooLong { .. } | Self::Unfit(_) => rung(DEAR_MS),
+            // Nobody was asked.
             Self::WindowTooSmall { .. } | Self::Resting { .. } | Self::NotWritable(_) => return None,
         })
     }

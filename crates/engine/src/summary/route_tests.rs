@@ -30,12 +30,11 @@ fn rests_grow_with_failures_in_a_row_and_end_by_time_or_success() {
 }
 
 #[test]
-fn what_is_about_the_text_alone_is_no_reason_to_rest() {
+fn what_cost_nothing_is_no_reason_to_rest() {
     let script = Scripted::new(throughline_transcript::Dialect::Chat, vec![]);
     let key = route("a", 10_000, &script).key();
     let health = RouteHealth::default();
-    let kind = TroubleKind::PromptTooLong { window_tokens: None, prompt_tokens: None };
-    health.failed(key.clone(), &RouteFailure::Trouble(Box::new(Trouble::of(kind))), 0);
+    health.failed(key.clone(), &RouteFailure::WindowTooSmall { window_tokens: 1, needed_tokens: 2 }, 0);
     assert_eq!(health.resting(&key, 1), None);
     health.learn_window(key.clone(), 4_096);
     assert_eq!(health.learnt_window(&key), Some(4_096));

@@ -283,9 +283,9 @@ impl ModelSummariser {
             prompt_tokens: riding.prompt_tokens(),
             answer_tokens: riding.answer_tokens,
             call: riding.call,
+            judge: &|document| is_shorter(document, work.request, &work.request.span),
         };
         let Notes { mut document, missing } = work.desk.ask(ask).await?;
-        is_shorter(&document, work.request, &work.request.span)?;
         if let Some(earlier) = work.request.earlier {
             carry_rules(&mut document, earlier);
         }

@@ -71,7 +71,11 @@ async fn the_conversation_goes_on_while_a_summary_is_written() {
         turn += 1;
         assert!(turn < 60);
     }
-    talk(&stage, &mut session, turn).await;
+    // Nor behind it, as long as there is room.
+    while session.pressure().of_threshold_permille() < 1_200 {
+        talk(&stage, &mut session, turn).await;
+        turn += 1;
+    }
     assert_eq!(session.compactions(), 0);
     let share = prepared_at(&stage);
     assert!((700..1_000).contains(&share), "{share}");
@@ -86,6 +90,26 @@ async fn the_conversation_goes_on_while_a_summary_is_written() {
     assert_eq!(quality, Quality::Model);
     assert!(report.prepared);
     assert!(stage.told_names().contains(&"preparation_ready".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_never_comes_is_not_waited_for_without_end() {
+    let (stage, _slow) = stage(Dialect::Chat, 16_000, 0);
+    let mut session = stage.open().await;
+    // The summariser never answers. While there is room nobody waits for it; then it is given its time, and rules step in.
+    let mut turn = 0;
+    while session.compactions() == 0 {
+        talk(&stage, &mut session, turn).await;
+        turn += 1;
+        assert!(turn < 80, "{:?}", stage.told_names());
+    }
+    let failure = |event: &EngineEvent| matches!(event, EngineEvent::PreparationFailed { detail } if detail.contains("did not answer within 900 s"));
+    assert!(stage.told().iter().any(failure), "{:?}", stage.told_names());
+    let by_rules = |event: &EngineEvent| {
+        matches!(event, EngineEvent::CompactionCompleted { report, .. }
+            if report.warnings.iter().any(|warning| warning.contains("did not answer within 900 s")))
+    };
+    assert!(stage.told().iter().any(by_rules));
 }
 
 #[tokio::test]

@@ -211,6 +211,46 @@ async fn a_cold_cache_is_the_moment_to_fold() {
 }
 
 #[tokio::test]
+async fn idle_time_does_not_try_the_same_again_and_again() {
+    // Two huge messages: over half the threshold, and nothing in the middle.
+    let stage = Stage::new(Dialect::Anthropic, 60_000);
+    let mut session = stage.open().await;
+    session.call(saying(Dialect::Anthropic, &words(1, 8_000))).await.unwrap();
+    stage.host.pass_secs(301);
+    assert_eq!(session.idle_in_ms(), Some(0));
+    assert!(session.idle().await.is_none(), "there is nothing to fold");
+    assert_eq!(session.idle_in_ms(), None, "and nothing changes that but more words");
+    assert!(session.idle().await.is_none());
+    session.call(saying(Dialect::Anthropic, "Go on.")).await.unwrap();
+    assert_eq!(session.idle_in_ms(), Some(300_000));
+}
+
+#[tokio::test]
+async fn starting_over_ends_one_conversation_and_begins_another() {
+    let stage = Stage::new(Dialect::Chat, 12_000);
+    let mut session = stage.open().await;
+    talk_until_compacted(&stage, &mut session, 1).await;
+    let old = session.id().clone();
+    let mut fresh = session.start_over(EndReason::NEW, stage.new_session("s2")).await.unwrap();
+    assert_eq!((fresh.id().as_str(), fresh.compactions(), fresh.messages().len()), ("s2", 0, 0));
+    assert_eq!(fresh.status().await.unwrap().compactions, 0, "the engine forgot the old one");
+    assert_eq!(stage.store.session(&Owner::default(), &old).unwrap().end_reason, Some(EndReason::NEW));
+    fresh.call(saying(Dialect::Chat, "Hello again.")).await.unwrap();
+    assert!(!stage.script.last_body().contains(SUMMARY_TAG));
+}
+
+#[tokio::test]
+async fn a_model_of_another_wire_does_not_take_over() {
+    let stage = Stage::new(Dialect::Chat, 60_000);
+    let mut session = stage.open().await;
+    let other = target(Dialect::Anthropic, 12_000, stage.script.clone());
+    let error = session.switch_model(other).await.unwrap_err();
+    assert!(matches!(error, CallError::OtherWire { .. }), "{error}");
+    assert_eq!(session.model().window_tokens, 60_000);
+    session.call(saying(Dialect::Chat, "Hello.")).await.unwrap();
+}
+
+#[tokio::test]
 async fn somebody_else_at_work_is_told_and_not_disturbed() {
     let stage = Stage::new(Dialect::Chat, 12_000);
     let mut session = stage.open().await;

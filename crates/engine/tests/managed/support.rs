@@ -61,6 +61,8 @@ pub(crate) fn holder(process_id: u32) -> Holder {
 pub(crate) enum Act {
     /// Answers with this.
     Say(AnswerDraft),
+    /// Answers, and reports this usage.
+    SayUsed(&'static str, Usage),
     /// Answers, and says nothing about usage.
     SayWithoutUsage(&'static str),
     /// Fails.
@@ -126,6 +128,12 @@ impl Script {
         let next = self.acts.lock().unwrap().pop_front();
         match next {
             Some(Act::Say(draft)) => self.answer(draft, body),
+            Some(Act::SayUsed(text, usage)) => {
+                let draft = AnswerDraft { id: "the same every time".to_owned(), ..AnswerDraft::text(text) };
+                let json = write_response(self.dialect, &draft.with_usage(usage));
+                let answer = decode_response(self.dialect, json.as_bytes()).unwrap();
+                Ok(Received { answer, first_content: None })
+            }
             Some(Act::SayWithoutUsage(text)) => {
                 self.answer(AnswerDraft { usage: None, ..AnswerDraft::text(text) }, body)
             }

@@ -1,0 +1,7 @@
+//! Summaries by models through the managed call, over real HTTP.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+mod failures;
+mod stage;
+mod success;

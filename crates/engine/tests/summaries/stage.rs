@@ -1,0 +1,333 @@
+//! A conversation over HTTP whose model also writes the summaries, and what can be seen of it.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use throughline_engine::{
+    Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host,
+    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, RecordPolicy, SUMMARY_TASK, SessionSetup,
+    SummaryRoute, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
+};
+use throughline_provider::{
+    CachePolicy, CacheSeller, CacheStyle, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings,
+    PrefixCache, RetryLimits, TimeLimits,
+};
+use throughline_redact::Redactor;
+use throughline_store::{
+    Holder, IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Shown, Store,
+};
+use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
+use throughline_tokens::LimitPolicy;
+use throughline_transcript::{Dialect, Role, SharedText, decode_message, text_message};
+use throughline_wire::{RequestParts, System};
+
+pub(crate) const START_MS: Millis = 1_763_200_000_000;
+/// The window of every story, and where compaction starts in it.
+pub(crate) const WINDOW_TOKENS: u64 = 16_000;
+/// The model that holds the conversation.
+pub(crate) const MODEL: &str = "talker";
+/// A rule of the person's, which must outlast everything.
+pub(crate) const RULE: &str = "Never paint the harbour gate any colour but blue.";
+
+/// The clock of a story stands still, and its numbers only count up.
+#[derive(Default)]
+pub(crate) struct StillHost(AtomicU32);
+
+impl Host for StillHost {
+    fn now_ms(&self) -> Millis {
+        START_MS
+    }
+
+    fn random(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761)
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "test".to_owned() }
+    }
+
+    fn is_alive(&self, _holder: &Holder) -> bool {
+        true
+    }
+}
+
+/// A client that tries once.
+pub(crate) fn client() -> Client {
+    let retries = RetryLimits::ONCE;
+    Client::new(ClientOptions { limits: TimeLimits::REMOTE, retries, proxy: None, jitter_seed: 1 }).unwrap()
+}
+
+/// A model behind an address.
+pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u64) -> Target {
+    let settings = EndpointSettings {
+        prefix: "model",
+        provider: "custom",
+        base_url: url,
+        wire: Some(dialect),
+        api_key: "sk-test",
+        api_key_env: "",
+        headers: &[],
+        model: "",
+    };
+    let endpoint = Endpoint::resolve(&settings, |_| None).unwrap();
+    Target {
+        model: model.to_owned(),
+        provider: "custom".to_owned(),
+        endpoint: url.to_owned(),
+        dialect,
+        policy: LimitPolicy::for_window(window_tokens),
+        threshold_origin: ThresholdOrigin::General,
+        cache: CachePolicy::of(CacheSeller::Other, dialect, "claude", CacheTtl::FiveMinutes),
+        cache_minimum_tokens: None,
+        upstream: Arc::new(HttpUpstream::new(&client(), endpoint, TimeLimits::REMOTE)),
+    }
+}
+
+/// What the model answers when it is asked for a summary.
+pub(crate) type Summary = Arc<dyn Fn(&str) -> Reply + Send + Sync>;
+
+/// A story.
+pub(crate) struct Stage {
+    pub(crate) upstream: ScriptedUpstream,
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) session: ManagedSession,
+    pub(crate) said: Vec<String>,
+    fails: Arc<AtomicBool>,
+    events: Arc<Mutex<Vec<EngineEvent>>>,
+    dialect: Dialect,
+}
+
+impl Stage {
+    /// A conversation whose model writes summaries in this way once `fail` was called, and good ones before.
+    pub(crate) async fn new(
+        dialect: Dialect,
+        failing: Summary,
+        time_limit: Duration,
+        routes: impl FnOnce(&str) -> Vec<SummaryRoute>,
+    ) -> Self {
+        let fails = Arc::new(AtomicBool::new(false));
+        let is_failing = Arc::clone(&fails);
+        let script = Script::answering(move |request| {
+            let body = request.text();
+            if !is_summary_request(&body) {
+                Reply::text("All right.")
+            } else if is_failing.load(Ordering::SeqCst) {
+                failing(&body)
+            } else {
+                Reply::text(good_notes())
+            }
+        });
+        // Prompts are counted and, on the wire that marks them, cached as a provider would.
+        let style = if dialect == Dialect::Anthropic { CacheStyle::Marks } else { CacheStyle::None };
+        let options = UpstreamOptions {
+            cache: Some(PrefixCache::new(style)),
+            models: vec![ServedModel::with_window(MODEL, WINDOW_TOKENS)],
+            ..UpstreamOptions::default()
+        };
+        let upstream = ScriptedUpstream::start_with(options, script).await.unwrap();
+        let host = Arc::new(StillHost::default());
+        let summaries = ModelSummaries::new(SummarySetup {
+            routes: routes(&upstream.url()),
+            time_limit,
+            redactor: Some(Redactor::new()),
+            host: Arc::<StillHost>::clone(&host),
+            health: Arc::default(),
+        });
+        let engine = Compressor::new(CompressorSetup {
+            summarisers: Arc::new(summaries),
+            redactor: Some(Redactor::new()),
+            ..CompressorSetup::by_rules()
+        });
+        let store = Arc::new(MemoryStore::new());
+        let events: Arc<Mutex<Vec<EngineEvent>>> = Arc::default();
+        let told = Arc::clone(&events);
+        let setup = SessionSetup {
+            store: Arc::<MemoryStore>::clone(&store),
+            owner: Owner::default(),
+            engine: Arc::new(engine),
+            host,
+            events: Arc::new(move |event| told.lock().unwrap().push(event)),
+            target: target(&upstream.url(), MODEL, dialect, WINDOW_TOKENS),
+            alternatives: Vec::new(),
+            tool_output: ToolOutputPolicy::default(),
+            policy: CallPolicy {
+                automatic: Automatic::On,
+                record: RecordPolicy::Require,
+                lock: LockPolicy::Compactions,
+                ids: IdLength::Local,
+            },
+        };
+        let new = NewSession {
+            id: SessionId::from_text("s1"),
+            owner: Owner::default(),
+            link: None,
+            started_ms: START_MS,
+            model: Some(MODEL.to_owned()),
+            title: None,
+            origin: Origin { program: "chat".to_owned(), key: None, project: None },
+            dialect,
+        };
+        let session = ManagedSession::create(setup, new).await.unwrap();
+        Self { upstream, store, session, said: Vec::new(), fails, events, dialect }
+    }
+
+    /// From now on summaries fail.
+    pub(crate) fn fail(&self) {
+        self.fails.store(true, Ordering::SeqCst);
+        self.events.lock().unwrap().clear();
+    }
+
+    /// A person says something, and the model answers.
+    pub(crate) async fn say(&mut self, text: String) -> CallOutcome {
+        self.said.push(text.clone());
+        let message = decode_message(SharedText::new(text_message(self.dialect, Role::User, &text))).unwrap();
+        let input = CallInput::new(envelope(self.dialect), vec![message.into()]);
+        self.session.call(input).await.unwrap_or_else(|error| panic!("the conversation stopped: {error}"))
+    }
+
+    /// How far from the threshold, in per cent of it.
+    pub(crate) fn percent(&self) -> u64 {
+        self.session.pressure().of_threshold_permille() / 10
+    }
+
+    /// Talks until the conversation fills this share of its threshold, and not more.
+    pub(crate) async fn fill_to(&mut self, percent: u64) {
+        let mut turn = self.said.len();
+        while self.percent() + 6 <= percent {
+            self.say(talk(turn)).await;
+            turn += 1;
+            assert!(turn < 400, "the conversation does not grow");
+        }
+    }
+
+    /// Talks until the conversation was compacted once, by the model.
+    pub(crate) async fn talk_until_compacted(&mut self, case: &str) {
+        for turn in 0..400 {
+            self.say(talk(turn)).await;
+            if self.session.compactions() > 0 {
+                let summary = self.summary().unwrap();
+                assert!(summary.contains("kept in good order"), "{case}: {}", self.told());
+                return;
+            }
+        }
+        panic!("{case}: no compaction came");
+    }
+
+    pub(crate) fn events(&self) -> Vec<EngineEvent> {
+        self.events.lock().unwrap().clone()
+    }
+
+    /// Everything people were told, as text.
+    pub(crate) fn told(&self) -> String {
+        let told = self.events().into_iter().filter(|event| !matches!(event, EngineEvent::Pressure { .. }));
+        told.map(|event| serde_json::to_string(&event).unwrap()).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(crate) fn tip(&self) -> SessionId {
+        self.session.id().clone()
+    }
+
+    /// The calls that were booked for summaries, of all sessions of the conversation.
+    pub(crate) fn booked(&self) -> Vec<NewCall> {
+        let calls = self.store.calls(&Owner::default(), &self.tip()).unwrap().into_iter();
+        calls.map(|call| call.call).filter(|call| call.task == SUMMARY_TASK).collect()
+    }
+
+    /// The text of the summary in view.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let shown = self.store.view(&Owner::default(), &self.tip(), None).unwrap();
+        shown.into_iter().find_map(|item| match item {
+            Shown::Summary { json, .. } => {
+                Some(decode_message(SharedText::new(json)).unwrap().text().into_owned())
+            }
+            _ => None,
+        })
+    }
+
+    /// Everything that was said is in the record, in order, and whatever the model is not shown any more is covered by the
+    /// summary it is shown instead.
+    pub(crate) fn assert_nothing_lost(&self, case: &str) {
+        let owner = Owner::default();
+        let transcript = self.store.transcript(&owner, &self.tip()).unwrap();
+        let texts: Vec<String> = transcript
+            .iter()
+            .map(|message| message.decode().unwrap())
+            .filter(|message| message.role() == Role::User)
+            .map(|message| message.text().into_owned())
+            .collect();
+        assert_eq!(texts, self.said, "{case}: the record is not whole");
+        let shown = self.store.view(&owner, &self.tip(), None).unwrap();
+        let mut known: HashSet<(SessionId, u64)> = HashSet::new();
+        for item in &shown {
+            match item {
+                Shown::Verbatim(stored) | Shown::Rendition(stored, _) => {
+                    known.insert((stored.session.clone(), stored.seq));
+                }
+                Shown::Summary { summary, .. } => {
+                    let mut next = Some(*summary);
+                    while let Some(id) = next {
+                        let summary = self.store.summary(&owner, id).unwrap();
+                        for run in &summary.sources {
+                            known.extend((run.first_seq..run.end_seq).map(|seq| (run.session.clone(), seq)));
+                        }
+                        next = summary.supersedes;
+                    }
+                }
+                Shown::Synthetic { .. } => {}
+            }
+        }
+        for message in &transcript {
+            let place = (message.session.clone(), message.seq);
+            assert!(known.contains(&place), "{case}: {place:?} was dropped without a summary");
+        }
+    }
+}
+
+/// Whether a body asks for a summary.
+pub(crate) fn is_summary_request(body: &str) -> bool {
+    body.contains("How the notes are written:")
+}
+
+/// A summary as it should be.
+pub(crate) fn good_notes() -> String {
+    notes_about("kept in good order")
+}
+
+/// A summary with this in every section.
+pub(crate) fn notes_about(what: &str) -> String {
+    throughline_compaction::Section::ALL
+        .map(|section| match section {
+            throughline_compaction::Section::Constraints => format!("## {}\n- {RULE}\n", section.heading()),
+            _ => format!("## {}\n- {what}\n", section.heading()),
+        })
+        .concat()
+}
+
+/// What a person says in a turn.
+pub(crate) fn talk(turn: usize) -> String {
+    if turn == 3 {
+        return format!("Before we go on: {RULE}");
+    }
+    format!("Remark {turn}. {}", words(turn, 90))
+}
+
+/// Text of so many words, different for each number.
+pub(crate) fn words(number: usize, count: usize) -> String {
+    const WORDS: [&str; 12] = [
+        "river", "stone", "engine", "paper", "window", "garden", "signal", "market", "copper", "letter",
+        "bridge", "season",
+    ];
+    let word = |at: usize| WORDS[(at * 7 + number * 5 + at / 12) % WORDS.len()];
+    (0..count).map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn envelope(dialect: Dialect) -> Envelope {
+    let parts = RequestParts {
+        system: Some(System::Text("You are a careful painter.")),
+        output_cap: Some((throughline_wire::CapMember::usual(dialect), 1_500)),
+        ..RequestParts::new(MODEL)
+    };
+    Envelope::build(dialect, &parts).unwrap()
+}

@@ -80,9 +80,9 @@ section! {
 section! {
     /// The model that writes summaries.
     SummaryModelSettings {
-        /// Who serves it, or `auto`.
+        /// Who serves it, or `auto`, `main`, `rules`.
         provider: String = text(),
-        /// Its name; empty for the provider's own choice.
+        /// Its name; empty or `main` for the model of the conversation.
         model: String = text(),
         /// Where it is served; empty for the usual address.
         base_url: String = address(),
@@ -94,7 +94,7 @@ section! {
         api_key_env: String = variable(),
         /// Its window in tokens.
         context_length: Option<u64> = optional(tokens()),
-        /// How long one summary may take.
+        /// How long it may keep silent.
         timeout: Duration = seconds(1.0, 3600.0),
         /// Models to be asked when this one cannot write a summary, in this order.
         fallbacks: String = text(),

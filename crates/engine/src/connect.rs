@@ -61,14 +61,23 @@ impl ModelWish {
     #[must_use]
     pub fn for_summaries(settings: &Settings) -> Option<Self> {
         let summary = &settings.auxiliary.compression;
-        let provider = summary.provider.trim();
-        let is_main = provider.eq_ignore_ascii_case("main");
+        let (provider, model) = (summary.provider.trim(), summary.model.trim());
+        let is_main = provider.eq_ignore_ascii_case("main") || model.eq_ignore_ascii_case("main");
         let is_open = provider.is_empty() || provider.eq_ignore_ascii_case("auto");
-        let nothing_named = is_open && summary.model.trim().is_empty() && summary.base_url.trim().is_empty();
-        if is_main || nothing_named {
-            return None;
-        }
-        Some(Self {
+        let nothing_named = is_open && model.is_empty() && summary.base_url.trim().is_empty();
+        (!is_main && !nothing_named).then(|| Self::as_set_for_summaries(settings))
+    }
+
+    /// Models to be asked when the model of the conversation, which none was put before, cannot write a summary.
+    #[must_use]
+    pub fn summary_fallbacks(settings: &Settings) -> Vec<Self> {
+        // Names without a provider are looked for wherever there is a key for them.
+        Self { provider: "auto".to_owned(), ..Self::as_set_for_summaries(settings) }.fallbacks(settings)
+    }
+
+    fn as_set_for_summaries(settings: &Settings) -> Self {
+        let summary = &settings.auxiliary.compression;
+        Self {
             prefix: "auxiliary.compression",
             model: summary.model.clone(),
             provider: summary.provider.clone(),
@@ -77,7 +86,7 @@ impl ModelWish {
             api_key: summary.api_key.clone(),
             api_key_env: summary.api_key_env.clone(),
             window_tokens: summary.context_length,
-        })
+        }
     }
 
     /// Models to be asked when that one fails, in their order.

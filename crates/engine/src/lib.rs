@@ -67,8 +67,9 @@ pub use ride::Ride;
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
 pub use summary::{
-    Booking, FormChoice, FormCost, FormFacts, MainLine, ModelSummaries, NotRiding, RouteFailure, RouteHealth,
-    SUMMARY_TASK, SummaryCalls, SummaryForm, SummaryRoute, SummarySetup, Unfit, choose_form,
+    Booking, FormChoice, FormCost, FormFacts, MainLine, ModelSummaries, NotRiding, OwnModel, RouteFailure,
+    RouteHealth, RouteSearch, SUMMARY_TASK, SummaryCalls, SummaryForm, SummaryRoute, SummaryRoutes,
+    SummarySetup, SummaryWishes, Unfit, choose_form,
 };
 pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};

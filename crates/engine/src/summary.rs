@@ -3,7 +3,8 @@
 //!
 //! Parts: `prompt`, `mark` and `transcript` what a model is sent; `riding` and `apart` the two forms, `form` the choice
 //! between them by cost; `reading` the answer; `desk` one call with its time limit and booking; `failure` and `route` what
-//! went wrong and who is left alone for how long; `summariser` one route after the other; `main_line` what the managed call
+//! went wrong and who is left alone for how long; `summariser` one route after the other, `wishes` which
+//! routes the settings ask for; `main_line` what the managed call
 //! and the summariser tell each other.
 //!
 //! Not for: when a compaction is made, where it cuts, and the check of facts and secrets that every summary goes through.
@@ -23,6 +24,7 @@ mod summariser;
 #[cfg(test)]
 mod test_upstream;
 mod transcript;
+mod wishes;
 
 pub use desk::SUMMARY_TASK;
 pub use failure::RouteFailure;
@@ -30,4 +32,5 @@ pub use form::{FormChoice, FormCost, FormFacts, NotRiding, SummaryForm, choose_f
 pub use main_line::{Booking, MainLine, SummaryCalls};
 pub use reading::Unfit;
 pub use route::{RouteHealth, SummaryRoute};
-pub use summariser::{ModelSummaries, SummarySetup};
+pub use summariser::{ModelSummaries, OwnModel, SummarySetup};
+pub use wishes::{RouteSearch, SummaryRoutes, SummaryWishes};

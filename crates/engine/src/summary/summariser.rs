@@ -1,7 +1,7 @@
 //! Summaries by models: one route after the other until one of them leads to a summary.
 //!
-//! A model named in the settings and its fallbacks are asked apart. The conversation's own model comes last, unless it is
-//! the one that was named, and is asked in whichever form is cheaper. A route that fails is left alone for a while, as
+//! Models named in the settings are asked apart. The conversation's own model comes before or after them, and is asked in
+//! whichever form is cheaper. A route that fails is left alone for a while, as
 //! long as its kind of failure suggests. When none is left, the compaction decides: it is put off, or made by rules.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,11 +37,23 @@ const MOST_SMALLER_WINDOWS: u32 = 2;
 /// Where a refusal states no window, the next try takes this share of the one believed in.
 const SMALLER_PERCENT: u64 = 60;
 
+/// When the conversation's own model is asked for a summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OwnModel {
+    /// Before all others.
+    First,
+    /// After all others.
+    #[default]
+    Last,
+}
+
 /// What summaries by models stand on.
 #[derive(Clone)]
 pub struct SummarySetup {
-    /// Models to be asked before the conversation's own, in this order.
+    /// Models to be asked beside the conversation's own, in this order.
     pub routes: Vec<SummaryRoute>,
+    /// When that one is asked.
+    pub own_model: OwnModel,
     /// How long the conversation's own model may keep silent.
     pub time_limit: Duration,
     /// Masks secrets in what is quoted.
@@ -73,7 +85,9 @@ impl SummariserSource for ModelSummaries {
         if let Some(target) = self.main_line.target()
             && !routes.iter().any(|route| route.is(&target))
         {
-            routes.push(SummaryRoute { target, time_limit: self.setup.time_limit });
+            let own = SummaryRoute { target, time_limit: self.setup.time_limit };
+            let place = if self.setup.own_model == OwnModel::First { 0 } else { routes.len() };
+            routes.insert(place, own);
         }
         Arc::new(ModelSummariser {
             setup: self.setup.clone(),

@@ -34,6 +34,7 @@ impl Stage {
         let host = Arc::new(TestHost::default());
         let setup = SummarySetup {
             routes,
+            own_model: OwnModel::Last,
             time_limit: Duration::from_secs(60),
             redactor: Some(Redactor::new()),
             host: Arc::<TestHost>::clone(&host),
@@ -256,6 +257,22 @@ async fn routes_are_followed_in_order_and_everybody_hears_of_it() {
     );
     let models: Vec<String> = stage.book.0.lock().unwrap().iter().map(|call| call.model.clone()).collect();
     assert_eq!(models, ["named", "fallback", "fallback", MODEL]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_own_model_may_come_first_and_is_asked_once() {
+    let other = scripted(Dialect::Chat, vec![Act::Say(notes("from the other"))]);
+    let own = scripted(Dialect::Chat, vec![Act::fail(TroubleKind::Auth)]);
+    let mut stage = Stage::new(Dialect::Chat, vec![route("other", 200_000, &other)]);
+    stage.summaries.setup.own_model = OwnModel::First;
+    stage.engine = Compressor::new(CompressorSetup {
+        summarisers: Arc::new(stage.summaries.clone()),
+        ..CompressorSetup::by_rules()
+    });
+    let done = stage.main(&own, HasSent::No).completed().await;
+    assert_eq!(done.report.written_by.unwrap().model, "other");
+    assert!(done.report.warnings[0].contains("test-model at test: the key was not accepted"));
+    assert_eq!(own.calls().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

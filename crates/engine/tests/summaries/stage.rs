@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host,
-    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, RecordPolicy, SUMMARY_TASK, SessionSetup,
-    SummaryRoute, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
+    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, OwnModel, RecordPolicy, SUMMARY_TASK,
+    SessionSetup, SummaryRoute, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{
     CachePolicy, CacheSeller, CacheStyle, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings,
@@ -130,6 +130,7 @@ impl Stage {
         let host = Arc::new(StillHost::default());
         let summaries = ModelSummaries::new(SummarySetup {
             routes: routes(&upstream.url()),
+            own_model: OwnModel::Last,
             time_limit,
             redactor: Some(Redactor::new()),
             host: Arc::<StillHost>::clone(&host),

@@ -1,0 +1,105 @@
+//! From settings to the models that write summaries: who is asked, in which order, and what stands in the way.
+//!
+//! Not for: reading settings or the environment; whoever calls passes them in.
+
+use throughline_config::Settings;
+use throughline_provider::Client;
+use throughline_store::GuardScope;
+use throughline_tokens::Catalogue;
+
+use super::route::SummaryRoute;
+use super::summariser::OwnModel;
+use crate::connect::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope};
+
+/// Asks no model at all, as a provider's name.
+const RULES: &str = "rules";
+
+/// Models that shall write summaries, as the settings have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryWishes {
+    /// Other models than the conversation's own, in their order.
+    pub others: Vec<ModelWish>,
+    /// When that one is asked.
+    pub own_model: OwnModel,
+}
+
+impl SummaryWishes {
+    /// What the settings ask for; `None` when summaries are made by rules alone.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Option<Self> {
+        let summary = &settings.auxiliary.compression;
+        if summary.provider.trim().eq_ignore_ascii_case(RULES) {
+            return None;
+        }
+        Some(match ModelWish::for_summaries(settings) {
+            Some(named) => {
+                let fallbacks = named.fallbacks(settings);
+                let others = std::iter::once(named).chain(fallbacks).collect();
+                Self { others, own_model: OwnModel::Last }
+            }
+            None => {
+                let others = ModelWish::summary_fallbacks(settings);
+                Self { others, own_model: OwnModel::First }
+            }
+        })
+    }
+}
+
+/// Models that can be asked, and what is wrong with those that cannot.
+#[derive(Clone, Debug, Default)]
+pub struct SummaryRoutes {
+    /// Ready to be asked, in their order.
+    pub routes: Vec<SummaryRoute>,
+    /// What people should know at the start: which setting keeps a model from being asked.
+    pub problems: Vec<String>,
+}
+
+/// What is needed to find models.
+pub struct RouteSearch<'a> {
+    /// The settings.
+    pub settings: &'a Settings,
+    /// The catalogue.
+    pub catalogue: &'a Catalogue,
+    /// Asks endpoints about windows, and models for summaries.
+    pub client: &'a Client,
+    /// Looks up the environment.
+    pub variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// Looks up windows that errors taught.
+    pub learnt: &'a (dyn Fn(&GuardScope) -> Option<u64> + Sync),
+}
+
+impl RouteSearch<'_> {
+    /// Finds the models. One that cannot be found is told and left out: the others can still be asked.
+    pub async fn find(&self, wishes: &SummaryWishes) -> SummaryRoutes {
+        let mut found = SummaryRoutes::default();
+        for wish in &wishes.others {
+            match self.find_one(wish).await {
+                Ok(route) => found.routes.push(route),
+                Err(problem) => {
+                    found.problems.push(format!("a model for summaries cannot be asked: {problem}"))
+                }
+            }
+        }
+        found
+    }
+
+    async fn find_one(&self, wish: &ModelWish) -> Result<SummaryRoute, String> {
+        if wish.model.trim().is_empty() {
+            return Err(format!("`{}.model` has to name it", wish.prefix));
+        }
+        let endpoint = wish.endpoint(self.variable).map_err(|error| error.to_string())?;
+        let before = Beforehand {
+            settings: self.settings,
+            catalogue: self.catalogue,
+            said: None,
+            learnt: (self.learnt)(&learnt_scope(&endpoint, &wish.model)),
+        };
+        let model = ModelAtEndpoint::look_up(wish, endpoint, self.client, &before).await;
+        let target = model.target(self.client).ok_or_else(|| "nobody serves it".to_owned())?;
+        Ok(SummaryRoute { target, time_limit: self.settings.auxiliary.compression.timeout })
+    }
+}
+
+#[cfg(test)]
+#[path = "wishes_tests.rs"]
+mod tests;

@@ -21,6 +21,7 @@ mod lifecycle;
 mod managed;
 mod model_in_force;
 mod new_view;
+mod open_calls;
 mod outcome;
 mod prepared;
 mod recovery;

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::{CallError, Incoming, ManagedSession, RecordPolicy, record};
 use crate::event::EngineEvent;
 use crate::lifecycle::BoundaryReason;
+use crate::open_calls::{Stubs, open_calls, stubs};
 use crate::tool_output::{Fitted, Fitting, SetAside};
 use crate::view::Place;
 
@@ -48,6 +49,8 @@ struct FittedIncoming {
 
 /// The name of a rendition that shows the beginning and the end of what is kept as an artifact.
 const ARTIFACT: &str = "artifact";
+/// The name of a rendition that holds results which were missing.
+const MENDED: &str = "mended";
 
 impl ManagedSession {
     /// Takes messages into the record and the view. Where that fails and must not, they are not said.
@@ -55,7 +58,7 @@ impl ManagedSession {
         // What is left from before is not part of this: it stays whatever happens.
         let _ = self.finish_writing().await;
         let before = self.unrecorded.len();
-        let messages = self.fit(messages);
+        let messages = self.fit(self.with_stubs(messages));
         let asides: Vec<EngineEvent> =
             messages.iter().flat_map(|fitted| &fitted.set_aside).map(told).collect();
         self.say(messages)?;
@@ -93,6 +96,25 @@ impl ManagedSession {
 
     fn tell_of_unrecorded(&self, error: &StoreError) {
         self.notice(format!("what was just said could not be recorded and is kept in memory: {error}"));
+    }
+
+    /// Calls of the last answer that nobody answers are answered by stubs.
+    fn with_stubs(&self, mut messages: Vec<Incoming>) -> Vec<Incoming> {
+        let open = open_calls(self.view.messages());
+        if open.is_empty() {
+            return messages;
+        }
+        let said: Vec<&Message> = messages.iter().map(|incoming| &incoming.message).collect();
+        let Some(Stubs { messages: stubs, before, inside }) = stubs(self.dialect, open, &said) else {
+            return messages;
+        };
+        self.notice("tool calls that were never answered got a stub in place of their results");
+        if let (Some(json), Some(incoming)) = (inside, messages.get_mut(before)) {
+            let kinds = vec![MENDED.to_owned()];
+            incoming.rendition.get_or_insert(StoredRendition { kinds, json, tokens: 0 });
+        }
+        messages.splice(before..before, stubs.into_iter().map(Incoming::from));
+        messages
     }
 
     /// Long tool results among new messages give way to what is shown of them.

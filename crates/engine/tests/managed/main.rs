@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod compaction;
 mod engines;
+mod faults;
 mod prefix;
 mod record;
 mod recovery;

@@ -1,7 +1,7 @@
 //! A record that cannot be written: nothing is half done, nothing is lost, people are told.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use throughline_engine::{
     CallError, CompactionResult, EngineEvent, ManagedSession, ManualCompaction, RecordPolicy,
@@ -17,16 +17,58 @@ use throughline_transcript::Dialect;
 
 use crate::support::{Stage, saying, talk};
 
-/// A record whose disk may be full.
+/// A record whose disk may be full, or is for one moment.
 #[derive(Default)]
-struct FullDisk {
+pub(crate) struct FullDisk {
     inner: MemoryStore,
     full: AtomicBool,
+    pub(crate) writes: AtomicUsize,
+    /// The number of the write that fails, from one; zero for none.
+    failing: AtomicUsize,
+    gate: Gate,
+}
+
+/// Holds up whoever asks the record while it is closed.
+#[derive(Default)]
+pub(crate) struct Gate {
+    is_closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub(crate) fn close(&self) {
+        *self.is_closed.lock().unwrap() = true;
+    }
+
+    pub(crate) fn open(&self) {
+        *self.is_closed.lock().unwrap() = false;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let closed = self.is_closed.lock().unwrap();
+        drop(self.opened.wait_while(closed, |closed| *closed).unwrap());
+    }
 }
 
 impl FullDisk {
+    /// Lets the write after so many others fail.
+    pub(crate) fn fail_at(&self, after: usize) {
+        self.failing.store(self.writes.load(Ordering::Relaxed) + after + 1, Ordering::Relaxed);
+    }
+
+    /// Lets no further write fail. Returns whether the one that was to fail has come.
+    pub(crate) fn stop_failing(&self) -> bool {
+        self.writes.load(Ordering::Relaxed) >= self.failing.swap(0, Ordering::Relaxed)
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
     fn write<T>(&self, act: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
-        if self.full.load(Ordering::Relaxed) {
+        let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.full.load(Ordering::Relaxed) || number == self.failing.load(Ordering::Relaxed) {
             return Err(StoreError::DiskFull { path: "record.db".into() });
         }
         act(&self.inner)
@@ -38,9 +80,18 @@ macro_rules! passed_on {
         $(passed_on!(@ $how $name ($($argument: $type),*) -> $answer);)*
     };
     (@ read $name:ident ($($argument:ident: $type:ty),*) -> $answer:ty) => {
-        fn $name(&self $(, $argument: $type)*) -> $answer { self.inner.$name($($argument),*) }
+        fn $name(&self $(, $argument: $type)*) -> $answer {
+            self.gate.pass();
+            self.inner.$name($($argument),*)
+        }
     };
     (@ write $name:ident ($($argument:ident: $type:ty),*) -> $answer:ty) => {
+        fn $name(&self $(, $argument: $type)*) -> $answer {
+            self.gate.pass();
+            self.write(|inner| inner.$name($($argument),*))
+        }
+    };
+    (@ ungated $name:ident ($($argument:ident: $type:ty),*) -> $answer:ty) => {
         fn $name(&self $(, $argument: $type)*) -> $answer { self.write(|inner| inner.$name($($argument),*)) }
     };
 }
@@ -83,7 +134,7 @@ impl Store for FullDisk {
         write fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()>;
         read fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
         write fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
-        write fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
+        ungated fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
         read fn locks(&self) -> Result<Vec<HeldLock>>;
     }
 }

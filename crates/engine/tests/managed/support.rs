@@ -103,6 +103,11 @@ impl Script {
         self
     }
 
+    /// What was to come does not come any more.
+    pub(crate) fn end(&self) {
+        self.acts.lock().unwrap().clear();
+    }
+
     pub(crate) fn bodies(&self) -> Vec<String> {
         self.bodies.lock().unwrap().clone()
     }

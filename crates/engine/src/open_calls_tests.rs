@@ -1,0 +1,99 @@
+//! Which calls are open, and what stands in for their results.
+
+use throughline_testkit::from_picture;
+use throughline_transcript::{Dialect, Groups, Message, Role, decode_message_text, text_message, violations};
+
+use super::{Stubs, open_calls, stubs};
+
+fn user(dialect: Dialect, text: &str) -> Message {
+    decode_message_text(text_message(dialect, Role::User, text)).unwrap()
+}
+
+/// A conversation that ends with two calls, and the results of both.
+fn two_calls(dialect: Dialect) -> (Vec<Message>, Vec<Message>) {
+    let all = from_picture(dialect, "uA2TTa").messages();
+    let end = all.iter().position(Message::has_results).unwrap();
+    let results = all.iter().filter(|message| message.has_results()).cloned().collect();
+    (all[..end].to_vec(), results)
+}
+
+/// The list with what was said, stubs in their places.
+fn sent(dialect: Dialect, before: &[Message], said: &[Message]) -> (Vec<Message>, Option<Stubs>) {
+    let refs: Vec<&Message> = said.iter().collect();
+    let made = stubs(dialect, open_calls(before), &refs);
+    let mut all = before.to_vec();
+    let mut said = said.to_vec();
+    if let Some(stubs) = &made {
+        if let Some(json) = &stubs.inside {
+            said[stubs.before] = decode_message_text(json.clone()).unwrap();
+        }
+        said.splice(stubs.before..stubs.before, stubs.messages.iter().cloned());
+    }
+    all.extend(said);
+    (all, made)
+}
+
+#[test]
+fn a_conversation_that_goes_on_is_taken_by_every_wire() {
+    for dialect in Dialect::ALL {
+        let (before, results) = two_calls(dialect);
+        assert_eq!(open_calls(&before).len(), 2, "{dialect}");
+        for (what, said, expected) in [
+            ("nothing but words", vec![user(dialect, "Never mind.")], true),
+            ("nothing at all", vec![], true),
+            ("all results", results.clone(), false),
+            ("all results and words", [results.clone(), vec![user(dialect, "And?")]].concat(), false),
+        ] {
+            let (mut all, made) = sent(dialect, &before, &said);
+            assert_eq!(made.is_some(), expected, "{dialect}: {what}");
+            // Were it to go on, nothing would be missing.
+            all.push(user(dialect, "Go on."));
+            assert_eq!(violations(dialect, &all, &Groups::of(&all)), [], "{dialect}: {what}");
+        }
+    }
+}
+
+#[test]
+fn half_of_the_results_are_made_whole() {
+    for dialect in Dialect::ALL {
+        let (before, mut results) = two_calls(dialect);
+        if dialect == Dialect::Anthropic {
+            // One message holds both: one of them is taken out.
+            let json = results[0].json();
+            let block =
+                throughline_transcript::RawJson(json).get("content").unwrap().elements().next().unwrap().0;
+            let rest = json.replace(&format!("{block},"), "");
+            results = vec![decode_message_text(rest).unwrap()];
+        } else {
+            results.pop();
+        }
+        let (mut all, made) = sent(dialect, &before, &[results, vec![user(dialect, "And?")]].concat());
+        assert!(made.is_some(), "{dialect}");
+        all.push(user(dialect, "Go on."));
+        assert_eq!(violations(dialect, &all, &Groups::of(&all)), [], "{dialect}");
+    }
+}
+
+#[test]
+fn nothing_is_open_once_somebody_spoke() {
+    for dialect in Dialect::ALL {
+        for picture in ["u", "ua", "uATa", "uAT", "uATu"] {
+            assert_eq!(open_calls(&from_picture(dialect, picture).messages()), [], "{dialect} {picture}");
+        }
+    }
+    assert_eq!(open_calls(&[]), []);
+}
+
+#[test]
+fn an_item_is_answered_by_an_item_of_its_kind() {
+    let custom = r#"{"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** Begin"}"#;
+    let computer = r#"{"type":"computer_call","call_id":"c2","action":{"type":"click"}}"#;
+    let messages: Vec<Message> = [user(Dialect::Responses, "Do it.")]
+        .into_iter()
+        .chain([custom, computer].map(|json| decode_message_text(json.to_owned()).unwrap()))
+        .collect();
+    let made = stubs(Dialect::Responses, open_calls(&messages), &[]).unwrap();
+    let [stub] = made.messages.as_slice() else { panic!("{made:?}") };
+    assert!(stub.json().starts_with(r#"{"type":"custom_tool_call_output","call_id":"c1","output":"#));
+    assert!(stub.is_machine_written());
+}

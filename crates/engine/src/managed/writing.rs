@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::{CallError, Incoming, ManagedSession, RecordPolicy, record};
 use crate::event::EngineEvent;
 use crate::lifecycle::BoundaryReason;
-use crate::open_calls::{Stubs, open_calls, stubs};
+use crate::pairs::{Stubs, as_words, open_calls, stubs};
 use crate::tool_output::{Fitted, Fitting, SetAside};
 use crate::view::Place;
 
@@ -58,7 +58,7 @@ impl ManagedSession {
         // What is left from before is not part of this: it stays whatever happens.
         let _ = self.finish_writing().await;
         let before = self.unrecorded.len();
-        let messages = self.fit(self.with_stubs(messages));
+        let messages = self.fit(self.paired(messages));
         let asides: Vec<EngineEvent> =
             messages.iter().flat_map(|fitted| &fitted.set_aside).map(told).collect();
         self.say(messages)?;
@@ -98,20 +98,37 @@ impl ManagedSession {
         self.notice(format!("what was just said could not be recorded and is kept in memory: {error}"));
     }
 
-    /// Calls of the last answer that nobody answers are answered by stubs.
-    fn with_stubs(&self, mut messages: Vec<Incoming>) -> Vec<Incoming> {
-        let open = open_calls(self.view.messages());
-        if open.is_empty() {
+    /// New messages with every call answered and every result asked for: stubs and words stand in for what is not.
+    fn paired(&self, mut messages: Vec<Incoming>) -> Vec<Incoming> {
+        let open = open_calls(self.dialect, self.view.messages());
+        if open.is_empty() && !messages.iter().any(|incoming| incoming.message.has_results()) {
             return messages;
         }
         let said: Vec<&Message> = messages.iter().map(|incoming| &incoming.message).collect();
+        let words = as_words(self.dialect, &open, &said);
+        for (incoming, json) in messages.iter_mut().zip(words) {
+            if let Some(json) = json.filter(|_| incoming.rendition.is_none()) {
+                // No person said this, whatever it looks like.
+                incoming.message = incoming.message.clone().marked_machine_written();
+                incoming.rendition = Some(mended(json));
+            }
+        }
+        // Words among the results of a step go behind them: nothing may stand between a call and its results.
+        let is_result = |incoming: &Incoming| incoming.message.has_results();
+        for step in messages.chunk_by_mut(|one, two| is_result(one) && is_result(two)) {
+            step.sort_by_key(|incoming| shown_as(incoming).is_some_and(|shown| !shown.has_results()));
+        }
+        if open.is_empty() {
+            return messages;
+        }
+        let shown: Vec<Message> = messages.iter().filter_map(shown_as).collect();
+        let said: Vec<&Message> = shown.iter().collect();
         let Some(Stubs { messages: stubs, before, inside }) = stubs(self.dialect, open, &said) else {
             return messages;
         };
         self.notice("tool calls that were never answered got a stub in place of their results");
         if let (Some(json), Some(incoming)) = (inside, messages.get_mut(before)) {
-            let kinds = vec![MENDED.to_owned()];
-            incoming.rendition.get_or_insert(StoredRendition { kinds, json, tokens: 0 });
+            incoming.rendition = Some(mended(json));
         }
         messages.splice(before..before, stubs.into_iter().map(Incoming::from));
         messages
@@ -172,18 +189,13 @@ impl ManagedSession {
         incoming: Incoming,
         at_ms: Millis,
     ) -> Result<(NewMessage, Message), CallError> {
+        let shown = shown_as(&incoming)
+            .ok_or(StoreError::ViewRefused { problem: "what stands for a message in it is no message" })?;
         let Incoming { message, mut rendition } = incoming;
-        let shown = match &mut rendition {
-            None => message.clone(),
-            Some(rendition) => {
-                let shown = decode_message(SharedText::new(rendition.json.clone()));
-                let shown = shown.ok_or_else(|| StoreError::ViewRefused {
-                    problem: "what stands for a message in it is no message",
-                })?;
-                rendition.tokens = self.view.estimate(&shown);
-                if message.is_machine_written() { shown.marked_machine_written() } else { shown }
-            }
-        };
+        let shown = if message.is_machine_written() { shown.marked_machine_written() } else { shown };
+        if let Some(rendition) = &mut rendition {
+            rendition.tokens = self.view.estimate(&shown);
+        }
         let tokens = self.view.estimate(&message);
         let tools = self.view.names.tools_of(&message);
         Ok((NewMessage { message, tokens, at_ms, tools, rendition }, shown))
@@ -277,6 +289,18 @@ impl ManagedSession {
             self.moved_on(BoundaryReason::Elsewhere, old).await;
         }
         Ok(())
+    }
+}
+
+fn mended(json: String) -> StoredRendition {
+    StoredRendition { kinds: vec![MENDED.to_owned()], json, tokens: 0 }
+}
+
+/// A new message as the model is shown it.
+fn shown_as(incoming: &Incoming) -> Option<Message> {
+    match &incoming.rendition {
+        None => Some(incoming.message.clone()),
+        Some(rendition) => decode_message(SharedText::new(rendition.json.clone())),
     }
 }
 

@@ -4,8 +4,9 @@
 use proptest::prelude::*;
 use throughline_engine::{CallInput, Incoming, ManagedSession};
 use throughline_provider::{MOST_MARKS, count_marks, without_marks};
-use throughline_testkit::any_conversation;
-use throughline_transcript::{Dialect, Message, RawJson, Role};
+use throughline_testkit::{Fault, any_conversation, broken_conversation};
+use throughline_transcript::{Dialect, Groups, Message, RawJson, Role, ViolationKind, violations};
+use throughline_wire::Request;
 
 use crate::support::{Act, Stage, envelope, talk};
 
@@ -57,12 +58,24 @@ fn check(last: Option<&Last>, now: &Last) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Rules of the wire that a body breaks.
+fn broken_rules(dialect: Dialect, body: &str) -> Result<Vec<ViolationKind>, TestCaseError> {
+    let request = Request::decode(dialect, body.as_bytes().to_vec());
+    let request = request.map_err(|error| TestCaseError::fail(format!("{error}: {body}")))?;
+    // What stands before the list on the chat wire is the system prompt.
+    let sent: Vec<Message> = request.messages().to_vec();
+    let broken = violations(dialect, &sent, &Groups::of(&sent));
+    Ok(broken.into_iter().map(|violation| violation.kind).collect())
+}
+
 /// Replays a list: what a model said is what the upstream answers, everything else comes in. Every body is held against
-/// the one before it. Returns how many calls and compactions there were.
+/// the one before it, and against the rules of the wire but for those that the list itself breaks. Returns how many calls
+/// and compactions there were.
 async fn replay(
     stage: &Stage,
     session: &mut ManagedSession,
     messages: &[Message],
+    allowed: &[ViolationKind],
 ) -> Result<(usize, u64), TestCaseError> {
     let is_answer = |message: &Message| message.role() == Role::Assistant;
     let mut last: Option<Last> = None;
@@ -78,6 +91,9 @@ async fn replay(
         calls += 1;
         let now = Last { body: stage.script.last_body(), session: session.id().to_string() };
         check(last.as_ref(), &now)?;
+        for kind in broken_rules(stage.dialect, &now.body)? {
+            prop_assert!(allowed.contains(&kind), "{:?}: {}", kind, now.body);
+        }
         last = Some(now);
     }
     Ok((calls, session.compactions()))
@@ -92,7 +108,31 @@ proptest! {
         runtime.block_on(async {
             let stage = Stage::new(list.dialect, window_tokens);
             let mut session = stage.open().await;
-            replay(&stage, &mut session, &list.messages()).await.map(|_| ())
+            replay(&stage, &mut session, &list.messages(), &[]).await.map(|_| ())
+        })?;
+    }
+
+    #[test]
+    fn what_is_broken_gets_no_worse(
+        broken in (0usize..3).prop_flat_map(|at| broken_conversation(Dialect::ALL[at])),
+        window_tokens in 4_000u64..40_000,
+    ) {
+        let messages = broken.list.messages();
+        // Each beginning of the list is sent, and may break rules of its own.
+        let beginnings = (0..=messages.len()).map(|end| &messages[..end]);
+        let found = beginnings.flat_map(|part| violations(broken.list.dialect, part, &Groups::of(part)));
+        let mut allowed: Vec<ViolationKind> = found.map(|violation| violation.kind).collect();
+        // What comes in is paired: no result goes out that answers nothing.
+        allowed.retain(|kind| !matches!(kind, ViolationKind::ResultWithoutCall | ViolationKind::ResultBeforeCall));
+        // Calls that nobody answered are answered by stubs as the conversation goes on.
+        if broken.fault == Fault::ResultsMissing {
+            allowed.retain(|kind| *kind != ViolationKind::CallWithoutResult);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let stage = Stage::new(broken.list.dialect, window_tokens);
+            let mut session = stage.open().await;
+            replay(&stage, &mut session, &messages, &allowed).await.map(|_| ())
         })?;
     }
 }
@@ -105,7 +145,7 @@ async fn what_was_sent_stays_sent_through_a_long_coding_session() {
         let messages = throughline_transcript::decode(json.into_bytes(), &options).unwrap().messages;
         let stage = Stage::new(dialect, 40_000);
         let mut session = stage.open().await;
-        let (calls, compactions) = replay(&stage, &mut session, &messages).await.unwrap();
+        let (calls, compactions) = replay(&stage, &mut session, &messages, &[]).await.unwrap();
         assert!(calls > 50 && compactions > 3, "{dialect}: {calls} calls, {compactions} compactions");
     }
 }

@@ -1,16 +1,23 @@
-//! Tool calls that were never answered: the model asked, then the call was given up, the process died, or a person said
-//! something else. No provider takes a conversation that goes on after such a call, so a stub stands in for the result.
+//! Tool calls and their results, as they come in: every call is answered before anybody else speaks, and every result
+//! answers a call.
 //!
-//! What was sent stays sent: stubs come behind it, with the first words after the calls.
+//! A model may ask for tools and then the call is given up, the process dies, or a person says something else: a stub
+//! stands in for the result, since no provider takes a conversation that goes on without one. When the result comes after
+//! all, or one that nobody asked for, it is shown as words. What was sent stays sent: all this happens to what is new.
 //!
 //! Not for: broken pairs further back, which a compaction mends.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use throughline_compaction::STUB_RESULT;
 use throughline_transcript::{
-    Dialect, Message, RawJson, Role, SharedText, compact_json_string, decode_message, tool_result_stub,
+    Dialect, Message, Part, RawJson, Role, SharedText, compact_json_string, decode_message, text_message,
+    tool_result_stub,
 };
+
+/// What stands before the words of a result that answers no call.
+const STRAY_RESULT: &str = "[The result of a tool call that was over already]";
 
 /// A call that waits for its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +27,17 @@ pub(crate) struct OpenCall {
     item_type: Option<String>,
 }
 
-/// Calls of the last answer that nothing has answered yet, in their order. None once somebody else has spoken.
-pub(crate) fn open_calls(messages: &[Message]) -> Vec<OpenCall> {
+/// Calls of the last answer that nothing has answered yet, in their order. None once somebody else has spoken. On the
+/// Responses wire an answer is as many items as it likes, elsewhere it is one message.
+pub(crate) fn open_calls(dialect: Dialect, messages: &[Message]) -> Vec<OpenCall> {
     let mut answered: HashSet<String> = HashSet::new();
     let mut open = Vec::new();
     let mut in_answer = false;
     for message in messages.iter().rev() {
         if message.role() == Role::Assistant {
+            if in_answer && dialect != Dialect::Responses {
+                break;
+            }
             in_answer = true;
             let item_type = RawJson(message.json()).get("type").and_then(RawJson::as_text);
             let calls = message.calls().map(|(id, _, _)| message.str(id).into_owned());
@@ -47,6 +58,57 @@ pub(crate) fn open_calls(messages: &[Message]) -> Vec<OpenCall> {
     open
 }
 
+/// What is shown in place of new messages with results that answer no call: the words of the result. `open` are the calls
+/// that wait when they come.
+pub(crate) fn as_words(dialect: Dialect, open: &[OpenCall], said: &[&Message]) -> Vec<Option<String>> {
+    let mut open: Vec<String> = open.iter().map(|call| call.id.clone()).collect();
+    let mut shown = Vec::with_capacity(said.len());
+    for message in said {
+        let mut strays = Vec::new();
+        for part in message.parts() {
+            let Part::ToolResult { call_id, content, .. } = part else { continue };
+            let id = message.str(*call_id);
+            match open.iter().rposition(|waiting| *waiting == id) {
+                Some(at) => drop(open.remove(at)),
+                None => {
+                    let at = call_id.span.start as usize;
+                    strays.push(Stray { at, text: message.result_text(content) });
+                }
+            }
+        }
+        open.extend(message.calls().map(|(id, _, _)| message.str(id).into_owned()));
+        shown.push(if strays.is_empty() { None } else { words_of(dialect, message, &strays) });
+    }
+    shown
+}
+
+/// A result that answers no call.
+struct Stray<'a> {
+    /// Where in the message it names its call.
+    at: usize,
+    text: Cow<'a, str>,
+}
+
+fn words_of(dialect: Dialect, message: &Message, strays: &[Stray<'_>]) -> Option<String> {
+    let words = |stray: &Stray<'_>| format!("{STRAY_RESULT}\n{}", stray.text);
+    if dialect != Dialect::Anthropic {
+        return strays.first().map(|stray| text_message(dialect, Role::User, &words(stray)));
+    }
+    let (json, span) = (message.json(), message.content_span()?);
+    let is_stray = |block: &RawJson<'_>| {
+        let start = (block.0.as_ptr() as usize).wrapping_sub(json.as_ptr() as usize);
+        strays.iter().any(|stray| (start..start + block.0.len()).contains(&stray.at))
+    };
+    // Results that answer a call have to come first.
+    let kept = RawJson(message.raw(span)).elements().filter(|block| !is_stray(block));
+    let mut blocks: Vec<Cow<'_, str>> = kept.map(|block| Cow::Borrowed(block.0)).collect();
+    blocks.extend(strays.iter().map(|stray| {
+        Cow::Owned(format!("{{\"type\":\"text\",\"text\":{}}}", compact_json_string(&words(stray))))
+    }));
+    let (before, after) = (json.get(..span.start as usize)?, json.get(span.end as usize..)?);
+    Some(format!("{before}[{}]{after}", blocks.join(",")))
+}
+
 /// Messages that are about to be said, and what stands in for results among them.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Stubs {
@@ -61,7 +123,8 @@ pub(crate) struct Stubs {
 /// What has to stand in for results when `said` follows calls that are open. `None` when all are answered.
 pub(crate) fn stubs(dialect: Dialect, mut open: Vec<OpenCall>, said: &[&Message]) -> Option<Stubs> {
     let answers = said.iter().take_while(|message| message.has_results()).count();
-    for message in said.iter().take(answers) {
+    // Results that come late come all the same.
+    for message in said {
         let ids: Vec<String> = message.answered().map(|id| message.str(id).into_owned()).collect();
         open.retain(|call| !ids.contains(&call.id));
     }
@@ -106,5 +169,5 @@ fn decoded(all: Vec<String>) -> Vec<Message> {
 }
 
 #[cfg(test)]
-#[path = "open_calls_tests.rs"]
+#[path = "pairs_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 use throughline_testkit::from_picture;
 use throughline_transcript::{Dialect, Groups, Message, Role, decode_message_text, text_message, violations};
 
-use super::{Stubs, open_calls, stubs};
+use super::{STRAY_RESULT, Stubs, as_words, open_calls, stubs};
 
 fn user(dialect: Dialect, text: &str) -> Message {
     decode_message_text(text_message(dialect, Role::User, text)).unwrap()
@@ -20,7 +20,7 @@ fn two_calls(dialect: Dialect) -> (Vec<Message>, Vec<Message>) {
 /// The list with what was said, stubs in their places.
 fn sent(dialect: Dialect, before: &[Message], said: &[Message]) -> (Vec<Message>, Option<Stubs>) {
     let refs: Vec<&Message> = said.iter().collect();
-    let made = stubs(dialect, open_calls(before), &refs);
+    let made = stubs(dialect, open_calls(dialect, before), &refs);
     let mut all = before.to_vec();
     let mut said = said.to_vec();
     if let Some(stubs) = &made {
@@ -37,7 +37,7 @@ fn sent(dialect: Dialect, before: &[Message], said: &[Message]) -> (Vec<Message>
 fn a_conversation_that_goes_on_is_taken_by_every_wire() {
     for dialect in Dialect::ALL {
         let (before, results) = two_calls(dialect);
-        assert_eq!(open_calls(&before).len(), 2, "{dialect}");
+        assert_eq!(open_calls(dialect, &before).len(), 2, "{dialect}");
         for (what, said, expected) in [
             ("nothing but words", vec![user(dialect, "Never mind.")], true),
             ("nothing at all", vec![], true),
@@ -75,13 +75,26 @@ fn half_of_the_results_are_made_whole() {
 }
 
 #[test]
+fn results_that_come_late_come_all_the_same() {
+    for dialect in Dialect::ALL {
+        let (before, results) = two_calls(dialect);
+        let said = [vec![user(dialect, "By the way.")], results].concat();
+        assert_eq!(sent(dialect, &before, &said).1, None, "{dialect}");
+    }
+}
+
+#[test]
 fn nothing_is_open_once_somebody_spoke() {
     for dialect in Dialect::ALL {
         for picture in ["u", "ua", "uATa", "uAT", "uATu"] {
-            assert_eq!(open_calls(&from_picture(dialect, picture).messages()), [], "{dialect} {picture}");
+            assert_eq!(
+                open_calls(dialect, &from_picture(dialect, picture).messages()),
+                [],
+                "{dialect} {picture}"
+            );
         }
     }
-    assert_eq!(open_calls(&[]), []);
+    assert_eq!(open_calls(Dialect::Chat, &[]), []);
 }
 
 #[test]
@@ -92,8 +105,48 @@ fn an_item_is_answered_by_an_item_of_its_kind() {
         .into_iter()
         .chain([custom, computer].map(|json| decode_message_text(json.to_owned()).unwrap()))
         .collect();
-    let made = stubs(Dialect::Responses, open_calls(&messages), &[]).unwrap();
+    let made = stubs(Dialect::Responses, open_calls(Dialect::Responses, &messages), &[]).unwrap();
     let [stub] = made.messages.as_slice() else { panic!("{made:?}") };
     assert!(stub.json().starts_with(r#"{"type":"custom_tool_call_output","call_id":"c1","output":"#));
     assert!(stub.is_machine_written());
+}
+
+#[test]
+fn a_result_that_nobody_waits_for_is_shown_as_words() {
+    for dialect in Dialect::ALL {
+        let (before, results) = two_calls(dialect);
+        let all = [before.clone(), results.clone(), vec![user(dialect, "Thanks.")]].concat();
+        // The same results once more, after somebody spoke.
+        let refs: Vec<&Message> = results.iter().collect();
+        let shown = as_words(dialect, &open_calls(dialect, &all), &refs);
+        let shown: Vec<Message> =
+            shown.into_iter().map(|json| decode_message_text(json.unwrap()).unwrap()).collect();
+        assert!(shown.iter().all(|message| !message.has_results()), "{dialect}");
+        assert!(shown.iter().any(|message| message.text().contains(STRAY_RESULT)), "{dialect}");
+        let view = [all, shown].concat();
+        assert_eq!(violations(dialect, &view, &Groups::of(&view)), [], "{dialect}");
+        // Where they are waited for they stay as they are.
+        let shown = as_words(dialect, &open_calls(dialect, &before), &refs);
+        assert!(shown.iter().all(Option::is_none), "{dialect}");
+    }
+}
+
+#[test]
+fn of_results_in_one_message_only_the_strays_become_words() {
+    let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"t","input":{}}]}"#;
+    let said = r#"{"x":1.0,"role":"user","content":[{"type":"tool_result","tool_use_id":"late","content":"old"},{"type":"tool_result","tool_use_id":"c1","content":"new"},{"type":"tool_result","tool_use_id":"c1","content":"again"},{"type":"text","text":"Go on."}]}"#;
+    let read = |json: &str| decode_message_text(json.to_owned()).unwrap();
+    let messages = [user(Dialect::Anthropic, "Do it."), read(call)];
+    let said = read(said);
+    let shown = as_words(Dialect::Anthropic, &open_calls(Dialect::Anthropic, &messages), &[&said]);
+    let words = |text: &str| {
+        let text = serde_json::to_string(&format!("{STRAY_RESULT}\n{text}")).unwrap();
+        format!(r#"{{"type":"text","text":{text}}}"#)
+    };
+    let expected = format!(
+        r#"{{"x":1.0,"role":"user","content":[{{"type":"tool_result","tool_use_id":"c1","content":"new"}},{{"type":"text","text":"Go on."}},{},{}]}}"#,
+        words("old"),
+        words("again"),
+    );
+    assert_eq!(shown, [Some(expected)]);
 }

@@ -1,32 +1,39 @@
 //! How long a call takes to prepare in a conversation of a million tokens: from the moment one message is new to the
-//! moment the body is ready to be sent. The record is written on the way, in memory and on disk.
+//! moment the body is ready to be sent. The record is written on the way, in memory and on disk. Beside it, in the same
+//! run, the same body made from scratch: every message measured, hashed and looked at for marks, as if none were known.
 
 use std::fmt::Write;
+use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, Envelope, Host, Incoming, LockPolicy,
     ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin, ToolOutputPolicy,
-    Upstream, UpstreamFuture,
+    Upstream, UpstreamFuture, token_model_for,
 };
-use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall};
+use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl, OutgoingCall, PieceHash};
 use throughline_store::{
     Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store,
 };
 use throughline_testkit::big_transcript;
-use throughline_tokens::{LimitPolicy, Usage};
+use throughline_tokens::{LimitPolicy, Usage, profile_message, profile_system, profile_tools};
 use throughline_transcript::{
-    DecodeOptions, Dialect, Message, RawJson, Role, SharedText, decode, decode_message, text_message,
+    DecodeOptions, Dialect, Message, RawJson, Role, SharedText, compact_json_string, decode, decode_message,
+    text_message,
 };
-use throughline_wire::{AnswerDraft, RequestParts, System, decode_response, write_response};
+use throughline_wire::{AnswerDraft, Request, RequestParts, System, decode_response, write_response};
 use tokio_util::sync::CancellationToken;
 
 const MESSAGES: usize = 3_000;
 const BYTES: usize = 3_900_000;
 const CALLS: usize = 200;
+/// Calls before those that count.
+const WARM_UP: usize = 20;
+/// After every so many calls the body is made from scratch once.
+const SCRATCH_EVERY: usize = 5;
 const MODEL: &str = "claude-opus-4-5";
-/// As long as that of a coding agent.
+const WINDOW_TOKENS: u64 = 8_000_000;
 const SYSTEM_BYTES: usize = 20_000;
 const TOOLS: usize = 24;
 const LIMIT_MS: f64 = 3.0;
@@ -106,23 +113,28 @@ pub(crate) fn run() -> Result<String, String> {
                 Arc::new(MemoryStore::new())
             };
             let figures = runtime.block_on(measure(dialect, store))?;
-            let p50 = figures.percentile(50);
-            holds &= p50 < LIMIT_MS;
+            let (p50, p95) = (percentile(&figures.times, 50), percentile(&figures.times, 95));
+            let scratch = percentile(&figures.scratch, 50);
+            // Waiting for the disk is not preparing; it is shown all the same.
+            holds &= on_disk || p95 < LIMIT_MS;
             let _ = writeln!(
                 out,
-                "{:<11} {:<10} {:>10} {:>9.1} {:>9.2} {:>9.2} {:>9.2}",
+                "{:<11} {:<10} {:>9} {:>8.1} | {:>7.2} {:>7.2} {:>8.2} | {:>10.2} {:>7.2} {:>6.0}x",
                 dialect.name(),
                 if on_disk { "on disk" } else { "in memory" },
                 figures.tokens,
                 figures.body_bytes as f64 / 1e6,
                 p50,
-                figures.percentile(95),
-                figures.percentile(100),
+                p95,
+                percentile(&figures.times, 100),
+                scratch,
+                percentile(&figures.scratch, 95),
+                scratch / p50.max(0.001),
             );
         }
     }
     let verdict = if holds { "holds" } else { "MISSED" };
-    let _ = writeln!(out, "\nUnder {LIMIT_MS} ms at the median: {verdict}");
+    let _ = writeln!(out, "\nUnder {LIMIT_MS} ms in 95 of 100 calls, the disk aside: {verdict}");
     Ok(out)
 }
 
@@ -131,36 +143,81 @@ struct Figures {
     body_bytes: usize,
     /// Sorted.
     times: Vec<Duration>,
+    /// The same from scratch, sorted.
+    scratch: Vec<Duration>,
 }
 
-impl Figures {
-    fn percentile(&self, percent: usize) -> f64 {
-        let at = (self.times.len() * percent / 100).min(self.times.len().saturating_sub(1));
-        self.times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e3)
-    }
+fn percentile(times: &[Duration], percent: usize) -> f64 {
+    let at = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+    times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
 async fn measure(dialect: Dialect, store: Arc<dyn Store>) -> Result<Figures, String> {
     let upstream = Arc::new(Stopwatch { dialect, asked: Mutex::new(None) });
     let mut session = open(dialect, store, Arc::<Stopwatch>::clone(&upstream)).await?;
-    let envelope = envelope(dialect)?;
+    let fixed = Fixed::new(dialect);
+    let envelope = Envelope::build(dialect, &fixed.parts()).map_err(told)?;
     let json = big_transcript(dialect, BYTES, MESSAGES, 5);
     let messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
     let incoming = messages.into_iter().map(Incoming::from).collect();
     session.call(CallInput::new(envelope.clone(), incoming)).await.map_err(told)?;
-    let mut times = Vec::with_capacity(CALLS);
+    let (mut times, mut scratch) = (Vec::with_capacity(CALLS), Vec::new());
     let mut body_bytes = 0;
-    for number in 0..CALLS {
+    for number in 0..WARM_UP + CALLS {
         let question = message(dialect, number)?;
         let input = CallInput::new(envelope.clone(), vec![question.into()]);
         let began = Instant::now();
         session.call(input).await.map_err(told)?;
         let (asked, bytes) = upstream.asked().ok_or("the upstream was not asked")?;
+        if number < WARM_UP {
+            continue;
+        }
         times.push(asked.duration_since(began));
         body_bytes = bytes;
+        if number % SCRATCH_EVERY == 0 {
+            let began = Instant::now();
+            let bytes = from_scratch(dialect, &fixed, session.messages())?;
+            scratch.push(began.elapsed());
+            // The answer came since; otherwise it is the same body.
+            let grown = bytes.abs_diff(body_bytes);
+            if grown > 1_000 {
+                return Err(format!("from scratch the body has {bytes} bytes, prepared {body_bytes}"));
+            }
+        }
     }
     times.sort_unstable();
-    Ok(Figures { tokens: session.pressure().tokens, body_bytes, times })
+    scratch.sort_unstable();
+    Ok(Figures { tokens: session.pressure().tokens, body_bytes, times, scratch })
+}
+
+/// Everything a call is prepared from, read anew: sizes, the threshold, hashes, marks, the body.
+fn from_scratch(dialect: Dialect, fixed: &Fixed, messages: &[Message]) -> Result<usize, String> {
+    let token_model = token_model_for(MODEL, dialect);
+    let fixed_profile = profile_system(&fixed.system_json) + profile_tools(&fixed.tools);
+    let sizes = messages.iter().map(|message| token_model.estimate_content(&profile_message(message)));
+    let tokens: u64 = sizes.sum::<u64>() + token_model.estimate_content(&fixed_profile);
+    if tokens >= WINDOW_TOKENS / 2 {
+        return Err("the conversation is over the threshold".to_owned());
+    }
+    let hashes: Vec<PieceHash> = messages.iter().map(|message| PieceHash::of(message.json())).collect();
+    let mut request = Request::build(dialect, &fixed.parts(), Vec::new()).map_err(told)?;
+    let body = match cache(dialect) {
+        CachePolicy::Marks { layout, ttl, .. } => {
+            CacheMarks { layout, ttl }.encode(&mut request, messages, 0).0
+        }
+        _ => request.with_messages(messages.iter().map(Message::json)),
+    };
+    black_box((hashes, tokens));
+    Ok(black_box(body).len())
+}
+
+fn cache(dialect: Dialect) -> CachePolicy {
+    let seller = match dialect {
+        Dialect::Anthropic => CacheSeller::Anthropic,
+        Dialect::Chat => CacheSeller::OpenRouter,
+        Dialect::Responses => CacheSeller::OpenAi,
+    };
+    CachePolicy::of(seller, dialect, MODEL, CacheTtl::FiveMinutes)
 }
 
 async fn open(
@@ -168,11 +225,6 @@ async fn open(
     store: Arc<dyn Store>,
     upstream: Arc<dyn Upstream>,
 ) -> Result<ManagedSession, String> {
-    let seller = match dialect {
-        Dialect::Anthropic => CacheSeller::Anthropic,
-        Dialect::Chat => CacheSeller::OpenRouter,
-        Dialect::Responses => CacheSeller::OpenAi,
-    };
     let setup = SessionSetup {
         store,
         owner: Owner::default(),
@@ -185,9 +237,9 @@ async fn open(
             endpoint: "http://127.0.0.1".to_owned(),
             dialect,
             // Far from any threshold: what is measured is the call that changes nothing.
-            policy: LimitPolicy::for_window(8_000_000),
+            policy: LimitPolicy::for_window(WINDOW_TOKENS),
             threshold_origin: ThresholdOrigin::General,
-            cache: CachePolicy::of(seller, dialect, MODEL, CacheTtl::FiveMinutes),
+            cache: cache(dialect),
             cache_minimum_tokens: None,
             upstream,
         },
@@ -213,29 +265,43 @@ async fn open(
     ManagedSession::create(setup, new).await.map_err(told)
 }
 
-fn envelope(dialect: Dialect) -> Result<Envelope, String> {
-    let system = "Keep to the style of the repository and run the tests before you say that you are done. ";
-    let system = system.repeat(SYSTEM_BYTES / system.len());
-    let schema = r#"{"type":"object","properties":{"path":{"type":"string","description":"Where the file is"},"offset":{"type":"integer"}}}"#;
-    let about = "Reads a file and numbers its lines; large files are read in pieces by offset. ".repeat(12);
-    let tool = |number: usize| match dialect {
-        Dialect::Anthropic => {
-            format!(r#"{{"name":"tool_{number}","description":"{about}","input_schema":{schema}}}"#)
+/// What stands before the messages, as long as that of a coding agent.
+struct Fixed {
+    system: String,
+    system_json: String,
+    tools: String,
+}
+
+impl Fixed {
+    fn new(dialect: Dialect) -> Self {
+        let rule = "Keep to the style of the repository and run the tests before you say that you are done. ";
+        let system = rule.repeat(SYSTEM_BYTES / rule.len());
+        let schema = r#"{"type":"object","properties":{"path":{"type":"string","description":"Where the file is"},"offset":{"type":"integer"}}}"#;
+        let about =
+            "Reads a file and numbers its lines; large files are read in pieces by offset. ".repeat(12);
+        let tool = |number: usize| match dialect {
+            Dialect::Anthropic => {
+                format!(r#"{{"name":"tool_{number}","description":"{about}","input_schema":{schema}}}"#)
+            }
+            Dialect::Chat => format!(
+                r#"{{"type":"function","function":{{"name":"tool_{number}","description":"{about}","parameters":{schema}}}}}"#
+            ),
+            Dialect::Responses => format!(
+                r#"{{"type":"function","name":"tool_{number}","description":"{about}","parameters":{schema}}}"#
+            ),
+        };
+        let tools = format!("[{}]", (0..TOOLS).map(tool).collect::<Vec<_>>().join(","));
+        let system_json = compact_json_string(&system);
+        Self { system, system_json, tools }
+    }
+
+    fn parts(&self) -> RequestParts<'_> {
+        RequestParts {
+            system: Some(System::Text(&self.system)),
+            tools: Some(RawJson(&self.tools)),
+            ..RequestParts::new(MODEL)
         }
-        Dialect::Chat => format!(
-            r#"{{"type":"function","function":{{"name":"tool_{number}","description":"{about}","parameters":{schema}}}}}"#
-        ),
-        Dialect::Responses => format!(
-            r#"{{"type":"function","name":"tool_{number}","description":"{about}","parameters":{schema}}}"#
-        ),
-    };
-    let tools = format!("[{}]", (0..TOOLS).map(tool).collect::<Vec<_>>().join(","));
-    let parts = RequestParts {
-        system: Some(System::Text(&system)),
-        tools: Some(RawJson(&tools)),
-        ..RequestParts::new(MODEL)
-    };
-    Envelope::build(dialect, &parts).map_err(told)
+    }
 }
 
 fn message(dialect: Dialect, number: usize) -> Result<Message, String> {

@@ -129,7 +129,10 @@ impl ManagedSession {
         self.anchor_at(tokens, sent.estimated_tokens()).await;
         let threshold_tokens = self.model.limits.threshold_tokens;
         self.guard.measured(Moment { now_ms: self.setup.host.now_ms(), tokens, threshold_tokens });
-        let wants = engine.should_compress(tokens).await.unwrap_or(false);
+        let wants = engine.should_compress(tokens).await.unwrap_or_else(|error| {
+            self.notice(error.to_string());
+            false
+        });
         if let Verdict::Compact { .. } = after_answer(self.setup.policy.automatic, wants) {
             self.due = Some(Trigger::Settle);
         }

@@ -1,5 +1,6 @@
 //! Engines other than the built-in one: behind JSON, failing, or returning what must not be sent.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
@@ -106,6 +107,80 @@ impl ContextEngine for BehindJson {
 
     fn status(&self) -> EngineFuture<'_, EngineStatus> {
         back(self.0.status())
+    }
+}
+
+/// The built-in engine, which does not answer one of the questions it is asked.
+pub(crate) struct Faulty {
+    inner: Compressor,
+    asked: AtomicUsize,
+    failing: AtomicUsize,
+}
+
+impl Faulty {
+    pub(crate) fn new() -> Self {
+        let inner = Compressor::new(CompressorSetup::by_rules());
+        Self { inner, asked: AtomicUsize::new(0), failing: AtomicUsize::new(usize::MAX) }
+    }
+
+    /// Lets the question after so many others be the one.
+    pub(crate) fn fail_at(&self, after: usize) {
+        self.failing.store(self.asked.load(Ordering::Relaxed) + after, Ordering::Relaxed);
+    }
+
+    /// Whether that question has come.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) > self.failing.load(Ordering::Relaxed)
+    }
+
+    fn unless_failing<'a, T: Send + 'a>(&self, answer: EngineFuture<'a, T>) -> EngineFuture<'a, T> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) == self.failing.load(Ordering::Relaxed) {
+            let (engine, detail) = ("faulty".to_owned(), "it crashed".to_owned());
+            return Box::pin(std::future::ready(Err(EngineError::Unavailable { engine, detail })));
+        }
+        answer
+    }
+}
+
+impl ContextEngine for Faulty {
+    fn name(&self) -> &str {
+        "faulty"
+    }
+
+    fn update_model<'a>(&'a self, model: &'a ModelInForce) -> EngineFuture<'a, ()> {
+        self.unless_failing(self.inner.update_model(model))
+    }
+
+    fn update_from_response<'a>(&'a self, usage: &'a MeasuredUsage) -> EngineFuture<'a, ()> {
+        self.unless_failing(self.inner.update_from_response(usage))
+    }
+
+    fn should_compress(&self, prompt_tokens: u64) -> EngineFuture<'_, bool> {
+        self.unless_failing(self.inner.should_compress(prompt_tokens))
+    }
+
+    fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {
+        self.unless_failing(self.inner.compress(request))
+    }
+
+    fn prepare<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {
+        self.unless_failing(self.inner.prepare(conversation))
+    }
+
+    fn messages_appended<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, ()> {
+        self.unless_failing(self.inner.messages_appended(conversation))
+    }
+
+    fn session_started<'a>(&'a self, start: &'a SessionStart) -> EngineFuture<'a, ()> {
+        self.unless_failing(self.inner.session_started(start))
+    }
+
+    fn boundary<'a>(&'a self, boundary: &'a Boundary) -> EngineFuture<'a, ()> {
+        self.unless_failing(self.inner.boundary(boundary))
+    }
+
+    fn status(&self) -> EngineFuture<'_, EngineStatus> {
+        self.inner.status()
     }
 }
 

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use throughline_engine::{CallError, CallInput, ManagedSession, RecordPolicy};
+use throughline_engine::{
+    CallError, CallInput, Compressor, CompressorSetup, ContextEngine, EngineEvent, ManagedSession,
+    RecordPolicy,
+};
 use throughline_provider::TroubleKind;
 use throughline_store::{Owner, SessionId, Shown, Store};
 use throughline_transcript::{Dialect, Groups, violations};
 
+use crate::engines::Faulty;
 use crate::record::{FullDisk, Gate};
 use crate::support::{Act, Stage, envelope, reading, result, saying, talk, words};
 
@@ -20,7 +24,16 @@ async fn about_to_be_compacted(
     dialect: Dialect,
     policy: RecordPolicy,
 ) -> (Stage, Arc<FullDisk>, ManagedSession) {
-    let mut stage = Stage::new(dialect, 12_000);
+    let engine = Arc::new(Compressor::new(CompressorSetup::by_rules()));
+    about_to_be_compacted_by(dialect, policy, engine).await
+}
+
+async fn about_to_be_compacted_by(
+    dialect: Dialect,
+    policy: RecordPolicy,
+    engine: Arc<dyn ContextEngine>,
+) -> (Stage, Arc<FullDisk>, ManagedSession) {
+    let mut stage = Stage::with_engine(dialect, 12_000, engine);
     let store = Arc::new(FullDisk::default());
     stage.setup.store = Arc::<FullDisk>::clone(&store);
     stage.setup.policy.record = policy;
@@ -111,6 +124,29 @@ async fn a_write_that_fails_leaves_nothing_half_done() {
     }
 }
 
+#[tokio::test]
+async fn an_engine_that_fails_once_is_missed_only_then() {
+    let mut compacted = 0;
+    for failing in 0.. {
+        let dialect = Dialect::ALL[failing % 3];
+        let engine = Arc::new(Faulty::new());
+        let by = Arc::<Faulty>::clone(&engine);
+        let (stage, store, mut session) = about_to_be_compacted_by(dialect, RecordPolicy::Require, by).await;
+        engine.fail_at(failing);
+        let said = tell(&stage, &mut session, store.as_ref()).await;
+        check(store.as_ref(), &session, &said, &format!("question {failing}"));
+        compacted += session.compactions();
+        if !engine.has_failed() {
+            assert!(failing > 8, "{failing} questions");
+            break;
+        }
+        let told = stage.told();
+        let is_told = |event: &EngineEvent| format!("{event:?}").contains("it crashed");
+        assert!(told.iter().any(is_told), "question {failing}: people are told");
+    }
+    assert!(compacted > 5);
+}
+
 /// Polls a future so many times and then drops it. Whatever asks the record during a poll is answered after it, so that
 /// every question to the record is a moment of its own.
 struct GivenUpAfter<'a, F> {
@@ -165,9 +201,7 @@ async fn a_call_may_be_given_up_at_any_moment() {
                 // What was being written is written, or it is not.
                 tokio::time::sleep(std::time::Duration::from_millis(1)).await;
                 let setup = throughline_engine::SessionSetup {
-                    engine: Arc::new(throughline_engine::Compressor::new(
-                        throughline_engine::CompressorSetup::by_rules(),
-                    )),
+                    engine: Arc::new(Compressor::new(CompressorSetup::by_rules())),
                     ..stage.setup.clone()
                 };
                 session = ManagedSession::open(setup, &SessionId::from_text("s1")).await.unwrap();

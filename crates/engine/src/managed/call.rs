@@ -139,6 +139,9 @@ impl Sent {
 
 impl ManagedSession {
     /// Makes a call: records what is new, makes room if it must, sends, recovers, records the answer.
+    ///
+    /// May be dropped at any moment: what was recorded until then is recorded, and the conversation goes on. Whoever wants
+    /// what had arrived of the answer kept as well cancels it by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, CallError> {
         let CallInput { envelope, messages, pieces, task, along, cancel } = input;
         if envelope.dialect() != self.dialect {

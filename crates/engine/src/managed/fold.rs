@@ -84,6 +84,11 @@ impl Ask {
     pub(super) fn new(trigger: Trigger, urgency: Urgency) -> Self {
         Self { trigger, urgency, force: false, target_tokens: None, focus: None, memory_context: None }
     }
+
+    /// Whether it asks for something that nobody could have prepared.
+    fn is_particular(&self) -> bool {
+        self.focus.is_some() || self.target_tokens.is_some() || self.memory_context.is_some()
+    }
 }
 
 impl ManagedSession {
@@ -105,6 +110,10 @@ impl ManagedSession {
             return aborted(format!("the record cannot be written: {error}"));
         }
         self.tell(EngineEvent::CompactionStarted { trigger: ask.trigger });
+        if ask.is_particular() {
+            // What is being prepared does not answer this; nobody waits for it.
+            self.preparing = None;
+        }
         self.finish_preparing().await;
         let _held = match self.hold_for_compaction().await {
             Ok(held) => held,

@@ -130,6 +130,26 @@ async fn every_compaction_finds_its_summary_prepared() {
 }
 
 #[tokio::test]
+async fn a_person_who_asks_for_something_else_does_not_wait_for_what_is_prepared() {
+    let (stage, slow) = stage(Dialect::Anthropic, 16_000, 0);
+    let mut session = stage.open().await;
+    let mut turn = 0;
+    while slow.asked.load(Ordering::Relaxed) == 0 {
+        talk(&stage, &mut session, turn).await;
+        turn += 1;
+    }
+    assert!(session.is_preparing());
+    // Whatever is asked now is answered; the one who was asked first is not waited for.
+    slow.allowed.add_permits(1);
+    let focus = Some("the files".to_owned());
+    let manual = throughline_engine::ManualCompaction { focus, memory_context: None };
+    let asked_before = slow.asked.load(Ordering::Relaxed);
+    let result = session.compact(manual).await;
+    assert!(matches!(result, throughline_engine::CompactionResult::Completed(_)), "{result:?}");
+    assert_eq!(slow.asked.load(Ordering::Relaxed), asked_before + 1);
+}
+
+#[tokio::test]
 async fn nothing_is_prepared_when_compaction_is_off() {
     let (mut stage, slow) = stage(Dialect::Chat, 16_000, 1_000);
     stage.setup.policy.automatic = Automatic::Off;

@@ -198,6 +198,16 @@ async fn what_arrived_of_a_broken_answer_is_kept() {
 }
 
 #[tokio::test]
+async fn calls_may_be_made_from_any_thread() {
+    fn goes_anywhere<T: Send>(value: T) -> T {
+        value
+    }
+    let stage = Stage::new(Dialect::Chat, 200_000);
+    let mut session = goes_anywhere(stage.open().await);
+    goes_anywhere(session.call(saying(Dialect::Chat, "Hello."))).await.unwrap();
+}
+
+#[tokio::test]
 async fn another_wire_is_refused_before_anything_is_recorded() {
     let stage = Stage::new(Dialect::Chat, 200_000);
     let mut session = stage.open().await;

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use throughline_compaction::{SUMMARY_TAG, SYSTEM_NOTE};
 use throughline_engine::{
-    Automatic, BlockCause, CallError, CallInput, CompactionResult, EngineEvent, ManualCompaction, NoOpReason,
-    SessionSetup, Target, Trigger,
+    Automatic, BlockCause, CallError, CallInput, CompactionResult, EngineEvent, Envelope, ManualCompaction,
+    NoOpReason, SessionSetup, Target, ThresholdOrigin, Trigger,
 };
 use throughline_store::{EndReason, LockRequest, Owner, SearchQuery, Store, conversation_lock};
-use throughline_transcript::Dialect;
+use throughline_tokens::Usage;
+use throughline_transcript::{Dialect, RawJson};
+use throughline_wire::RequestParts;
 
 use crate::support::{
-    START_MS, Stage, envelope, holder, saying, talk, talk_until_compacted, target, user, words,
+    Act, MODEL, START_MS, Stage, envelope, holder, saying, talk, talk_until_compacted, target, user, words,
 };
 
 fn completed(stage: &Stage) -> Vec<(Trigger, u64, u64)> {
@@ -171,6 +173,62 @@ async fn undo_brings_the_earlier_view_back_and_redo_the_later() {
     assert_eq!(session.messages().len(), folded + 8);
     talk(&stage, &mut session, 52).await;
     assert!(stage.script.last_body().contains(SUMMARY_TAG));
+}
+
+#[tokio::test]
+async fn tools_and_system_prompt_count_too() {
+    let dialect = Dialect::Anthropic;
+    let stage = Stage::new(dialect, 24_000);
+    let mut session = stage.open().await;
+    let about = words(5, 4_000);
+    let tools = format!(r#"[{{"name":"t","description":"{about}","input_schema":{{"type":"object"}}}}]"#);
+    let parts = RequestParts { tools: Some(RawJson(&tools)), ..RequestParts::new(MODEL) };
+    let envelope = Envelope::build(dialect, &parts).unwrap();
+    for turn in 0..90 {
+        session.call(CallInput::new(envelope.clone(), vec![user(dialect, &words(turn, 60))])).await.unwrap();
+        if session.compactions() == 1 {
+            break;
+        }
+    }
+    assert_eq!(session.compactions(), 1);
+    let messages: usize = stage.transcript().iter().map(String::len).sum();
+    assert!(messages / 4 < 8_000, "the messages alone are far below 12,000 tokens: {}", messages / 4);
+}
+
+#[tokio::test]
+async fn what_the_model_said_or_thought_is_not_what_was_sent() {
+    let stage = Stage::new(Dialect::Chat, 12_000);
+    let mut session = stage.open().await;
+    for question in 0..4 {
+        let usage = Usage { input: 900, output: 40_000, reasoning: 30_000, ..Usage::default() };
+        stage.script.then(Act::SayUsed("Short, after long thought.", usage));
+        session.call(saying(Dialect::Chat, &format!("Question {question}"))).await.unwrap();
+        assert_eq!(session.last_prompt_tokens(), Some(900));
+    }
+    assert_eq!(stage.told_names(), [] as [&str; 0], "nothing was due");
+    let usage = Usage { input: 6_100, output: 1, ..Usage::default() };
+    stage.script.then(Act::SayUsed("Yes.", usage));
+    session.call(saying(Dialect::Chat, "One more.")).await.unwrap();
+    assert!(session.pressure().of_threshold_permille() > 1_000);
+}
+
+#[tokio::test]
+async fn a_raised_threshold_is_told_once_for_good() {
+    let mut stage = Stage::new(Dialect::Responses, 200_000);
+    stage.setup.target.model = "gpt-5.5".to_owned();
+    stage.setup.target.threshold_origin = ThresholdOrigin::CodexRaise;
+    let notices = |stage: &Stage| {
+        let told = stage.told().into_iter();
+        told.filter(|event| matches!(event, EngineEvent::Notice { text } if text.contains("autoraise")))
+            .count()
+    };
+    let session = stage.open().await;
+    assert_eq!(notices(&stage), 1);
+    drop(session);
+    stage.reopen().await;
+    let other = throughline_engine::ManagedSession::create(stage.setup.clone(), stage.new_session("s2"));
+    other.await.unwrap();
+    assert_eq!(notices(&stage), 1);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ fn some() -> Vec<Finding> {
             }],
         },
         Finding::WrongCounters { count: 9, sessions: (1..=9).map(|n| id(&format!("session_{n}"))).collect() },
-        Finding::SubstringBacklog { rows: 12_000 },
+        Finding::LostPreambles { count: 12 },
     ]
 }
 

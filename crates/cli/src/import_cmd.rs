@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use serde_json::json;
-use throughline_store::{FileOutcome, FileReport, ImportEvent, ImportReport, Importer, StoreError};
+use throughline_store::{FileOutcome, FileReport, ImportEvent, ImportReport, Importer};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, path_words};
@@ -63,8 +63,6 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
     let done = paths.iter().try_for_each(|path| {
         importer.import_path(path, &mut report, &mut |event: ImportEvent<'_>| progress.follow(&event))
     });
-    progress.say("bringing the index for substrings up to date");
-    let done = done.and_then(|()| catch_up(&record));
     progress.end();
     tell_notes(context, &report);
     if args.json {
@@ -82,13 +80,6 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
     // A record that cannot be written ends the import at once; what was done until then is told above.
     done.map_err(refused)?;
     failed(&report)
-}
-
-/// Brings the index for substrings forward to the end, so that the first searches are as fast as later ones.
-fn catch_up(record: &Record<'_>) -> Result<(), StoreError> {
-    const ROWS_AT_ONCE: usize = 4_000;
-    while record.store.index_substrings(ROWS_AT_ONCE)? == ROWS_AT_ONCE {}
-    Ok(())
 }
 
 /// Where histories are on this machine. What is not there is said.

@@ -48,11 +48,6 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Says what else is being done.
-    pub(crate) fn say(&mut self, words: &str) {
-        self.line.show_at_once(words);
-    }
-
     /// Leaves the line empty.
     pub(crate) fn end(&mut self) {
         self.line.end();

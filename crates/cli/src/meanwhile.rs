@@ -34,7 +34,7 @@ impl<'a> MovingLine<'a> {
     }
 
     /// Shows words that will stand for a while. A full line would make the terminal go to the next.
-    pub(crate) fn show_at_once(&mut self, words: &str) {
+    fn show_at_once(&mut self, words: &str) {
         if self.context.watched {
             self.drawn = Some(Instant::now());
             let words = shorten(words, self.context.width.saturating_sub(1));

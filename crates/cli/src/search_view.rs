@@ -53,17 +53,6 @@ pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
             thousands(ranked)
         ));
     }
-    if answer.unindexed > 0 {
-        // Bounded by the store, and worth knowing when a search seems slow.
-        notes.push(format!(
-            "{} not in the index for substrings yet and searched one by one",
-            if answer.unindexed == 1 {
-                "1 message is".to_owned()
-            } else {
-                format!("{} messages are", thousands(answer.unindexed))
-            }
-        ));
-    }
     notes
 }
 

@@ -78,7 +78,6 @@ fn notes_say_how_the_answer_came_about() {
     assert_eq!(notes(&answer, 20), Vec::<String>::new());
     answer.as_substring = true;
     answer.ranked_newest = Some(1000);
-    answer.unindexed = 7;
     insta::assert_snapshot!(notes(&answer, 2).join("\n"));
     assert_eq!(notes(&SearchAnswer::default(), 20), ["nothing was found"]);
 }

@@ -1,8 +1,6 @@
 //! The pieces an artifact is searched in: words that are looked for together must stand in one of them. The same for
 //! every implementation of the record.
 
-/// Pieces an artifact can have.
-pub(crate) const PIECES_PER_ARTIFACT: usize = 1 << 16;
 /// Text of one piece, more or less: pieces end with lines.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -18,13 +16,11 @@ pub(crate) struct TextPiece<'a> {
 
 /// Cuts the text of an artifact into pieces of whole lines, as far as its lines allow.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = TextPiece<'_>> {
-    // A text too large for the numbers a piece can have is cut into larger ones.
-    let piece_bytes = PIECE_BYTES.max(text.len() / (PIECES_PER_ARTIFACT / 2));
     let mut first_byte = 0;
     let mut first_line = 1;
     std::iter::from_fn(move || {
         let rest = text.get(first_byte..).filter(|rest| !rest.is_empty())?;
-        let limit = rest.floor_char_boundary(piece_bytes);
+        let limit = rest.floor_char_boundary(PIECE_BYTES);
         let end = if limit == rest.len() {
             limit
         } else {

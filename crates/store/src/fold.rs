@@ -33,8 +33,8 @@ pub(crate) fn fold_text(text: &str, out: &mut String) {
     let mut after_space = false;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        // Visible ASCII comes in long runs, which are copied at once.
-        let plain = rest.bytes().position(|byte| !byte.is_ascii_graphic()).unwrap_or(rest.len());
+        // Visible ASCII with single spaces comes in long runs, which are copied at once.
+        let plain = plain_run(rest.as_bytes(), &mut after_space);
         if plain > 0 {
             let (run, after) = rest.split_at(plain);
             let from = out.len();
@@ -42,7 +42,6 @@ pub(crate) fn fold_text(text: &str, out: &mut String) {
             if let Some(copied) = out.get_mut(from..) {
                 copied.make_ascii_lowercase();
             }
-            after_space = false;
             rest = after;
             continue;
         }
@@ -57,6 +56,19 @@ pub(crate) fn fold_text(text: &str, out: &mut String) {
         }
         rest = rest.get(c.len_utf8()..).unwrap_or_default();
     }
+}
+
+/// How many bytes from the first are visible ASCII, with single spaces in between.
+fn plain_run(bytes: &[u8], after_space: &mut bool) -> usize {
+    let ends_here = |byte: &u8| {
+        let is_space = *byte == b' ';
+        let goes_on = byte.is_ascii_graphic() || (is_space && !*after_space);
+        if goes_on {
+            *after_space = is_space;
+        }
+        !goes_on
+    };
+    bytes.iter().position(ends_here).unwrap_or(bytes.len())
 }
 
 /// As [`fold_text`], with the place in `text` that every byte of the result comes from, and one more for the end.

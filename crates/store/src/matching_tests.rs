@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::terms::index_terms;
+use crate::clues::{ClueSet, clues_to_look_up};
 
 fn fit(question: &str, way: Way, text: &str) -> Option<Fit> {
     Matcher::new(&ParsedQuery::new(question), way).fit(text)
@@ -115,18 +115,15 @@ fn a_substring_that_stands_alone_fits_better() {
     assert_eq!(Matcher::new(&query, Way::Substring).places(text)[0].start, 11);
 }
 
-/// Whether an index of these terms would propose the text.
+/// Whether the clues of a text propose it.
 fn proposes(query: &ParsedQuery, text: &str) -> bool {
-    let mut terms = String::new();
-    index_terms(text, &mut terms);
-    let terms: Vec<&str> = terms.split(' ').collect();
-    query.index_terms().iter().any(|set| {
-        set.iter().all(|wanted| {
-            terms.iter().any(|term| {
-                if wanted.as_prefix { term.starts_with(&wanted.term) } else { *term == wanted.term }
-            })
-        })
-    })
+    let mut set = ClueSet::default();
+    set.add_text(text);
+    let clues = set.take();
+    query
+        .index_terms()
+        .iter()
+        .any(|terms| terms.iter().flat_map(clues_to_look_up).all(|clue| clues.binary_search(&clue).is_ok()))
 }
 
 /// Texts in which letters, digits, marks, hyphens and scripts meet in every way.

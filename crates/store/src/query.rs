@@ -6,7 +6,7 @@
 
 use crate::fold::fold_text;
 use crate::search::SearchMode;
-use crate::terms::{PieceKind, cut, index_form};
+use crate::terms::{PieceKind, cut};
 
 /// Of a longer question the first so many different words are looked for.
 const MAX_WORDS: usize = 48;
@@ -138,8 +138,7 @@ impl Wanted {
                 return;
             }
             let is_last = text.get(piece.end..).is_some_and(|rest| !rest.contains(char::is_alphanumeric));
-            let term =
-                IndexTerm { term: index_form(piece.term).to_owned(), as_prefix: token.as_prefix && is_last };
+            let term = IndexTerm { term: piece.term.to_owned(), as_prefix: token.as_prefix && is_last };
             let is_atom = piece.atoms == 1 && piece.kind != PieceKind::Compound;
             if is_atom {
                 atoms.push((piece.term.to_owned(), piece.atom));
@@ -172,7 +171,7 @@ impl Wanted {
         let whole = whole.filter(|(_, of_atoms)| *of_atoms == total_atoms).map(|(term, _)| term);
         match &whole {
             // However a text writes it: a text that has the whole need not have the parts.
-            Some(whole) => strict.retain(|term| term.term == index_form(whole)),
+            Some(whole) => strict.retain(|term| term.term == *whole),
             None => strict.extend(loose.iter().cloned()),
         }
         Some(Self { atoms, whole, as_prefix: token.as_prefix, loose_terms: loose, strict_terms: strict })

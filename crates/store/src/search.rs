@@ -130,8 +130,6 @@ pub struct SearchAnswer {
     pub hits: Vec<Hit>,
     /// More fits than was looked at: only the newest so many were ranked.
     pub ranked_newest: Option<u64>,
-    /// Messages that the index for substrings does not cover yet; they were searched one by one.
-    pub unindexed: u64,
     /// Words did not fit anywhere; these hits hold the question as a substring.
     pub as_substring: bool,
 }

@@ -15,6 +15,7 @@ mod artifacts;
 mod backup;
 mod body;
 mod calls;
+mod clues;
 mod continuing;
 mod contract;
 mod deletion;
@@ -60,8 +61,6 @@ const READERS_KEPT: usize = 4;
 const JOURNAL_PAGES: i64 = 2_000;
 /// As much for light writes: only when heavy ones have not come for long.
 const JOURNAL_PAGES_AT_MOST: i64 = 16_000;
-/// Rows the index for substrings is brought forward by at once.
-const CATCH_UP_ROWS: usize = 4_000;
 
 /// The record in a database file.
 #[derive(Debug)]
@@ -183,20 +182,6 @@ impl SqliteStore {
         &self.artifacts
     }
 
-    /// How many messages and pieces of artifacts the index for substrings does not cover yet. It is never far behind:
-    /// who appends brings it forward, and searches look at the rest one by one.
-    pub fn substring_backlog(&self) -> Result<u64> {
-        self.read("counting what is not indexed", |conn| Ok(index::grams_backlog(conn)?))
-    }
-
-    /// Brings the index for substrings forward by at most so many messages and pieces of artifacts. Returns how many it
-    /// did; fewer than asked for means that nothing is left.
-    pub fn index_substrings(&self, at_most: usize) -> Result<usize> {
-        self.write("indexing for substrings", Write::Heavy, |conn| {
-            Ok(index::catch_up_grams(conn, at_most, &self.artifacts)?)
-        })
-    }
-
     /// Does `work` on a snapshot of the record.
     fn read<T>(&self, what: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
         let told = |trouble: Trouble| trouble.told(what, &self.path);
@@ -246,19 +231,6 @@ impl SqliteStore {
                 problem: "it was opened for reading".to_owned(),
             }),
         }
-    }
-
-    /// Brings the index for substrings forward if it is as far behind as it may be.
-    fn catch_up_if_far_behind(&self) -> Result<()> {
-        let backlog = {
-            let writer = self.writer()?;
-            index::grams_backlog(&writer.conn)
-                .map_err(|error| Trouble::from(error).told("appending", &self.path))?
-        };
-        if backlog > index::MAX_GRAMS_BACKLOG {
-            self.index_substrings(CATCH_UP_ROWS)?;
-        }
-        Ok(())
     }
 }
 

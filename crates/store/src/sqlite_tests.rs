@@ -176,14 +176,15 @@ fn a_deletion_leaves_nothing_behind() {
             .read("counting", |conn| {
                 let names: Vec<String> = conn
                     .prepare(
-                        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'words_%' \
-                         AND name NOT LIKE 'grams_%' AND name NOT IN ('numbers', 'sqlite_sequence') ORDER BY name",
+                        "SELECT name FROM sqlite_schema WHERE type = 'table' \
+                         AND name NOT IN ('numbers', 'sqlite_sequence') ORDER BY name",
                     )?
                     .query_map([], |row| row.get(0))?
                     .collect::<rusqlite::Result<_>>()?;
                 let mut counts = Vec::new();
                 for name in names {
-                    let rows = conn.query_row(&format!("SELECT count(*) FROM {name}"), [], |row| row.get(0))?;
+                    let rows =
+                        conn.query_row(&format!("SELECT count(*) FROM {name}"), [], |row| row.get(0))?;
                     counts.push((name, rows));
                 }
                 Ok(counts)
@@ -198,7 +199,6 @@ fn a_deletion_leaves_nothing_behind() {
     );
     let large = NewMessage { message: decode_message_text(result).unwrap(), ..message("") };
     store.append(&owner(), &id("one"), vec![message("hello"), large]).unwrap();
-    store.index_substrings(10).unwrap();
     store.record_calls(&owner(), &id("one"), vec![NewCall::default()]).unwrap();
     assert_ne!(tables(&store), empty);
     let artifact = store.artifacts(&owner(), &id("one")).unwrap().remove(0);
@@ -238,20 +238,6 @@ fn the_journal_does_not_grow_without_end() {
     // Twice the limit: the batch that goes over it is written before the journal is emptied.
     assert!(journal < 2 * JOURNAL_PAGES as u64 * 4096, "{journal} bytes of journal, {database} of database");
     assert!(database > journal / 2);
-}
-
-#[test]
-fn the_index_for_substrings_is_never_far_behind() {
-    let home = Home::new();
-    let store = home.open();
-    open_session(&store, "one");
-    for _ in 0..14 {
-        say(&store, "one", &vec!["tiny"; 1_000]);
-        assert!(store.substring_backlog().unwrap() <= index::MAX_GRAMS_BACKLOG + 1_000);
-    }
-    assert!(store.substring_backlog().unwrap() > 0);
-    while store.index_substrings(5_000).unwrap() == 5_000 {}
-    assert_eq!(store.substring_backlog().unwrap(), 0);
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub trait Store: Send + Sync {
 
     // Messages and views.
 
-    /// Appends messages to a session that has not ended; words in them are searchable when this returns.
+    /// Appends messages to a session that has not ended; they are searchable when this returns.
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
     /// Messages appended to this very session, in order.
     fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;

@@ -178,7 +178,8 @@ pub(crate) fn cut(text: &str, mut each: impl FnMut(Piece<'_>)) {
     let mut at = 0;
     while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
         if let Some(end) = cutter.plain_word(text, at) {
-            at = end;
+            // Most words are followed by a space, which ends nothing that is not ended.
+            at = if text.as_bytes().get(end) == Some(&b' ') { end + 1 } else { end };
             continue;
         }
         match class_of(c) {
@@ -348,39 +349,51 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
     }
 }
 
-/// Terms longer than this are indexed and looked up by their beginning.
-const MAX_TERM_BYTES: usize = 48;
-
-/// A term as it stands in the index.
-pub(crate) fn index_form(term: &str) -> &str {
-    &term[..term.floor_char_boundary(MAX_TERM_BYTES)]
+/// What a text is indexed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextTerm<'a> {
+    /// A word, a part of one, or a sign.
+    Word(&'a str),
+    /// Words held together.
+    Compound(&'a str),
+    /// A character of a script without spaces with the next one, or the last of a run alone.
+    Glyphs(&'a str),
+    /// Any such character: one alone is looked for by this.
+    Glyph(&'a str),
 }
 
-/// Appends the terms a text is indexed by, each followed by a space. Characters of scripts without spaces go in pairs
-/// with the next, the last of a run alone; so one character is found as the beginning of a term.
-pub(crate) fn index_terms(text: &str, out: &mut String) {
-    let mut after_glyph: Option<u32> = None;
+/// Calls `each` with every term a text is indexed by.
+pub(crate) fn each_term(text: &str, mut each: impl FnMut(TextTerm<'_>)) {
+    let mut glyphs = String::new();
+    let mut next_atom = 0;
     cut(text, |piece| {
-        if let Some(next) = after_glyph.take() {
-            if piece.kind == PieceKind::Glyph && piece.atom == next {
-                out.push_str(piece.term);
+        let is_glyph = piece.kind == PieceKind::Glyph;
+        if !glyphs.is_empty() {
+            if is_glyph && piece.atom == next_atom {
+                glyphs.push_str(piece.term);
             }
-            out.push(' ');
+            each(TextTerm::Glyphs(&glyphs));
+            glyphs.clear();
         }
-        match piece.kind {
-            PieceKind::Glyph => {
-                after_glyph = Some(piece.atom + 1);
-                out.push_str(piece.term);
-            }
-            _ => {
-                out.push_str(index_form(piece.term));
-                out.push(' ');
-            }
+        if is_glyph {
+            each(TextTerm::Glyph(piece.term));
+            glyphs.push_str(piece.term);
+            next_atom = piece.atom + 1;
+        } else if piece.kind == PieceKind::Compound {
+            each(TextTerm::Compound(piece.term));
+        } else {
+            each(TextTerm::Word(piece.term));
         }
     });
-    if after_glyph.is_some() {
-        out.push(' ');
+    if !glyphs.is_empty() {
+        each(TextTerm::Glyphs(&glyphs));
     }
+}
+
+/// Whether a term is one character of a script without spaces.
+pub(crate) fn is_one_glyph(term: &str) -> bool {
+    let mut characters = term.chars();
+    characters.next().is_some_and(is_glyph) && characters.next().is_none()
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use throughline_store::{
-    Continuation, Dependants, EndReason, LinkKind, NewMessage, NewSession, NewSummary, NewViewItem, Origin,
-    Owner, Run, SearchQuery, SessionId, SqliteStore, Store, StoreError, ViewItem,
+    Continuation, Dependants, Depth, EndReason, Examination, Finding, Hit, LinkKind, NewMessage, NewSession,
+    NewSummary, NewViewItem, Origin, Owner, Run, SearchMode, SearchQuery, SessionId, SqliteStore, Store,
+    StoreError, ViewItem, diagnose,
 };
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
@@ -346,18 +347,26 @@ fn check_sessions(store: &SqliteStore, known: &Acknowledged, prefix: &str) {
     }
 }
 
-/// Words of what was acknowledged are found, wherever they were said.
+/// Words and substrings of what was acknowledged are found, wherever they were said.
 fn check_search(store: &SqliteStore, known: &Acknowledged) {
     let mut looked_for = 0;
     for (name, next_seq) in known.appended.iter().filter(|(name, _)| !known.is_deleted(name)) {
         let Ok(session) = store.session(&owner(), &SessionId::from_text(name.as_str())) else { continue };
-        let query = SearchQuery {
+        let as_words = SearchQuery {
             text: format!("place{} {name}", next_seq - 1),
             session: Some(session.id.clone()),
             ..SearchQuery::default()
         };
-        let answer = store.search(&owner(), &query).unwrap();
-        assert!(answer.hits.iter().any(|hit| hit.session == session.id && hit.seq == next_seq - 1), "{name}");
+        let as_substring = SearchQuery {
+            text: format!("lace{} of {name}", next_seq - 1),
+            mode: SearchMode::Substring,
+            ..SearchQuery::default()
+        };
+        for query in [as_words, as_substring] {
+            let answer = store.search(&owner(), &query).unwrap();
+            let is_there = |hit: &Hit| hit.session == session.id && hit.seq == next_seq - 1;
+            assert!(answer.hits.iter().any(is_there), "{query:?}");
+        }
         looked_for += 1;
         if looked_for == 50 {
             break;
@@ -376,7 +385,12 @@ fn check_tables(path: &Path) {
         let sql = format!("SELECT count(*) FROM {table} WHERE session NOT IN (SELECT ordinal FROM sessions)");
         assert_eq!(conn.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap(), 0, "{table}");
     }
-    for index in ["words", "grams"] {
-        conn.execute_batch(&format!("INSERT INTO {index} ({index}) VALUES ('integrity-check')")).unwrap();
-    }
+    drop(conn);
+    let examination = Examination { depth: Depth::Thorough, now_ms: 0, is_alive: &|_| true };
+    let mut findings = diagnose(path, &examination, &mut |_| ()).unwrap().findings;
+    // A text that was put into its file before the row that would have referred to it.
+    findings.retain(|finding| {
+        !matches!(finding, Finding::OrphanedArtifacts { .. } | Finding::AbandonedFiles { .. })
+    });
+    assert_eq!(findings, []);
 }

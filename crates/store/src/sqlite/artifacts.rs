@@ -7,7 +7,7 @@ use crate::artifact_folder::{ArtifactFile, ArtifactFolder};
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner};
 
-use super::index::{forget_artifact, index_artifact};
+use super::index::{Indexing, forget_pieces};
 use super::trouble::Outcome;
 
 /// At most so many artifacts are named when a shortened name fits several.
@@ -37,10 +37,9 @@ CREATE TABLE artifact_pieces (
     artifact INTEGER NOT NULL,
     first_byte INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
-    first_line INTEGER NOT NULL,
-    has_grams INTEGER NOT NULL DEFAULT 0
+    first_line INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX artifact_pieces_without_grams ON artifact_pieces (row) WHERE has_grams = 0;
+CREATE INDEX artifact_pieces_of_artifact ON artifact_pieces (artifact);
 ";
 
 /// A reference to an artifact.
@@ -74,7 +73,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Artifact> {
     })
 }
 
-/// Records a text that lies in the folder, ties it to a session and makes its words searchable. The same text is
+/// Records a text that lies in the folder, ties it to a session and makes it searchable. The same text is
 /// recorded once, however often it is referred to.
 pub(super) fn keep(
     conn: &Connection,
@@ -82,6 +81,7 @@ pub(super) fn keep(
     file: &ArtifactFile,
     text: &str,
     reference: &Reference<'_>,
+    indexing: &mut Indexing<'_>,
 ) -> rusqlite::Result<()> {
     let known: Option<i64> = conn
         .prepare_cached("SELECT n FROM artifacts WHERE name = ?1")?
@@ -95,7 +95,7 @@ pub(super) fn keep(
             )?
             .execute(params![id.as_str(), file.bytes, file.lines, file.stored_bytes])?;
             let n = conn.last_insert_rowid();
-            index_artifact(conn, n, text)?;
+            indexing.artifact(n, text)?;
             n
         }
     };
@@ -158,47 +158,54 @@ pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<ArtifactId>> {
     conn.prepare("SELECT name FROM artifacts ORDER BY n")?.query_map([], name)?.collect()
 }
 
-/// Takes away the references of a session, and the records of artifacts that nobody refers to any more. Their files are
-/// to be swept once this is committed: see [`sweep`].
-pub(super) fn release_session(conn: &Connection, session: i64) -> rusqlite::Result<Vec<ArtifactId>> {
+/// What went with the last reference to it.
+#[derive(Default)]
+pub(super) struct Released {
+    /// Artifacts that are not recorded any more. Their files are to be swept once this is committed: see [`sweep`].
+    pub(super) artifacts: Vec<ArtifactId>,
+    /// Rows of their pieces, which are to be read again for substrings.
+    pub(super) rows: Vec<i64>,
+}
+
+/// Takes away the references of a session, and the records of artifacts that nobody refers to any more.
+pub(super) fn release_session(
+    conn: &Connection,
+    session: i64,
+    released: &mut Released,
+) -> rusqlite::Result<()> {
     let artifacts: Vec<i64> = conn
         .prepare_cached("SELECT DISTINCT artifact FROM artifact_refs WHERE session = ?1")?
         .query_map([session], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     conn.prepare_cached("DELETE FROM artifact_refs WHERE session = ?1")?.execute([session])?;
-    let mut orphans = Vec::new();
-    for n in artifacts {
-        orphans.extend(drop_if_orphan(conn, n)?);
-    }
-    Ok(orphans)
+    artifacts.into_iter().try_for_each(|n| drop_if_orphan(conn, n, released))
 }
 
 /// Takes away the records of artifacts that no session refers to: none, unless something went wrong.
-pub(super) fn release_orphans(conn: &Connection) -> rusqlite::Result<Vec<ArtifactId>> {
+pub(super) fn release_orphans(conn: &Connection) -> rusqlite::Result<Released> {
     conn.execute("DELETE FROM artifact_refs WHERE session NOT IN (SELECT ordinal FROM sessions)", [])?;
     let numbers: Vec<i64> = conn
         .prepare("SELECT n FROM artifacts")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut orphans = Vec::new();
-    for n in numbers {
-        orphans.extend(drop_if_orphan(conn, n)?);
-    }
-    Ok(orphans)
+    let mut released = Released::default();
+    numbers.into_iter().try_for_each(|n| drop_if_orphan(conn, n, &mut released))?;
+    Ok(released)
 }
 
-fn drop_if_orphan(conn: &Connection, n: i64) -> rusqlite::Result<Option<ArtifactId>> {
+fn drop_if_orphan(conn: &Connection, n: i64, released: &mut Released) -> rusqlite::Result<()> {
     let name: Option<String> = conn
         .prepare_cached(
             "SELECT name FROM artifacts WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM artifact_refs WHERE artifact = ?1)",
         )?
         .query_row([n], |row| row.get(0))
         .optional()?;
-    if name.is_some() {
-        forget_artifact(conn, n)?;
+    if let Some(name) = name {
+        released.rows.extend(forget_pieces(conn, n)?);
         conn.prepare_cached("DELETE FROM artifacts WHERE n = ?1")?.execute([n])?;
+        released.artifacts.push(ArtifactId::from_text(name));
     }
-    Ok(name.map(ArtifactId::from_text))
+    Ok(())
 }
 
 /// Removes the files of artifacts that are not recorded. Call it in a transaction of its own that holds the write lock,

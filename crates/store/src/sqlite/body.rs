@@ -50,9 +50,9 @@ pub(super) struct PackedArtifact<'a> {
 }
 
 /// A body without the texts of its artifacts.
-pub(super) struct Skeleton {
+pub(super) struct Skeleton<'a> {
     /// The JSON, with empty strings where those texts stand.
-    pub(super) json: String,
+    pub(super) json: Cow<'a, str>,
     places: Vec<Place>,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn pack<'a>(message: &'a Message, artifacts: &ArtifactFolder) -> Resu
 pub(super) fn unpack(coding: i64, bytes: &[u8], artifacts: &ArtifactFolder) -> Result<String> {
     let skeleton = unpack_skeleton(coding, bytes)?;
     if skeleton.places.is_empty() {
-        return Ok(skeleton.json);
+        return Ok(skeleton.json.into_owned());
     }
     let mut json = String::new();
     let mut copied_to = 0;
@@ -121,17 +121,19 @@ pub(super) fn unpack(coding: i64, bytes: &[u8], artifacts: &ArtifactFolder) -> R
 }
 
 /// The JSON of a message without the texts that are kept as artifacts: enough to search what its own row was indexed by.
-pub(super) fn unpack_skeleton(coding: i64, bytes: &[u8]) -> Result<Skeleton> {
+pub(super) fn unpack_skeleton(coding: i64, bytes: &[u8]) -> Result<Skeleton<'_>> {
     let (places, rest) = match coding {
         SPLICED | SPLICED_COMPRESSED => decode_places(bytes).ok_or_else(not_a_body)?,
         _ => (Vec::new(), bytes),
     };
     let json = match coding {
-        PLAIN | SPLICED => rest.to_vec(),
-        COMPRESSED | SPLICED_COMPRESSED => decompress(rest).ok_or_else(not_a_body)?,
+        PLAIN | SPLICED => Cow::Borrowed(std::str::from_utf8(rest).map_err(|_| not_a_body())?),
+        COMPRESSED | SPLICED_COMPRESSED => {
+            let json = decompress(rest).ok_or_else(not_a_body)?;
+            Cow::Owned(String::from_utf8(json).map_err(|_| not_a_body())?)
+        }
         _ => return Err(not_a_body()),
     };
-    let json = String::from_utf8(json).map_err(|_| not_a_body())?;
     Ok(Skeleton { json, places })
 }
 

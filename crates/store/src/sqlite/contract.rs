@@ -14,6 +14,7 @@ use crate::summary::{Continuation, Selection, Summary, SummaryId};
 use crate::view::{Shown, ViewItem};
 
 use super::artifacts::{self, Reference};
+use super::index::Indexing;
 use super::rows::{int, known_session, members_of};
 use super::{SqliteStore, Write};
 use super::{calls, continuing, deletion, guards, messages, sessions, views};
@@ -59,8 +60,9 @@ impl Store for SqliteStore {
     }
 
     fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>> {
-        let deleted =
-            self.write("deleting", Write::Heavy, |conn| deletion::delete(conn, owner, id, dependants))?;
+        let deleted = self.write("deleting", Write::Heavy, |conn| {
+            deletion::delete(conn, &self.artifacts, owner, id, dependants)
+        })?;
         if !deleted.artifacts.is_empty() {
             // Nothing refers to these files any more. One that cannot be removed now is found by a later check.
             let _ = self.write("removing artifacts", Write::Light, |conn| {
@@ -71,7 +73,6 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended> {
-        self.catch_up_if_far_behind()?;
         self.write("appending", Write::Heavy, |conn| {
             messages::append(conn, &self.artifacts, owner, id, messages)
         })
@@ -156,7 +157,9 @@ impl Store for SqliteStore {
                 label: artifact.label,
                 at_ms: artifact.at_ms,
             };
-            artifacts::keep(conn, &id, &file, artifact.text, &reference)?;
+            let mut indexing = Indexing::new(conn);
+            artifacts::keep(conn, &id, &file, artifact.text, &reference, &mut indexing)?;
+            indexing.finish()?;
             artifacts::known(conn, owner, &id)
         })
     }

@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use crate::artifact::ArtifactId;
+use crate::artifact_folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::store::Dependants;
 
-use super::artifacts;
-use super::index::forget_messages;
+use super::artifacts::{self, Released};
+use super::index::read_again;
 use super::rows::{int, known_session};
 use super::trouble::Outcome;
-
-/// Messages taken out of the indexes at once.
-const MESSAGES_AT_ONCE: i64 = 10_000;
 
 /// What a deletion took away.
 pub(super) struct Deleted {
@@ -30,6 +28,7 @@ type Sessions = BTreeMap<i64, SessionId>;
 
 pub(super) fn delete(
     conn: &Connection,
+    folder: &ArtifactFolder,
     owner: &Owner,
     id: &SessionId,
     dependants: Dependants,
@@ -42,11 +41,12 @@ pub(super) fn delete(
         let dependants = hanging.map(|(_, id)| id.clone()).collect();
         return Err(StoreError::HasDependants { id: id.clone(), dependants }.into());
     }
-    let mut released = Vec::new();
+    let mut released = Released::default();
     for ordinal in all.keys() {
-        released.extend(delete_session(conn, *ordinal)?);
+        delete_session(conn, *ordinal, &mut released)?;
     }
-    Ok(Deleted { sessions: all.into_values().collect(), artifacts: released })
+    read_again(conn, folder, &released.rows)?;
+    Ok(Deleted { sessions: all.into_values().collect(), artifacts: released.artifacts })
 }
 
 fn chain_of(conn: &Connection, chain: i64) -> rusqlite::Result<Sessions> {
@@ -76,21 +76,14 @@ fn sessions(conn: &Connection, sql: &str, of: i64) -> rusqlite::Result<Sessions>
         .collect()
 }
 
-/// Deletes one session. Returns the artifacts nobody refers to any more.
-fn delete_session(conn: &Connection, ordinal: i64) -> rusqlite::Result<Vec<ArtifactId>> {
-    let mut after = Some(-1_i64);
-    while let Some(seq) = after {
-        let found: Vec<(i64, i64)> = conn
-            .prepare_cached(
-                "SELECT id, seq FROM messages WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-            )?
-            .query_map((ordinal, seq, MESSAGES_AT_ONCE), |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
-        forget_messages(conn, &ids)?;
-        after = found.last().map(|(_, seq)| *seq);
-    }
-    let released = artifacts::release_session(conn, ordinal)?;
+/// Deletes one session. Adds what went with it to what was released.
+fn delete_session(conn: &Connection, ordinal: i64, released: &mut Released) -> rusqlite::Result<()> {
+    let messages: Vec<i64> = conn
+        .prepare_cached("SELECT id FROM messages WHERE session = ?1 ORDER BY seq")?
+        .query_map([ordinal], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    released.rows.extend(messages);
+    artifacts::release_session(conn, ordinal, released)?;
     for sql in [
         "DELETE FROM messages WHERE session = ?1",
         "DELETE FROM renditions WHERE session = ?1",
@@ -102,5 +95,5 @@ fn delete_session(conn: &Connection, ordinal: i64) -> rusqlite::Result<Vec<Artif
     ] {
         conn.prepare_cached(sql)?.execute([ordinal])?;
     }
-    Ok(released)
+    Ok(())
 }

@@ -11,9 +11,8 @@ mod beginning;
 mod contents;
 mod files;
 mod finding;
-mod indexes;
+mod index;
 mod mend;
-mod reindex;
 mod relations;
 mod salvage;
 
@@ -227,7 +226,7 @@ fn examine(
         Ok(())
     };
     add(relations::check(conn, progress))?;
-    add(indexes::check(conn, folder))?;
+    add(index::check(conn, folder, examination.depth, progress))?;
     add(files::check_artifacts(place, examination.depth, progress))?;
     add(stale_locks(conn, examination))?;
     if examination.depth == Depth::Thorough {

@@ -48,7 +48,7 @@ fn a_lost_message_is_told_and_everything_else_fits_again() {
     home.sql("DELETE FROM messages WHERE session = 1 AND seq = 1");
     assert_eq!(
         names(&home, Depth::Quick),
-        ["lost_messages", "wrong_counters", "broken_views", "words_index", "substring_index"]
+        ["lost_messages", "wrong_counters", "broken_views", "search_index"]
     );
     let lost = Finding::LostMessages { count: 1, sessions: vec![id("one")] };
     assert!(home.findings(Depth::Quick).contains(&lost));
@@ -171,30 +171,11 @@ fn calls_without_their_preamble_keep_their_figures() {
 }
 
 #[test]
-fn the_index_of_words_is_made_whole() {
-    let home = Home::new();
-    home.sql(
-        "DELETE FROM words WHERE rowid IN (SELECT id FROM messages WHERE seq = 0);
-              INSERT INTO words (rowid, terms) VALUES (4711, 'of nobody')",
-    );
-    assert_eq!(home.finding(), Finding::WordsIndex { missing: 2, surplus: 1 });
-    assert!(!home.finds("alpha", SearchMode::Words) || home.open().substring_backlog().is_ok());
-    home.mend_all_but(&[]);
-    for (word, is_found) in [("alpha", true), ("delta", true), ("artifact", true), ("nobody", false)] {
-        assert_eq!(home.finds(word, SearchMode::Words), is_found, "{word}");
-    }
-}
-
-#[test]
 fn a_lost_index_is_made_anew() {
     let home = Home::new();
-    home.sql(
-        "INSERT INTO words (words) VALUES ('delete-all'); INSERT INTO grams (grams) VALUES ('delete-all');
-              DELETE FROM artifact_pieces",
-    );
-    let findings = home.findings(Depth::Quick);
-    assert!(findings.contains(&Finding::WordsIndex { missing: 6, surplus: 0 }), "{findings:?}");
-    assert!(findings.contains(&Finding::SubstringIndex { missing: 5, surplus: 0 }), "{findings:?}");
+    home.sql("DELETE FROM clues_open; DELETE FROM artifact_pieces");
+    assert_eq!(home.finding(), Finding::SearchIndex { missing: 6, surplus: 0 });
+    assert!(!home.finds("alpha", SearchMode::Words));
     home.mend_all_but(&[]);
     for word in ["alpha", "epsilon", "artifact"] {
         assert!(home.finds(word, SearchMode::Words), "{word}");
@@ -211,22 +192,33 @@ fn a_lost_index_is_made_anew() {
 }
 
 #[test]
-fn the_index_of_substrings_is_made_whole_and_brought_forward() {
+fn an_index_that_covers_too_little_and_too_much_is_made_whole() {
     let home = Home::new();
     home.sql(
-        "DELETE FROM grams WHERE rowid IN (SELECT id FROM messages WHERE seq = 0);
-              INSERT INTO grams (rowid, folded) VALUES (4711, 'of nobody')",
+        "UPDATE clues_open SET covered = 0, clues = zeroblob(16) WHERE block = 0;
+         UPDATE clues_open SET covered = 3 WHERE block = 1;
+         INSERT INTO clues_open VALUES (500, 2, zeroblob(16))",
     );
-    assert_eq!(home.finding(), Finding::SubstringIndex { missing: 2, surplus: 1 });
+    assert_eq!(home.finding(), Finding::SearchIndex { missing: 1, surplus: 1 });
+    assert!(!home.finds("alpha", SearchMode::Words));
+    home.mend_all_but(&[]);
+    assert!(home.finds("alpha", SearchMode::Words) && home.finds("lpha on", SearchMode::Substring));
+}
+
+#[test]
+fn an_index_that_knows_the_wrong_thing_is_found_by_a_thorough_look() {
+    let home = Home::new();
+    home.sql("UPDATE clues_open SET clues = (SELECT clues FROM clues_open WHERE block = 1) WHERE block = 0");
+    assert_eq!(home.findings(Depth::Quick), []);
+    assert_eq!(home.findings(Depth::Thorough), [Finding::SearchIndex { missing: 1, surplus: 0 }]);
+    assert!(!home.finds("lpha on", SearchMode::Substring));
     home.mend_all_but(&[]);
     assert!(home.finds("lpha on", SearchMode::Substring));
-    home.sql(
-        "INSERT INTO grams (grams) VALUES ('delete-all'); UPDATE grams_position SET message = -30000;
-              UPDATE artifact_pieces SET has_grams = 0",
-    );
-    assert!(matches!(home.finding(), Finding::SubstringBacklog { rows } if rows > 30_000));
+    // Bytes that are no list at all hide nothing in the meantime.
+    home.sql("UPDATE clues_open SET clues = x'01020304' WHERE block = 0");
+    assert!(home.finds("lpha on", SearchMode::Substring));
+    assert_eq!(home.findings(Depth::Thorough), [Finding::SearchIndex { missing: 5, surplus: 0 }]);
     home.mend_all_but(&[]);
-    assert_eq!(home.open().substring_backlog().unwrap(), 0);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Messages: appending them with their words and artifacts, and reading them back.
+//! Messages: appending them with their artifacts and what they are found by, and reading them back.
 
 use rusqlite::{Connection, params};
 
@@ -11,7 +11,7 @@ use crate::session::Session;
 use super::artifacts::{self, Reference};
 use super::body::{self, PackedBody};
 use super::continuing::require_open;
-use super::index::{self, Marks};
+use super::index::{Belonging, Indexing, take_numbers};
 use super::rows::{
     MACHINE_WRITTEN, RESULTS_ONLY, int, known_session, members_of, names_text, role_code, write_progress,
 };
@@ -33,28 +33,23 @@ pub(super) fn append(
     if messages.is_empty() {
         return Ok(Appended { first_seq, next_seq: first_seq });
     }
-    let first_number = take_numbers(conn, messages.len())?;
+    let first_number = take_numbers(conn, "message", messages.len())?;
+    let mut indexing = Indexing::new(conn);
     let mut renditions = Vec::new();
     for (number, new) in (first_number..).zip(messages) {
-        write(conn, folder, &session, number, &new)?;
+        write(conn, folder, &session, number, &new, &mut indexing)?;
         renditions.extend(new.rendition.map(|rendition| (session.next_seq, rendition)));
         session.next_seq += 1;
         session.active_ms = session.active_ms.max(new.at_ms);
         session.counters.messages += 1;
         session.counters.message_tokens = session.counters.message_tokens.saturating_add(new.tokens);
     }
+    indexing.finish()?;
     write_progress(conn, &session)?;
     if !renditions.is_empty() {
         views::grow(conn, &session, renditions)?;
     }
     Ok(Appended { first_seq, next_seq: session.next_seq })
-}
-
-/// Takes the next so many numbers of messages; they are never given out again, whatever is deleted.
-fn take_numbers(conn: &Connection, how_many: usize) -> rusqlite::Result<i64> {
-    let how_many = int(how_many as u64);
-    conn.prepare_cached("UPDATE numbers SET next = next + ?1 WHERE name = 'message' RETURNING next - ?1")?
-        .query_row([how_many], |row| row.get(0))
 }
 
 /// Writes one message at the next place of a session.
@@ -64,6 +59,7 @@ fn write(
     session: &Session,
     number: i64,
     new: &NewMessage,
+    indexing: &mut Indexing<'_>,
 ) -> Outcome<()> {
     let message = &new.message;
     let PackedBody { coding, bytes, artifacts } = body::pack(message, folder)?;
@@ -88,14 +84,19 @@ fn write(
         coding,
         bytes.as_ref(),
     ])?;
-    let marks = Marks { owner: session.owner.as_str(), chain: session.chain, tools: &new.tools };
-    index::index_message(conn, number, message, &marks)?;
+    let belonging = Belonging {
+        owner: session.owner.as_str(),
+        chain: session.chain,
+        role: speaks_as(message),
+        tools: &new.tools,
+    };
+    indexing.message(number, message, &belonging)?;
     for artifact in artifacts {
         // A message answers for one tool, as a rule; which of several a text came from is not worth another column.
         let label = new.tools.first().map_or("", String::as_str);
         let session = int(session.ordinal);
         let reference = Reference { session, message: Some(number), label, at_ms: new.at_ms };
-        artifacts::keep(conn, &artifact.id, &artifact.file, &artifact.text, &reference)?;
+        artifacts::keep(conn, &artifact.id, &artifact.file, &artifact.text, &reference, indexing)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::ids::Millis;
 
 use super::door::{APPLICATION_ID, Access, Identity, beside, connect, identify, make_private_file};
 use super::trouble::{Outcome, Trouble, told_io};
-use super::{artifacts, index};
+use super::{artifacts, clues};
 
 /// What leads from one version to the next.
 pub(super) type Step = fn(&Connection) -> rusqlite::Result<()>;
@@ -24,7 +24,7 @@ pub(super) const STEPS: &[Step] = &[create];
 fn create(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(include_str!("schema.sql"))?;
     conn.execute_batch(artifacts::SCHEMA)?;
-    conn.execute_batch(index::SCHEMA)
+    conn.execute_batch(clues::SCHEMA)
 }
 
 /// The version that a list of steps leads to.

@@ -55,7 +55,7 @@ CREATE TABLE numbers (
     name  TEXT PRIMARY KEY,
     next  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-INSERT INTO numbers (name, next) VALUES ('message', 1);
+INSERT INTO numbers (name, next) VALUES ('message', 1), ('piece', 1);
 
 -- Everything said, once, in the order of arrival. Rows are added and, with their session, deleted; never changed.
 -- Their text is not kept a second time: it is read out of the origin, and only the indexes know its words.

@@ -5,8 +5,8 @@
 
 mod candidates;
 mod hits;
+mod proposals;
 mod scope;
-mod substrings;
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,15 +18,17 @@ use crate::matching::Matcher;
 use crate::query::{ParsedQuery, Way};
 use crate::rank::{Candidate, best};
 use crate::search::{SearchAnswer, SearchMode, SearchQuery};
+use crate::sieve::Sieve;
 
 use super::trouble::Outcome;
-use candidates::{Row, word_candidates};
+use candidates::{Row, text_of};
+use hits::Showing;
+use proposals::{substring_candidates, word_candidates};
 use scope::Scope;
-use substrings::substring_candidates;
 
 /// Hits that are ranked at most, the newest.
 const MAX_RANKED: usize = 600;
-/// Rows that are looked at to find them: their filters.
+/// Rows that are looked at to find them: their filters, and whether their JSON can hold what is wanted.
 const MAX_LOOKED_AT: usize = 20_000;
 /// Texts that are read to find them.
 const MAX_READ: usize = 4_000;
@@ -36,6 +38,7 @@ const MAX_PIECES_READ: usize = 48;
 /// What a search has seen so far.
 struct Gathered<'a> {
     matcher: Matcher<'a>,
+    sieve: Sieve,
     found: Vec<Candidate<i64>>,
     /// Rows that need no second look.
     seen: HashSet<i64>,
@@ -53,6 +56,7 @@ impl<'a> Gathered<'a> {
     fn new(query: &'a ParsedQuery, way: Way) -> Self {
         Self {
             matcher: Matcher::new(query, way),
+            sieve: Sieve::new(query, way),
             found: Vec::new(),
             seen: HashSet::new(),
             artifacts: HashMap::new(),
@@ -76,9 +80,14 @@ impl<'a> Gathered<'a> {
         if !scope.admits(row)? {
             return Ok(());
         }
+        // Damage is for others to report; what cannot be read cannot be found.
+        let Some(json) = row.json() else { return Ok(()) };
+        if !self.sieve.passes(&json) {
+            return Ok(());
+        }
         self.read += 1;
         let matcher = &mut self.matcher;
-        let fit = row.with_text(|text| matcher.fit(text)).flatten();
+        let fit = text_of(json).and_then(|text| matcher.fit(&text));
         self.found.extend(fit.map(|fit| Candidate {
             key: row.id,
             content: row.hash,
@@ -104,14 +113,13 @@ pub(super) fn search(
         let mut gathered = Gathered::new(&parsed, *way);
         match way {
             Way::Words => word_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?,
-            Way::Substring => {
-                answer.unindexed = substring_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?;
-            }
+            Way::Substring => substring_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?,
         }
         answer.ranked_newest = gathered.is_cut_short.then_some(gathered.found.len() as u64);
         if !gathered.found.is_empty() {
             let ranked = best(&gathered.found, query.limit());
-            answer.hits = hits::shown(conn, artifacts, &mut scope, &mut gathered.matcher, &ranked)?;
+            answer.hits = Showing { conn, artifacts, scope: &mut scope, matcher: &mut gathered.matcher }
+                .hits(&ranked)?;
             answer.as_substring = *way == Way::Substring && query.mode == SearchMode::Words;
             break;
         }

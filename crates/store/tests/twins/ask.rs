@@ -1,8 +1,8 @@
 //! Everything that can be asked of a record after a script.
 
 use throughline_store::{
-    ArtifactRange, CallFilter, GuardScope, Owner, SearchAnswer, SearchMode, SearchQuery, SessionFilter,
-    SessionId, Store, UsageBy,
+    ArtifactRange, CallFilter, GuardScope, Owner, SearchMode, SearchQuery, SessionFilter, SessionId, Store,
+    UsageBy,
 };
 use throughline_transcript::Role;
 
@@ -108,7 +108,7 @@ fn searches(store: &dyn Store, owner: &Owner, steps: usize) -> Vec<String> {
                 limit: 50,
                 ..SearchQuery::default()
             };
-            answers.push(format!("{text} ({mode:?}): {}", answer(store, owner, &query)));
+            answers.push(format!("{text} ({mode:?}): {}", told(store.search(owner, &query))));
         }
     }
     let all = SearchQuery { text: "quick".into(), ..SearchQuery::default() };
@@ -119,15 +119,10 @@ fn searches(store: &dyn Store, owner: &Owner, steps: usize) -> Vec<String> {
         SearchQuery { until_ms: Some(2_500), mode: SearchMode::Substring, ..all.clone() },
         SearchQuery { limit: 1, ..all.clone() },
     ];
-    answers.extend(narrowed.iter().map(|query| format!("{query:?}: {}", answer(store, owner, query))));
+    answers.extend(narrowed.iter().map(|query| format!("{query:?}: {}", told(store.search(owner, query)))));
     for at in 0..steps {
         let within = SearchQuery { session: Some(name(at)), ..all.clone() };
-        answers.push(format!("within {at}: {}", answer(store, owner, &within)));
+        answers.push(format!("within {at}: {}", told(store.search(owner, &within))));
     }
     answers
-}
-
-/// An answer without how far an index is behind, which only a record that has one can say.
-fn answer(store: &dyn Store, owner: &Owner, query: &SearchQuery) -> String {
-    told(store.search(owner, query).map(|answer| SearchAnswer { unindexed: 0, ..answer }))
 }

@@ -154,24 +154,12 @@ pub enum Finding {
         /// How many preambles.
         count: u64,
     },
-    /// The index of words disagrees with the messages and artifacts.
-    WordsIndex {
-        /// Texts that cannot be found by their words.
+    /// The index that searches use disagrees with the messages and artifacts.
+    SearchIndex {
+        /// Texts that should be covered and are not, or not as they are.
         missing: u64,
         /// Entries of texts that are not there.
         surplus: u64,
-    },
-    /// The index of substrings disagrees with the messages and artifacts.
-    SubstringIndex {
-        /// Texts that should be covered and are not.
-        missing: u64,
-        /// Entries of texts that are not there.
-        surplus: u64,
-    },
-    /// The index of substrings is further behind than it should be.
-    SubstringBacklog {
-        /// Texts it does not cover yet.
-        rows: u64,
     },
     /// Locks of processes that are dead or late.
     StaleLocks {
@@ -273,13 +261,9 @@ impl fmt::Display for Finding {
                 write!(f, "{count} rows belong to no session ({})", tables.join(", "))
             }
             Self::LostPreambles { count } => write!(f, "{count} preambles of calls are not there"),
-            Self::WordsIndex { missing, surplus } => {
-                write!(f, "the index of words lacks {missing} texts and has {surplus} too many")
+            Self::SearchIndex { missing, surplus } => {
+                write!(f, "the index of searches lacks {missing} texts and has {surplus} too many")
             }
-            Self::SubstringIndex { missing, surplus } => {
-                write!(f, "the index of substrings lacks {missing} texts and has {surplus} too many")
-            }
-            Self::SubstringBacklog { rows } => write!(f, "the index of substrings is {rows} texts behind"),
             Self::StaleLocks { locks } => write!(f, "{} locks have a dead or late holder", locks.len()),
         }
     }
@@ -296,7 +280,6 @@ impl Finding {
             | Self::StrangeFiles { .. }
             | Self::DeadEnds { .. }
             | Self::LostPreambles { .. }
-            | Self::SubstringBacklog { .. }
             | Self::StaleLocks { .. } => Severity::Notice,
             Self::OpenToOthers { .. }
             | Self::OrphanedArtifacts { .. }
@@ -305,8 +288,7 @@ impl Finding {
             | Self::BrokenViews { .. }
             | Self::WrongCounters { .. }
             | Self::OrphanedRows { .. }
-            | Self::WordsIndex { .. }
-            | Self::SubstringIndex { .. } => Severity::Warning,
+            | Self::SearchIndex { .. } => Severity::Warning,
             Self::MissingDatabase { .. }
             | Self::NotADatabase { .. }
             | Self::OtherProgram { .. }
@@ -351,9 +333,7 @@ impl Finding {
             Self::UnreadableMessages { .. } => "their bytes changed on disk; they cannot be trusted",
             Self::OrphanedRows { .. } => "the sessions they belong to are gone",
             Self::LostPreambles { .. } => "these requests cannot be rebuilt exactly; their figures are right",
-            Self::WordsIndex { .. } => "searches miss messages that are there",
-            Self::SubstringIndex { .. } => "searches for substrings miss messages that are there",
-            Self::SubstringBacklog { .. } => "searches for substrings are slower than they need be",
+            Self::SearchIndex { .. } => "searches miss messages that are there",
             Self::StaleLocks { .. } => "they are taken over by whoever asks next",
         }
     }
@@ -395,8 +375,7 @@ impl Finding {
                 Remedy::Mend("messages are put into sessions of their own, everything else is removed")
             }
             Self::LostPreambles { .. } => Remedy::Nothing("what was sent is not kept anywhere else"),
-            Self::WordsIndex { .. } | Self::SubstringIndex { .. } => Remedy::Mend("the index is made whole"),
-            Self::SubstringBacklog { .. } => Remedy::Mend("the index is brought forward"),
+            Self::SearchIndex { .. } => Remedy::Mend("the index is made whole"),
             Self::StaleLocks { .. } => Remedy::Mend("they are removed"),
         }
     }

@@ -14,6 +14,7 @@ use crate::session::Session;
 use crate::view::ViewItem;
 
 use super::super::backup::{self, Progress};
+use super::super::index::read_again;
 use super::super::migrate::{STEPS, version_after};
 use super::super::rows::{count, int, members_of, session_at};
 use super::super::trouble::{Outcome, Trouble, told_io};
@@ -21,10 +22,8 @@ use super::super::{SqliteStore, Write, artifacts, artifacts_beside, guards, view
 use super::finding::Finding;
 use super::relations::{self, OF_SESSIONS, Patient, Patients};
 use super::salvage::{self, SalvageReport};
-use super::{Diagnosis, Examination, diagnose, files, indexes, reindex};
+use super::{Depth, Diagnosis, Examination, diagnose, files, index};
 
-/// Rows brought into the indexes in one transaction.
-const ROWS_AT_ONCE: usize = 2_000;
 /// The owner of messages whose session is lost, where it cannot be told whose they were.
 const NOBODY: &str = "recovered";
 
@@ -64,7 +63,7 @@ pub fn mend(
     if is_record(path) {
         let store = SqliteStore::open(path, examination.now_ms)?;
         mend_rows(&store, examination, progress)?;
-        mend_indexes(&store, progress)?;
+        mend_index(&store, examination.depth, progress)?;
         // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
         if salvaged.is_none() {
             remove_orphans(&store)?;
@@ -132,7 +131,9 @@ fn mend_rows(
     let mut step = |done| progress(Progress { what: "mending", done, total: STEPS });
     step(0);
     store.write("mending", Write::Heavy, |conn| {
-        adopt_messages(conn)?;
+        let adopted = adopt_messages(conn)?;
+        // They belong to somebody else now, and are found by that.
+        read_again(conn, store.artifact_folder(), &adopted)?;
         for (table, column) in OF_SESSIONS {
             let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT ordinal FROM sessions)");
             conn.execute(&sql, [])?;
@@ -166,8 +167,12 @@ fn mend_rows(
     Ok(())
 }
 
-/// Gives messages whose session is lost a session of their own, so that they can be read and found.
-fn adopt_messages(conn: &Connection) -> Outcome<()> {
+/// Gives messages whose session is lost a session of their own, so that they can be read and found. Gives their ids.
+fn adopt_messages(conn: &Connection) -> Outcome<Vec<i64>> {
+    let adopted: Vec<i64> = conn
+        .prepare("SELECT id FROM messages WHERE session NOT IN (SELECT ordinal FROM sessions)")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
     let lost: Vec<(i64, i64, i64, i64, i64)> = conn
         .prepare(
             "SELECT session, min(seq), max(seq), min(at_ms), max(at_ms) FROM messages
@@ -203,7 +208,7 @@ fn adopt_messages(conn: &Connection) -> Outcome<()> {
             },
         )?;
     }
-    Ok(())
+    Ok(adopted)
 }
 
 fn mend_links(conn: &Connection, patients: &Patients) -> Outcome<()> {
@@ -366,54 +371,36 @@ fn add_present(
     Ok(())
 }
 
-/// Makes both indexes whole.
-fn mend_indexes(store: &SqliteStore, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+/// Makes the index whole.
+fn mend_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Progress)) -> Result<()> {
     let folder = store.artifact_folder().clone();
-    store.write("mending the indexes", Write::Heavy, |conn| {
-        for row in indexes::pieces_without_artifact(conn)? {
+    store.write("mending the index", Write::Heavy, |conn| {
+        for row in index::pieces_without_artifact(conn)? {
             conn.execute("DELETE FROM artifact_pieces WHERE row = ?1", [row])?;
         }
-        for (coverage, table) in [(&indexes::WORDS, "words"), (&indexes::GRAMS, "grams")] {
-            for row in coverage.surplus(conn)? {
-                conn.execute(&format!("DELETE FROM {table} WHERE rowid = ?1"), [row])?;
-            }
-        }
-        for artifact in indexes::artifacts_without_pieces(conn, &folder)? {
-            reindex::artifact(conn, artifact, &folder)?;
+        for artifact in index::artifacts_without_pieces(conn, &folder)? {
+            index::cut_anew(conn, artifact, &folder)?;
         }
         Ok(())
     })?;
-    let missing = store.read("looking at the indexes", |conn| Ok(indexes::WORDS.missing(conn)?))?;
-    let total = missing.len() as u64;
-    for (batch, rows) in missing.chunks(ROWS_AT_ONCE).enumerate() {
-        progress(Progress { what: "indexing words", done: (batch * ROWS_AT_ONCE) as u64, total });
-        store.write("indexing words", Write::Heavy, |conn| {
-            rows.iter().try_for_each(|row| reindex::words(conn, *row, &folder))
-        })?;
+    let gaps = store.read("looking at the index", |conn| index::gaps(conn, &folder, depth, progress))?;
+    let total = gaps.len() as u64;
+    for (done, gap) in (0..).zip(gaps) {
+        progress(Progress { what: "indexing", done, total });
+        let rows: Vec<i64> = gap.segment.rows().collect();
+        store.write("mending the index", Write::Heavy, |conn| Ok(read_again(conn, &folder, &rows)?))?;
     }
-    let missing = store.read("looking at the indexes", |conn| Ok(indexes::GRAMS.missing(conn)?))?;
-    for rows in missing.chunks(ROWS_AT_ONCE) {
-        store.write("indexing substrings", Write::Heavy, |conn| {
-            rows.iter().try_for_each(|row| reindex::grams(conn, *row, &folder))
-        })?;
-    }
-    let total = store.substring_backlog()?;
-    let mut done = 0;
-    loop {
-        progress(Progress { what: "indexing substrings", done, total });
-        let indexed = store.index_substrings(ROWS_AT_ONCE)?;
-        if indexed < ROWS_AT_ONCE {
-            return Ok(());
-        }
-        done += indexed as u64;
-    }
+    Ok(())
 }
 
 /// Removes artifacts nobody refers to and files that were left behind. In a transaction: whoever writes artifacts holds
 /// the right to write, so no file goes that is just being made.
 fn remove_orphans(store: &SqliteStore) -> Result<()> {
     let folder = store.artifact_folder();
-    store.write("releasing artifacts", Write::Heavy, |conn| Ok(artifacts::release_orphans(conn)?))?;
+    store.write("releasing artifacts", Write::Heavy, |conn| {
+        let released = artifacts::release_orphans(conn)?;
+        Ok(read_again(conn, folder, &released.rows)?)
+    })?;
     store.write("removing artifacts", Write::Heavy, |conn| {
         let listing = folder.list()?;
         artifacts::sweep(conn, folder, &listing.artifacts)??;

@@ -75,7 +75,7 @@ pub struct SalvagedTable {
 pub(super) fn looks_like_ours(path: &Path) -> bool {
     let count = |conn: Connection| {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE name IN
-                   ('sessions', 'messages', 'view_items', 'grams_position', 'artifact_pieces')";
+                   ('sessions', 'messages', 'view_items', 'clues_sealed', 'artifact_pieces')";
         conn.query_row(sql, [], |row| row.get::<_, i64>(0))
     };
     door::connect(path, Access::Read, door::BUSY_TIMEOUT).and_then(count).is_ok_and(|tables| tables == 5)
@@ -176,7 +176,8 @@ fn copy_tables(
     for sql in [
         // Numbers that were given out are not given out again.
         "INSERT OR REPLACE INTO numbers (name, next)
-             SELECT 'message', max(next, (SELECT coalesce(max(id), 0) + 1 FROM messages)) FROM numbers",
+             SELECT name, max(next, (SELECT coalesce(max(id), 0) + 1 FROM messages)) FROM numbers
+             WHERE name = 'message'",
         "UPDATE sqlite_sequence SET seq = max(seq, (SELECT coalesce(max(session), 0) FROM messages))
              WHERE name = 'sessions'",
     ] {
@@ -185,7 +186,7 @@ fn copy_tables(
     if let Ok(next) =
         source.query_row("SELECT next FROM numbers WHERE name = 'message'", [], |row| row.get::<_, i64>(0))
     {
-        transaction.execute("UPDATE numbers SET next = max(next, ?1)", [next])?;
+        transaction.execute("UPDATE numbers SET next = max(next, ?1) WHERE name = 'message'", [next])?;
     }
     copy_guards(source, &transaction);
     transaction.commit()?;

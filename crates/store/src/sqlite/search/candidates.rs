@@ -1,23 +1,22 @@
-//! Candidates by words: rows that the index proposes, newest first.
+//! Messages and pieces of artifacts that may answer: how they are read, and whether a search may see them.
 
+use std::borrow::Cow;
+
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, params};
-use throughline_transcript::Role;
+use throughline_transcript::{Role, SharedText, decode_message};
 
 use crate::artifact_folder::ArtifactFolder;
 use crate::ids::Millis;
-use crate::query::{IndexTerm, ParsedQuery};
 use crate::rank::{Candidate, Speaker};
 use crate::searchable::searchable_text;
 
-use super::super::index::{ARTIFACT_ROWS, PieceText, message_without_artifacts};
+use super::super::body::unpack_skeleton;
+use super::super::index::PieceText;
 use super::super::rows::{MACHINE_WRITTEN, names, role_of, speaker_of};
-use super::super::trouble::{Outcome, Trouble};
+use super::super::trouble::Outcome;
 use super::scope::Scope;
 use super::{Gathered, MAX_LOOKED_AT, MAX_PIECES_READ, MAX_READ};
-
-/// Terms the index is asked for at once; the longest tell most. Texts decide about the rest.
-const MAX_TERMS: usize = 40;
 
 /// A message as search reads it.
 pub(super) struct Row<'r> {
@@ -41,26 +40,23 @@ macro_rules! row_columns {
 pub(super) use row_columns;
 
 impl<'r> Row<'r> {
-    /// From a row of [`row_columns`].
-    pub(super) fn new(row: &'r rusqlite::Row<'_>) -> Outcome<Self> {
-        let told = |error: rusqlite::types::FromSqlError| Trouble::from(rusqlite::Error::from(error));
-        let role: i64 = row.get(3)?;
-        let flags: i64 = row.get(4)?;
-        let role = role_of(role).ok_or_else(|| Trouble::unreadable(format!("there is no role {role}")))?;
-        Ok(Self {
-            id: row.get(0)?,
-            session: row.get(1)?,
-            seq: row.get(2)?,
-            role: speaker_of(role, flags),
+    /// From a row of [`row_columns`]; `None` where it is damaged, which is for others to report.
+    pub(super) fn new(row: &'r rusqlite::Row<'_>) -> Option<Self> {
+        let flags: i64 = row.get(4).ok()?;
+        Some(Self {
+            id: row.get(0).ok()?,
+            session: row.get(1).ok()?,
+            seq: row.get(2).ok()?,
+            role: speaker_of(role_of(row.get(3).ok()?)?, flags),
             machine_written: flags & MACHINE_WRITTEN != 0,
-            at_ms: row.get(5)?,
-            hash: row.get(6)?,
-            tools: match row.get_ref(7)? {
+            at_ms: row.get(5).ok()?,
+            hash: row.get(6).ok()?,
+            tools: match row.get_ref(7).ok()? {
                 ValueRef::Null => None,
-                other => Some(other.as_str().map_err(told)?),
+                other => Some(other.as_str().ok()?),
             },
-            coding: row.get(8)?,
-            origin: row.get_ref(9)?.as_blob().map_err(told)?,
+            coding: row.get(8).ok()?,
+            origin: row.get_ref(9).ok()?.as_blob().ok()?,
         })
     }
 
@@ -73,92 +69,46 @@ impl<'r> Row<'r> {
         Speaker { role: self.role, machine_written: self.machine_written, in_artifact: false }
     }
 
-    /// Reads its text; `None` where its bytes are damaged, which is for others to report.
-    pub(super) fn with_text<T>(&self, read: impl FnOnce(&str) -> T) -> Option<T> {
-        let message = message_without_artifacts(self.coding, self.origin)?;
-        let mut text = String::new();
-        searchable_text(&message, &mut text);
-        Some(read(&text))
+    /// Its JSON without the texts of artifacts; `None` where its bytes are damaged.
+    pub(super) fn json(&self) -> Option<Cow<'r, str>> {
+        Some(unpack_skeleton(self.coding, self.origin).ok()?.json)
+    }
+
+    /// Its text; `None` where its bytes are damaged.
+    pub(super) fn text(&self) -> Option<String> {
+        text_of(self.json()?)
     }
 }
 
-/// Gathers messages and pieces of artifacts that hold the words of a question.
-pub(super) fn word_candidates(
-    conn: &Connection,
-    artifacts: &ArtifactFolder,
-    query: &ParsedQuery,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<()> {
-    let marks = scope.marks()?;
-    for terms in query.index_terms() {
-        let expression = expression(&terms, &marks);
-        messages_of_index(
-            conn,
-            concat!(
-                "SELECT ",
-                row_columns!(),
-                " FROM words w CROSS JOIN messages m ON m.id = w.rowid
-                  WHERE w.words MATCH ?1 AND w.rowid < ?2 ORDER BY w.rowid DESC"
-            ),
-            &expression,
-            scope,
-            gathered,
-        )?;
-        pieces_of_index(
-            conn,
-            artifacts,
-            "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes FROM words w
-             CROSS JOIN artifact_pieces p ON p.row = w.rowid CROSS JOIN artifacts a ON a.n = p.artifact
-             WHERE w.words MATCH ?1 AND w.rowid >= ?2 ORDER BY w.rowid DESC",
-            &expression_of(&terms),
-            scope,
-            gathered,
-        )?;
-    }
-    Ok(())
+/// The text of a message with this JSON.
+pub(super) fn text_of(json: Cow<'_, str>) -> Option<String> {
+    let message = decode_message(SharedText::new(json.into_owned()))?;
+    let mut text = String::new();
+    searchable_text(&message, &mut text);
+    Some(text)
 }
 
-/// Looks at the messages an index proposes.
-pub(super) fn messages_of_index(
-    conn: &Connection,
-    sql: &str,
-    expression: &str,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<()> {
-    let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query(params![expression, ARTIFACT_ROWS])?;
-    let (mut looked_at, read_before) = (0, gathered.read);
-    while let Some(row) = rows.next()? {
-        if looked_at == MAX_LOOKED_AT || gathered.read - read_before >= MAX_READ || !gathered.has_room() {
-            gathered.is_cut_short = true;
-            break;
-        }
-        looked_at += 1;
-        gathered.look_at(&Row::new(row)?, scope)?;
-    }
-    Ok(())
+/// How much of what an index proposes is looked at.
+pub(super) struct Bounds {
+    looked_at: usize,
+    read_before: usize,
 }
 
-/// Looks at the pieces of artifacts an index proposes. Of an artifact the piece that fits best is kept.
-pub(super) fn pieces_of_index(
-    conn: &Connection,
-    artifacts: &ArtifactFolder,
-    sql: &str,
-    expression: &str,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<()> {
-    let mut statement = conn.prepare_cached(sql)?;
-    let mut rows = statement.query(params![expression, ARTIFACT_ROWS])?;
-    while let Some(row) = rows.next()? {
-        if !gathered.may_read_piece() {
-            break;
-        }
-        gathered.look_at_piece(conn, artifacts, row, scope)?;
+impl Bounds {
+    /// Begins to count.
+    pub(super) fn new(gathered: &Gathered<'_>) -> Self {
+        Self { looked_at: 0, read_before: gathered.read }
     }
-    Ok(())
+
+    /// Whether another message may be looked at; notes it if not.
+    pub(super) fn admit_another(&mut self, gathered: &mut Gathered<'_>) -> bool {
+        let may = self.looked_at < MAX_LOOKED_AT
+            && gathered.read - self.read_before < MAX_READ
+            && gathered.has_room();
+        self.looked_at += 1;
+        gathered.is_cut_short |= !may;
+        may
+    }
 }
 
 impl Gathered<'_> {
@@ -249,30 +199,4 @@ pub(super) fn newest_reference(
         }
     }
     Ok(None)
-}
-
-/// An expression in the language of the index: every term, and of every set of marks one.
-fn expression(terms: &[IndexTerm], marks: &[Vec<IndexTerm>]) -> String {
-    let mut out = expression_of(terms);
-    for alternatives in marks {
-        let any: Vec<String> = alternatives.iter().map(quoted).collect();
-        out.push_str(" AND (");
-        out.push_str(&any.join(" OR "));
-        out.push(')');
-    }
-    out
-}
-
-/// An expression that asks for every term.
-pub(super) fn expression_of(terms: &[IndexTerm]) -> String {
-    let mut longest: Vec<&IndexTerm> = terms.iter().collect();
-    longest.sort_by_key(|term| std::cmp::Reverse(term.term.len()));
-    let all: Vec<String> = longest.into_iter().take(MAX_TERMS).map(quoted).collect();
-    all.join(" AND ")
-}
-
-/// A term that can be nothing but a term: in quotes, with quotes inside doubled.
-fn quoted(term: &IndexTerm) -> String {
-    let star = if term.as_prefix { " *" } else { "" };
-    format!("\"{}\"{star}", term.term.replace('"', "\"\""))
 }

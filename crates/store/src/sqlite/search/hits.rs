@@ -1,5 +1,8 @@
 //! What an answer shows of its hits: the passage, where it stands, and what was said around it.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::artifact_folder::ArtifactFolder;
@@ -16,71 +19,12 @@ use super::super::trouble::Outcome;
 use super::candidates::{ArtifactReference, Row, newest_reference, row_columns};
 use super::scope::Scope;
 
-/// Hits as they are shown.
-pub(super) fn shown(
-    conn: &Connection,
-    artifacts: &ArtifactFolder,
-    scope: &mut Scope<'_>,
-    matcher: &mut Matcher<'_>,
-    ranked: &[Ranked<i64>],
-) -> Outcome<Vec<Hit>> {
-    let mut hits = Vec::with_capacity(ranked.len());
-    for hit in ranked {
-        hits.extend(if hit.key < ARTIFACT_ROWS {
-            message_hit(conn, scope, matcher, hit)?
-        } else {
-            artifact_hit(conn, artifacts, scope, matcher, hit)?
-        });
-    }
-    Ok(hits)
-}
-
-fn message_hit(
-    conn: &Connection,
-    scope: &mut Scope<'_>,
-    matcher: &mut Matcher<'_>,
-    ranked: &Ranked<i64>,
-) -> Outcome<Option<Hit>> {
-    let mut statement =
-        conn.prepare_cached(concat!("SELECT ", row_columns!(), " FROM messages m WHERE m.id = ?1"))?;
-    let mut rows = statement.query([ranked.key])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let row = Row::new(row)?;
-    let Some(snippet) = row.with_text(|text| passage(text, &matcher.places(text))) else { return Ok(None) };
-    let place = Place {
-        session: row.session,
-        message: u64::try_from(row.id).unwrap_or_default(),
-        seq: row.seq,
-        role: row.role.name(),
-        tools: row.tools()?,
-        at_ms: row.at_ms,
-    };
-    place.hit(conn, scope, ranked, snippet)
-}
-
-fn artifact_hit(
-    conn: &Connection,
-    artifacts: &ArtifactFolder,
-    scope: &mut Scope<'_>,
-    matcher: &mut Matcher<'_>,
-    ranked: &Ranked<i64>,
-) -> Outcome<Option<Hit>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT p.artifact, p.first_line, a.name, p.first_byte, p.bytes
-         FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.row = ?1",
-    )?;
-    let mut rows = statement.query([ranked.key])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let piece = PieceText::from_row(row, 2)?;
-    let Ok(text) = piece.read(artifacts) else { return Ok(None) };
-    let Some(reference) = newest_reference(conn, row.get(0)?, scope)? else { return Ok(None) };
-    let marks = matcher.places(&text);
-    let before = text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
-    let line = row.get::<_, u64>(1)? + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
-    let ArtifactReference { session, message, seq, role, tools, at_ms } = reference;
-    let place = Place { session, message, seq, role: role.name(), tools, at_ms };
-    let hit = place.hit(conn, scope, ranked, passage(&text, &marks))?;
-    Ok(hit.map(|hit| Hit { artifact: Some(ArtifactPlace { id: piece.artifact, line }), ..hit }))
+/// Makes hits of what was ranked.
+pub(super) struct Showing<'a, 's, 'm> {
+    pub(super) conn: &'a Connection,
+    pub(super) artifacts: &'a ArtifactFolder,
+    pub(super) scope: &'a mut Scope<'s>,
+    pub(super) matcher: &'a mut Matcher<'m>,
 }
 
 /// Where a hit stands.
@@ -93,25 +37,111 @@ struct Place {
     at_ms: i64,
 }
 
-impl Place {
+/// What hits of the same conversation share, by its chain.
+type Conversations = HashMap<u64, Rc<Conversation>>;
+
+struct Conversation {
+    /// The title of its newest session that has one.
+    title: Option<String>,
+    runs: Vec<RunOfSession>,
+}
+
+/// Messages of a session that belong to a conversation.
+struct RunOfSession {
+    session: i64,
+    first_seq: u64,
+    end_seq: u64,
+}
+
+impl Showing<'_, '_, '_> {
+    /// Hits as they are shown.
+    pub(super) fn hits(&mut self, ranked: &[Ranked<i64>]) -> Outcome<Vec<Hit>> {
+        let mut conversations = Conversations::new();
+        let mut hits = Vec::with_capacity(ranked.len());
+        for hit in ranked {
+            hits.extend(if hit.key < ARTIFACT_ROWS {
+                self.message_hit(hit, &mut conversations)?
+            } else {
+                self.artifact_hit(hit, &mut conversations)?
+            });
+        }
+        Ok(hits)
+    }
+
+    fn message_hit(
+        &mut self,
+        ranked: &Ranked<i64>,
+        conversations: &mut Conversations,
+    ) -> Outcome<Option<Hit>> {
+        let mut statement = self.conn.prepare_cached(concat!(
+            "SELECT ",
+            row_columns!(),
+            " FROM messages m WHERE m.id = ?1"
+        ))?;
+        let mut rows = statement.query([ranked.key])?;
+        let Some(row) = rows.next()?.and_then(Row::new) else { return Ok(None) };
+        let Some(text) = row.text() else { return Ok(None) };
+        let snippet = passage(&text, &self.matcher.places(&text));
+        let place = Place {
+            session: row.session,
+            message: u64::try_from(row.id).unwrap_or_default(),
+            seq: row.seq,
+            role: row.role.name(),
+            tools: row.tools()?,
+            at_ms: row.at_ms,
+        };
+        self.hit(place, ranked, snippet, conversations)
+    }
+
+    fn artifact_hit(
+        &mut self,
+        ranked: &Ranked<i64>,
+        conversations: &mut Conversations,
+    ) -> Outcome<Option<Hit>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT p.artifact, p.first_line, a.name, p.first_byte, p.bytes
+             FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.row = ?1",
+        )?;
+        let mut rows = statement.query([ranked.key])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let piece = PieceText::from_row(row, 2)?;
+        let Ok(text) = piece.read(self.artifacts) else { return Ok(None) };
+        let Some(reference) = newest_reference(self.conn, row.get(0)?, self.scope)? else { return Ok(None) };
+        let marks = self.matcher.places(&text);
+        let before = text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
+        let line = row.get::<_, u64>(1)? + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
+        let ArtifactReference { session, message, seq, role, tools, at_ms } = reference;
+        let place = Place { session, message, seq, role: role.name(), tools, at_ms };
+        let hit = self.hit(place, ranked, passage(&text, &marks), conversations)?;
+        Ok(hit.map(|hit| Hit { artifact: Some(ArtifactPlace { id: piece.artifact, line }), ..hit }))
+    }
+
     fn hit(
-        self,
-        conn: &Connection,
-        scope: &mut Scope<'_>,
+        &mut self,
+        place: Place,
         ranked: &Ranked<i64>,
         snippet: Snippet,
+        conversations: &mut Conversations,
     ) -> Outcome<Option<Hit>> {
-        let Some(session) = scope.session(self.session)? else { return Ok(None) };
+        let Some(session) = self.scope.session(place.session)? else { return Ok(None) };
         let (id, chain) = (session.id.clone(), session.chain);
-        let (before, after) = neighbours(conn, scope, chain, self.seq)?;
+        let conversation = match conversations.get(&chain) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let read = Rc::new(self.conversation(chain)?);
+                conversations.insert(chain, Rc::clone(&read));
+                read
+            }
+        };
+        let (before, after) = self.neighbours(&conversation, place.seq)?;
         Ok(Some(Hit {
             session: id,
-            title: title(conn, chain)?,
-            seq: self.seq,
-            message: self.message,
-            role: self.role,
-            tools: self.tools,
-            at_ms: self.at_ms,
+            title: conversation.title.clone(),
+            seq: place.seq,
+            message: place.message,
+            role: place.role,
+            tools: place.tools,
+            at_ms: place.at_ms,
             score: ranked.score,
             snippet,
             artifact: None,
@@ -120,52 +150,56 @@ impl Place {
             after,
         }))
     }
-}
 
-/// Title of the newest session of a chain that has one.
-fn title(conn: &Connection, chain: u64) -> Outcome<Option<String>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT title FROM sessions WHERE chain = ?1 AND title IS NOT NULL ORDER BY ordinal DESC LIMIT 1",
-    )?;
-    Ok(statement.query_row([int(chain)], |row| row.get(0)).optional()?)
-}
-
-/// Messages around a place in a conversation, in order.
-fn neighbours(
-    conn: &Connection,
-    scope: &Scope<'_>,
-    chain: u64,
-    seq: u64,
-) -> Outcome<(Vec<Neighbour>, Vec<Neighbour>)> {
-    let count = scope.query.neighbours as u64;
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    let Some(tip) = (if count == 0 { None } else { tip_of(conn, chain)? }) else {
-        return Ok((before, after));
-    };
-    let (first, end) = (seq.saturating_sub(count), seq.saturating_add(count).saturating_add(1));
-    let mut statement = conn.prepare_cached(concat!(
-        "SELECT ",
-        row_columns!(),
-        " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq"
-    ))?;
-    for stretch in line_of(conn, scope.owner(), Stretch::through(&tip))?.iter().rev() {
-        for member in members_of(conn, stretch.chain)? {
-            let Some(end_here) = stretch.end_in(&member) else { continue };
-            if member.next_seq <= first || member.first_seq >= end {
-                continue;
-            }
-            let mut rows = statement.query([int(member.ordinal), int(first), int(end.min(end_here))])?;
-            while let Some(row) = rows.next()? {
-                let row = Row::new(row)?;
-                let text = row.with_text(beginning).unwrap_or_default();
-                let neighbour = Neighbour { seq: row.seq, role: row.role.name(), text };
-                match row.seq.cmp(&seq) {
-                    std::cmp::Ordering::Less => before.push(neighbour),
-                    std::cmp::Ordering::Equal => {}
-                    std::cmp::Ordering::Greater => after.push(neighbour),
+    fn conversation(&self, chain: u64) -> Outcome<Conversation> {
+        let title = self
+            .conn
+            .prepare_cached(
+                "SELECT title FROM sessions WHERE chain = ?1 AND title IS NOT NULL ORDER BY ordinal DESC LIMIT 1",
+            )?
+            .query_row([int(chain)], |row| row.get(0))
+            .optional()?;
+        let mut runs = Vec::new();
+        // Only neighbours are looked for in them.
+        if self.scope.query.neighbours > 0
+            && let Some(tip) = tip_of(self.conn, chain)?
+        {
+            for stretch in line_of(self.conn, self.scope.owner(), Stretch::through(&tip))?.iter().rev() {
+                for member in members_of(self.conn, stretch.chain)? {
+                    runs.extend(stretch.end_in(&member).map(|end| RunOfSession {
+                        session: int(member.ordinal),
+                        first_seq: member.first_seq,
+                        end_seq: end.min(member.next_seq),
+                    }));
                 }
             }
         }
+        Ok(Conversation { title, runs })
     }
-    Ok((before, after))
+
+    /// Messages around a place in a conversation, in order.
+    fn neighbours(&self, conversation: &Conversation, seq: u64) -> Outcome<(Vec<Neighbour>, Vec<Neighbour>)> {
+        let count = self.scope.query.neighbours as u64;
+        let (first, end) = (seq.saturating_sub(count), seq.saturating_add(count).saturating_add(1));
+        let mut statement = self.conn.prepare_cached(concat!(
+            "SELECT ",
+            row_columns!(),
+            " FROM messages m WHERE m.session = ?1 AND m.seq >= ?2 AND m.seq < ?3 ORDER BY m.seq"
+        ))?;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for run in conversation.runs.iter().filter(|run| run.end_seq > first && run.first_seq < end) {
+            let mut rows = statement.query([run.session, int(first), int(end.min(run.end_seq))])?;
+            while let Some(row) = rows.next()? {
+                let Some(row) = Row::new(row) else { continue };
+                let beside = match row.seq.cmp(&seq) {
+                    std::cmp::Ordering::Less => &mut before,
+                    std::cmp::Ordering::Equal => continue,
+                    std::cmp::Ordering::Greater => &mut after,
+                };
+                let text = beginning(&row.text().unwrap_or_default());
+                beside.push(Neighbour { seq: row.seq, role: row.role.name(), text });
+            }
+        }
+        Ok((before, after))
+    }
 }

@@ -7,11 +7,10 @@ use rusqlite::Connection;
 
 use crate::chain::Stretch;
 use crate::ids::Owner;
-use crate::query::IndexTerm;
 use crate::search::SearchQuery;
 use crate::session::Session;
 
-use super::super::index::{chain_mark, owner_mark, role_mark, tool_mark};
+use super::super::index::{chain_clue, owner_clue, role_clue, tool_clue};
 use super::super::rows::{int, known_session, session_at, tip_of};
 use super::super::sessions::line_of;
 use super::super::trouble::Outcome;
@@ -71,21 +70,18 @@ impl<'a> Scope<'a> {
         self.line.as_ref().map(|line| line.iter().map(|stretch| int(stretch.chain)).collect())
     }
 
-    /// What the index has to find beside words, as an expression of its language: an alternative in each item.
-    pub(super) fn marks(&self) -> Outcome<Vec<Vec<IndexTerm>>> {
-        let exact = |term: String| IndexTerm { term, as_prefix: false };
-        let mut marks = Vec::new();
+    /// What messages have to be found by beside their text: of every set of clues one.
+    pub(super) fn clues(&self) -> Outcome<Vec<Vec<u32>>> {
+        let mut clues = Vec::new();
         match &self.line {
             // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
-            Some(line) => {
-                marks.push(line.iter().map(|stretch| exact(chain_mark(stretch.chain))).collect());
-            }
-            None if self.has_other_owners()? => marks.push(vec![exact(owner_mark(self.owner.as_str()))]),
+            Some(line) => clues.push(line.iter().map(|stretch| chain_clue(stretch.chain)).collect()),
+            None if self.has_other_owners()? => clues.push(vec![owner_clue(self.owner.as_str())]),
             None => {}
         }
-        marks.extend(self.query.role.map(|role| vec![exact(role_mark(role))]));
-        marks.extend(self.query.tool.as_ref().map(|tool| vec![exact(tool_mark(tool))]));
-        Ok(marks)
+        clues.extend(self.query.role.map(|role| vec![role_clue(role)]));
+        clues.extend(self.query.tool.as_ref().map(|tool| vec![tool_clue(tool)]));
+        Ok(clues)
     }
 
     fn has_other_owners(&self) -> Outcome<bool> {

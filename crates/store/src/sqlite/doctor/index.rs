@@ -1,0 +1,131 @@
+//! The index of a record: whether everything is in it that can be searched, as it is, and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+
+use crate::artifact::{ArtifactId, ArtifactRange};
+use crate::artifact_folder::ArtifactFolder;
+
+use super::super::backup::Progress;
+use super::super::clues::{self, BlockMaker, RowSet, Segment};
+use super::super::index::{Indexing, add_clues, forget_pieces, read_again};
+use super::super::trouble::Outcome;
+use super::Depth;
+use super::finding::Finding;
+
+/// Artifacts that were not cut into pieces, or not all of them, though they could be.
+pub(super) fn artifacts_without_pieces(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+) -> rusqlite::Result<Vec<i64>> {
+    let found: Vec<(i64, String)> = conn
+        .prepare(
+            "SELECT n, name FROM artifacts a WHERE bytes > (
+                 SELECT coalesce(sum(p.bytes), 0) FROM artifact_pieces p WHERE p.artifact = a.n) ORDER BY n",
+        )?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let is_readable = |(_, name): &(i64, String)| folder.verify(&ArtifactId::from_text(name)).is_ok();
+    Ok(found.into_iter().filter(is_readable).map(|(number, _)| number).collect())
+}
+
+/// Pieces of artifacts that are not there.
+pub(super) fn pieces_without_artifact(conn: &Connection) -> rusqlite::Result<Vec<i64>> {
+    conn.prepare("SELECT row FROM artifact_pieces WHERE artifact NOT IN (SELECT n FROM artifacts)")?
+        .query_map([], |row| row.get(0))?
+        .collect()
+}
+
+/// Compares the index with what it should cover.
+pub(super) fn check(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    depth: Depth,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<Vec<Finding>> {
+    let gaps = gaps(conn, folder, depth, progress)?;
+    let sum = |of: fn(&Gap) -> u64| gaps.iter().map(of).sum::<u64>();
+    let missing = sum(|gap| gap.missing) + artifacts_without_pieces(conn, folder)?.len() as u64;
+    let surplus = sum(|gap| gap.surplus) + pieces_without_artifact(conn)?.len() as u64;
+    Ok(match missing + surplus {
+        0 => Vec::new(),
+        _ => vec![Finding::SearchIndex { missing, surplus }],
+    })
+}
+
+/// A segment of the index that does not know what it should.
+pub(super) struct Gap {
+    pub(super) segment: Segment,
+    /// Rows it does not cover, or knows wrongly.
+    missing: u64,
+    /// Rows it covers that are not there.
+    surplus: u64,
+}
+
+/// Segments of the index that are to be made anew: by the rows they say they cover, and if it is to be
+/// thorough, by what every row says.
+pub(super) fn gaps(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    depth: Depth,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<Vec<Gap>> {
+    let mut wanted: BTreeMap<Segment, RowSet> = BTreeMap::new();
+    let mut select = conn.prepare("SELECT id FROM messages UNION ALL SELECT row FROM artifact_pieces")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let row: i64 = row.get(0)?;
+        wanted.entry(Segment::of_row(row)).or_default().add(row);
+    }
+    let covered = clues::covered(conn)?;
+    let all: BTreeSet<Segment> = wanted.keys().chain(covered.keys()).copied().collect();
+    let none = RowSet::default();
+    let read_row = |row, set: &mut _| add_clues(conn, folder, row, set);
+    let mut maker = BlockMaker::new(&read_row);
+    let mut gaps = Vec::new();
+    let total = all.len() as u64;
+    for (done, segment) in (0..).zip(all) {
+        let (wanted, covered) =
+            (wanted.get(&segment).unwrap_or(&none), covered.get(&segment).unwrap_or(&none));
+        let mut gap =
+            Gap { segment, missing: wanted.missing_in(covered), surplus: covered.missing_in(wanted) };
+        if depth == Depth::Thorough && gap.missing + gap.surplus == 0 {
+            progress(Progress { what: "index", done, total });
+            gap.missing = wrong_rows(conn, segment, &mut maker)?;
+        }
+        if gap.missing + gap.surplus > 0 {
+            gaps.push(gap);
+        }
+    }
+    Ok(gaps)
+}
+
+/// Rows of blocks whose clues are not those of what their rows say.
+fn wrong_rows(conn: &Connection, segment: Segment, maker: &mut BlockMaker<'_>) -> Outcome<u64> {
+    let known = clues::read(conn, segment)?;
+    let mut wrong = 0;
+    for place in 0..segment.blocks() {
+        let known = known.as_ref().and_then(|known| known.get(&place));
+        let block = maker.make(segment, place, known)?;
+        if block.as_ref() != known {
+            wrong += block.map_or(1, |block| block.rows());
+        }
+    }
+    Ok(wrong)
+}
+
+/// Cuts an artifact into pieces anew and indexes them. One whose file cannot be read is left alone.
+pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) -> Outcome<()> {
+    let name: String = conn
+        .prepare_cached("SELECT name FROM artifacts WHERE n = ?1")?
+        .query_row([number], |row| row.get(0))?;
+    if let Ok(text) = folder.read(&ArtifactId::from_text(name), ArtifactRange::All) {
+        let gone = forget_pieces(conn, number)?;
+        let mut indexing = Indexing::new(conn);
+        indexing.artifact(number, &text)?;
+        indexing.finish()?;
+        read_again(conn, folder, &gone)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! What the index proposes: the messages and pieces of blocks that hold the clues of a question, newest first.
+//!
+//! A substring of one or two characters has no triples. It is looked for at the beginning of words in everything, and
+//! anywhere in what is newest.
+
+use std::ops::Range;
+
+use rusqlite::{Connection, params};
+
+use crate::artifact_folder::ArtifactFolder;
+use crate::clues::{clues_to_look_up, rarest_triples};
+use crate::query::ParsedQuery;
+
+use super::super::clues::{Segment, Wanted, holding};
+use super::super::trouble::Outcome;
+use super::Gathered;
+use super::candidates::{Bounds, Row, row_columns};
+use super::scope::Scope;
+
+/// Words the index is asked for at once; the longest tell most. Texts decide about the rest.
+const MAX_TERMS: usize = 40;
+/// A conversation of fewer messages is read through rather than looked up.
+const SMALL_CONVERSATION: i64 = 3_000;
+
+/// Gathers messages and pieces of artifacts that hold the words of a question.
+pub(super) fn word_candidates(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    query: &ParsedQuery,
+    scope: &mut Scope<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Outcome<()> {
+    for mut terms in query.index_terms() {
+        terms.sort_by_key(|term| std::cmp::Reverse(term.term.len()));
+        terms.truncate(MAX_TERMS);
+        let wanted = each_alone(terms.iter().flat_map(clues_to_look_up));
+        messages_with(conn, &wanted, scope, gathered)?;
+        pieces_with(conn, artifacts, &wanted, scope, gathered)?;
+    }
+    Ok(())
+}
+
+/// Gathers what holds a question as a substring.
+pub(super) fn substring_candidates(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    query: &ParsedQuery,
+    scope: &mut Scope<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Outcome<()> {
+    let wanted = each_alone(rarest_triples(&query.substring));
+    if wanted.is_empty() && !query.wanted.is_empty() {
+        // Words first: they are found wherever they are.
+        word_candidates(conn, artifacts, query, scope, gathered)?;
+    }
+    if !read_small_conversation(conn, scope, gathered)? {
+        messages_with(conn, &wanted, scope, gathered)?;
+    }
+    pieces_with(conn, artifacts, &wanted, scope, gathered)
+}
+
+/// Clues that are all wanted.
+fn each_alone(clues: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
+    clues.into_iter().map(|clue| vec![clue]).collect()
+}
+
+/// Looks at the messages in blocks that hold what is wanted.
+fn messages_with(
+    conn: &Connection,
+    wanted: &Wanted,
+    scope: &mut Scope<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Outcome<()> {
+    let wanted = [scope.clues()?, wanted.to_vec()].concat();
+    let mut bounds = Bounds::new(gathered);
+    let segments = segments(conn, "SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages)")?;
+    each_block(conn, segments, &wanted, |rows| messages_in(conn, rows, &mut bounds, scope, gathered))
+}
+
+/// Looks at the pieces of artifacts that hold what is wanted. Of an artifact the piece that fits best is kept.
+fn pieces_with(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    wanted: &Wanted,
+    scope: &mut Scope<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Outcome<()> {
+    let segments = segments(
+        conn,
+        "SELECT (SELECT min(row) FROM artifact_pieces), (SELECT max(row) FROM artifact_pieces)",
+    )?;
+    each_block(conn, segments, wanted, |rows| pieces_in(conn, artifacts, rows, scope, gathered))
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Onward {
+    Yes,
+    No,
+}
+
+/// Segments from the first row to the last that a statement names.
+fn segments(conn: &Connection, sql: &str) -> Outcome<Vec<Segment>> {
+    let rows: (Option<i64>, Option<i64>) =
+        conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(match rows {
+        (Some(first), Some(last)) => Segment::of_row(first).through(Segment::of_row(last)).collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// Calls `look` with the rows of blocks that hold what is wanted, the newest first, until it has seen enough.
+fn each_block(
+    conn: &Connection,
+    segments: Vec<Segment>,
+    wanted: &Wanted,
+    mut look: impl FnMut(Range<i64>) -> Outcome<Onward>,
+) -> Outcome<()> {
+    for segment in segments.into_iter().rev() {
+        // Blocks that follow one another are read as one.
+        let mut run: Option<Range<i64>> = None;
+        for block in holding(conn, segment, wanted)?.descending() {
+            let rows = segment.rows_of(block);
+            let before = match &mut run {
+                Some(run) if rows.end == run.start => {
+                    run.start = rows.start;
+                    continue;
+                }
+                other => other.replace(rows),
+            };
+            if before.map_or(Ok(Onward::Yes), &mut look)? == Onward::No {
+                return Ok(());
+            }
+        }
+        if run.map_or(Ok(Onward::Yes), &mut look)? == Onward::No {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Looks at messages one by one, the newest first.
+fn messages_in(
+    conn: &Connection,
+    ids: Range<i64>,
+    bounds: &mut Bounds,
+    scope: &mut Scope<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Outcome<Onward> {
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT ",
+        row_columns!(),
+        " FROM messages m WHERE m.id >= ?1 AND m.id < ?2 ORDER BY m.id DESC"
+    ))?;
+    let mut rows = statement.query(params![ids.start, ids.end])?;
+    while let Some(row) = rows.next()? {
+        if !bounds.admit_another(gathered) {
+            return Ok(Onward::No);
+        }
+        if let Some(row) = Row::new(row) {
+            gathered.look_at(&row, scope)?;
+        }
+    }
+    Ok(Onward::Yes)
+}
+
+/// Looks at pieces of artifacts one by one, the newest first.
+fn pieces_in(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    rows: Range<i64>,
+    scope: &mut Scope<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Outcome<Onward> {
+    let mut statement = conn.prepare_cached(
+        "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes
+         FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact
+         WHERE p.row >= ?1 AND p.row < ?2 ORDER BY p.row DESC",
+    )?;
+    let mut rows = statement.query(params![rows.start, rows.end])?;
+    while let Some(row) = rows.next()? {
+        if !gathered.may_read_piece() {
+            return Ok(Onward::No);
+        }
+        gathered.look_at_piece(conn, artifacts, row, scope)?;
+    }
+    Ok(Onward::Yes)
+}
+
+/// Looks at every message of the conversation that is searched, if it is one and it is small. Tells whether it did.
+fn read_small_conversation(
+    conn: &Connection,
+    scope: &mut Scope<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Outcome<bool> {
+    let Some(chains) = scope.chains() else { return Ok(false) };
+    let mut messages = 0;
+    let mut count =
+        conn.prepare_cached("SELECT coalesce(sum(messages), 0) FROM sessions WHERE chain = ?1")?;
+    for chain in &chains {
+        messages += count.query_row([chain], |row| row.get::<_, i64>(0))?;
+    }
+    if messages > SMALL_CONVERSATION {
+        return Ok(false);
+    }
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT ",
+        row_columns!(),
+        " FROM sessions s CROSS JOIN messages m ON m.session = s.ordinal WHERE s.chain = ?1"
+    ))?;
+    for chain in chains {
+        let mut rows = statement.query([chain])?;
+        while let Some(row) = rows.next()? {
+            if let Some(row) = Row::new(row) {
+                gathered.look_at(&row, scope)?;
+            }
+        }
+    }
+    Ok(true)
+}

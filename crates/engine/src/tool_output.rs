@@ -34,30 +34,31 @@ impl Default for ToolOutputPolicy {
 
 /// A result that was set aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SetAside {
+pub struct SetAside {
     /// The tool it came from, where that is known.
-    pub(crate) tool: Option<String>,
+    pub tool: Option<String>,
     /// All of it.
-    pub(crate) text: String,
+    pub text: String,
     /// Its name.
-    pub(crate) artifact: ArtifactId,
-    pub(crate) chars: u64,
+    pub artifact: ArtifactId,
+    /// Its length.
+    pub chars: u64,
     /// What is left of it in the view.
-    pub(crate) shown_chars: u64,
+    pub shown_chars: u64,
 }
 
 /// What became of one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fitted {
+pub struct Fitted {
     /// What the model is shown, where that is not the message itself.
-    pub(crate) json: Option<String>,
+    pub json: Option<String>,
     /// What was set aside for it.
-    pub(crate) set_aside: Vec<SetAside>,
+    pub set_aside: Vec<SetAside>,
 }
 
 /// Limits in characters, and what they do not hold for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fitting<'a> {
+pub struct Fitting<'a> {
     pub(crate) result_chars: usize,
     pub(crate) step_chars: usize,
     pub(crate) preview_chars: usize,
@@ -65,7 +66,9 @@ pub(crate) struct Fitting<'a> {
 }
 
 impl<'a> Fitting<'a> {
-    pub(crate) fn new(budgets: &ToolBudgets, policy: &'a ToolOutputPolicy) -> Self {
+    /// The limits in force for a model.
+    #[must_use]
+    pub fn new(budgets: &ToolBudgets, policy: &'a ToolOutputPolicy) -> Self {
         let chars = |effective: u64| usize::try_from(effective).unwrap_or(usize::MAX);
         Self {
             result_chars: chars(budgets.result_chars.effective),
@@ -76,7 +79,8 @@ impl<'a> Fitting<'a> {
     }
 
     /// Fits messages that are new, in their order; `names` knows the calls before them. `None` when all stay as they are.
-    pub(crate) fn fit(&self, messages: &[&Message], names: &mut CallNames) -> Option<Vec<Fitted>> {
+    #[must_use]
+    pub fn fit(&self, messages: &[&Message], names: &mut CallNames) -> Option<Vec<Fitted>> {
         let mut all: Vec<Vec<Aside>> = messages.iter().map(|_| Vec::new()).collect();
         let mut step = Vec::new();
         for (index, message) in messages.iter().enumerate() {

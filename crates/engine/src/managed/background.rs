@@ -60,6 +60,12 @@ impl ManagedSession {
         self.preparing = Some(Preparing(task));
     }
 
+    /// Waits until a summary that is on its way is there: for whoever holds the clock of a conversation, and whose next
+    /// call comes only when everything due until then is done.
+    pub async fn until_prepared(&mut self) {
+        self.finish_preparing().await;
+    }
+
     /// Waits for a summary that is on its way.
     pub(super) async fn finish_preparing(&mut self) {
         let Some(mut preparing) = self.preparing.take() else { return };

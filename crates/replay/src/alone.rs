@@ -1,0 +1,144 @@
+//! The recorded client's own prompts: what each of its calls sent, with its own compactions, marked as it marks.
+
+use throughline_provider::{
+    CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, Unmarked, without_marks,
+};
+use throughline_tokens::{TokenModel, profile_message};
+use throughline_transcript::{Dialect, Message, RawJson, Role, text_message};
+use throughline_wire::{Request, RequestError, RequestParts};
+
+use crate::bill::{Bill, Purpose, Tariff};
+use crate::fixed::Fixed;
+use crate::replay::SummaryCost;
+use crate::talk::Talk;
+
+/// Stands for whatever the recorded client puts behind a conversation to have it summarised.
+const INSTRUCTION: &str =
+    "Summarise the conversation so far, so that the work can go on from the summary alone.";
+
+/// Why a prompt could not be priced.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    /// It cannot be written.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Its marks would be refused.
+    #[error(transparent)]
+    Marks(#[from] MarkComplaint),
+}
+
+/// A call as the recorded client made it.
+struct Asked {
+    /// The JSON of its messages.
+    prompt: Vec<String>,
+    purpose: Purpose,
+    answered_tokens: u64,
+    at_ms: i64,
+}
+
+/// Everything that does not change from call to call.
+pub(crate) struct Alone<'a> {
+    pub(crate) talk: &'a Talk,
+    pub(crate) fixed: &'a Fixed,
+    pub(crate) policy: CachePolicy,
+    pub(crate) token_model: &'a TokenModel,
+    pub(crate) tariff: &'a Tariff,
+    pub(crate) summaries: SummaryCost,
+}
+
+impl Alone<'_> {
+    /// Prices every call as the recorded client made it.
+    pub(crate) fn bill(&self, mut cache: PrefixCache) -> Result<Bill, PromptError> {
+        let mut bill = Bill::default();
+        let bare: Vec<String> =
+            self.talk.messages.iter().map(|message| without_marks(message.json()).into_owned()).collect();
+        let request = self.request()?;
+        let mut compactions = self.talk.compactions.iter().peekable();
+        let mut last_prompt: Option<Vec<String>> = None;
+        for call in &self.talk.calls {
+            while let Some(compaction) = compactions.next_if(|next| next.message <= call.answer.start) {
+                bill.compactions += 1;
+                if let (SummaryCost::ByModel, Some(mut prompt)) = (self.summaries, last_prompt.take()) {
+                    prompt.push(text_message(self.talk.dialect, Role::User, INSTRUCTION));
+                    let answered_tokens = self.summary_tokens(compaction.message, &compaction.view);
+                    let (purpose, at_ms) = (Purpose::Summary, compaction.at_ms);
+                    let asked = Asked { prompt, purpose, answered_tokens, at_ms };
+                    self.book(&mut bill, &mut cache, &request, &asked)?;
+                }
+            }
+            let (start, view) = self.talk.view_of(call);
+            let said = bare.get(start..call.answer.start).unwrap_or_default();
+            let prompt: Vec<String> =
+                view.iter().map(|message| message.json().to_owned()).chain(said.iter().cloned()).collect();
+            let answer = self.talk.messages.get(call.answer.clone()).unwrap_or_default();
+            let answered_tokens = answer.iter().map(|message| self.size(message)).sum();
+            let mut asked = Asked { prompt, purpose: Purpose::Talk, answered_tokens, at_ms: call.at_ms };
+            self.book(&mut bill, &mut cache, &request, &asked)?;
+            asked.prompt.extend(bare.get(call.answer.clone()).unwrap_or_default().iter().cloned());
+            last_prompt = Some(asked.prompt);
+        }
+        Ok(bill)
+    }
+
+    fn size(&self, message: &Message) -> u64 {
+        self.token_model.estimate_content(&profile_message(message))
+    }
+
+    /// Tokens of the client's own summary.
+    fn summary_tokens(&self, place: usize, view: &[Message]) -> u64 {
+        match view {
+            [] => self.talk.messages.get(place).map_or(0, |message| self.size(message)),
+            view => view.iter().map(|message| self.size(message)).sum(),
+        }
+    }
+
+    /// The request without messages, marked as the client marks: system prompt and end.
+    fn request(&self) -> Result<Request, RequestError> {
+        let text = self.fixed.text();
+        let mut request =
+            Request::build(self.talk.dialect, &self.fixed.parts(&self.tariff.model, &text), Vec::new())?;
+        match self.policy {
+            CachePolicy::Marks { layout: MarkLayout::Anthropic, ttl, .. } => {
+                let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl };
+                let system = request.system().map(|system| system.0.to_owned());
+                let marked = marks.place(&Unmarked {
+                    system: system.as_deref().map(RawJson),
+                    notes_after_system: 0,
+                    tools: None,
+                    has_automatic_mark: false,
+                    messages: &[],
+                });
+                if let Some(system) = marked.system {
+                    request.set_member("system", &system)?;
+                }
+                let mark = format!(r#"{{"type":"ephemeral","ttl":"{ttl}"}}"#);
+                request.set_member("cache_control", &mark)?;
+            }
+            CachePolicy::Key => request.set_member("prompt_cache_key", "\"recorded\"")?,
+            CachePolicy::Marks { .. } | CachePolicy::Unmarked => {}
+        }
+        Ok(request)
+    }
+
+    /// Prices one prompt.
+    fn book(
+        &self,
+        bill: &mut Bill,
+        cache: &mut PrefixCache,
+        request: &Request,
+        asked: &Asked,
+    ) -> Result<(), PromptError> {
+        let mut body = request.with_messages(asked.prompt.iter().map(String::as_str));
+        if let CachePolicy::Marks { layout: MarkLayout::ChatParts, ttl, .. } = self.policy {
+            let messages = Request::decode(Dialect::Chat, body)?.messages().to_vec();
+            let mut bare = Request::build(Dialect::Chat, &RequestParts::new(&self.tariff.model), Vec::new())?;
+            body = CacheMarks { layout: MarkLayout::ChatParts, ttl }.encode(&mut bare, &messages, 0).0;
+        }
+        let priced = cache.ask(&Request::decode(self.talk.dialect, body)?, asked.at_ms)?;
+        cache.answer_began(&priced, asked.at_ms);
+        let mut reported = priced.reported;
+        reported.usage.output = asked.answered_tokens;
+        bill.book(self.tariff, asked.purpose, reported, asked.at_ms);
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! What calls used and what that costs.
+
+use serde::Serialize;
+use throughline_tokens::{Catalogue, PricedCall, Usage};
+use throughline_wire::ReportedUsage;
+
+/// Whose money it is counted in.
+#[derive(Clone, Debug)]
+pub(crate) struct Tariff {
+    pub(crate) catalogue: Catalogue,
+    pub(crate) model: String,
+    pub(crate) provider: String,
+}
+
+/// Calls, tokens by bucket, and money.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bill {
+    /// Calls to the model, those for summaries and for reading again included.
+    pub calls: u64,
+    /// Tokens by bucket.
+    pub usage: Usage,
+    /// Part of the cache writes that were to live for an hour.
+    pub cache_write_1h: u64,
+    /// Millionths of a dollar.
+    pub micro_usd: u64,
+    /// Calls that have no price; the amount leaves them out.
+    pub unpriced_calls: u64,
+    /// The largest prompt.
+    pub largest_prompt_tokens: u64,
+    /// Times the conversation was compacted.
+    pub compactions: u64,
+    /// Part of the amount that summaries cost.
+    pub summaries_micro_usd: u64,
+    /// Calls for summaries.
+    pub summary_calls: u64,
+    /// Long results that were set aside when they were first seen.
+    pub set_aside: u64,
+    /// Calls that read such a result again.
+    pub reread_calls: u64,
+}
+
+/// What a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Talk,
+    Summary,
+    Reread,
+}
+
+impl Bill {
+    /// Books a call.
+    pub(crate) fn book(&mut self, tariff: &Tariff, purpose: Purpose, reported: ReportedUsage, at_ms: i64) {
+        let ReportedUsage { usage, cache_write_1h } = reported;
+        let call =
+            PricedCall { model: &tariff.model, provider: &tariff.provider, at_ms, usage, cache_write_1h };
+        let micro_usd = tariff.catalogue.cost(&call).micro_usd;
+        self.calls += 1;
+        self.usage += usage;
+        self.cache_write_1h += cache_write_1h;
+        self.micro_usd += micro_usd.unwrap_or(0);
+        self.unpriced_calls += u64::from(micro_usd.is_none());
+        self.largest_prompt_tokens = self.largest_prompt_tokens.max(usage.prompt());
+        match purpose {
+            Purpose::Talk => {}
+            Purpose::Summary => {
+                self.summary_calls += 1;
+                self.summaries_micro_usd += micro_usd.unwrap_or(0);
+            }
+            Purpose::Reread => self.reread_calls += 1,
+        }
+    }
+
+    /// The share of all prompt tokens that was read from the cache.
+    #[must_use]
+    pub fn cache_read_share(&self) -> f64 {
+        self.usage.cache_read as f64 / self.usage.prompt().max(1) as f64
+    }
+
+    /// Adds another bill.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.usage += other.usage;
+        self.cache_write_1h += other.cache_write_1h;
+        self.micro_usd += other.micro_usd;
+        self.unpriced_calls += other.unpriced_calls;
+        self.largest_prompt_tokens = self.largest_prompt_tokens.max(other.largest_prompt_tokens);
+        self.compactions += other.compactions;
+        self.summaries_micro_usd += other.summaries_micro_usd;
+        self.summary_calls += other.summary_calls;
+        self.set_aside += other.set_aside;
+        self.reread_calls += other.reread_calls;
+    }
+}

@@ -1,0 +1,161 @@
+//! A conversation priced twice, on the same terms.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use throughline_engine::{CallError, ToolOutputPolicy};
+use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, PrefixCache};
+use throughline_tokens::{Catalogue, LimitPolicy, TokenModel};
+use throughline_transcript::Dialect;
+
+use crate::alone::{Alone, PromptError};
+use crate::bill::{Bill, Purpose, Tariff};
+use crate::desk::{Desk, Stage};
+use crate::fixed::Fixed;
+use crate::talk::Talk;
+use crate::through::{Led, Through};
+
+/// What summaries cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryCost {
+    /// As if the conversation's own model wrote them.
+    ByModel,
+    /// Nothing: they are made by rules.
+    Free,
+}
+
+/// The terms of a replay.
+#[derive(Clone, Debug)]
+pub struct ReplayOptions {
+    /// The model whose prices, window and tokens count.
+    pub model: String,
+    /// Its window, and when the conversation is compacted.
+    pub limits: LimitPolicy,
+    /// How long Throughline has prompts cached. The recorded client's are cached for as long as it asked, where that is told.
+    pub ttl: CacheTtl,
+    /// What is done about long results, beside their limits.
+    pub tool_output: ToolOutputPolicy,
+    /// What summaries cost.
+    pub summaries: SummaryCost,
+    /// Prices and sizes.
+    pub catalogue: Catalogue,
+}
+
+/// A conversation priced twice.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionReplay {
+    /// Tokens of system prompt and tools in every prompt.
+    pub fixed_tokens: u64,
+    /// How long the recorded client had prompts cached.
+    pub ttl_without: CacheTtl,
+    /// How long Throughline had.
+    pub ttl_with: CacheTtl,
+    /// As the recorded client sent it.
+    pub without: Bill,
+    /// Through the managed call.
+    pub with: Bill,
+    /// Why prompts of the managed call were not read from the cache, and how often.
+    pub cache_misses: BTreeMap<&'static str, u64>,
+    /// What the log itself says was used, where it does; its figures for output are often only beginnings.
+    pub logged: Bill,
+}
+
+/// Why a conversation could not be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// No answer stands in it.
+    #[error("there is no answer of a model in it")]
+    NoCalls,
+    /// One of the recorded prompts could not be priced.
+    #[error("a recorded prompt could not be priced: {0}")]
+    Prompt(#[from] PromptError),
+    /// The managed call failed.
+    #[error("the managed call failed: {0}")]
+    Through(#[from] CallError),
+}
+
+/// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.
+pub async fn replay(talk: &Talk, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
+    if talk.calls.is_empty() {
+        return Err(ReplayError::NoCalls);
+    }
+    let known = options.catalogue.of(&options.model);
+    let token_model = TokenModel::of(known.family_on(talk.dialect));
+    let fixed = Fixed::of(talk, &token_model);
+    let ttl_without = recorded_ttl(talk).unwrap_or(options.ttl);
+    let policy = |ttl| cache_policy(talk.dialect, &options.model, ttl);
+    let cache = |policy| PrefixCache::with_catalogue(CacheStyle::of(policy), options.catalogue.clone());
+    let tariff = Tariff {
+        catalogue: options.catalogue.clone(),
+        model: options.model.clone(),
+        // Only Anthropic's own wire says who sells the model.
+        provider: if talk.dialect == Dialect::Anthropic { "anthropic".to_owned() } else { String::new() },
+    };
+    let summaries = options.summaries;
+    let alone = Alone {
+        talk,
+        fixed: &fixed,
+        policy: policy(ttl_without),
+        token_model: &token_model,
+        tariff: &tariff,
+        summaries,
+    };
+    let without = alone.bill(cache(alone.policy))?;
+    let policy = policy(options.ttl);
+    let stage = Arc::new(Stage::default());
+    let desk = Arc::new(Desk::new(talk.dialect, token_model, tariff.clone(), stage, cache(policy)));
+    let through = Through {
+        talk,
+        fixed: &fixed,
+        desk,
+        policy,
+        limits: options.limits,
+        summaries,
+        tool_output: options.tool_output.clone(),
+    };
+    let Led { bill: with, cache_misses } = through.lead().await?;
+    Ok(SessionReplay {
+        fixed_tokens: fixed.tokens,
+        ttl_without,
+        ttl_with: options.ttl,
+        without,
+        with,
+        cache_misses,
+        logged: logged(talk, &tariff),
+    })
+}
+
+/// What the log itself says.
+fn logged(talk: &Talk, tariff: &Tariff) -> Bill {
+    let mut bill = Bill { compactions: talk.compactions.len() as u64, ..Bill::default() };
+    for call in &talk.calls {
+        if let Some(usage) = &call.usage {
+            let reported =
+                throughline_wire::ReportedUsage { usage: usage.usage, cache_write_1h: usage.cache_write_1h };
+            bill.book(tariff, Purpose::Talk, reported, call.at_ms);
+        }
+    }
+    bill
+}
+
+/// How long the recorded client had prompts cached, as far as what was reported tells.
+fn recorded_ttl(talk: &Talk) -> Option<CacheTtl> {
+    let reported = || talk.calls.iter().filter_map(|call| call.usage.as_ref());
+    if reported().any(|usage| usage.cache_write_1h > 0) {
+        return Some(CacheTtl::OneHour);
+    }
+    reported().any(|usage| usage.usage.cache_write > 0).then_some(CacheTtl::FiveMinutes)
+}
+
+/// How prompts are cached on this wire by whoever most likely sells the model there.
+fn cache_policy(dialect: Dialect, model: &str, ttl: CacheTtl) -> CachePolicy {
+    let is_claude = model.to_ascii_lowercase().contains("claude");
+    let seller = match dialect {
+        Dialect::Anthropic => CacheSeller::Anthropic,
+        Dialect::Chat if is_claude => CacheSeller::OpenRouter,
+        Dialect::Chat | Dialect::Responses => CacheSeller::OpenAi,
+    };
+    CachePolicy::of(seller, dialect, model, ttl)
+}

@@ -1,0 +1,145 @@
+//! Whole conversations, priced twice.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail their test")]
+
+use throughline_engine::ToolOutputPolicy;
+use throughline_provider::CacheTtl;
+use throughline_replay::{Bill, ReplayError, ReplayOptions, SessionReplay, SummaryCost, Talk, replay};
+use throughline_testkit::big_transcript;
+use throughline_tokens::{Catalogue, LimitPolicy};
+use throughline_transcript::{DecodeOptions, Dialect, decode};
+
+fn talk(json: String) -> Talk {
+    Talk::of(&decode(json.into_bytes(), &DecodeOptions::default()).unwrap())
+}
+
+/// A coding session of so many bytes.
+fn session(dialect: Dialect, bytes: usize) -> Talk {
+    talk(big_transcript(dialect, bytes, bytes / 1_300, 3))
+}
+
+fn options(dialect: Dialect, window_tokens: u64) -> ReplayOptions {
+    let model = if dialect == Dialect::Anthropic { "claude-opus-4-5" } else { "gpt-5" };
+    ReplayOptions {
+        model: model.to_owned(),
+        limits: LimitPolicy::for_window(window_tokens),
+        ttl: CacheTtl::FiveMinutes,
+        tool_output: ToolOutputPolicy { exempt: Vec::new(), recall: None },
+        summaries: SummaryCost::ByModel,
+        catalogue: Catalogue::shipped(),
+    }
+}
+
+async fn priced(talk: &Talk, options: &ReplayOptions) -> SessionReplay {
+    replay(talk, options).await.unwrap()
+}
+
+/// The sum holds: buckets add up, and nothing is without a price.
+fn sound(bill: &Bill) {
+    assert_eq!(bill.unpriced_calls, 0);
+    assert!(bill.micro_usd > 0 && bill.largest_prompt_tokens > 0);
+    assert!(bill.summaries_micro_usd <= bill.micro_usd);
+}
+
+#[tokio::test]
+async fn as_long_as_there_is_room_it_costs_no_more_than_the_client_alone() {
+    for dialect in Dialect::ALL {
+        let talk = session(dialect, 120_000);
+        let report = priced(&talk, &options(dialect, 1_000_000)).await;
+        let (without, with) = (&report.without, &report.with);
+        sound(without);
+        sound(with);
+        assert_eq!(with.calls, talk.calls.len() as u64, "{dialect}");
+        assert_eq!((with.calls, with.compactions), (without.calls, 0));
+        assert_eq!(with.usage.output, without.usage.output);
+        assert_eq!(with.usage.prompt(), without.usage.prompt(), "{dialect}: the same prompts");
+        assert!(with.micro_usd <= without.micro_usd, "{dialect}: {} > {}", with.micro_usd, without.micro_usd);
+        assert!(with.cache_read_share() > 0.8, "{dialect}: {}", with.cache_read_share());
+        // Only the small prompts of the beginning are not read from the cache.
+        let misses: u64 = report.cache_misses.values().sum();
+        assert!((1..=6).contains(&misses), "{dialect}: {:?}", report.cache_misses);
+        assert!(!report.cache_misses.keys().any(|reason| reason.contains("changed")), "{dialect}");
+    }
+}
+
+#[tokio::test]
+async fn compactions_keep_prompts_small_and_their_summaries_are_billed() {
+    for dialect in Dialect::ALL {
+        let talk = session(dialect, 400_000);
+        let by_model = options(dialect, 60_000);
+        let by_rules = ReplayOptions { summaries: SummaryCost::Free, ..by_model.clone() };
+        let (model, rules) = (priced(&talk, &by_model).await, priced(&talk, &by_rules).await);
+        assert!(model.with.compactions > 1, "{dialect}");
+        assert!(model.with.largest_prompt_tokens < model.without.largest_prompt_tokens / 2, "{dialect}");
+        assert!(model.with.summary_calls >= model.with.compactions, "{dialect}: {:?}", model.with);
+        assert!(model.with.summaries_micro_usd > 0);
+        assert_eq!(model.with.calls, model.without.calls + model.with.summary_calls, "{dialect}");
+        assert_eq!((rules.with.summary_calls, rules.with.summaries_micro_usd), (0, 0));
+        assert_eq!(rules.with.calls, talk.calls.len() as u64);
+        assert!(rules.with.micro_usd < model.with.micro_usd);
+        // Nothing was compacted in the list, so the client alone pays the same whoever would write summaries.
+        assert_eq!(rules.without, model.without);
+    }
+}
+
+#[tokio::test]
+async fn the_same_conversation_costs_the_same_again() {
+    let talk = session(Dialect::Anthropic, 300_000);
+    let options = ReplayOptions { summaries: SummaryCost::Free, ..options(Dialect::Anthropic, 60_000) };
+    let (first, second) = (priced(&talk, &options).await, priced(&talk, &options).await);
+    assert_eq!(first.with, second.with);
+    assert_eq!(first.without, second.without);
+}
+
+/// A session in which the model reads a long file and later uses a name that stands in the middle of it.
+fn long_read(uses: &str) -> Talk {
+    let words: String = (0..400).map(|n| format!("plain words about nothing {n}\\n")).collect();
+    let file = format!("{words}fn decode_header()\\n{words}");
+    let read = r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"path":"a.rs"}}]}"#;
+    let result = format!(
+        r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":"{file}"}}]}}"#
+    );
+    let text = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":"{text}"}}"#);
+    let mut list =
+        vec![text("user", "Read a.rs"), read.to_owned(), result, text("assistant", "I have read it.")];
+    for turn in 0..20 {
+        list.push(text("user", &format!("Go on with part {turn}")));
+        list.push(text("assistant", &format!("Done with it. {uses}")));
+    }
+    talk(format!("[{}]", list.join(",")))
+}
+
+#[tokio::test]
+async fn long_results_are_set_aside_and_read_again_when_they_are_needed() {
+    let mut options = options(Dialect::Anthropic, 200_000);
+    let whole = priced(&long_read("Nothing else."), &options).await;
+    options.limits.tool_result_chars = 8_000;
+    let unused = priced(&long_read("Nothing else."), &options).await;
+    assert_eq!((unused.with.set_aside, unused.with.reread_calls), (1, 0));
+    assert!(unused.with.micro_usd < whole.with.micro_usd);
+    assert_eq!(whole.with.set_aside, 0);
+    let used = priced(&long_read("I changed decode_header."), &options).await;
+    assert_eq!((used.with.set_aside, used.with.reread_calls), (1, 1), "once, however often it is used");
+    assert_eq!(used.with.calls, used.without.calls + 1);
+    assert!(used.with.micro_usd > unused.with.micro_usd);
+}
+
+#[tokio::test]
+async fn a_model_without_a_price_is_counted_and_not_guessed() {
+    let talk = session(Dialect::Chat, 60_000);
+    let nameless = ReplayOptions { model: "house-model-7".to_owned(), ..options(Dialect::Chat, 200_000) };
+    let report = priced(&talk, &nameless).await;
+    assert_eq!(report.with.unpriced_calls, report.with.calls);
+    assert_eq!((report.with.micro_usd, report.without.micro_usd), (0, 0));
+    assert!(report.with.usage.prompt() > 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_replayed_says_why() {
+    let nothing = talk(r#"[{"role":"user","content":"Hello"}]"#.to_owned());
+    let error = replay(&nothing, &options(Dialect::Chat, 200_000)).await.unwrap_err();
+    assert!(matches!(error, ReplayError::NoCalls));
+    let tiny =
+        replay(&session(Dialect::Anthropic, 60_000), &options(Dialect::Anthropic, 100)).await.unwrap_err();
+    assert!(tiny.to_string().contains("window"), "{tiny}");
+}

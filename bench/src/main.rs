@@ -5,6 +5,7 @@ mod estimate;
 mod measure;
 mod prepare;
 mod recorded;
+mod replay;
 mod retention;
 mod scale;
 mod speed;
@@ -35,6 +36,11 @@ enum Command {
     },
     /// How far estimates are from the provider's own figures.
     Estimate {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+    },
+    /// What recorded sessions cost through the managed call, against what their own client's prompts cost.
+    Replay {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
     },
@@ -83,6 +89,7 @@ fn main() -> ExitCode {
             retention::run(&folder, detail)
         }
         Command::Estimate { folder } => estimate::run(&folder),
+        Command::Replay { folder } => replay::run(&folder),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
         Command::Prepare => prepare::run(),

@@ -1,0 +1,177 @@
+//! What recorded sessions cost through the managed call, against what the prompts of their own client cost by the same
+//! rules: as they are, and with long tool results set aside.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use throughline_engine::ToolOutputPolicy;
+use throughline_provider::CacheTtl;
+use throughline_replay::{Bill, ReplayOptions, SummaryCost, Talk, replay};
+use throughline_tokens::{Catalogue, LimitPolicy};
+
+use crate::recorded::{Recorded, sessions};
+
+/// The window the recorded client worked in.
+const WINDOW_TOKENS: u64 = 200_000;
+/// Results over this many characters are set aside in the second run.
+const SHORT_RESULT_CHARS: u64 = 8_000;
+/// What may be paid at most, in percent of what the recorded client's prompts cost.
+const MOST_PERCENT: f64 = 100.0;
+const MOST_PERCENT_SHORT: f64 = 82.0;
+
+/// One session on one set of terms.
+struct Row {
+    name: String,
+    without: Bill,
+    with: Bill,
+    logged: Bill,
+}
+
+/// All sessions on one set of terms.
+#[derive(Default)]
+struct Run {
+    rows: Vec<Row>,
+    without: Bill,
+    with: Bill,
+    logged: Bill,
+}
+
+impl Run {
+    fn percent(&self) -> f64 {
+        percent(&self.with, &self.without)
+    }
+}
+
+/// Prints the tables.
+pub(crate) fn run(folder: &Path) -> Result<String, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(told)?;
+    let sessions = sessions(folder)?;
+    let on_terms = |result_chars: Option<u64>, summaries| -> Result<Run, String> {
+        let mut run = Run::default();
+        for recorded in &sessions {
+            run.add(runtime.block_on(replayed(recorded, result_chars, summaries))?);
+        }
+        Ok(run)
+    };
+    let plain = on_terms(None, SummaryCost::Free)?;
+    let short = on_terms(Some(SHORT_RESULT_CHARS), SummaryCost::Free)?;
+    let plain_by_model = on_terms(None, SummaryCost::ByModel)?;
+    let short_by_model = on_terms(Some(SHORT_RESULT_CHARS), SummaryCost::ByModel)?;
+    let mut out = String::from("Recorded sessions, priced by the rules of the provider's cache\n\n");
+    let _ = writeln!(
+        out,
+        "{:<12} {:>5} {:>8} {:>7} {:>8} {:>7} {:>6} {:>8} {:>7} {:>6}",
+        "session", "calls", "alone", "read", "through", "folds", "cost", "short", "folds", "cost"
+    );
+    for (row, short) in plain.rows.iter().zip(&short.rows) {
+        let _ = writeln!(
+            out,
+            "{:<12} {:>5} {:>8.2} {:>6.1}% {:>8.2} {:>7} {:>5.1}% {:>8.2} {:>7} {:>5.1}%",
+            row.name,
+            row.without.calls,
+            usd(&row.without),
+            row.without.cache_read_share() * 100.0,
+            usd(&row.with),
+            folds(row),
+            percent(&row.with, &row.without),
+            usd(&short.with),
+            folds(short),
+            percent(&short.with, &short.without),
+        );
+    }
+    let _ =
+        writeln!(out, "\n{:<44} {:>10} {:>8} {:>14} {:>8}", "in dollars", "by rules", "", "by the model", "");
+    let _ = writeln!(
+        out,
+        "{:<44} {:>10.2} {:>8} {:>14.2}",
+        "the recorded client's own prompts",
+        usd(&plain.without),
+        "",
+        usd(&plain_by_model.without)
+    );
+    total(&mut out, "through Throughline", &plain, &plain_by_model);
+    total(&mut out, "the same, results over 8,000 characters aside", &short, &short_by_model);
+    let _ = writeln!(
+        out,
+        "\nThe log's own figures: {:.2}, {:.1} % of all prompt tokens read from the cache; here {:.1} %.",
+        usd(&plain.logged),
+        plain.logged.cache_read_share() * 100.0,
+        plain.without.cache_read_share() * 100.0
+    );
+    let _ = writeln!(
+        out,
+        "Set aside: {} results, {} calls to read again.",
+        short.with.set_aside, short.with.reread_calls
+    );
+    for (what, run, most) in
+        [("as they are", &plain, MOST_PERCENT), ("with long results aside", &short, MOST_PERCENT_SHORT)]
+    {
+        let verdict = if run.percent() <= most { "holds" } else { "MISSED" };
+        let _ = writeln!(out, "At most {most:.0} % {what}: {:.1} %, {verdict}", run.percent());
+    }
+    Ok(out)
+}
+
+impl Run {
+    fn add(&mut self, rows: Vec<Row>) {
+        for row in rows {
+            self.without.add(&row.without);
+            self.with.add(&row.with);
+            self.logged.add(&row.logged);
+            self.rows.push(row);
+        }
+    }
+}
+
+fn total(out: &mut String, what: &str, by_rules: &Run, by_model: &Run) {
+    let _ = writeln!(
+        out,
+        "{what:<44} {:>10.2} {:>7.1}% {:>14.2} {:>7.1}%",
+        usd(&by_rules.with),
+        by_rules.percent(),
+        usd(&by_model.with),
+        by_model.percent()
+    );
+}
+
+async fn replayed(
+    recorded: &Recorded,
+    result_chars: Option<u64>,
+    summaries: SummaryCost,
+) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for (agent, talk) in Talk::all_of(&recorded.transcript) {
+        let usual = LimitPolicy::for_window(WINDOW_TOKENS);
+        let limits =
+            LimitPolicy { tool_result_chars: result_chars.unwrap_or(usual.tool_result_chars), ..usual };
+        let options = ReplayOptions {
+            model: talk.model.clone().unwrap_or_default(),
+            limits,
+            ttl: CacheTtl::FiveMinutes,
+            tool_output: ToolOutputPolicy { exempt: Vec::new(), recall: None },
+            summaries,
+            catalogue: Catalogue::shipped(),
+        };
+        let report = replay(&talk, &options).await.map_err(|error| format!("{}: {error}", recorded.name))?;
+        let name = recorded.name.split('.').next().unwrap_or_default();
+        let name = agent.map_or_else(|| name.to_owned(), |agent| format!("{name}/{agent}"));
+        rows.push(Row { name, without: report.without, with: report.with, logged: report.logged });
+    }
+    Ok(rows)
+}
+
+fn usd(bill: &Bill) -> f64 {
+    bill.micro_usd as f64 / 1e6
+}
+
+fn percent(with: &Bill, without: &Bill) -> f64 {
+    100.0 * with.micro_usd as f64 / without.micro_usd.max(1) as f64
+}
+
+fn folds(row: &Row) -> String {
+    format!("{}/{}", row.without.compactions, row.with.compactions)
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

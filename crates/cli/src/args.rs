@@ -12,6 +12,7 @@ use crate::doctor_cmd::DoctorArgs;
 use crate::import_cmd::ImportArgs;
 use crate::insights_cmd::InsightsArgs;
 use crate::models_cmd::ModelsArgs;
+use crate::replay_cmd::ReplayArgs;
 use crate::search_cmd::SearchArgs;
 use crate::sessions_cmd::SessionsArgs;
 use crate::usage_cmd::UsageArgs;
@@ -42,6 +43,7 @@ Throughline keeps long agent conversations going.
   throughline compress session.jsonl    compact it: what stays, what goes, why
   throughline compress session.jsonl --preview
                                         the plan only, nothing is changed
+  throughline replay ~/.claude/projects what your sessions cost, and would cost
   throughline import                    record the histories of your agents
   throughline sessions                  what is recorded
   throughline search \"waiting list\"     everything that was ever said
@@ -97,6 +99,7 @@ pub(crate) struct GlobalArgs {
 pub(crate) enum Command {
     Compress(CompressArgs),
     Inspect(InspectArgs),
+    Replay(ReplayArgs),
     Import(ImportArgs),
     Sessions(SessionsArgs),
     Search(SearchArgs),

@@ -72,6 +72,12 @@ impl Failure {
         self.exit
     }
 
+    /// Why, on one line; what, where there is no why.
+    pub(crate) fn words(&self) -> String {
+        let words = if self.causes.is_empty() { self.what.clone() } else { self.causes.join("; ") };
+        crate::text::on_one_line(&words)
+    }
+
     /// The message as it goes to stderr, with colours that the stream removes where they are not wanted.
     pub(crate) fn render(&self) -> String {
         let mut out = String::new();

@@ -76,6 +76,60 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
+/// A file that may be a transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TranscriptFile {
+    pub(crate) path: PathBuf,
+    /// Whether the user named it, rather than a folder it lies in.
+    pub(crate) was_named: bool,
+}
+
+/// How deep folders are looked into.
+const MAX_DEPTH: usize = 16;
+/// Endings of files in folders that may be transcripts, before `.gz`.
+const TRANSCRIPT_ENDINGS: [&str; 4] = [".jsonl", ".json", ".ndjson", ".traj"];
+
+/// The files that were named, and in the place of each folder those in it that may be transcripts, sorted by path.
+pub(crate) fn transcript_files(paths: &[PathBuf]) -> Result<Vec<TranscriptFile>, Failure> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.as_os_str() == STANDARD_STREAM {
+            found.push(TranscriptFile { path: path.clone(), was_named: true });
+            continue;
+        }
+        let metadata = fs::metadata(path).map_err(|error| unreadable(&path_words(path), &error))?;
+        if metadata.is_dir() {
+            let mut inside = Vec::new();
+            files_in(path, MAX_DEPTH, &mut inside).map_err(|error| unreadable(&path_words(path), &error))?;
+            inside.sort();
+            found.extend(inside.into_iter().map(|path| TranscriptFile { path, was_named: false }));
+        } else {
+            found.push(TranscriptFile { path: path.clone(), was_named: true });
+        }
+    }
+    Ok(found)
+}
+
+/// Links to folders are not followed: they may lead in circles.
+fn files_in(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() && depth > 0 {
+            files_in(&path, depth - 1, found)?;
+        } else if !kind.is_dir() && may_be_transcript(&path) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn may_be_transcript(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    TRANSCRIPT_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// Everything a source yields, or nothing if that is more than the limit.
 fn read_bounded(source: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();

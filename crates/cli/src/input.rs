@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use throughline_store::Session;
-use throughline_transcript::{DecodeError, Source, Transcript, decode};
+use throughline_transcript::{DecodeError, DecodeOptions, Source, Transcript, decode};
 
 use crate::args::TranscriptArgs;
 use crate::context::Context;
@@ -52,13 +52,8 @@ pub(crate) fn load_input(
         return Ok(recorded_input(&session, load_view(&record, &session)?.1));
     }
     let file = args.file.as_deref().unwrap_or(Path::new(STANDARD_STREAM));
-    let name = input_name(file);
-    let bytes = read_input(file)?;
-    let size = bytes.len() as u64;
-    let is_utf16 = UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
-    let kept = (original == Original::Keep).then(|| bytes.clone());
-    let transcript =
-        decode(bytes, &args.decode_options()).map_err(|error| refused(&name, &error, is_utf16))?;
+    let Input { name, bytes, transcript, original } =
+        read_transcript(file, &args.decode_options(), original)?;
     for note in transcript.notes.iter().take(MAX_NOTES_SHOWN) {
         let place = note.line.map(|line| format!(":{line}")).unwrap_or_default();
         context.note(&format!("{name}{place}: {}", on_one_line(&note.text)));
@@ -66,6 +61,21 @@ pub(crate) fn load_input(
     if let Some(more) = transcript.notes.len().checked_sub(MAX_NOTES_SHOWN).filter(|more| *more > 0) {
         context.note(&format!("{name}: {}", counted(more as u64, "more note", "more notes")));
     }
+    Ok(Input { name, bytes, transcript, original })
+}
+
+/// Reads, unpacks and decodes a file. What the reader noted is in the transcript.
+pub(crate) fn read_transcript(
+    file: &Path,
+    options: &DecodeOptions,
+    original: Original,
+) -> Result<Input, Failure> {
+    let name = input_name(file);
+    let bytes = read_input(file)?;
+    let size = bytes.len() as u64;
+    let is_utf16 = UTF16_MARKS.iter().any(|mark| bytes.starts_with(mark));
+    let kept = (original == Original::Keep).then(|| bytes.clone());
+    let transcript = decode(bytes, options).map_err(|error| refused(&name, &error, is_utf16))?;
     let is_log = matches!(transcript.source, Source::ClaudeCodeLog | Source::CodexLog);
     Ok(Input { name, bytes: size, transcript, original: kept.filter(|_| !is_log) })
 }

@@ -32,6 +32,8 @@ mod record;
 #[cfg(test)]
 mod record_samples;
 mod recorded;
+mod replay_cmd;
+mod replay_view;
 mod search_cmd;
 mod search_view;
 mod sessions_change;
@@ -94,6 +96,7 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         None => context.print(WELCOME),
         Some(Command::Compress(arguments)) => compress::run(&arguments, context),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, context),
+        Some(Command::Replay(arguments)) => replay_cmd::run(&arguments, context),
         Some(Command::Import(arguments)) => import_cmd::run(&arguments, context),
         Some(Command::Sessions(arguments)) => sessions_cmd::run(&arguments, context),
         Some(Command::Search(arguments)) => search_cmd::run(&arguments, context),

@@ -45,6 +45,8 @@ pub(crate) struct Situation {
     pub(crate) window: Sourced<u64>,
     pub(crate) budgets: Budgets,
     pub(crate) meter: Meter,
+    /// What was configured for this window and model.
+    pub(crate) policy: LimitPolicy,
     limits: Limits,
     reserved_origin: Option<&'static str>,
     threshold_origin: Option<String>,
@@ -79,6 +81,7 @@ impl Situation {
             model,
             window,
             meter,
+            policy,
             limits,
             reserved_origin,
             threshold_origin,

@@ -9,5 +9,6 @@ mod harness;
 mod inspect;
 mod models;
 mod record;
+mod replay;
 mod samples;
 mod settings;

@@ -64,7 +64,7 @@ pub enum CacheOutcome {
         /// Seconds since the call before.
         idle_secs: u64,
     },
-    /// The prompt is too small to be cached.
+    /// The prompt is too small to be cached, or the one before was.
     BelowMinimum {
         /// Its size.
         prompt_tokens: u64,
@@ -103,6 +103,11 @@ pub fn cache_outcome(
     }
     if let Some(change) = change {
         return change;
+    }
+    // What was too small to be kept cannot be read.
+    let small = rules.minimum_tokens.zip(before.prompt_tokens).filter(|(minimum, sent)| sent < minimum);
+    if let Some((minimum_tokens, prompt_tokens)) = small {
+        return CacheOutcome::BelowMinimum { prompt_tokens, minimum_tokens };
     }
     let idle_ms = now.sent_at_ms.saturating_sub(before.sent_at_ms).max(0).unsigned_abs();
     let expired = rules.lifetime.is_some_and(|lifetime| Duration::from_millis(idle_ms) > lifetime);

@@ -35,6 +35,13 @@ fn after(change: impl Fn(&str) -> String) -> CacheOutcome {
 }
 
 #[test]
+fn what_follows_a_prompt_that_was_too_small_had_nothing_to_read() {
+    let (before, now) = (sent(Dialect::Anthropic, BODY, 0, 900), sent(Dialect::Anthropic, BODY, 9, 1_100));
+    let outcome = cache_outcome(Some(&before), &now, Some(&usage(0, 0, 1_100)), RULES);
+    assert_eq!(outcome, CacheOutcome::BelowMinimum { prompt_tokens: 900, minimum_tokens: 1_024 });
+}
+
+#[test]
 fn each_reason() {
     assert_eq!(after(|body| body.replace("claude-x", "claude-y")), CacheOutcome::ModelChanged);
     assert_eq!(after(|body| body.replace(r#""f""#, r#""g""#)), CacheOutcome::ToolsChanged);

@@ -56,9 +56,9 @@ async fn as_long_as_there_is_room_it_costs_no_more_than_the_client_alone() {
         assert!(with.micro_usd <= without.micro_usd, "{dialect}: {} > {}", with.micro_usd, without.micro_usd);
         assert!(with.cache_read_share() > 0.8, "{dialect}: {}", with.cache_read_share());
         // Only the small prompts of the beginning are not read from the cache.
-        let misses: u64 = report.cache_misses.values().sum();
-        assert!((1..=6).contains(&misses), "{dialect}: {:?}", report.cache_misses);
-        assert!(!report.cache_misses.keys().any(|reason| reason.contains("changed")), "{dialect}");
+        let expected = ["first call", "below the minimum"];
+        let is_expected = |reason: &&'static str| expected.contains(reason);
+        assert!(report.cache_misses.keys().all(is_expected), "{dialect}: {:?}", report.cache_misses);
     }
 }
 

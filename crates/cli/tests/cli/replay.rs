@@ -6,15 +6,8 @@ use crate::samples::{claude_log, long_anthropic, long_chat, short_chat};
 #[test]
 fn one_session_in_full() {
     let world = World::new();
-    world.write("session.jsonl", claude_log("s1", "", 60));
-    insta::assert_snapshot!(world.seen(&[
-        "replay",
-        "session.jsonl",
-        "--context-length",
-        "16k",
-        "--summaries",
-        "rules"
-    ]));
+    world.write("session.jsonl", claude_log("s1", "", 30));
+    insta::assert_snapshot!(world.seen(&["replay", "session.jsonl"]));
 }
 
 #[test]

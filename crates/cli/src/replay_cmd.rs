@@ -116,7 +116,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context) -> Result<(), Failure> {
     let mut failures: Vec<(String, Failure)> = Vec::new();
     let mut line = MovingLine::new(context);
     for (number, file) in files.iter().enumerate() {
-        line.show_at_once(&format!("{} of {}  {}", number + 1, files.len(), path_words(&file.path)));
+        line.show(&format!("{} of {}  {}", number + 1, files.len(), path_words(&file.path)));
         match replay_file(args, context, &catalogue, &file.path) {
             Ok(replayed) => replayed.into_iter().for_each(|one| page.add(one)),
             // A folder may hold other things too.

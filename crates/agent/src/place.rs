@@ -1,0 +1,92 @@
+//! Where a path leads: inside the folder the agent works in, or outside of it.
+//!
+//! Links are followed before anything is decided, so a link inside that leads outside counts as outside. What does not
+//! exist yet is where its nearest existing folder is.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// The folder an agent works in.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    root: PathBuf,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The path without links, dots and dot-dots.
+    pub path: PathBuf,
+    /// How it is shown: relative to the folder where it is inside.
+    pub shown: String,
+    /// Whether it is inside.
+    pub inside: bool,
+}
+
+impl Workspace {
+    /// A folder, which must exist.
+    pub fn new(root: &Path) -> io::Result<Self> {
+        Ok(Self { root: root.canonicalize()? })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where a path given by a model leads.
+    pub fn place(&self, given: &str) -> io::Result<Place> {
+        let path = real_path(&self.root.join(given))?;
+        let within = path.strip_prefix(&self.root).ok();
+        let shown = match within {
+            Some(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+            Some(rest) => rest.display().to_string(),
+            None => path.display().to_string(),
+        };
+        Ok(Place { inside: within.is_some(), shown, path })
+    }
+}
+
+/// A path without links, also where its last parts do not exist yet.
+fn real_path(path: &Path) -> io::Result<PathBuf> {
+    let mut missing: Vec<OsString> = Vec::new();
+    let mut existing = path.to_path_buf();
+    loop {
+        match existing.canonicalize() {
+            Ok(mut real) => {
+                for part in missing.iter().rev() {
+                    // What does not exist cannot be a link, so dot-dots mean what they say.
+                    if part == ".." {
+                        real.pop();
+                    } else {
+                        real.push(part);
+                    }
+                }
+                return Ok(real);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A link that leads nowhere would be followed by whoever writes to it.
+                if existing.symlink_metadata().is_ok() {
+                    return Err(io::Error::other("the path is a link that leads nowhere"));
+                }
+                let last = existing.components().next_back();
+                match last {
+                    Some(Component::Normal(part)) => missing.push(part.to_owned()),
+                    Some(Component::ParentDir) => missing.push("..".into()),
+                    Some(Component::CurDir) => {}
+                    _ => return Err(error),
+                }
+                if !existing.pop() {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! `memory`: what shall be known in every conversation, in two small files that people can read and edit.
+//!
+//! `MEMORY.md` holds what the agent learnt, `USER.md` what it knows of the person. Both are small on purpose: they stand in
+//! every prompt. Not for: where they are, which whoever calls decides.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use throughline_engine::ToolSchema;
+use tokio_util::sync::CancellationToken;
+
+use super::text_file::{replace, text_of};
+use crate::arguments::read;
+use crate::difference::difference;
+use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+
+const NAME: &str = "memory";
+const MEMORY_CHARS: usize = 2_200;
+const USER_CHARS: usize = 1_400;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    action: Action,
+    file: Which,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    old: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Add,
+    Replace,
+    Remove,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Which {
+    Memory,
+    User,
+}
+
+/// The two files.
+#[derive(Clone, Debug)]
+pub struct MemoryFiles {
+    folder: PathBuf,
+}
+
+impl MemoryFiles {
+    /// In this folder, which need not exist.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// What the agent learnt.
+    pub fn memory(&self) -> Result<String, ToolError> {
+        self.text(Which::Memory)
+    }
+
+    /// What it knows of the person.
+    pub fn user(&self) -> Result<String, ToolError> {
+        self.text(Which::User)
+    }
+
+    fn path(&self, which: Which) -> PathBuf {
+        self.folder.join(name_of(which))
+    }
+
+    fn text(&self, which: Which) -> Result<String, ToolError> {
+        Ok(text_of(&self.path(which), name_of(which))?.unwrap_or_default())
+    }
+}
+
+fn name_of(which: Which) -> &'static str {
+    match which {
+        Which::Memory => "MEMORY.md",
+        Which::User => "USER.md",
+    }
+}
+
+/// Keeps the two files.
+#[derive(Debug)]
+pub struct MemoryTool {
+    files: MemoryFiles,
+    /// One change at a time.
+    writing: Mutex<()>,
+}
+
+impl MemoryTool {
+    /// Keeps these files.
+    #[must_use]
+    pub fn new(files: MemoryFiles) -> Self {
+        Self { files, writing: Mutex::new(()) }
+    }
+
+    fn change(&self, arguments: &Value) -> Result<String, ToolError> {
+        let arguments: Arguments = read(NAME, arguments)?;
+        let _one = self.writing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let old = self.files.text(arguments.file)?;
+        let new = changed(&old, &arguments)?;
+        let name = name_of(arguments.file);
+        let limit = match arguments.file {
+            Which::Memory => MEMORY_CHARS,
+            Which::User => USER_CHARS,
+        };
+        let chars = new.chars().count();
+        // What is too long already may still shrink.
+        if chars > limit && new.len() >= old.len() {
+            return Err(ToolError::Failed(format!(
+                "{name} would have {chars} characters, {limit} at most: replace or remove something first. It holds:\n{old}"
+            )));
+        }
+        replace(&self.files.path(arguments.file), name, &new)?;
+        Ok(format!(
+            "{name} is kept ({chars} of {limit} characters); it is in force from the next conversation on"
+        ))
+    }
+}
+
+/// The text after a change. Entries are lines that begin with a dash.
+fn changed(old: &str, arguments: &Arguments) -> Result<String, ToolError> {
+    let refused = |detail: &str| ToolError::Arguments { tool: NAME, detail: detail.to_owned() };
+    let line = |text: &str| format!("- {}", text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let wanted = || {
+        let text = arguments.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        text.ok_or_else(|| refused("`text` is missing"))
+    };
+    let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
+    let found = |lines: &[String]| -> Result<usize, ToolError> {
+        let old = arguments.old.as_deref().map(str::trim).filter(|old| !old.is_empty());
+        let old = old.ok_or_else(|| refused("`old` is missing: a piece of the entry that is meant"))?;
+        let fitting: Vec<usize> =
+            lines.iter().enumerate().filter(|(_, line)| line.contains(old)).map(|(at, _)| at).collect();
+        match fitting.as_slice() {
+            [only] => Ok(*only),
+            [] => Err(ToolError::Failed(format!("no entry holds `{old}`"))),
+            several => {
+                Err(ToolError::Failed(format!("{} entries hold `{old}`; give more of it", several.len())))
+            }
+        }
+    };
+    match arguments.action {
+        Action::Add => {
+            let entry = line(wanted()?);
+            if lines.contains(&entry) {
+                return Err(ToolError::Failed("this is kept already".to_owned()));
+            }
+            lines.push(entry);
+        }
+        Action::Replace => {
+            let entry = line(wanted()?);
+            let at = found(&lines)?;
+            lines[at] = entry;
+        }
+        Action::Remove => {
+            let at = found(&lines)?;
+            lines.remove(at);
+        }
+    }
+    let mut text = lines.join("\n");
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+impl Tool for MemoryTool {
+    fn schema(&self) -> ToolSchema {
+        ToolSchema {
+            name: NAME.to_owned(),
+            description: "Keeps short notes for later conversations: what was learnt (memory) and what is known of the \
+                          person (user). Keep facts that stay true, not what is being done."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "action": {"type": "string", "enum": ["add", "replace", "remove"]},
+                    "file": {"type": "string", "enum": ["memory", "user"]},
+                    "text": {"type": "string", "description": "The note, one line."},
+                    "old": {"type": "string", "description": "A piece of the note to be replaced or removed."}
+                },
+                "required": ["action", "file"],
+                "additionalProperties": false
+            }),
+        }
+    }
+
+    fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
+        let arguments: Arguments = read(NAME, arguments)?;
+        let what = match arguments.action {
+            Action::Add => "add to",
+            Action::Replace => "change",
+            Action::Remove => "remove from",
+        };
+        let name = name_of(arguments.file);
+        let old = self.files.text(arguments.file)?;
+        // It stands in every later prompt, so a person has to want it, whatever made the model think of it.
+        let effect = Effect::Writes {
+            path: self.files.path(arguments.file),
+            inside: false,
+            difference: difference(name, &old, &changed(&old, &arguments)?),
+        };
+        Ok(Proposal { title: format!("{what} {name}"), effects: vec![effect] })
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {
+        Box::pin(async move { self.change(arguments).map(ToolOutput::text) })
+    }
+}
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

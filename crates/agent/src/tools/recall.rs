@@ -1,0 +1,208 @@
+//! `recall`: what was folded away comes back. Searches the whole record of the conversation, and reads messages and
+//! artifacts as they were.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use throughline_engine::ToolSchema;
+use throughline_store::{
+    ArtifactId, ArtifactRange, Hit, Owner, SearchQuery, SessionId, Store, StoreError, StoredMessage,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::read;
+use crate::tool::{Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+
+const NAME: &str = "recall";
+const MAX_HITS: usize = 20;
+const MAX_MESSAGES: u64 = 50;
+const MAX_LINES: u64 = 2_000;
+/// What one call returns at most.
+const MAX_CHARS: usize = 40_000;
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    #[serde(default)]
+    query: Option<String>,
+    #[serde(default)]
+    message: Option<u64>,
+    #[serde(default)]
+    artifact: Option<String>,
+    #[serde(default)]
+    first_line: Option<u64>,
+    #[serde(default)]
+    count: Option<u64>,
+}
+
+/// What a call asks for.
+enum Asked {
+    Search(String, usize),
+    Messages { first: u64, count: u64 },
+    Artifact { id: String, first: u64, count: u64 },
+}
+
+/// Brings back what was said.
+pub struct Recall {
+    store: Arc<dyn Store>,
+    owner: Owner,
+    session: Mutex<SessionId>,
+}
+
+impl Recall {
+    /// From the record of this conversation.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, owner: Owner, session: SessionId) -> Self {
+        Self { store, owner, session: Mutex::new(session) }
+    }
+
+    /// The conversation goes on in another session.
+    pub fn moved_to(&self, session: SessionId) {
+        *self.session() = session;
+    }
+
+    fn session(&self) -> MutexGuard<'_, SessionId> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn asked(arguments: &Value) -> Result<Asked, ToolError> {
+    let arguments: Arguments = read(NAME, arguments)?;
+    let count = arguments.count;
+    match (arguments.query, arguments.message, arguments.artifact) {
+        (Some(query), None, None) if !query.trim().is_empty() => {
+            let hits = count.and_then(|count| usize::try_from(count).ok()).unwrap_or(8).clamp(1, MAX_HITS);
+            Ok(Asked::Search(query, hits))
+        }
+        (None, Some(first), None) => {
+            Ok(Asked::Messages { first, count: count.unwrap_or(1).clamp(1, MAX_MESSAGES) })
+        }
+        (None, None, Some(id)) => Ok(Asked::Artifact {
+            id,
+            first: arguments.first_line.unwrap_or(1).max(1),
+            count: count.unwrap_or(200).clamp(1, MAX_LINES),
+        }),
+        _ => Err(ToolError::Arguments {
+            tool: NAME,
+            detail: "give one of `query`, `message` and `artifact`".to_owned(),
+        }),
+    }
+}
+
+fn carry_out(
+    store: &dyn Store,
+    owner: &Owner,
+    session: &SessionId,
+    asked: Asked,
+) -> Result<String, ToolError> {
+    let refused = |error: StoreError| ToolError::Failed(error.to_string());
+    let text = match asked {
+        Asked::Search(text, limit) => {
+            let query = SearchQuery { text, session: Some(session.clone()), limit, ..SearchQuery::default() };
+            let answer = store.search(owner, &query).map_err(refused)?;
+            if answer.hits.is_empty() {
+                return Ok("nothing in this conversation fits; try other words".to_owned());
+            }
+            answer.hits.iter().map(hit_words).collect::<Vec<_>>().join("\n")
+        }
+        Asked::Messages { first, count } => {
+            let all = store.transcript(owner, session).map_err(refused)?;
+            let wanted =
+                |message: &&StoredMessage| (first..first.saturating_add(count)).contains(&message.seq);
+            let found: Vec<String> = all.iter().filter(wanted).map(message_words).collect();
+            if found.is_empty() {
+                let last = all.last().map_or(0, |message| message.seq);
+                return Err(ToolError::Failed(format!("there is no message {first}; the last is {last}")));
+            }
+            found.join("\n")
+        }
+        Asked::Artifact { id, first, count } => {
+            let artifacts = store.artifacts(owner, session).map_err(refused)?;
+            let fitting: Vec<&ArtifactId> =
+                artifacts.iter().map(|one| &one.id).filter(|known| known.as_str().starts_with(&id)).collect();
+            let [only] = fitting.as_slice() else {
+                return Err(ToolError::Failed(format!(
+                    "{} artifacts of this conversation are named `{id}`",
+                    if fitting.is_empty() { "no" } else { "several" }
+                )));
+            };
+            let range = ArtifactRange::Lines { first, count };
+            let text = store.read_artifact(owner, only, range).map_err(refused)?;
+            if text.is_empty() { format!("there is nothing from line {first} on") } else { text }
+        }
+    };
+    Ok(within(text))
+}
+
+fn hit_words(hit: &Hit) -> String {
+    let place = match &hit.artifact {
+        Some(place) => format!("artifact {} line {}", place.id.as_str(), place.line),
+        None => format!("message {}", hit.seq),
+    };
+    let (before, after) =
+        (if hit.snippet.cut_before { "... " } else { "" }, if hit.snippet.cut_after { " ..." } else { "" });
+    format!("{place} ({}): {before}{}{after}", hit.role, hit.snippet.text)
+}
+
+fn message_words(message: &StoredMessage) -> String {
+    format!("message {} ({}):\n{}", message.seq, message.role.name(), message.json.as_str())
+}
+
+/// Not more than a call may return, cut at a character.
+fn within(mut text: String) -> String {
+    if text.len() > MAX_CHARS {
+        text.truncate(text.floor_char_boundary(MAX_CHARS));
+        text.push_str("\n[cut: ask for less at once]");
+    }
+    text
+}
+
+impl Tool for Recall {
+    fn schema(&self) -> ToolSchema {
+        ToolSchema {
+            name: NAME.to_owned(),
+            description: "Brings back what was said and done earlier in this conversation and is no longer in view: search \
+                          by words, or read messages by number and artifacts by lines, as they were."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "Words to look for."},
+                    "message": {"type": "integer", "minimum": 0, "description": "The number of a message to read."},
+                    "artifact": {"type": "string", "description": "The name of an artifact to read, or how it begins."},
+                    "first_line": {"type": "integer", "minimum": 1, "description": "With artifact: the first line."},
+                    "count": {"type": "integer", "minimum": 1, "description": "How many hits, messages or lines."}
+                },
+                "additionalProperties": false
+            }),
+        }
+    }
+
+    fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
+        let title = match asked(arguments)? {
+            Asked::Search(query, _) => format!("recall {query}"),
+            Asked::Messages { first, .. } => format!("recall message {first}"),
+            Asked::Artifact { id, first, .. } => format!("recall {id} from line {first}"),
+        };
+        Ok(Proposal { title, effects: Vec::new() })
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let asked = asked(arguments)?;
+            let (store, owner, session) =
+                (Arc::clone(&self.store), self.owner.clone(), self.session().clone());
+            let looking =
+                tokio::task::spawn_blocking(move || carry_out(store.as_ref(), &owner, &session, asked));
+            match looking.await {
+                Ok(found) => found.map(ToolOutput::text),
+                Err(error) => Err(ToolError::Failed(error.to_string())),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "recall_tests.rs"]
+mod tests;

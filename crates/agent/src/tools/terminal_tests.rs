@@ -1,0 +1,85 @@
+//! Commands end, one way or the other.
+
+use super::*;
+
+fn terminal() -> (tempfile::TempDir, Terminal) {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = TerminalLimits { output_bytes: 300, ..TerminalLimits::default() };
+    let tool = Terminal::new(Workspace::new(folder.path()).unwrap(), limits);
+    (folder, tool)
+}
+
+async fn call(tool: &Terminal, arguments: Value) -> Result<String, ToolError> {
+    tool.run(&arguments, &CancellationToken::new()).await.map(|output| output.text)
+}
+
+#[tokio::test]
+async fn output_and_exit_code_come_back() {
+    let (_folder, tool) = terminal();
+    assert_eq!(
+        call(&tool, json!({"command": "echo a; echo b >&2; exit 3"})).await.unwrap(),
+        "a\nb\n[exit code 3]"
+    );
+    assert_eq!(call(&tool, json!({"command": "true"})).await.unwrap(), "[exit code 0]");
+    let missing = call(&tool, json!({"command": "pwd", "folder": "nowhere"})).await.unwrap_err();
+    assert!(missing.to_string().contains("no folder"), "{missing}");
+    let none = call(&tool, json!({"command": "  "})).await.unwrap_err();
+    assert!(none.to_string().contains("`command` is missing"), "{none}");
+}
+
+#[tokio::test]
+async fn a_flood_is_kept_within_bounds() {
+    let (_folder, tool) = terminal();
+    let text =
+        call(&tool, json!({"command": "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done"}))
+            .await
+            .unwrap();
+    assert!(
+        text.starts_with("line 0\n") && text.contains("line 1999\n") && text.contains("bytes left out"),
+        "{text}"
+    );
+    assert!(text.len() < 400);
+}
+
+#[tokio::test]
+async fn a_command_without_end_is_stopped_with_all_it_started() {
+    let (folder, tool) = terminal();
+    let arguments =
+        json!({"command": "sleep 300 & echo started; sleep 300; touch after", "timeout_seconds": 1});
+    let told = call(&tool, arguments).await.unwrap_err().to_string();
+    assert!(told.starts_with("started\n[stopped after 1 s"), "{told}");
+    assert!(!folder.path().join("after").exists());
+}
+
+#[tokio::test]
+async fn a_person_can_stop_it() {
+    let (_folder, tool) = terminal();
+    let cancel = CancellationToken::new();
+    let arguments = json!({"command": "sleep 300"});
+    let running = tool.run(&arguments, &cancel);
+    let stopping = async {
+        tokio::task::yield_now().await;
+        cancel.cancel();
+    };
+    let (ended, ()) = tokio::join!(running, stopping);
+    assert_eq!(ended, Err(ToolError::Stopped));
+}
+
+#[tokio::test]
+async fn the_background_can_be_looked_at_and_stopped() {
+    let (_folder, tool) = terminal();
+    let begun = call(&tool, json!({"command": "echo up; sleep 300", "background": true})).await.unwrap();
+    assert!(begun.starts_with("process 1 runs"), "{begun}");
+    let ended = call(&tool, json!({"process": 1, "stop": true})).await.unwrap();
+    assert!(ended.contains("$ echo up") && ended.ends_with("[stopped]"), "{ended}");
+    assert!(call(&tool, json!({"process": 7})).await.unwrap_err().to_string().contains("no process 7"));
+}
+
+#[test]
+fn what_would_run_is_said_first() {
+    let (_folder, tool) = terminal();
+    let proposal = tool.propose(&json!({"command": "rm -rf x\necho done"})).unwrap();
+    assert_eq!(proposal.title, "run rm -rf x ...");
+    assert!(matches!(&proposal.effects[..], [Effect::Runs { danger: Some(_), .. }]));
+    assert!(tool.propose(&json!({"process": 1})).unwrap().effects.is_empty());
+}

@@ -1,0 +1,86 @@
+//! `write_file`: a whole file, new or in place of an old one.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use throughline_engine::ToolSchema;
+use tokio_util::sync::CancellationToken;
+
+use super::text_file::{failed, replace, text_of};
+use crate::arguments::read;
+use crate::difference::difference;
+use crate::place::{Place, Workspace};
+use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+
+const NAME: &str = "write_file";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    path: String,
+    content: String,
+}
+
+/// Writes whole files.
+#[derive(Clone, Debug)]
+pub struct WriteFile {
+    workspace: Workspace,
+}
+
+impl WriteFile {
+    /// In this folder.
+    #[must_use]
+    pub fn new(workspace: Workspace) -> Self {
+        Self { workspace }
+    }
+
+    fn plan(&self, arguments: &Value) -> Result<(Arguments, Place, String), ToolError> {
+        let arguments: Arguments = read(NAME, arguments)?;
+        let place =
+            self.workspace.place(&arguments.path).map_err(|e| failed("write", &arguments.path, &e))?;
+        let old = text_of(&place.path, &place.shown)?.unwrap_or_default();
+        let difference = difference(&place.shown, &old, &arguments.content);
+        Ok((arguments, place, difference))
+    }
+}
+
+impl Tool for WriteFile {
+    fn schema(&self) -> ToolSchema {
+        ToolSchema {
+            name: NAME.to_owned(),
+            description:
+                "Writes a whole file, in place of what was there. Folders on the way are made. For a change \
+                          within a file use patch."
+                    .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "The file, relative to the working folder."},
+                    "content": {"type": "string", "description": "All of its text."}
+                },
+                "required": ["path", "content"],
+                "additionalProperties": false
+            }),
+        }
+    }
+
+    fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
+        let (_, place, difference) = self.plan(arguments)?;
+        Ok(Proposal {
+            title: format!("write {}", place.shown),
+            effects: vec![Effect::Writes { path: place.path, inside: place.inside, difference }],
+        })
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let (arguments, place, difference) = self.plan(arguments)?;
+            replace(&place.path, &place.shown, &arguments.content)?;
+            let lines = arguments.content.lines().count();
+            Ok(ToolOutput {
+                text: format!("wrote {} ({lines} lines, {} bytes)", place.shown, arguments.content.len()),
+                images: Vec::new(),
+                shown: Some(difference),
+            })
+        })
+    }
+}

@@ -10,6 +10,7 @@ mod engines;
 mod faults;
 mod prefix;
 mod record;
+mod recorded;
 mod recovery;
 mod ride;
 mod support;

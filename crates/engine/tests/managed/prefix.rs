@@ -71,7 +71,7 @@ fn broken_rules(dialect: Dialect, body: &str) -> Result<Vec<ViolationKind>, Test
 /// Replays a list: what a model said is what the upstream answers, everything else comes in. Every body is held against
 /// the one before it, and against the rules of the wire but for those that the list itself breaks. Returns how many calls
 /// and compactions there were.
-async fn replay(
+pub(crate) async fn replay(
     stage: &Stage,
     session: &mut ManagedSession,
     messages: &[Message],

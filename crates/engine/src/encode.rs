@@ -56,7 +56,9 @@ pub(crate) struct Encoded {
 }
 
 impl Encoding<'_> {
-    pub(crate) fn encode(&self) -> Result<Encoded, RequestError> {
+    /// Writes the body into a buffer, which may be that of an earlier one: getting so much memory anew each time costs
+    /// more than filling it.
+    pub(crate) fn encode(&self, buffer: Vec<u8>) -> Result<Encoded, RequestError> {
         let (system, notes) = self.envelope.noted_system(self.note, self.cache);
         let system_hash = system.as_deref().map(PieceHash::of);
         let marked = match self.cache {
@@ -74,7 +76,9 @@ impl Encoding<'_> {
         let items = items.chain(untouched.map(|form| form.json.as_str()));
         let items = items.chain(marked.tail.iter().map(String::as_str));
         let list_bytes = self.forms.bytes() as usize + self.messages.len() + 4_096;
-        let mut body = Vec::with_capacity(list_bytes + request_bytes(&request));
+        let mut body = buffer;
+        body.clear();
+        body.reserve(list_bytes + request_bytes(&request));
         request.write_with_messages(items, &mut body);
         Ok(Encoded {
             body: Bytes::from(body),

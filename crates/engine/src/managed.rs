@@ -220,6 +220,8 @@ pub struct ManagedSession {
     /// What was sent last.
     last_sent: Option<LastSent>,
     last_call_ms: Option<Millis>,
+    /// The memory of the last body.
+    spare_body: Vec<u8>,
     kept_preambles: HashSet<PreambleId>,
     /// Messages that could not be written to the record yet, the last of the view.
     unrecorded: Vec<Unrecorded>,
@@ -271,6 +273,7 @@ impl ManagedSession {
             compactions: loaded.compactions,
             last_sent: None,
             last_call_ms: None,
+            spare_body: Vec::new(),
             kept_preambles: HashSet::new(),
             unrecorded: Vec::new(),
             unbooked: Vec::new(),

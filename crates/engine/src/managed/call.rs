@@ -176,6 +176,7 @@ impl ManagedSession {
                 Ok(received) => return Ok(self.settle(sent, received, way, &task).await),
                 Err(unanswered) => {
                     let decided = self.take_failure(&sent, *unanswered, &way, &task).await?;
+                    self.reuse(sent.encoded.body);
                     unless(&cancel, Box::pin(self.recover(decided, &mut way))).await?;
                 }
             }
@@ -188,8 +189,9 @@ impl ManagedSession {
     }
 
     /// The body of a request, with what is known about it at this moment.
-    fn write(&self, envelope: &Envelope, along: &Along, way: &OnItsWay) -> Result<Sent, CallError> {
-        let encoded = self.encode(envelope, self.asked(way).cache, &way.for_this_call)?;
+    fn write(&mut self, envelope: &Envelope, along: &Along, way: &OnItsWay) -> Result<Sent, CallError> {
+        let cache = self.asked(way).cache;
+        let encoded = self.encode(envelope, cache, &way.for_this_call)?;
         Ok(Sent {
             encoded,
             along: along.clone(),

@@ -38,11 +38,13 @@ impl Bits {
         (first >> HISTORY).count_ones() + rest.iter().map(|word| word.count_ones()).sum::<u32>()
     }
 
-    /// Positions that a lane marks.
+    /// Positions that a lane marks with ones.
+    #[inline(always)]
     pub(crate) fn of_lane(lane: &Lane) -> Self {
         let mut bits = [0; WORDS];
-        for (at, mark) in lane.iter().enumerate() {
-            bits[at / WORD_BITS] |= u64::from(*mark != 0) << (at % WORD_BITS);
+        for (index, step) in lane.as_chunks::<STEP>().0.iter().enumerate() {
+            let at = index * STEP;
+            bits[at / WORD_BITS] |= u64::from(u8x16::new(*step).to_bitmask()) << (at % WORD_BITS);
         }
         Self(bits)
     }

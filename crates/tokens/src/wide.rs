@@ -7,6 +7,7 @@ use crate::lanes::{HISTORY, Lane, SPAN, count, mask, within};
 use crate::profile::{Counts, Feature as F};
 
 /// Counts the characters of each script. Returns the bytes that are letters of a word, where there are any.
+#[multiversion::multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt"))]
 pub(crate) fn count_scripts(text: &Lane, counts: &mut Counts) -> Option<Lane> {
     let [continuations, invalid, two_byte, latin, astral] = count(|at| {
         let byte = text[at];
@@ -55,22 +56,22 @@ pub(crate) fn count_scripts(text: &Lane, counts: &mut Counts) -> Option<Lane> {
     if compatibility > 0 {
         count_compatibility(text, compatibility, counts);
     }
-    letters_beyond_ascii(text)
+    let (history, last) = (&text[..HISTORY], text[SPAN - 1]);
+    let any_letters = latin > 0 || lettered > 0 || history.iter().any(|byte| letter_lead(*byte) != 0);
+    (any_letters || letter_lead(last) != 0).then(|| letters_beyond_ascii(text))
 }
 
 /// The bytes of accented Latin (first byte C3 to CD, one more follows) and of the U+1000 block (first byte E1, two
 /// more follow), which join the ASCII letters around them: `naïve` and `tiếng` are one word each.
-fn letters_beyond_ascii(text: &Lane) -> Option<Lane> {
-    let mut any = 0;
+#[inline(always)]
+fn letters_beyond_ascii(text: &Lane) -> Lane {
     let mut letters = [0; SPAN];
     for at in 2..SPAN {
-        let marks = letter_lead(text[at]) | letter_lead(text[at - 1]) | mask(text[at - 2] == 0xE1);
-        letters[at] = marks;
-        any |= marks;
+        letters[at] = letter_lead(text[at]) | letter_lead(text[at - 1]) | mask(text[at - 2] == 0xE1);
     }
     letters[0] = letter_lead(text[0]);
     letters[1] = letter_lead(text[1]) | letter_lead(text[0]);
-    (any != 0).then_some(letters)
+    letters
 }
 
 #[inline(always)]

@@ -3,6 +3,7 @@
 //! One reader serves all dialects: a content block says by its `type` what it is, so the reader collects every member
 //! it knows in a single pass (members come in any order) and interprets them at the end.
 
+use crate::check::check_json;
 use crate::json::{Cursor, JsonStr, Span};
 use crate::message::{Arguments, Form, Message, Part, Role};
 use crate::shared_text::SharedText;
@@ -91,7 +92,7 @@ pub(crate) fn decode_message_at(document: &SharedText, from: usize) -> Option<(M
 
 /// As [`decode_message`], from a text that is checked first.
 pub fn decode_message_text(json: String) -> Result<Message, serde_json::Error> {
-    serde_json::from_str::<serde::de::IgnoredAny>(&json)?;
+    check_json(&json)?;
     decode_message(SharedText::new(json))
         .ok_or_else(|| serde::de::Error::custom("a message must be a JSON object"))
 }

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::de::IgnoredAny;
-
 use crate::blocks::{decode_message, decode_message_at};
+use crate::check::check_json;
 use crate::detect::{DialectChoice, Evidence};
 use crate::json::Cursor;
 use crate::layout::{DocumentRange, Layout};
@@ -123,8 +122,8 @@ pub fn decode(bytes: Vec<u8>, options: &DecodeOptions) -> Result<Transcript, Dec
 
 fn decode_text(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
     let first = Cursor::new(document.as_str()).peek().ok_or(DecodeError::Empty)?;
-    match serde_json::from_str::<IgnoredAny>(document.as_str()) {
-        Ok(_) => match first {
+    match check_json(document.as_str()) {
+        Ok(()) => match first {
             b'[' => decode_array(document, options),
             b'{' => decode_object(document, options),
             _ => Err(DecodeError::NotAConversation(

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use crate::quotes::closing_quote;
+
 /// A byte range inside one message's JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Span {
@@ -229,22 +231,13 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let start = self.at + 1;
-        let mut at = start;
-        let mut escaped = false;
-        loop {
-            let Some(hit) = find_quote_or_backslash(self.bytes, at) else {
-                // A string that never closes swallows the rest, so that a walk over broken text comes to an end.
-                self.at = self.bytes.len();
-                return None;
-            };
-            if self.bytes[hit] == b'"' {
-                self.at = hit + 1;
-                let span = Span { start: to_u32(start), end: to_u32(hit) };
-                return Some(JsonStr { span, escaped });
-            }
-            escaped = true;
-            at = hit + 2;
-        }
+        let Some((end, escaped)) = closing_quote(self.bytes, start) else {
+            // A string that never closes swallows the rest, so that a walk over broken text comes to an end.
+            self.at = self.bytes.len();
+            return None;
+        };
+        self.at = end + 1;
+        Some(JsonStr { span: Span { start: to_u32(start), end: to_u32(end) }, escaped })
     }
 
     /// Reads a string, or passes over whatever else stands there.
@@ -305,30 +298,6 @@ impl<'a> Cursor<'a> {
             self.at += 1;
         }
     }
-}
-
-/// Where the next quote or backslash stands. Code and JSON inside strings hold one every few bytes, for which a vector
-/// search costs more to start than it saves; long plain runs are left to it.
-fn find_quote_or_backslash(bytes: &[u8], from: usize) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGHS: u64 = ONES << 7;
-    const NEAR_WORDS: usize = 6;
-    /// Marks the lowest byte that is zero (and perhaps some above it).
-    fn zero_bytes(word: u64) -> u64 {
-        word.wrapping_sub(ONES) & !word & HIGHS
-    }
-    let rest = bytes.get(from..)?;
-    let (words, _) = rest.as_chunks::<8>();
-    for (index, word) in words.iter().take(NEAR_WORDS).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let hits = zero_bytes(word ^ (ONES * b'"' as u64)) | zero_bytes(word ^ (ONES * b'\\' as u64));
-        if hits != 0 {
-            return Some(from + index * 8 + hits.trailing_zeros() as usize / 8);
-        }
-    }
-    let searched = words.len().min(NEAR_WORDS) * 8;
-    let hit = memchr::memchr2(b'"', b'\\', rest.get(searched..)?)?;
-    Some(from + searched + hit)
 }
 
 /// Offsets inside one message fit in 32 bits: larger messages are refused before they get here.

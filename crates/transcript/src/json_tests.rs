@@ -99,25 +99,6 @@ fn a_string_span_tells_whether_it_needs_unescaping() {
 }
 
 #[test]
-fn quotes_and_backslashes_are_found_wherever_they_stand() {
-    for length in 0..140 {
-        for place in 0..length {
-            for mark in [b'"', b'\\'] {
-                let mut bytes = vec![b'x'; length];
-                // Neighbours of the two marks, which a search by arithmetic could take for them.
-                for (at, byte) in bytes.iter_mut().enumerate() {
-                    *byte = [b'!', b'#', b'[', b']', 0xdc, 0xa2][at % 6];
-                }
-                bytes[place] = mark;
-                assert_eq!(find_quote_or_backslash(&bytes, 0), Some(place));
-                assert_eq!(find_quote_or_backslash(&bytes, place + 1), None);
-                assert_eq!(find_quote_or_backslash(&bytes, length + 1), None);
-            }
-        }
-    }
-}
-
-#[test]
 fn values_of_every_kind_are_passed_over() {
     let values = [
         "null",

@@ -8,6 +8,7 @@
 //! Not for: sockets, files, clocks, token counts.
 
 mod blocks;
+mod check;
 mod claude_facts;
 mod claude_log;
 mod codex_facts;
@@ -25,6 +26,7 @@ mod log_time;
 mod log_trace;
 mod members;
 mod message;
+mod quotes;
 mod shared_text;
 mod transcript;
 mod validate;

@@ -3,9 +3,8 @@
 //! A line that cannot be read is noted with its number and skipped: a log that was cut off while being written is the
 //! rule, not the exception.
 
-use serde::de::IgnoredAny;
-
 use crate::blocks::decode_message;
+use crate::check::check_json;
 use crate::claude_log;
 use crate::codex_log;
 use crate::decode::{DecodeError, DecodeOptions, decode_object, finish, holds_conversation, pick};
@@ -27,7 +26,7 @@ pub(crate) fn looks_like_lines(text: &str) -> bool {
     text.lines()
         .filter(|line| !line.trim().is_empty())
         .take(2)
-        .any(|line| line.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok())
+        .any(|line| line.trim_start().starts_with('{') && check_json(line).is_ok())
 }
 
 pub(crate) fn decode(document: &SharedText, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
@@ -42,11 +41,11 @@ pub(crate) fn decode(document: &SharedText, options: &DecodeOptions) -> Result<T
         let trimmed = line.trim();
         if !trimmed.is_empty() {
             let from = at + (line.len() - line.trim_start().len());
-            match serde_json::from_str::<IgnoredAny>(trimmed) {
-                Ok(_) if trimmed.starts_with('{') => {
+            match check_json(trimmed) {
+                Ok(()) if trimmed.starts_with('{') => {
                     objects.push((number, document.slice(from..from + trimmed.len())))
                 }
-                Ok(_) => notes.push(Note { line: Some(number), text: "not an object, skipped".into() }),
+                Ok(()) => notes.push(Note { line: Some(number), text: "not an object, skipped".into() }),
                 Err(error) => {
                     let what = error.to_string();
                     let what = what.split(" at line ").next().unwrap_or(&what).to_owned();

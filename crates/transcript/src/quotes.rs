@@ -1,0 +1,141 @@
+//! Finding the end of a JSON string: the first quote that no backslash escapes.
+//!
+//! Source code inside strings holds an escape every few words, so a search that begins anew after each one spends its time
+//! beginning. Bytes are compared a block at a time instead, the outcome is kept as bits, and escapes are settled there.
+
+use wide::u8x16;
+
+/// Bytes compared at once.
+const STEP: usize = 16;
+/// Bytes whose quotes and backslashes are settled together, one bit each.
+const BLOCK: usize = u64::BITS as usize;
+
+/// Where the string whose first character is at `from` ends, and whether a backslash stands in it; `None` when it never
+/// ends.
+pub(crate) fn closing_quote(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
+    let rest = bytes.get(from..)?;
+    // Keys, ids and other short words end within the first step.
+    if let Some(first) = rest.first_chunk::<STEP>() {
+        let (quotes, backslashes) = (marks(first, b'"'), marks(first, b'\\'));
+        let end = quotes.trailing_zeros();
+        if quotes != 0 && end < backslashes.trailing_zeros() {
+            return Some((from + end as usize, false));
+        }
+    }
+    let mut escaped = false;
+    let mut escapes = Escapes::default();
+    blocks(rest).find_map(|(at, block)| {
+        let backslashes = block_marks(&block, |step| marks(step, b'\\'));
+        let end =
+            (block_marks(&block, |step| marks(step, b'"')) & !escapes.escaped(backslashes)).trailing_zeros();
+        escaped |= backslashes & below(end) != 0;
+        (end < u64::BITS).then_some((from + at + end as usize, escaped))
+    })
+}
+
+/// As [`closing_quote`], and `None` too when the string holds anything that JSON does not allow in one.
+pub(crate) fn closing_quote_of_valid(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    if let Some(first) = rest.first_chunk::<STEP>() {
+        let (quotes, special) = (marks(first, b'"'), marks(first, b'\\') | controls(first));
+        let end = quotes.trailing_zeros();
+        if quotes != 0 && end < special.trailing_zeros() {
+            return Some(from + end as usize);
+        }
+    }
+    let mut escapes = Escapes::default();
+    for (at, block) in blocks(rest) {
+        let backslashes = block_marks(&block, |step| marks(step, b'\\'));
+        let escaped = escapes.escaped(backslashes);
+        let end = (block_marks(&block, |step| marks(step, b'"')) & !escaped).trailing_zeros();
+        if block_marks(&block, controls) & below(end) != 0 {
+            return None;
+        }
+        let mut introduced = backslashes & !escaped & below(end);
+        while introduced != 0 {
+            let escape = rest.get(at + introduced.trailing_zeros() as usize + 1..)?;
+            is_escape(escape).then_some(())?;
+            introduced &= introduced - 1;
+        }
+        if end < u64::BITS {
+            return Some(from + at + end as usize);
+        }
+    }
+    None
+}
+
+/// Whether what follows a backslash makes an escape of it.
+fn is_escape(bytes: &[u8]) -> bool {
+    match bytes.first() {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => true,
+        Some(b'u') => bytes.get(1..5).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)),
+        _ => false,
+    }
+}
+
+/// The blocks of a text with where each begins; the last is filled up with zeros, which end no string but are not
+/// allowed in one either.
+fn blocks(bytes: &[u8]) -> impl Iterator<Item = (usize, [u8; BLOCK])> {
+    let (whole, tail) = bytes.as_chunks::<BLOCK>();
+    let last = (!tail.is_empty()).then(|| {
+        let mut last = [0; BLOCK];
+        last[..tail.len()].copy_from_slice(tail);
+        last
+    });
+    whole.iter().copied().chain(last).enumerate().map(|(index, block)| (index * BLOCK, block))
+}
+
+/// Which bytes of a block a test marks.
+#[inline]
+fn block_marks(block: &[u8; BLOCK], test: impl Fn(&[u8; STEP]) -> u32) -> u64 {
+    let steps = block.as_chunks::<STEP>().0.iter().enumerate();
+    steps.fold(0, |all, (index, step)| all | u64::from(test(step)) << (index * STEP))
+}
+
+/// Which bytes are this one.
+#[inline]
+fn marks(step: &[u8; STEP], byte: u8) -> u32 {
+    u8x16::new(*step).simd_eq(u8x16::splat(byte)).to_bitmask()
+}
+
+/// Which bytes are control characters.
+#[inline]
+fn controls(step: &[u8; STEP]) -> u32 {
+    let bytes = u8x16::new(*step);
+    bytes.simd_eq(bytes.min(u8x16::splat(0x1F))).to_bitmask()
+}
+
+/// All positions before `end`.
+#[inline]
+fn below(end: u32) -> u64 {
+    1u64.checked_shl(end).unwrap_or(0).wrapping_sub(1)
+}
+
+/// Tells which positions are escaped, block after block.
+#[derive(Default)]
+struct Escapes {
+    /// One if the first byte of the next block is escaped by the last of this one.
+    carried: u64,
+}
+
+impl Escapes {
+    /// The positions that a backslash before them escapes. Of backslashes in a row every other one is itself escaped:
+    /// subtracting the bit where a row begins from the odd positions lets the borrow run to the end of the row, which
+    /// tells for all rows at once on which parity each began.
+    #[inline]
+    fn escaped(&mut self, backslashes: u64) -> u64 {
+        const ODD: u64 = u64::MAX / 3 * 2;
+        if backslashes == 0 {
+            return std::mem::take(&mut self.carried);
+        }
+        let begun = backslashes & !self.carried;
+        let escaping_and_ends = (begun << 1 | ODD).wrapping_sub(begun) ^ ODD;
+        let escaped = escaping_and_ends ^ (backslashes | self.carried);
+        self.carried = (escaping_and_ends & backslashes) >> (u64::BITS - 1);
+        escaped
+    }
+}
+
+#[cfg(test)]
+#[path = "quotes_tests.rs"]
+mod tests;

@@ -1,26 +1,41 @@
-//! The agent's tools: what a model may do on a person's machine, what is asked first, and what comes back.
+//! The agent: a loop around the managed call, with tools on a person's machine, what is asked first, and memory.
 //!
-//! A [`Tool`] says what a call would do before it does it ([`Proposal`]); [`Approvals`] decides whether that may be done,
-//! must be asked, or is denied. Nothing a model, a file or a command says can approve anything: only a person's answer
-//! does.
+//! An [`Agent`] holds a conversation: [`Agent::turn`] says something and works until there is nothing more to do, telling
+//! [`AgentEvents`] what happens. A [`Tool`] says what a call would do before it does it ([`Proposal`]); [`Approvals`]
+//! decides whether that may be done, must be asked of an [`Approver`], or is denied. Nothing a model, a file or a command
+//! says can approve anything: only a person's answer does.
 //!
 //! Not for: terminals, home directories, the environment; and no rule about context, which is the engine's.
 
+mod agent;
 mod approval;
+mod approver;
 mod arguments;
+mod context_files;
 mod danger;
 mod difference;
+mod event;
+mod output_limit;
 mod place;
+mod prompt;
+mod results;
 mod tool;
 mod tools;
+mod wire_tools;
 
+pub use agent::{Agent, AgentSetup, TurnDone};
 pub use approval::{Answer, Approvals, Asking, Judgement, Question};
+pub use approver::{AnswerFuture, Approver, NobodyThere};
+pub use context_files::context_files;
 pub use danger::{Danger, danger_of};
+pub use event::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd};
+pub use output_limit::OutputLimit;
 pub use place::{Place, Workspace};
+pub use prompt::{ContextFile, PromptParts, system_prompt};
 pub use tool::{Effect, Image, Proposal, Tool, ToolBox, ToolError, ToolFuture, ToolOutput};
 pub use tools::memory::{MemoryFiles, MemoryTool};
 pub use tools::patch::Patch;
-pub use tools::read_file::{ReadFile, SeenFiles};
+pub use tools::read_file::ReadFile;
 pub use tools::recall::Recall;
 pub use tools::search_files::SearchFiles;
 pub use tools::terminal::{Terminal, TerminalLimits};

@@ -39,6 +39,7 @@ use crate::event::{EngineEvent, EventSink};
 use crate::guard::GuardState;
 use crate::host::Host;
 use crate::model_in_force::ModelInForce;
+use crate::pairs::open_calls;
 use crate::recovery::GaveUp;
 use crate::status::Pressure;
 use crate::target::Target;
@@ -304,6 +305,18 @@ impl ManagedSession {
     #[must_use]
     pub fn conversation(&self) -> &SessionId {
         &self.conversation
+    }
+
+    /// The wire of the conversation.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Ids of calls of the last answer that nothing has answered yet, in their order.
+    #[must_use]
+    pub fn waiting_calls(&self) -> Vec<String> {
+        open_calls(self.dialect, self.view.messages()).into_iter().map(|call| call.id).collect()
     }
 
     /// The model and its limits.

@@ -22,7 +22,7 @@ const STRAY_RESULT: &str = "[The result of a tool call that was over already]";
 /// A call that waits for its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenCall {
-    id: String,
+    pub(crate) id: String,
     /// The type of the item that makes it, on the wire where calls are items.
     item_type: Option<String>,
 }

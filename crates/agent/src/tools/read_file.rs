@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::text_file::failed;
 use crate::arguments::read;
+use crate::output_limit::OutputLimit;
 use crate::place::{Place, Workspace};
 use crate::tool::{Effect, Image, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
@@ -26,8 +27,6 @@ const NAME: &str = "read_file";
 const DEFAULT_LINES: usize = 2_000;
 /// Longer lines are cut: they are data, and one of them would fill a window.
 const MAX_LINE_CHARS: usize = 2_000;
-/// What one call returns at most; the rest is a call away.
-const MAX_CHARS: usize = 100_000;
 const MAX_IMAGE_BYTES: u64 = 5_000_000;
 /// A NUL in the first bytes means that this is no text.
 const SNIFFED_BYTES: usize = 8_192;
@@ -44,7 +43,7 @@ struct Arguments {
 
 /// What the model was shown of files and still sees.
 #[derive(Debug, Default)]
-pub struct SeenFiles {
+pub(crate) struct SeenFiles {
     seen: Mutex<HashMap<(PathBuf, u64, usize), Version>>,
 }
 
@@ -65,14 +64,15 @@ impl SeenFiles {
 #[derive(Debug)]
 pub struct ReadFile {
     workspace: Workspace,
+    limit: OutputLimit,
     seen: SeenFiles,
 }
 
 impl ReadFile {
-    /// In this folder.
+    /// In this folder; what is beyond the limit is another call away.
     #[must_use]
-    pub fn new(workspace: Workspace) -> Self {
-        Self { workspace, seen: SeenFiles::default() }
+    pub fn new(workspace: Workspace, limit: OutputLimit) -> Self {
+        Self { workspace, limit, seen: SeenFiles::default() }
     }
 
     fn place(&self, arguments: &Value) -> Result<(Arguments, Place), ToolError> {
@@ -109,14 +109,20 @@ impl ReadFile {
                 "{shown} is unchanged since these lines were read; they stand above"
             )));
         }
-        let text = numbered(file, first, limit, shown).map_err(error)?;
+        let text = numbered(file, first, limit, self.limit.chars(), shown).map_err(error)?;
         self.seen.seen().insert(key, version);
         Ok(ToolOutput::text(text))
     }
 }
 
 /// Lines with their numbers, and how to go on.
-fn numbered(mut file: impl io::BufRead, first: u64, limit: usize, shown: &str) -> io::Result<String> {
+fn numbered(
+    mut file: impl io::BufRead,
+    first: u64,
+    limit: usize,
+    max_chars: usize,
+    shown: &str,
+) -> io::Result<String> {
     let mut out = String::new();
     let mut line = Vec::new();
     let mut number = 0u64;
@@ -138,7 +144,7 @@ fn numbered(mut file: impl io::BufRead, first: u64, limit: usize, shown: &str) -
         if number < first {
             continue;
         }
-        if taken == limit || chars > MAX_CHARS {
+        if taken == limit || chars > max_chars {
             more = true;
             break;
         }

@@ -7,7 +7,7 @@ fn reader(files: &[(&str, &[u8])]) -> (tempfile::TempDir, ReadFile) {
     for (name, bytes) in files {
         std::fs::write(folder.path().join(name), bytes).unwrap();
     }
-    let tool = ReadFile::new(Workspace::new(folder.path()).unwrap());
+    let tool = ReadFile::new(Workspace::new(folder.path()).unwrap(), OutputLimit::default());
     (folder, tool)
 }
 

@@ -1,7 +1,7 @@
 //! `recall`: what was folded away comes back. Searches the whole record of the conversation, and reads messages and
 //! artifacts as they were.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,13 +12,14 @@ use throughline_store::{
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::read;
+use crate::output_limit::OutputLimit;
 use crate::tool::{Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "recall";
 const MAX_HITS: usize = 20;
 const MAX_MESSAGES: u64 = 50;
 const MAX_LINES: u64 = 2_000;
-/// What one call returns at most.
+/// What one call returns at most, whatever the window.
 const MAX_CHARS: usize = 40_000;
 
 #[derive(Clone, Deserialize)]
@@ -47,23 +48,15 @@ enum Asked {
 pub struct Recall {
     store: Arc<dyn Store>,
     owner: Owner,
-    session: Mutex<SessionId>,
+    session: SessionId,
+    limit: OutputLimit,
 }
 
 impl Recall {
-    /// From the record of this conversation.
+    /// From the record of the conversation that a session belongs to.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, owner: Owner, session: SessionId) -> Self {
-        Self { store, owner, session: Mutex::new(session) }
-    }
-
-    /// The conversation goes on in another session.
-    pub fn moved_to(&self, session: SessionId) {
-        *self.session() = session;
-    }
-
-    fn session(&self) -> MutexGuard<'_, SessionId> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn new(store: Arc<dyn Store>, owner: Owner, session: SessionId, limit: OutputLimit) -> Self {
+        Self { store, owner, session, limit }
     }
 }
 
@@ -94,6 +87,7 @@ fn carry_out(
     store: &dyn Store,
     owner: &Owner,
     session: &SessionId,
+    max_chars: usize,
     asked: Asked,
 ) -> Result<String, ToolError> {
     let refused = |error: StoreError| ToolError::Failed(error.to_string());
@@ -107,6 +101,9 @@ fn carry_out(
             answer.hits.iter().map(hit_words).collect::<Vec<_>>().join("\n")
         }
         Asked::Messages { first, count } => {
+            // The conversation may have gone on in another session since.
+            let tip = store.chain(owner, session).map_err(refused)?.pop();
+            let session = tip.as_ref().map_or(session, |tip| &tip.id);
             let all = store.transcript(owner, session).map_err(refused)?;
             let wanted =
                 |message: &&StoredMessage| (first..first.saturating_add(count)).contains(&message.seq);
@@ -132,7 +129,7 @@ fn carry_out(
             if text.is_empty() { format!("there is nothing from line {first} on") } else { text }
         }
     };
-    Ok(within(text))
+    Ok(within(text, max_chars))
 }
 
 fn hit_words(hit: &Hit) -> String {
@@ -150,9 +147,9 @@ fn message_words(message: &StoredMessage) -> String {
 }
 
 /// Not more than a call may return, cut at a character.
-fn within(mut text: String) -> String {
-    if text.len() > MAX_CHARS {
-        text.truncate(text.floor_char_boundary(MAX_CHARS));
+fn within(mut text: String, max_chars: usize) -> String {
+    if text.len() > max_chars {
+        text.truncate(text.floor_char_boundary(max_chars));
         text.push_str("\n[cut: ask for less at once]");
     }
     text
@@ -191,10 +188,11 @@ impl Tool for Recall {
     fn run<'a>(&'a self, arguments: &'a Value, _cancel: &'a CancellationToken) -> ToolFuture<'a> {
         Box::pin(async move {
             let asked = asked(arguments)?;
-            let (store, owner, session) =
-                (Arc::clone(&self.store), self.owner.clone(), self.session().clone());
-            let looking =
-                tokio::task::spawn_blocking(move || carry_out(store.as_ref(), &owner, &session, asked));
+            let (store, owner, session) = (Arc::clone(&self.store), self.owner.clone(), self.session.clone());
+            let max_chars = self.limit.chars().min(MAX_CHARS);
+            let looking = tokio::task::spawn_blocking(move || {
+                carry_out(store.as_ref(), &owner, &session, max_chars, asked)
+            });
             match looking.await {
                 Ok(found) => found.map(ToolOutput::text),
                 Err(error) => Err(ToolError::Failed(error.to_string())),

@@ -32,7 +32,7 @@ fn recall(texts: &[&str]) -> Recall {
     store
         .put_artifact(&owner, NewArtifact { session: &id, text: &text, label: "terminal", at_ms: 1_000 })
         .unwrap();
-    Recall::new(Arc::new(store), owner, id)
+    Recall::new(Arc::new(store), owner, id, OutputLimit::default())
 }
 
 async fn call(tool: &Recall, arguments: Value) -> Result<String, ToolError> {
@@ -57,7 +57,7 @@ async fn words_are_found_and_messages_read_as_they_were() {
 #[tokio::test]
 async fn artifacts_are_read_by_lines() {
     let tool = recall(&[]);
-    let id = tool.store.artifacts(&tool.owner, &tool.session()).unwrap()[0].id.clone();
+    let id = tool.store.artifacts(&tool.owner, &tool.session).unwrap()[0].id.clone();
     let arguments = json!({"artifact": &id.as_str()[..12], "first_line": 299, "count": 5});
     assert_eq!(call(&tool, arguments).await.unwrap(), "row 299\nrow 300\n");
     assert!(call(&tool, json!({"artifact": "zzz"})).await.unwrap_err().to_string().contains("no artifacts"));

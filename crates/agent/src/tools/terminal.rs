@@ -389,7 +389,7 @@ impl Tool for Terminal {
                 }
                 Asked::Look { process, stop } => self.look(process, stop).await?,
             };
-            Ok(ToolOutput::text(text))
+            Ok(ToolOutput { shown: Some(text.clone()), ..ToolOutput::text(text) })
         })
     }
 }

@@ -1,0 +1,271 @@
+//! An agent: a conversation that is being held, the tools it has, and whoever is asked and told.
+//!
+//! Everything about context is the managed session's. The agent brings what is said to it, runs the tools its answers ask
+//! for, and keeps what they returned until the record has it. Parts: `turn` from a person's words to the last answer,
+//! `step` the tools of one answer, `results` what they returned on each wire.
+//!
+//! Not for: terminals, files of settings, or deciding when anything is folded.
+
+mod step;
+mod turn;
+
+use std::sync::Arc;
+
+use throughline_engine::{
+    CallError, CompactionResult, Envelope, ManagedSession, ManualCompaction, SessionSetup, Target,
+    ToolOutputPolicy, ToolSchema,
+};
+use throughline_store::{
+    EndReason, Guard, GuardScope, NewSession, Owner, SessionId, Store, StoreError, StoredPreamble,
+    last_preamble,
+};
+use throughline_transcript::{Dialect, RawJson};
+use throughline_wire::{CapMember, RequestParts, Streaming, System};
+use tokio_util::sync::CancellationToken;
+
+use crate::approval::{Approvals, Asking};
+use crate::approver::Approver;
+use crate::event::{AgentEvents, PassOn};
+use crate::output_limit::OutputLimit;
+use crate::results::Finished;
+use crate::tool::ToolBox;
+use crate::wire_tools::tools_json;
+
+pub use turn::TurnDone;
+
+/// Results of tools that are not in the record yet are kept under this name.
+const FINISHED_CALLS: &str = "finished_calls";
+/// How the model reads what was set aside.
+const READ_SET_ASIDE: &str =
+    "Read pieces of it with the tool recall: artifact, first_line and count, or search it by query.";
+
+/// What an agent stands on.
+#[derive(Clone)]
+pub struct AgentSetup {
+    /// The conversation. Who is told and what is done about long output are the agent's own.
+    pub session: SessionSetup,
+    /// What it may do.
+    pub tools: ToolBox,
+    /// How much tools that read pieces may return.
+    pub limit: OutputLimit,
+    /// Whether people are asked.
+    pub asking: Asking,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+    /// Who is told.
+    pub events: Arc<dyn AgentEvents>,
+    /// The longest answer in tokens, where there is a limit.
+    pub output_cap_tokens: Option<u64>,
+}
+
+/// What stands before the messages of every request.
+#[derive(Clone, Debug)]
+struct Standing {
+    /// The system prompt.
+    prompt: String,
+    /// The tools in the form of the wire; none where the list is empty.
+    tools: Option<String>,
+}
+
+/// An agent with its conversation.
+pub struct Agent {
+    session: ManagedSession,
+    setup: AgentSetup,
+    approvals: Approvals,
+    standing: Standing,
+    envelope: Envelope,
+    /// Tools that belong to the engine.
+    engine_tools: Vec<ToolSchema>,
+    /// Calls that are over and whose results the record does not have yet.
+    finished: Vec<Finished>,
+    /// The session in which the model was told that memory can be saved.
+    reminded_in: Option<SessionId>,
+}
+
+impl Agent {
+    /// Begins a conversation with this system prompt.
+    pub async fn begin(setup: AgentSetup, new: NewSession, prompt: &str) -> Result<Self, CallError> {
+        let setup = own(setup);
+        let session = ManagedSession::create(setup.session.clone(), new).await?;
+        Self::hold(setup, session, prompt).await
+    }
+
+    /// Takes a conversation up where it stands, with the system prompt and the tools it was begun with, byte for byte;
+    /// `prompt` is for one that never sent any.
+    pub async fn resume(setup: AgentSetup, id: &SessionId, prompt: &str) -> Result<Self, CallError> {
+        let setup = own(setup);
+        let session = ManagedSession::open(setup.session.clone(), id).await?;
+        Self::hold(setup, session, prompt).await
+    }
+
+    async fn hold(setup: AgentSetup, session: ManagedSession, prompt: &str) -> Result<Self, CallError> {
+        let engine_tools = session.tool_schemas().await?;
+        let (store, owner, id) =
+            (Arc::clone(&setup.session.store), setup.session.owner.clone(), session.id().clone());
+        let (preamble, finished) = blocking(move || {
+            let at = store.session(&owner, &id)?;
+            Ok((last_preamble(store.as_ref(), &owner, &at)?, kept_results(store.as_ref(), &owner, &id)?))
+        })
+        .await?;
+        let schemas: Vec<ToolSchema> =
+            setup.tools.schemas().into_iter().chain(engine_tools.iter().cloned()).collect();
+        let fresh = Standing {
+            prompt: prompt.to_owned(),
+            tools: (!schemas.is_empty()).then(|| tools_json(session.dialect(), &schemas)),
+        };
+        let standing = preamble.as_ref().and_then(as_sent).unwrap_or(fresh);
+        let waiting = session.waiting_calls();
+        let envelope = envelope(&setup, session.dialect(), &standing)?;
+        Ok(Self {
+            approvals: Approvals::new(setup.asking),
+            finished: finished.into_iter().filter(|one| waiting.contains(&one.call_id)).collect(),
+            session,
+            setup,
+            standing,
+            envelope,
+            engine_tools,
+            reminded_in: None,
+        })
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn session(&self) -> &ManagedSession {
+        &self.session
+    }
+
+    /// The system prompt as it is sent.
+    #[must_use]
+    pub fn system_prompt(&self) -> &str {
+        &self.standing.prompt
+    }
+
+    /// The tools as they are sent, as JSON.
+    #[must_use]
+    pub fn tools_json(&self) -> Option<&str> {
+        self.standing.tools.as_deref()
+    }
+
+    /// The tools there are, by name and what they are for.
+    #[must_use]
+    pub fn tools(&self) -> Vec<ToolSchema> {
+        self.setup.tools.schemas().into_iter().chain(self.engine_tools.iter().cloned()).collect()
+    }
+
+    /// Compacts because a person wants it. Called off, it leaves the conversation as it was; `None` then.
+    pub async fn compact(
+        &mut self,
+        manual: ManualCompaction,
+        cancel: &CancellationToken,
+    ) -> Option<CompactionResult> {
+        let before = self.session.id().clone();
+        let result = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            result = Box::pin(self.session.compact(manual)) => Some(result),
+        };
+        self.after_move(&before);
+        result
+    }
+
+    /// Goes back to the view before the last compaction.
+    pub async fn undo(&mut self) -> Result<(), CallError> {
+        let before = self.session.id().clone();
+        let done = self.session.undo().await;
+        self.after_move(&before);
+        done
+    }
+
+    /// Another model takes over, on the same wire.
+    pub async fn switch_model(
+        &mut self,
+        target: Target,
+        output_cap_tokens: Option<u64>,
+    ) -> Result<(), CallError> {
+        self.session.switch_model(target.clone()).await?;
+        self.setup.limit.follow(&target.policy);
+        self.setup.session.target = target;
+        self.setup.output_cap_tokens = output_cap_tokens;
+        self.envelope = envelope(&self.setup, self.session.dialect(), &self.standing)?;
+        Ok(())
+    }
+
+    /// Compacts where time alone makes that worth while.
+    pub async fn idle(&mut self) -> Option<CompactionResult> {
+        let before = self.session.id().clone();
+        let result = self.session.idle().await;
+        self.after_move(&before);
+        result
+    }
+
+    /// Ends the conversation for good.
+    pub async fn end(self, reason: EndReason) -> Result<(), CallError> {
+        self.session.end(reason).await
+    }
+
+    /// What the model saw may be gone: tools that count on it are told.
+    fn after_move(&self, before: &SessionId) {
+        if self.session.id() != before {
+            self.setup.tools.view_changed();
+        }
+    }
+
+    /// Keeps results until the record has them, so that a crash between two tools loses none.
+    async fn keep_finished(&self) {
+        let (store, owner, id) = (
+            Arc::clone(&self.setup.session.store),
+            self.setup.session.owner.clone(),
+            self.session.id().clone(),
+        );
+        let value = serde_json::to_value(&self.finished).unwrap_or_default();
+        let (is_empty, set_ms) = (self.finished.is_empty(), self.setup.session.host.now_ms());
+        // Where this fails the results are still in memory; the next call writes them.
+        let _ = blocking(move || {
+            let guard = Guard { name: FINISHED_CALLS.to_owned(), value, set_ms, expires_ms: None };
+            store.set_guard(&GuardScope::Chain(owner, id), FINISHED_CALLS, (!is_empty).then_some(&guard))
+        })
+        .await;
+    }
+}
+
+/// The setup with what is the agent's own.
+fn own(mut setup: AgentSetup) -> AgentSetup {
+    setup.session.events = Arc::new(PassOn(Arc::clone(&setup.events)));
+    setup.session.tool_output = ToolOutputPolicy {
+        exempt: vec!["read_file".to_owned(), "recall".to_owned()],
+        recall: setup.tools.find("recall").is_ok().then(|| READ_SET_ASIDE.to_owned()),
+    };
+    setup
+}
+
+fn envelope(setup: &AgentSetup, dialect: Dialect, standing: &Standing) -> Result<Envelope, CallError> {
+    let cap = setup.output_cap_tokens;
+    let parts = RequestParts {
+        system: Some(System::Text(&standing.prompt)),
+        tools: standing.tools.as_deref().map(RawJson),
+        streaming: Streaming::Streamed,
+        output_cap: cap.map(|tokens| (CapMember::usual(dialect), tokens)),
+        ..RequestParts::new(&setup.session.target.model)
+    };
+    Ok(Envelope::build(dialect, &parts)?)
+}
+
+/// What was sent before, where it can be sent again as it was.
+fn as_sent(preamble: &StoredPreamble) -> Option<Standing> {
+    let prompt = RawJson(preamble.system.as_deref()?).as_text()?.into_owned();
+    Some(Standing { prompt, tools: preamble.tools.clone() })
+}
+
+fn kept_results(store: &dyn Store, owner: &Owner, id: &SessionId) -> Result<Vec<Finished>, StoreError> {
+    let guard = store.guard(&GuardScope::Chain(owner.clone(), id.clone()), FINISHED_CALLS, 0)?;
+    Ok(guard.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default())
+}
+
+/// Runs a call to the record that blocks.
+async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(act)
+        .await
+        .unwrap_or_else(|error| Err(StoreError::Database { what: "to be asked", source: error.into() }))
+}

@@ -1,0 +1,168 @@
+//! The tools of one answer: allowed, run and kept, one after the other. Whatever goes wrong is told to the model, which may
+//! correct itself.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use throughline_engine::CallOutcome;
+use throughline_wire::{StopReason, ToolCall};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Agent;
+use crate::approval::Judgement;
+use crate::event::{AgentEvent, ToolDone, ToolEnd};
+use crate::results::Finished;
+use crate::tool::{Proposal, Tool, ToolError, ToolOutput};
+
+const NOT_ALLOWED: &str =
+    "The person did not allow this, and nothing was done. Find another way, or ask them what they want.";
+const NOT_RUN: &str = "The person stopped the turn before this was run; nothing was done.";
+const STOPPED: &str = "The person stopped this while it ran; what it had done until then is done.";
+const CUT_OFF: &str = " The answer ended at its limit of output inside these arguments: write less at once, for example in several calls.";
+
+/// What a call came to, for the model and for the person.
+struct Outcome {
+    title: String,
+    end: ToolEnd,
+    output: ToolOutput,
+    took: Duration,
+}
+
+impl Agent {
+    /// Runs the calls of an answer. What they return is kept before the next one runs.
+    pub(super) async fn run_calls(
+        &mut self,
+        calls: &[ToolCall],
+        answer: &CallOutcome,
+        cancel: &CancellationToken,
+    ) {
+        for call in calls {
+            let outcome = if cancel.is_cancelled() {
+                refused(call, ToolEnd::Stopped, NOT_RUN)
+            } else {
+                self.run_call(call, answer.answer.stop.reason, cancel).await
+            };
+            let Outcome { title, end, output, took } = outcome;
+            self.finished.push(Finished {
+                call_id: call.id.clone(),
+                images: Finished::pictures(&output.images),
+                failed: end != ToolEnd::Done,
+                text: output.text,
+            });
+            self.keep_finished().await;
+            self.setup.events.tell(AgentEvent::ToolFinished(Box::new(ToolDone {
+                tool: call.name.clone(),
+                title,
+                took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                end,
+                shown: output.shown,
+            })));
+        }
+    }
+
+    async fn run_call(&mut self, call: &ToolCall, stop: StopReason, cancel: &CancellationToken) -> Outcome {
+        let arguments = match arguments_of(call, stop) {
+            Ok(arguments) => arguments,
+            Err(words) => return refused(call, ToolEnd::Failed(words.clone()), &words),
+        };
+        if self.engine_tools.iter().any(|schema| schema.name == call.name) {
+            return self.run_engine_tool(call, arguments).await;
+        }
+        let tool = match self.setup.tools.find(&call.name) {
+            Ok(tool) => std::sync::Arc::clone(tool),
+            Err(error) => return failed(call, &error),
+        };
+        let proposal = match tool.propose(&arguments) {
+            Ok(proposal) => proposal,
+            Err(error) => return failed(call, &error),
+        };
+        let allowed = match self.approvals.judge(&proposal) {
+            Judgement::Allowed => true,
+            Judgement::Denied(why) => {
+                let words = format!("This was not done: {why}.");
+                return Outcome { title: proposal.title, ..refused(call, ToolEnd::Denied, &words) };
+            }
+            Judgement::Ask(question) => {
+                let answer = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => None,
+                    answer = self.setup.approver.ask(&question) => Some(answer),
+                };
+                let Some(answer) = answer else {
+                    return Outcome { title: proposal.title, ..refused(call, ToolEnd::Stopped, NOT_RUN) };
+                };
+                self.approvals.answered(&question, answer)
+            }
+        };
+        if !allowed {
+            return Outcome { title: proposal.title, ..refused(call, ToolEnd::Denied, NOT_ALLOWED) };
+        }
+        self.setup
+            .events
+            .tell(AgentEvent::ToolStarted { tool: call.name.clone(), title: proposal.title.clone() });
+        let began = Instant::now();
+        let ran = run_as_proposed(tool.as_ref(), &arguments, &proposal, cancel).await;
+        let outcome = match ran {
+            Ok(output) => Outcome { title: proposal.title, end: ToolEnd::Done, output, took: Duration::ZERO },
+            Err(ToolError::Stopped) => {
+                Outcome { title: proposal.title, ..refused(call, ToolEnd::Stopped, STOPPED) }
+            }
+            Err(error) => Outcome { title: proposal.title, ..failed(call, &error) },
+        };
+        Outcome { took: began.elapsed(), ..outcome }
+    }
+
+    async fn run_engine_tool(&self, call: &ToolCall, arguments: Value) -> Outcome {
+        let began = Instant::now();
+        self.setup.events.tell(AgentEvent::ToolStarted { tool: call.name.clone(), title: call.name.clone() });
+        let outcome = match self.session.handle_tool_call(&call.name, arguments).await {
+            Ok(answer) if !answer.is_error => Outcome {
+                title: call.name.clone(),
+                end: ToolEnd::Done,
+                output: ToolOutput::text(answer.text),
+                took: Duration::ZERO,
+            },
+            Ok(answer) => refused(call, ToolEnd::Failed(answer.text.clone()), &answer.text),
+            Err(error) => refused(call, ToolEnd::Failed(error.to_string()), &error.to_string()),
+        };
+        Outcome { took: began.elapsed(), ..outcome }
+    }
+}
+
+/// Runs a tool if it would still do what was allowed: files and links may have changed while a person thought about it.
+async fn run_as_proposed(
+    tool: &dyn Tool,
+    arguments: &Value,
+    allowed: &Proposal,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    if tool.propose(arguments)? != *allowed {
+        return Err(ToolError::Failed(
+            "what this would do has changed since it was allowed, so it was not done; look again and repeat it"
+                .to_owned(),
+        ));
+    }
+    tool.run(arguments, cancel).await
+}
+
+/// The arguments as JSON; a call without any has none.
+fn arguments_of(call: &ToolCall, stop: StopReason) -> Result<Value, String> {
+    if call.arguments.trim().is_empty() {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    serde_json::from_str(&call.arguments).map_err(|error| {
+        let cut_off = matches!(stop, StopReason::OutputLimit | StopReason::WindowLimit);
+        let why = if cut_off { CUT_OFF } else { "" };
+        format!("The arguments of `{}` are not valid JSON: {error}.{why}", call.name)
+    })
+}
+
+fn failed(call: &ToolCall, error: &ToolError) -> Outcome {
+    let words = error.to_string();
+    refused(call, ToolEnd::Failed(words.clone()), &words)
+}
+
+fn refused(call: &ToolCall, end: ToolEnd, words: &str) -> Outcome {
+    Outcome { title: call.name.clone(), end, output: ToolOutput::text(words), took: Duration::ZERO }
+}

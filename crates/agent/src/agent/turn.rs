@@ -1,0 +1,194 @@
+//! A turn: a person says something, and the agent works until it has nothing more to do.
+
+use throughline_engine::{CallError, CallInput, CallOutcome, Incoming, Piece};
+use throughline_store::StoredRendition;
+use throughline_tokens::Usage;
+use throughline_transcript::{Dialect, Message, Role, SharedText, decode_message, text_message};
+use throughline_wire::{Delta, StopReason, ToolCall};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::Agent;
+use crate::event::{AgentEvent, Answered};
+use crate::results::{self, Finished};
+
+/// Answers of one turn; more is a loop that nobody watches.
+const MOST_STEPS: usize = 500;
+/// Pieces of an answer that may wait to be shown.
+const PIECES_WAITING: usize = 64;
+/// Share of the threshold from which the model is told that memory can be saved.
+const REMIND_FROM_PERMILLE: u64 = 700;
+/// Longer results are not shown with a reminder behind them: they may be set aside themselves.
+const MAX_REMINDED_CHARS: usize = 4_000;
+
+const NUDGE: &str = include_str!("../prompts/nudge.md");
+
+/// A turn that is over.
+#[derive(Clone, Debug, Default)]
+pub struct TurnDone {
+    /// The last answer.
+    pub text: String,
+    /// Answers it took.
+    pub calls: u64,
+    /// Tools that were run.
+    pub tools: u64,
+    /// Tokens of all of them.
+    pub usage: Usage,
+    /// Money, as far as prices are known.
+    pub cost_micro_usd: u64,
+    /// Answers without a price.
+    pub unpriced: u64,
+    /// Why the last answer stopped.
+    pub stop: StopReason,
+}
+
+impl TurnDone {
+    fn add(&mut self, outcome: &CallOutcome) {
+        self.calls += 1;
+        self.usage += outcome.usage;
+        match outcome.cost.micro_usd {
+            Some(micro_usd) => self.cost_micro_usd = self.cost_micro_usd.saturating_add(micro_usd),
+            None => self.unpriced += 1,
+        }
+        self.text = outcome.answer.text();
+        self.stop = outcome.answer.stop.reason;
+    }
+}
+
+impl Agent {
+    /// Says something and works until the model has answered. Called off by `cancel` at any moment: what was said, done
+    /// and received until then stays, and the next turn goes on from there.
+    pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, CallError> {
+        let dialect = self.session.dialect();
+        let mut new = results::messages(dialect, &self.finished);
+        new.extend(message(&text_message(dialect, Role::User, said)).map(Incoming::from));
+        let mut done = TurnDone::default();
+        for _ in 0..MOST_STEPS {
+            self.remind(&mut new, said);
+            let outcome = self.ask(new, cancel).await?;
+            done.add(&outcome);
+            let calls: Vec<ToolCall> = outcome.answer.tool_calls().cloned().collect();
+            if calls.is_empty() && outcome.answer.stop.reason != StopReason::Paused {
+                return Ok(done);
+            }
+            done.tools += calls.len() as u64;
+            self.run_calls(&calls, &outcome, cancel).await;
+            if cancel.is_cancelled() {
+                return Err(CallError::Cancelled);
+            }
+            new = results::messages(dialect, &self.finished);
+        }
+        Ok(done)
+    }
+
+    /// One call, shown while it is answered.
+    async fn ask(
+        &mut self,
+        messages: Vec<Incoming>,
+        cancel: &CancellationToken,
+    ) -> Result<CallOutcome, CallError> {
+        let before = self.session.id().clone();
+        let (sender, mut pieces) = mpsc::channel(PIECES_WAITING);
+        let input = CallInput {
+            pieces: Some(sender),
+            cancel: cancel.child_token(),
+            ..CallInput::new(self.envelope.clone(), messages)
+        };
+        let events = &self.setup.events;
+        let outcome = {
+            let mut call = Box::pin(self.session.call(input));
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(piece) = pieces.recv() => show(piece, |event| events.tell(event)),
+                    outcome = &mut call => break outcome,
+                }
+            }
+        };
+        while let Ok(piece) = pieces.try_recv() {
+            show(piece, |event| events.tell(event));
+        }
+        self.after_move(&before);
+        self.forget_recorded().await;
+        let outcome = outcome?;
+        events_of(&outcome, |event| self.setup.events.tell(event));
+        Ok(outcome)
+    }
+
+    /// Results that the record has by now need not be kept beside it.
+    async fn forget_recorded(&mut self) {
+        if self.finished.is_empty() {
+            return;
+        }
+        let waiting = self.session.waiting_calls();
+        self.finished.retain(|one| waiting.contains(&one.call_id));
+        if self.finished.is_empty() {
+            self.keep_finished().await;
+        }
+    }
+
+    /// Before the older part of the conversation is folded the model is told once that memory can be saved. The record
+    /// keeps what was said; what is sent stays as it was sent.
+    fn remind(&mut self, new: &mut [Incoming], said: &str) {
+        let is_near = self.session.pressure().of_threshold_permille() >= REMIND_FROM_PERMILLE;
+        if !is_near
+            || self.reminded_in.as_ref() == Some(self.session.id())
+            || self.setup.tools.find("memory").is_err()
+        {
+            return;
+        }
+        let dialect = self.session.dialect();
+        let reminded = match new.last().map(|last| &last.message) {
+            Some(last) if last.has_results() => reminded_results(dialect, &self.finished),
+            Some(last) if last.is_human() => Some(text_message(dialect, Role::User, &with_nudge(said))),
+            _ => None,
+        };
+        if let (Some(json), Some(last)) = (reminded, new.last_mut()) {
+            last.rendition = Some(StoredRendition { kinds: vec!["reminded".to_owned()], json, tokens: 0 });
+            self.reminded_in = Some(self.session.id().clone());
+        }
+    }
+}
+
+/// The last message of results with a reminder behind the last of them.
+fn reminded_results(dialect: Dialect, finished: &[Finished]) -> Option<String> {
+    let mut finished = finished.to_vec();
+    if finished.iter().any(|one| one.text.chars().count() > MAX_REMINDED_CHARS || !one.images.is_empty()) {
+        return None;
+    }
+    let last = finished.last_mut()?;
+    last.text = with_nudge(&last.text);
+    results::messages(dialect, &finished).last().map(|incoming| incoming.message.json().to_owned())
+}
+
+fn with_nudge(text: &str) -> String {
+    format!("{text}\n\n<system-reminder>\n{}\n</system-reminder>", NUDGE.trim())
+}
+
+fn message(json: &str) -> Option<Message> {
+    decode_message(SharedText::new(json.to_owned()))
+}
+
+fn show(piece: Piece, tell: impl Fn(AgentEvent)) {
+    let Piece::Chunk(chunk) = piece else { return };
+    for delta in chunk.deltas {
+        match delta {
+            Delta::Text(text) | Delta::Refusal(text) => tell(AgentEvent::Text(text)),
+            Delta::Reasoning(text) => tell(AgentEvent::Reasoning(text)),
+            Delta::ToolCallStart { name, .. } => tell(AgentEvent::CallBegun { tool: name }),
+            Delta::Started { .. } | Delta::ToolCallArguments { .. } | Delta::ToolCallEnd { .. } => {}
+        }
+    }
+}
+
+fn events_of(outcome: &CallOutcome, tell: impl Fn(AgentEvent)) {
+    tell(AgentEvent::Answered(Box::new(Answered {
+        model: outcome.model.clone(),
+        usage: outcome.usage,
+        cost: outcome.cost,
+        cache: outcome.cache.clone(),
+        pressure: outcome.pressure,
+        took_ms: outcome.latency_ms,
+        stop: outcome.answer.stop.reason,
+    })));
+}

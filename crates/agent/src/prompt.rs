@@ -1,0 +1,113 @@
+//! The system prompt: built once for a conversation, in an order that never changes, and sent byte for byte from then on.
+//!
+//! What changes least stands first: who the agent is, what its tools are good for, what can be relied on; then the files
+//! of the project, the notes, and the date last. Nothing in it depends on the model, the hour or how full the window is.
+//!
+//! Not for: finding files, clocks, or what is only for one turn.
+
+/// A file that tells agents about a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextFile {
+    /// How it is named to the model.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// What a prompt is made of.
+#[derive(Clone, Debug, Default)]
+pub struct PromptParts<'a> {
+    /// The folder the agent works in.
+    pub folder: &'a str,
+    /// The operating system.
+    pub system: &'a str,
+    /// Names of the tools there are.
+    pub tools: &'a [String],
+    /// Files about the project, the most general first.
+    pub files: &'a [ContextFile],
+    /// `MEMORY.md`.
+    pub memory: &'a str,
+    /// `USER.md`.
+    pub user: &'a str,
+    /// The day, such as `2026-11-16`.
+    pub date: &'a str,
+}
+
+/// Characters of one file that are shown; a prompt is paid for with every call.
+const MAX_FILE_CHARS: usize = 20_000;
+
+const IDENTITY: &str = include_str!("prompts/identity.md");
+const TRUST: &str = include_str!("prompts/trust.md");
+
+/// What is worth knowing of a tool beside its schema.
+const TOOL_GUIDANCE: [(&str, &str); 7] = [
+    ("read_file", "read_file shows line numbers; they are not part of the file. Read long files in pieces."),
+    (
+        "write_file",
+        "write_file replaces a whole file. For changes within one, patch is safer and easier to review.",
+    ),
+    (
+        "patch",
+        "patch needs old_text exactly as it stands in the file, with enough around it to be found once.",
+    ),
+    ("search_files", "search_files finds names and content faster than a command does; start there."),
+    (
+        "terminal",
+        "terminal runs commands with sh and no keyboard: pass options instead of waiting for questions. Servers and long \
+         work go to the background.",
+    ),
+    (
+        "memory",
+        "memory keeps notes for later conversations: what the person prefers, how their projects work, what was learnt the \
+         hard way. Not what is being done right now.",
+    ),
+    (
+        "recall",
+        "recall finds everything that was ever said or printed in this conversation, word for word, also what a summary has \
+         replaced and results that were set aside. Use it before you guess at details from before, and before you ask the \
+         person again.",
+    ),
+];
+
+/// The prompt.
+#[must_use]
+pub fn system_prompt(parts: &PromptParts<'_>) -> String {
+    let mut sections = vec![IDENTITY.trim().to_owned()];
+    let has = |name: &str| parts.tools.iter().any(|tool| tool == name);
+    let guidance: Vec<String> =
+        TOOL_GUIDANCE.iter().filter(|(name, _)| has(name)).map(|(_, text)| format!("- {text}")).collect();
+    if !guidance.is_empty() {
+        sections.push(format!("Your tools:\n{}", guidance.join("\n")));
+    }
+    sections.push(TRUST.trim().to_owned());
+    sections.push(format!("The folder you work in is {} on {}.", parts.folder, parts.system));
+    for file in parts.files {
+        sections.push(quoted("project-file", &file.name, &file.text));
+    }
+    if !parts.memory.trim().is_empty() {
+        sections.push(quoted("memory", "MEMORY.md", parts.memory));
+    }
+    if !parts.user.trim().is_empty() {
+        sections.push(quoted("memory", "USER.md", parts.user));
+    }
+    sections.push(format!("The date is {}.", parts.date));
+    sections.join("\n\n")
+}
+
+/// A text between tags that it cannot close itself.
+fn quoted(tag: &str, name: &str, text: &str) -> String {
+    let closing = format!("</{tag}");
+    let text = text.trim().replace(&closing, &format!("< /{tag}"));
+    let mut kept = text.as_str();
+    let mut note = String::new();
+    if let Some((end, _)) = text.char_indices().nth(MAX_FILE_CHARS) {
+        kept = text.get(..end).unwrap_or_default();
+        let left_out = text.chars().count() - MAX_FILE_CHARS;
+        note = format!("\n[{left_out} more characters; read_file shows all of it]");
+    }
+    format!("<{tag} name=\"{name}\">\n{kept}{note}\n</{tag}>")
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+//! What tools returned, as messages of each wire.
+//!
+//! Chat takes a message for each result, Responses an item, Anthropic one message with all of them. Where a result cannot
+//! hold a picture, the picture follows in a message that is marked as written by a program.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use throughline_engine::Incoming;
+use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+
+use crate::tool::Image;
+
+/// A tool call that is over, as it is kept until it is in the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Finished {
+    /// The call it answers.
+    pub(crate) call_id: String,
+    /// In words for the model.
+    pub(crate) text: String,
+    /// Pictures: type and base64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<(String, String)>,
+    /// Whether it failed.
+    #[serde(default)]
+    pub(crate) failed: bool,
+}
+
+impl Finished {
+    pub(crate) fn pictures(images: &[Image]) -> Vec<(String, String)> {
+        images.iter().map(|image| (image.media_type.to_owned(), image.base64.clone())).collect()
+    }
+}
+
+/// Results as new messages, in their order.
+pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<Incoming> {
+    let mut out: Vec<Value> = Vec::new();
+    let mut pictures: Vec<Value> = Vec::new();
+    match dialect {
+        Dialect::Anthropic => {
+            let blocks: Vec<Value> = finished.iter().map(anthropic_block).collect();
+            if !blocks.is_empty() {
+                out.push(json!({ "role": "user", "content": blocks }));
+            }
+        }
+        Dialect::Chat => {
+            for one in finished {
+                out.push(json!({ "role": "tool", "tool_call_id": one.call_id, "content": one.text }));
+                pictures.extend(one.images.iter().map(|(kind, data)| {
+                    json!({ "type": "image_url", "image_url": { "url": data_url(kind, data) } })
+                }));
+            }
+            if !pictures.is_empty() {
+                pictures.insert(0, json!({ "type": "text", "text": "<system-reminder>The pictures that were read.</system-reminder>" }));
+                out.push(json!({ "role": "user", "content": pictures }));
+            }
+        }
+        Dialect::Responses => {
+            for one in finished {
+                let output = if one.images.is_empty() {
+                    Value::String(one.text.clone())
+                } else {
+                    let mut parts = vec![json!({ "type": "input_text", "text": one.text })];
+                    parts.extend(one.images.iter().map(
+                        |(kind, data)| json!({ "type": "input_image", "image_url": data_url(kind, data) }),
+                    ));
+                    Value::Array(parts)
+                };
+                out.push(json!({ "type": "function_call_output", "call_id": one.call_id, "output": output }));
+            }
+        }
+    }
+    out.iter().filter_map(|value| message(&value.to_string())).map(as_incoming).collect()
+}
+
+fn anthropic_block(one: &Finished) -> Value {
+    let content = if one.images.is_empty() {
+        Value::String(one.text.clone())
+    } else {
+        let mut blocks = vec![json!({ "type": "text", "text": one.text })];
+        blocks.extend(one.images.iter().map(|(kind, data)| {
+            json!({ "type": "image", "source": { "type": "base64", "media_type": kind, "data": data } })
+        }));
+        Value::Array(blocks)
+    };
+    let mut block = json!({ "type": "tool_result", "tool_use_id": one.call_id, "content": content });
+    if one.failed
+        && let Some(members) = block.as_object_mut()
+    {
+        members.insert("is_error".to_owned(), Value::Bool(true));
+    }
+    block
+}
+
+fn data_url(kind: &str, base64: &str) -> String {
+    format!("data:{kind};base64,{base64}")
+}
+
+fn message(json: &str) -> Option<Message> {
+    decode_message(SharedText::new(json.to_owned()))
+}
+
+/// Nobody typed this, pictures included.
+fn as_incoming(message: Message) -> Incoming {
+    let message = if message.has_image() { message.marked_machine_written() } else { message };
+    message.into()
+}
+
+#[cfg(test)]
+#[path = "results_tests.rs"]
+mod tests;

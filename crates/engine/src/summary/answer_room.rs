@@ -7,7 +7,7 @@ const OVER_BUDGET_PERCENT: u64 = 150;
 /// Room for what a model thinks before it writes, ...
 const THINKING_TOKENS: u64 = 8_192;
 /// ... but at most this share of its window.
-const THINKING_PERCENT: u64 = 12;
+const THINKING_PERCENT: u64 = 8;
 
 /// Tokens for an answer with a summary of this budget.
 pub(crate) fn answer_room(budget_tokens: u64, model: &str, window_tokens: u64) -> u64 {

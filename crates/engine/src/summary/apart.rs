@@ -34,8 +34,10 @@ const LEAST_PART_TOKENS: u64 = 200;
 const LEAST_PART_BUDGET_TOKENS: u64 = 300;
 /// Parts tell some things twice, which merging takes out.
 const PART_BUDGET_PERCENT: u64 = 125;
-/// Characters of what the person says next.
-const NEXT_CHARS: usize = 700;
+/// Characters of what the person says next, ...
+const NEXT_CHARS: u64 = 700;
+/// ... and at most one for so many tokens of the window.
+const NEXT_CHAR_TOKENS: u64 = 16;
 /// A second try after one that was too long aims at this share of the room.
 const SHORTER_PERCENT: u64 = 65;
 
@@ -106,9 +108,10 @@ impl Apart<'_> {
         let last = request.messages.iter().enumerate().rfind(|(_, message)| message.is_human());
         let next = last.filter(|(index, _)| !request.plan.summarised().any(|folded| folded == *index));
         let next = next.and_then(|(_, message)| human_words(message)).filter(|words| !words.is_empty());
+        let next_chars = NEXT_CHARS.min(self.window_tokens / NEXT_CHAR_TOKENS) as usize;
         Around {
             earlier: request.earlier.map(|earlier| self.masked(&earlier.to_markdown())),
-            next: next.map(|words| shortened(&self.masked(&words), NEXT_CHARS)),
+            next: next.map(|words| shortened(&self.masked(&words), next_chars)),
             focus: request.focus.map(|focus| self.masked(focus)),
             memory: self.memory.map(|memory| self.masked(memory)),
         }

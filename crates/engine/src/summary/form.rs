@@ -45,6 +45,8 @@ pub enum NotRiding {
     Constrained,
     /// The request relies on what the provider keeps.
     ProviderState,
+    /// The model was asked in this form a short while ago, and what it said was no summary.
+    FailedLately,
 }
 
 impl fmt::Display for NotRiding {
@@ -56,6 +58,7 @@ impl fmt::Display for NotRiding {
             Self::NoRoom => "the window has no room for it",
             Self::Constrained => "the request forces tools, a form of answer or a place to stop",
             Self::ProviderState => "the request relies on what the provider keeps",
+            Self::FailedLately => "the model failed at it a short while ago",
         })
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use throughline_store::Millis;
 
 use super::failure::RouteFailure;
+use super::form::SummaryForm;
 use crate::target::Target;
 
 /// A model that may be asked for summaries.
@@ -19,16 +20,18 @@ pub struct SummaryRoute {
     pub time_limit: Duration,
 }
 
-/// What a route is remembered by: the model and where it is.
+/// What a route is remembered by: the model, where it is, and how it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RouteKey {
     model: String,
     endpoint: String,
+    form: SummaryForm,
 }
 
 impl SummaryRoute {
-    pub(crate) fn key(&self) -> RouteKey {
-        RouteKey { model: self.target.model.clone(), endpoint: self.target.endpoint.clone() }
+    /// What is known of the route as a whole is known of asking apart, which is always possible; riding may fail alone.
+    pub(crate) fn key(&self, form: SummaryForm) -> RouteKey {
+        RouteKey { model: self.target.model.clone(), endpoint: self.target.endpoint.clone(), form }
     }
 
     /// Whether this is the same model at the same place.

@@ -164,7 +164,7 @@ impl ModelSummariser {
             failed: Vec::new(),
         };
         for route in &self.routes {
-            let key = route.key();
+            let key = route.key(SummaryForm::Apart);
             let resting = self.setup.health.resting(&key, host.now_ms());
             if let Some(failure) = resting.filter(|_| self.rest == Rest::Kept) {
                 work.failed.push(FailedRoute { route: route.to_string(), failure });
@@ -225,9 +225,14 @@ impl ModelSummariser {
         let choice = self.choose(route, work, riding.as_ref().map_err(|reason| *reason));
         if let (SummaryForm::Riding, Ok(riding)) = (choice.form, riding) {
             match self.ask_riding(route, riding, work).await {
-                Ok(summarised) => return Ok(summarised),
+                Ok(summarised) => {
+                    self.setup.health.worked(&route.key(SummaryForm::Riding));
+                    return Ok(summarised);
+                }
                 Err(failure) if !worth_asking_apart(&failure) => return Err(failure),
                 Err(failure) => {
+                    let key = route.key(SummaryForm::Riding);
+                    self.setup.health.failed(key, &failure, self.setup.host.now_ms());
                     let route = format!("{route} ({})", SummaryForm::Riding);
                     work.failed.push(FailedRoute { route, failure });
                 }
@@ -257,7 +262,10 @@ impl ModelSummariser {
 
     fn window_of(&self, route: &SummaryRoute) -> u64 {
         let believed = route.target.policy.window_tokens;
-        self.setup.health.learnt_window(&route.key()).map_or(believed, |learnt| learnt.min(believed))
+        self.setup
+            .health
+            .learnt_window(&route.key(SummaryForm::Apart))
+            .map_or(believed, |learnt| learnt.min(believed))
     }
 
     /// The call behind the conversation, where this is the model that holds it.
@@ -271,6 +279,10 @@ impl ModelSummariser {
             return Err(NotRiding::OtherModel);
         }
         let host = self.setup.host.as_ref();
+        let resting = self.setup.health.resting(&route.key(SummaryForm::Riding), host.now_ms());
+        if resting.is_some() && self.rest == Rest::Kept {
+            return Err(NotRiding::FailedLately);
+        }
         let earlier = work.request.earlier.map(SummaryDocument::to_markdown);
         let texts = [self.memory.as_deref(), work.request.focus, earlier.as_deref()];
         let mark = Mark::draw(&|| host.random(), texts.into_iter().flatten());
@@ -339,7 +351,7 @@ impl ModelSummariser {
                 Some(smaller) if left > 0 => {
                     left -= 1;
                     window_tokens = smaller;
-                    self.setup.health.learn_window(route.key(), smaller);
+                    self.setup.health.learn_window(route.key(SummaryForm::Apart), smaller);
                 }
                 _ => return Err(failure),
             }

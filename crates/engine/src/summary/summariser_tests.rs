@@ -175,11 +175,18 @@ async fn a_tool_call_in_a_riding_answer_is_a_failure_and_the_model_is_asked_apar
     assert!(told.contains("test-model at test (riding): it called the tool `read_file`"), "{told}");
     let body = Request::decode(Dialect::Anthropic, own.calls()[1].body.to_vec()).unwrap();
     assert_eq!(body.messages().len(), 1);
-    let booked = stage.book.0.lock().unwrap();
+    let booked = stage.book.0.lock().unwrap().clone();
     assert_eq!(booked.len(), 2);
     assert!(booked[0].error.as_ref().unwrap().contains("called the tool"), "{:?}", booked[0].error);
     assert_eq!(booked[1].error, None);
     assert!(booked.iter().all(|call| call.task == "compression" && call.usage.input == 1_000));
+    // It is not asked in that form again for a while; then it may try.
+    own.then(Act::Say(notes("all is well")));
+    let done = stage.completed().await;
+    assert_eq!((done.report.written_by.as_ref().unwrap().form.as_str(), own.calls().len()), ("apart", 3));
+    stage.host.passed_ms.store(61_000, Ordering::Relaxed);
+    own.then(Act::Say(notes("all is well")));
+    assert_eq!(stage.completed().await.report.written_by.unwrap().form, "riding");
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ enum FirstRoute {
 }
 
 const PATIENT: Duration = Duration::from_secs(60);
-const IMPATIENT: Duration = Duration::from_secs(4);
+const IMPATIENT: Duration = Duration::from_secs(8);
 /// Cases that run at the same time; most of them wait.
 const AT_ONCE: usize = 32;
 const SECRET: &str = "AKIAQ3EGRLZ7XJ2MWVNT";

@@ -5,3 +5,4 @@
 mod failures;
 mod stage;
 mod success;
+mod whole_record;

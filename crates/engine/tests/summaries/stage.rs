@@ -1,6 +1,5 @@
 //! A conversation over HTTP whose model also writes the summaries, and what can be seen of it.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,6 +21,8 @@ use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, Upstream
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::{Dialect, Role, SharedText, decode_message, text_message};
 use throughline_wire::{RequestParts, System};
+
+use crate::whole_record::assert_nothing_lost;
 
 pub(crate) const START_MS: Millis = 1_763_200_000_000;
 /// The window of every story, and where compaction starts in it.
@@ -247,42 +248,9 @@ impl Stage {
         })
     }
 
-    /// Everything that was said is in the record, in order, and whatever the model is not shown any more is covered by the
-    /// summary it is shown instead.
+    /// Nothing that was said is gone.
     pub(crate) fn assert_nothing_lost(&self, case: &str) {
-        let owner = Owner::default();
-        let transcript = self.store.transcript(&owner, &self.tip()).unwrap();
-        let texts: Vec<String> = transcript
-            .iter()
-            .map(|message| message.decode().unwrap())
-            .filter(|message| message.role() == Role::User)
-            .map(|message| message.text().into_owned())
-            .collect();
-        assert_eq!(texts, self.said, "{case}: the record is not whole");
-        let shown = self.store.view(&owner, &self.tip(), None).unwrap();
-        let mut known: HashSet<(SessionId, u64)> = HashSet::new();
-        for item in &shown {
-            match item {
-                Shown::Verbatim(stored) | Shown::Rendition(stored, _) => {
-                    known.insert((stored.session.clone(), stored.seq));
-                }
-                Shown::Summary { summary, .. } => {
-                    let mut next = Some(*summary);
-                    while let Some(id) = next {
-                        let summary = self.store.summary(&owner, id).unwrap();
-                        for run in &summary.sources {
-                            known.extend((run.first_seq..run.end_seq).map(|seq| (run.session.clone(), seq)));
-                        }
-                        next = summary.supersedes;
-                    }
-                }
-                Shown::Synthetic { .. } => {}
-            }
-        }
-        for message in &transcript {
-            let place = (message.session.clone(), message.seq);
-            assert!(known.contains(&place), "{case}: {place:?} was dropped without a summary");
-        }
+        assert_nothing_lost(&self.store, &self.tip(), &self.said, case);
     }
 }
 

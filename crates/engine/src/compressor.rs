@@ -114,7 +114,9 @@ struct State {
 struct TooLate(String);
 
 /// A prepared summary is brought up to date once this share of a tail came since.
-const EXTEND_FROM_TAIL_PERCENT: u64 = 50;
+const EXTEND_FROM_TAIL_PERCENT: u64 = 200;
+/// What is folded ahead of time leaves at least this share of a tail.
+const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
 impl Compressor {
     /// An engine for one conversation.
@@ -161,7 +163,7 @@ impl Compressor {
         let aim = Aim { budgets: &budgets, force: request.force, focus: request.focus.as_deref() };
         let prepared = self.fitting_preparation(request);
         if let Some(prepared) = &prepared
-            && let Some(attempt) = prepared.spliced(conversation, budgets.threshold_tokens)
+            && let Some(attempt) = prepared.spliced(conversation, &budgets)
         {
             return Ok(mark_prepared(outcome_of(&attempt, request)));
         }
@@ -249,11 +251,15 @@ impl Compressor {
             memory_context: None,
         };
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
-        // The cut is made as if the threshold were reached: the tail has its full budget.
+        // The cut is made where it would be at the threshold: what comes until then is the end of the tail.
+        let full = model.budgets();
+        let to_come = full.threshold_tokens.saturating_sub(conversation.prompt_tokens);
+        let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
         let at_threshold = scaled_budgets(
             &throughline_compaction::Budgets {
-                threshold_tokens: conversation.prompt_tokens.min(model.limits.threshold_tokens),
-                ..model.budgets()
+                threshold_tokens: conversation.prompt_tokens.min(full.threshold_tokens),
+                tail_tokens: full.tail_tokens.saturating_sub(to_come).max(least_tail),
+                ..full
             },
             None,
             conversation,

@@ -233,10 +233,73 @@ async fn preparing_again_waits_until_enough_came() {
     let all = session(Dialect::Chat, 300, 600_000);
     let diary = Arc::new(Diary::default());
     let compressor = engine(written_by(&diary), snapshot(Dialect::Chat, &all).prompt_tokens * 2).await;
-    for (messages, pages) in [(200, 1), (201, 1), (202, 1), (290, 2)] {
+    // A summary that will be spliced in as it is needs no second one: only after two tails is it brought up to date.
+    for (messages, pages) in [(150, 1), (151, 1), (200, 1), (290, 2)] {
         compressor.prepare(&snapshot(Dialect::Chat, &all[..messages])).await.unwrap();
         assert_eq!(diary.pages().len(), pages, "{messages} messages");
     }
+}
+
+/// Tokens that stand as they are behind the summary of a new view.
+fn tail_of(done: &Compressed, conversation: &Snapshot) -> u64 {
+    let summary = done.view.iter().position(|item| matches!(item, NewItem::Summary { .. })).unwrap();
+    let kept = done.view[summary..].iter().filter_map(|item| match item {
+        NewItem::Kept { item } => conversation.sizes.get(*item),
+        _ => None,
+    });
+    kept.sum()
+}
+
+/// How many messages of a conversation take up this share of a threshold, fixed part included.
+fn messages_within(conversation: &Snapshot, percent: u64) -> usize {
+    let room = conversation.prompt_tokens * percent / 100;
+    let mut used = conversation.fixed_tokens;
+    conversation
+        .sizes
+        .iter()
+        .take_while(|size| {
+            used += **size;
+            used <= room
+        })
+        .count()
+}
+
+#[tokio::test]
+async fn a_summary_prepared_near_the_threshold_leaves_the_tail_that_is_due_at_the_threshold() {
+    for dialect in Dialect::ALL {
+        let all = session(dialect, 400, 600_000);
+        // System prompt and tools as large as those of a coding agent: two fifths of the threshold.
+        let mut late = snapshot(dialect, &all);
+        late.fixed_tokens = late.sizes.iter().sum::<u64>() * 2 / 3;
+        late.prompt_tokens = late.estimated_tokens();
+        let model = model_of(late.prompt_tokens * 2);
+        let messages = messages_within(&late, 85);
+        let mut early = snapshot(dialect, &all[..messages]);
+        early.fixed_tokens = late.fixed_tokens;
+        early.prompt_tokens = early.estimated_tokens();
+        let diary = Arc::new(Diary::default());
+        let compressor = engine(written_by(&diary), late.prompt_tokens * 2).await;
+        assert!(matches!(compressor.prepare(&early).await.unwrap(), PrepareOutcome::Ready { .. }));
+        let done = completed(compressor.compress(&request(&late)).await.unwrap());
+        assert_eq!(diary.pages().len(), 1, "{dialect}: it is spliced in as it is");
+        let (tail, due) = (tail_of(&done, &late), model.limits.tail_tokens);
+        assert!((due / 2..due * 2).contains(&tail), "{dialect}: {tail} where {due} are due");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_that_stops_right_after_preparing_keeps_a_tail() {
+    let all = session(Dialect::Anthropic, 400, 600_000);
+    let whole = snapshot(Dialect::Anthropic, &all);
+    let early = snapshot(Dialect::Anthropic, &all[..messages_within(&whole, 85)]);
+    let diary = Arc::new(Diary::default());
+    let compressor = engine(written_by(&diary), whole.prompt_tokens * 2).await;
+    compressor.prepare(&early).await.unwrap();
+    let at_rest = CompressRequest { force: true, trigger: Trigger::Idle, ..request(&early) };
+    let done = completed(compressor.compress(&at_rest).await.unwrap());
+    assert_eq!(diary.pages().len(), 1, "what was prepared tells of everything that is folded");
+    let due = model_of(whole.prompt_tokens * 2).limits.tail_tokens;
+    assert!(tail_of(&done, &early) >= due / 4, "{} where {due} are due", tail_of(&done, &early));
 }
 
 #[tokio::test]

@@ -5,14 +5,17 @@
 //! old cut and the new one are folded into the prepared summary, and only they.
 
 use throughline_compaction::{
-    Account, Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, ViewItem,
-    WrittenBy, summarise_all,
+    Account, Attempt, Budgets, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
+    ViewItem, WrittenBy, summarise_all,
 };
 
 use crate::snapshot::Snapshot;
 
-/// A prepared view may be spliced in while it leaves this share of the threshold free.
-const SPLICE_UP_TO_PERCENT: u64 = 60;
+/// A prepared view may be spliced in while it takes up at most this share of the room beside system prompt and tools.
+const SPLICE_UP_TO_PERCENT: u64 = 65;
+/// What was folded ahead leaves less of a tail than there should be at the threshold; it is spliced in once the tail has
+/// grown to this share of its budget.
+const LEAST_TAIL_PERCENT: u64 = 25;
 
 /// A compaction that was made on an earlier state of the conversation and not committed.
 #[derive(Clone)]
@@ -49,8 +52,13 @@ impl Prepared {
         now.sizes.get(self.snapshot.sizes.len()..).unwrap_or_default().iter().sum()
     }
 
-    /// The prepared view with everything that came since; `None` when that leaves too little room.
-    pub(crate) fn spliced(&self, now: &Snapshot, threshold_tokens: u64) -> Option<Attempt> {
+    /// Estimated tokens that would stand behind the summary as they are.
+    fn tail_tokens(&self, now: &Snapshot) -> u64 {
+        now.sizes.get(self.plan.tail.start..).unwrap_or_default().iter().sum()
+    }
+
+    /// The prepared view with everything that came since; `None` when that leaves too little room, or too little tail.
+    pub(crate) fn spliced(&self, now: &Snapshot, budgets: &Budgets) -> Option<Attempt> {
         let fixed_growth = now.fixed_tokens.saturating_sub(self.snapshot.fixed_tokens);
         let after = self
             .attempt
@@ -60,8 +68,13 @@ impl Prepared {
             .saturating_add(self.added_tokens(now))
             .saturating_add(fixed_growth);
         let before = now.estimated_tokens();
-        let leaves_room = after.saturating_mul(100) <= threshold_tokens.saturating_mul(SPLICE_UP_TO_PERCENT);
-        if !leaves_room || after >= before {
+        // System prompt and tools stand there whatever is folded.
+        let beside = |tokens: u64| tokens.saturating_sub(now.fixed_tokens);
+        let leaves_room = beside(after).saturating_mul(100)
+            <= beside(budgets.threshold_tokens).saturating_mul(SPLICE_UP_TO_PERCENT);
+        let has_tail = self.tail_tokens(now).saturating_mul(100)
+            >= budgets.tail_tokens.saturating_mul(LEAST_TAIL_PERCENT);
+        if !leaves_room || !has_tail || after >= before {
             return None;
         }
         let mut attempt = self.attempt.clone();

@@ -122,35 +122,14 @@ fn read_text(text: &str) -> Result<Notes, Unfit> {
     let said = without_thinking(text).ok_or(Unfit::OnlyReasoning)?;
     let lines: Vec<&str> = said.lines().map(|line| line.trim_end_matches('\r')).collect();
     let body = notes_in(&lines);
-    let mut missing = Section::ALL.to_vec();
-    let mut markdown = String::with_capacity(said.len() + 64);
-    let mut fence: Option<&str> = None;
-    for line in body {
-        if fence.is_none()
-            && let Some(section) = heading(line)
-        {
-            missing.retain(|other| *other != section);
-            markdown.push_str("## ");
-            markdown.push_str(section.heading());
-        } else {
-            // Code may hold lines that look like headings; indented they are words.
-            let marker = fence_of(line);
-            let opens_or_closes = marker.is_some();
-            if fence.is_some() && !line.starts_with("  ") {
-                markdown.push_str("  ");
-            }
-            markdown.push_str(line);
-            if opens_or_closes {
-                fence = if fence.is_some() { None } else { marker };
-            }
-        }
-        markdown.push('\n');
-    }
+    let sectioned = Sectioned::of(body);
+    let missing: Vec<Section> =
+        Section::ALL.into_iter().filter(|section| !sectioned.found.contains(section)).collect();
     let known = Section::ALL.len() - missing.len();
     if known < FEWEST_HEADINGS {
         return Err(Unfit::OtherSections { known, others: other_headings(&lines) });
     }
-    let mut document = SummaryDocument::parse(&markdown);
+    let mut document = SummaryDocument::parse(&sectioned.markdown);
     for section in Section::ALL {
         document.entries_mut(section).retain(|entry| entry.text.trim() != guidance(section));
     }
@@ -158,6 +137,57 @@ fn read_text(text: &str) -> Result<Notes, Unfit> {
         return Err(Unfit::SaysNothing);
     }
     Ok(Notes { document, missing })
+}
+
+/// Whether fences in an answer part code from words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fences {
+    /// Lines between two of them are code, whatever they look like.
+    Count,
+    /// They mean nothing: somebody was quoted who opened one and never closed it.
+    Ignored,
+}
+
+/// An answer with our headings in the form the document knows.
+struct Sectioned {
+    markdown: String,
+    /// The headings in the order they came.
+    found: Vec<Section>,
+}
+
+impl Sectioned {
+    /// Reads with fences, unless that loses headings which stand there one after the other, each of them once.
+    fn of(body: &[&str]) -> Self {
+        let with_fences = Self::read(body, Fences::Count);
+        let without = Self::read(body, Fences::Ignored);
+        let in_order = without.found.windows(2).all(|pair| pair[0] < pair[1]);
+        if in_order && without.found.len() > with_fences.found.len() { without } else { with_fences }
+    }
+
+    fn read(body: &[&str], fences: Fences) -> Self {
+        let mut read = Self { markdown: String::new(), found: Vec::new() };
+        let mut fence: Option<&str> = None;
+        for line in body {
+            if fence.is_none()
+                && let Some(section) = heading(line)
+            {
+                read.found.push(section);
+                read.markdown.push_str("## ");
+                read.markdown.push_str(section.heading());
+            } else {
+                // Code may hold lines that look like headings; indented they are words.
+                if fence.is_some() && !line.starts_with("  ") {
+                    read.markdown.push_str("  ");
+                }
+                read.markdown.push_str(line);
+                if let Some(marker) = fence_of(line).filter(|_| fences == Fences::Count) {
+                    fence = if fence.is_some() { None } else { Some(marker) };
+                }
+            }
+            read.markdown.push('\n');
+        }
+        read
+    }
 }
 
 /// What a model said after it had thought aloud; `None` when it never came to that.

@@ -28,6 +28,19 @@ fn our_own_form_is_read_exactly() {
 }
 
 #[test]
+fn a_fence_in_quoted_words_that_nobody_closed_hides_no_heading() {
+    let quoted = notes().replace("- about goal", "- \"Make it print this:\n  ```rust\n  fn main() {\"");
+    let read = said(&quoted).unwrap();
+    assert_eq!(read.missing, []);
+    assert_eq!(read.document.entries(Section::CriticalContext)[0].text, "about critical context");
+    // Code that is closed may hold whatever it likes.
+    let template = "- about goal\n```md\n## Blocked\n## Goal\n```";
+    let read = said(&notes().replace("- about goal", template)).unwrap();
+    assert_eq!(read.document.entries(Section::Blocked)[0].text, "about blocked");
+    assert!(read.document.entries(Section::Goal)[0].text.contains("## Blocked"));
+}
+
+#[test]
 fn form_does_not_matter() {
     let plain = notes();
     let exact = said(&plain).unwrap().document;

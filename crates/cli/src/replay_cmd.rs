@@ -196,10 +196,10 @@ fn replay_talk(
     let options = ReplayOptions {
         model: situation.model.as_ref().map(|model| model.value.clone()).unwrap_or_default(),
         limits,
-        ttl: match situation.settings.prompt_caching.cache_ttl {
+        ttl: Some(match situation.settings.prompt_caching.cache_ttl {
             throughline_config::CacheTtl::FiveMinutes => CacheTtl::FiveMinutes,
             throughline_config::CacheTtl::OneHour => CacheTtl::OneHour,
-        },
+        }),
         tool_output: ToolOutputPolicy::default(),
         summaries: args.summaries.into(),
         catalogue: catalogue.clone(),

@@ -33,8 +33,8 @@ pub struct ReplayOptions {
     pub model: String,
     /// Its window, and when the conversation is compacted.
     pub limits: LimitPolicy,
-    /// How long Throughline has prompts cached. The recorded client's are cached for as long as it asked, where that is told.
-    pub ttl: CacheTtl,
+    /// How long Throughline has prompts cached; `None` for as long as the recorded client asked.
+    pub ttl: Option<CacheTtl>,
     /// What is done about long results, beside their limits.
     pub tool_output: ToolOutputPolicy,
     /// What summaries cost.
@@ -84,7 +84,9 @@ pub async fn replay(talk: &Talk, options: &ReplayOptions) -> Result<SessionRepla
     let known = options.catalogue.of(&options.model);
     let token_model = TokenModel::of(known.family_on(talk.dialect));
     let fixed = Fixed::of(talk, &token_model);
-    let ttl_without = recorded_ttl(talk).unwrap_or(options.ttl);
+    let recorded = recorded_ttl(talk);
+    let ttl_with = options.ttl.or(recorded).unwrap_or_default();
+    let ttl_without = recorded.unwrap_or(ttl_with);
     let policy = |ttl| cache_policy(talk.dialect, &options.model, ttl);
     let cache = |policy| PrefixCache::with_catalogue(CacheStyle::of(policy), options.catalogue.clone());
     let tariff = Tariff {
@@ -103,7 +105,7 @@ pub async fn replay(talk: &Talk, options: &ReplayOptions) -> Result<SessionRepla
         summaries,
     };
     let without = alone.bill(cache(alone.policy))?;
-    let policy = policy(options.ttl);
+    let policy = policy(ttl_with);
     let stage = Arc::new(Stage::default());
     let desk = Arc::new(Desk::new(talk.dialect, token_model, tariff.clone(), stage, cache(policy)));
     let through = Through {
@@ -119,7 +121,7 @@ pub async fn replay(talk: &Talk, options: &ReplayOptions) -> Result<SessionRepla
     Ok(SessionReplay {
         fixed_tokens: fixed.tokens,
         ttl_without,
-        ttl_with: options.ttl,
+        ttl_with,
         without,
         with,
         cache_misses,

@@ -64,6 +64,7 @@ impl Through<'_> {
             {
                 self.desk.will_answer(asked, Purpose::Reread);
                 session.call(input(&envelope, incoming)).await?;
+                session.until_prepared().await;
                 incoming = results;
             }
             sight.said(&answer);

@@ -23,7 +23,7 @@ fn options(dialect: Dialect, window_tokens: u64) -> ReplayOptions {
     ReplayOptions {
         model: model.to_owned(),
         limits: LimitPolicy::for_window(window_tokens),
-        ttl: CacheTtl::FiveMinutes,
+        ttl: Some(CacheTtl::FiveMinutes),
         tool_output: ToolOutputPolicy { exempt: Vec::new(), recall: None },
         summaries: SummaryCost::ByModel,
         catalogue: Catalogue::shipped(),

@@ -24,7 +24,8 @@ fn has_all(text: &str, wanted: &[u32]) -> bool {
 }
 
 fn looked_up(term: &str, as_prefix: bool) -> Vec<u32> {
-    clues_to_look_up(&IndexTerm { term: term.to_owned(), as_prefix })
+    let term = term.to_owned();
+    clues_to_look_up(&if as_prefix { IndexTerm::Beginning(term) } else { IndexTerm::Whole(term) })
 }
 
 #[test]
@@ -79,50 +80,38 @@ fn a_set_can_be_filled_again() {
     set.add_text("something");
     assert!(set.take().is_sorted());
     assert!(set.take().is_empty());
-    [7, 262_143, 0].into_iter().for_each(|clue| set.add(clue));
-    assert_eq!(set.take(), [0, 7, 262_143]);
+    [7, CLUES - 1, 0, 7].into_iter().for_each(|clue| set.add(clue));
+    assert_eq!(set.take(), [0, 7, CLUES - 1]);
+}
+
+#[test]
+fn words_side_by_side_are_known_as_pairs() {
+    let has_pair = |text: &str, first: &str, second: &str| {
+        has_all(text, &clues_to_look_up(&IndexTerm::Pair(first.to_owned(), second.to_owned())))
+    };
+    let text = "see src/mainLoop.rs: it 数 is";
+    for (first, second) in [("see", "src"), ("src", "main"), ("main", "loop"), ("loop", "rs"), ("rs", "it")] {
+        assert!(has_pair(text, first, second), "{first} {second}");
+    }
+    for (first, second) in [("src", "see"), ("see", "main"), ("src", "mainloop"), ("it", "is"), ("it", "数")]
+    {
+        assert!(!has_pair(text, first, second), "{first} {second}");
+    }
+}
+
+#[test]
+fn one_of_several_terms_is_looked_up_by_a_clue_of_each() {
+    let whole = |term: &str| IndexTerm::Whole(term.to_owned());
+    let [clues] = clues_of_one(&[whole("one"), whole("two")]).try_into().unwrap();
+    assert_eq!(clues, [looked_up("one", false), looked_up("two", false)].concat());
+    let anything = IndexTerm::Beginning("m".to_owned());
+    assert!(clues_of_one(&[whole("one"), anything]).is_empty(), "then anything will do");
+    assert_eq!(clues_of_one(&[IndexTerm::Beginning("retry".to_owned())]).len(), 4, "each of them is needed");
 }
 
 #[test]
 fn the_hash_is_part_of_the_format() {
-    let mut clues = Vec::new();
-    each_triple("the 数据库", |clue| clues.push(clue));
-    insta::assert_snapshot!(format!("{clues:?}"));
-}
-
-#[test]
-fn what_is_no_list_is_not_read_as_one() {
-    let good = encode_list(&[1, 2, 70_000]);
-    assert!(ClueList::new(&good).is_some());
-    for bytes in [&good[..good.len() - 1], &good[..HEAD_BYTES - 1], &[], &[255; 40]] {
-        assert!(ClueList::new(bytes).is_none(), "{bytes:?}");
-    }
-    let too_long: Vec<u8> = good.iter().copied().chain([0, 0]).collect();
-    assert!(ClueList::new(&too_long).is_none());
-}
-
-#[test]
-fn blocks_are_given_from_the_highest_down() {
-    let mut blocks = BlockSet::none();
-    assert!(blocks.is_empty());
-    [0, 63, 64, 1023].into_iter().for_each(|block| blocks.add(block));
-    assert_eq!(blocks.descending().collect::<Vec<_>>(), [1023, 64, 63, 0]);
-    let mut few = BlockSet::none();
-    few.add(64);
-    blocks.keep(&few);
-    assert_eq!(blocks, few);
-    blocks.keep(&BlockSet::all());
-    assert_eq!(blocks, few);
-}
-
-fn segments() -> impl Strategy<Value = (usize, Vec<Vec<u32>>)> {
-    // Few clues in many blocks, and many in few: both kinds of entries.
-    let clues = prop_oneof![0_u32..40, 0_u32..(1 << CLUE_BITS)];
-    let block = prop::collection::btree_set(clues, 0..60).prop_map(|clues| clues.into_iter().collect());
-    prop_oneof![
-        (Just(128), prop::collection::vec(block.clone(), 0..=128)),
-        (Just(1024), prop::collection::vec(block, 0..=300)),
-    ]
+    insta::assert_snapshot!(format!("{:?}", clues_of("the 数据库 of max_retry")));
 }
 
 proptest! {
@@ -133,40 +122,11 @@ proptest! {
     }
 
     #[test]
-    fn a_list_holds_what_was_put_in_it(clues in prop::collection::btree_set(0_u32..(1 << CLUE_BITS), 0..300), other in 0_u32..(1 << CLUE_BITS)) {
-        let sorted: Vec<u32> = clues.iter().copied().collect();
-        let bytes = encode_list(&sorted);
-        let list = ClueList::new(&bytes).unwrap();
-        prop_assert_eq!(list.iter().collect::<Vec<_>>(), sorted);
-        prop_assert!(clues.iter().all(|clue| list.holds(*clue)));
-        prop_assert_eq!(list.holds(other), clues.contains(&other));
-    }
-
-    #[test]
-    fn a_segment_that_was_turned_around_says_the_same((segment_blocks, blocks) in segments()) {
-        let given: Vec<(usize, &[u32])> = blocks.iter().map(Vec::as_slice).enumerate().collect();
-        let slices = slices(&given, segment_blocks);
-        prop_assert_eq!(slices.len(), SLICES);
-        let mut unfolded = vec![Vec::new(); blocks.len()];
-        for (number, slice) in slices.iter().enumerate() {
-            unfold_slice(number, slice, segment_blocks, |block, clue| unfolded[block].push(clue)).unwrap();
-        }
-        prop_assert_eq!(&unfolded, &blocks);
-        for clue in (0..40).chain(blocks.iter().flatten().copied().take(50)) {
-            let holders = holders_of(clue, &slices[slice_of(clue)], segment_blocks).unwrap();
-            let mut expected: Vec<usize> = (0..blocks.len()).filter(|block| blocks[*block].contains(&clue)).collect();
-            expected.reverse();
-            prop_assert_eq!(holders.descending().collect::<Vec<_>>(), expected);
-        }
-    }
-
-    #[test]
-    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), clue in 0_u32..(1 << CLUE_BITS)) {
-        let _ = holders_of(clue, &bytes, 1024);
-        let _ = holders_of(clue, &bytes, 128);
-        let _ = unfold_slice(0, &bytes, 128, |_, _| ());
-        if let Some(list) = ClueList::new(&bytes) {
-            let _ = list.holds(clue);
-        }
+    fn clues_are_taken_in_order_and_once(mut clues in prop::collection::vec(0..CLUES, 0..2_000)) {
+        let mut set = ClueSet::default();
+        clues.iter().chain(&clues).for_each(|clue| set.add(*clue));
+        clues.sort_unstable();
+        clues.dedup();
+        prop_assert_eq!(set.take(), clues);
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::clues::{ClueSet, clues_to_look_up};
+use crate::clues::{ClueSet, clues_of_one};
 
 fn fit(question: &str, way: Way, text: &str) -> Option<Fit> {
     Matcher::new(&ParsedQuery::new(question), way).fit(text)
@@ -120,10 +120,8 @@ fn proposes(query: &ParsedQuery, text: &str) -> bool {
     let mut set = ClueSet::default();
     set.add_text(text);
     let clues = set.take();
-    query
-        .index_terms()
-        .iter()
-        .any(|terms| terms.iter().flat_map(clues_to_look_up).all(|clue| clues.binary_search(&clue).is_ok()))
+    let has_one = |any: Vec<u32>| any.iter().any(|clue| clues.binary_search(clue).is_ok());
+    query.look_ups().iter().any(|look_up| look_up.iter().flat_map(|one_of| clues_of_one(one_of)).all(has_one))
 }
 
 /// Texts in which letters, digits, marks, hyphens and scripts meet in every way.

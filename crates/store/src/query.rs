@@ -26,20 +26,25 @@ pub(crate) struct Wanted {
     pub(crate) whole: Option<String>,
     /// Whether the last atom, and the whole, may go on.
     pub(crate) as_prefix: bool,
-    /// Terms every text has that holds the atoms, however it writes them.
+    /// What every text has that holds the atoms, however it writes them.
     loose_terms: Vec<IndexTerm>,
-    /// Terms of texts that write it as the question does.
-    strict_terms: Vec<IndexTerm>,
+    /// What texts have that hold them together as the question does.
+    held_together: Vec<IndexTerm>,
 }
 
-/// A term to look up in an index.
+/// What is looked up in an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct IndexTerm {
-    /// The term.
-    pub(crate) term: String,
-    /// Whether any term that begins so will do.
-    pub(crate) as_prefix: bool,
+pub(crate) enum IndexTerm {
+    /// A term.
+    Whole(String),
+    /// Any term that begins so.
+    Beginning(String),
+    /// Two terms side by side.
+    Pair(String, String),
 }
+
+/// What is looked up together: of each of these a text has to have one.
+pub(crate) type LookUp = Vec<Vec<IndexTerm>>;
 
 /// A question that was read.
 #[derive(Clone, Debug, Default)]
@@ -87,19 +92,32 @@ impl ParsedQuery {
         }
     }
 
-    /// Sets of terms to look up, each set to be found together. The first finds texts that write the question as it
-    /// does; the second, if there is one, all texts that hold its words.
-    pub(crate) fn index_terms(&self) -> Vec<Vec<IndexTerm>> {
-        let collect = |terms: fn(&Wanted) -> &Vec<IndexTerm>| -> Vec<IndexTerm> {
-            let mut all: Vec<IndexTerm> = self.wanted.iter().flat_map(terms).cloned().collect();
-            all.sort();
+    /// What to look up. The first finds texts that write the question as it does; the second, if there is one, all
+    /// texts that hold its words. What tells most comes first.
+    pub(crate) fn look_ups(&self) -> Vec<LookUp> {
+        let collect = |of: &dyn Fn(&Wanted) -> LookUp| -> LookUp {
+            let mut all: LookUp = self.wanted.iter().flat_map(of).collect();
+            all.sort_by(|a, b| telling(b).cmp(&telling(a)).then_with(|| a.cmp(b)));
             all.dedup();
             all
         };
-        let mut sets = vec![collect(|wanted| &wanted.strict_terms), collect(|wanted| &wanted.loose_terms)];
-        sets.dedup();
-        sets
+        // What is wanted alone and written as it is was found by the first already.
+        let in_any_way = match self.wanted.as_slice() {
+            [only] if only.atoms.len() > 1 => collect(&|wanted| each_alone(&wanted.loose_terms)),
+            _ => collect(&Wanted::in_any_way),
+        };
+        let mut look_ups = vec![collect(&Wanted::as_written), in_any_way];
+        look_ups.dedup();
+        look_ups
     }
+}
+
+/// How much can be expected of looking something up: pairs are rare, and long words rarer than short ones.
+fn telling(one_of: &[IndexTerm]) -> (bool, usize) {
+    one_of.first().map_or((false, 0), |term| match term {
+        IndexTerm::Whole(term) | IndexTerm::Beginning(term) => (false, term.len()),
+        IndexTerm::Pair(first, second) => (true, first.len() + second.len()),
+    })
 }
 
 struct Token<'a> {
@@ -127,18 +145,24 @@ impl Wanted {
         let text = token.text;
         let mut atoms: Vec<(String, u32)> = Vec::new();
         let mut loose = Vec::new();
-        let mut strict = Vec::new();
+        let mut held_together = Vec::new();
         let mut whole = None;
         let mut total_atoms = 0;
         // The glyph before, the number of the atom after it, and whether it is part of a pair already.
         let mut glyph: Option<(String, u32, bool)> = None;
+        // The word before, and the number of the atom after it.
+        let mut word: Option<(String, u32)> = None;
         cut(text, |piece| {
             total_atoms = piece.atom as usize + piece.atoms as usize;
             if total_atoms > MAX_ATOMS {
                 return;
             }
             let is_last = text.get(piece.end..).is_some_and(|rest| !rest.contains(char::is_alphanumeric));
-            let term = IndexTerm { term: piece.term.to_owned(), as_prefix: token.as_prefix && is_last };
+            let is_stem = token.as_prefix && is_last;
+            let term = match is_stem {
+                true => IndexTerm::Beginning(piece.term.to_owned()),
+                false => IndexTerm::Whole(piece.term.to_owned()),
+            };
             let is_atom = piece.atoms == 1 && piece.kind != PieceKind::Compound;
             if is_atom {
                 atoms.push((piece.term.to_owned(), piece.atom));
@@ -148,7 +172,7 @@ impl Wanted {
                 && before.as_ref().is_some_and(|(_, next_atom, _)| *next_atom == piece.atom);
             match before {
                 Some((before, ..)) if is_pair => {
-                    loose.push(IndexTerm { term: before + piece.term, as_prefix: false });
+                    loose.push(IndexTerm::Whole(before + piece.term));
                 }
                 other => loose.extend(lone_glyph(other)),
             }
@@ -156,11 +180,18 @@ impl Wanted {
                 glyph = Some((piece.term.to_owned(), piece.atom + 1, is_pair));
             } else {
                 if is_atom {
+                    if let Some((before, next_atom)) = word.take()
+                        && next_atom == piece.atom
+                        && !is_stem
+                    {
+                        loose.push(IndexTerm::Pair(before, piece.term.to_owned()));
+                    }
+                    word = Some((piece.term.to_owned(), piece.atom + 1));
                     loose.push(term.clone());
                 }
                 if matches!(piece.kind, PieceKind::Word | PieceKind::Compound) {
                     whole = (piece.atom == 0).then(|| (piece.term.to_owned(), piece.atoms as usize));
-                    strict.push(term);
+                    held_together.push(term);
                 }
             }
         });
@@ -169,18 +200,40 @@ impl Wanted {
             return None;
         }
         let whole = whole.filter(|(_, of_atoms)| *of_atoms == total_atoms).map(|(term, _)| term);
-        match &whole {
-            // However a text writes it: a text that has the whole need not have the parts.
-            Some(whole) => strict.retain(|term| term.term == *whole),
-            None => strict.extend(loose.iter().cloned()),
-        }
-        Some(Self { atoms, whole, as_prefix: token.as_prefix, loose_terms: loose, strict_terms: strict })
+        Some(Self { atoms, whole, as_prefix: token.as_prefix, loose_terms: loose, held_together })
     }
+
+    /// What finds texts that write it as the question does.
+    fn as_written(&self) -> LookUp {
+        match self.whole_term() {
+            // A text that has the whole need not have the parts.
+            Some(whole) => vec![vec![whole]],
+            None => each_alone(self.loose_terms.iter().chain(&self.held_together)),
+        }
+    }
+
+    /// What finds every text that holds it.
+    fn in_any_way(&self) -> LookUp {
+        match self.whole_term() {
+            None => each_alone(&self.loose_terms),
+            Some(whole) if self.atoms.len() == 1 => vec![vec![whole]],
+            Some(whole) => self.loose_terms.iter().map(|term| vec![term.clone(), whole.clone()]).collect(),
+        }
+    }
+
+    fn whole_term(&self) -> Option<IndexTerm> {
+        let whole = self.whole.clone()?;
+        Some(if self.as_prefix { IndexTerm::Beginning(whole) } else { IndexTerm::Whole(whole) })
+    }
+}
+
+fn each_alone<'a>(terms: impl IntoIterator<Item = &'a IndexTerm>) -> LookUp {
+    terms.into_iter().map(|term| vec![term.clone()]).collect()
 }
 
 /// Every glyph of a text begins a term, with or without the next: one alone is found by that.
 fn lone_glyph(glyph: Option<(String, u32, bool)>) -> Option<IndexTerm> {
-    glyph.filter(|(.., paired)| !paired).map(|(term, ..)| IndexTerm { term, as_prefix: true })
+    glyph.filter(|(.., paired)| !paired).map(|(term, ..)| IndexTerm::Beginning(term))
 }
 
 #[cfg(test)]

@@ -16,11 +16,17 @@ fn read(text: &str) -> String {
     words.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-/// Sets of index terms: terms joined by `&`, sets by ` | `.
+/// What is looked up: alternatives joined by `/`, what is needed together by `&`, one look-up and the next by ` | `.
 fn looked_up(text: &str) -> String {
-    let show = |term: &IndexTerm| format!("{}{}", term.term, if term.as_prefix { "*" } else { "" });
-    let sets = ParsedQuery::new(text).index_terms();
-    sets.iter().map(|set| set.iter().map(show).collect::<Vec<_>>().join("&")).collect::<Vec<_>>().join(" | ")
+    let show = |term: &IndexTerm| match term {
+        IndexTerm::Whole(term) => term.clone(),
+        IndexTerm::Beginning(stem) => format!("{stem}*"),
+        IndexTerm::Pair(first, second) => format!("{first}+{second}"),
+    };
+    let joined = |all: Vec<String>, by: &str| all.join(by);
+    let one_of = |terms: &Vec<IndexTerm>| joined(terms.iter().map(show).collect(), "/");
+    let look_ups = ParsedQuery::new(text).look_ups();
+    joined(look_ups.iter().map(|all| joined(all.iter().map(one_of).collect(), "&")).collect(), " | ")
 }
 
 #[test]
@@ -52,7 +58,8 @@ fn a_star_asks_for_a_beginning() {
     assert_eq!(read("confi* fooBar*"), "confi* foo+bar=foobar*");
     assert_eq!(read("*.rs src/* a*"), "rs src a");
     assert_eq!(looked_up("confi*"), "confi*");
-    assert_eq!(looked_up("fooBar*"), "foobar* | bar*&foo");
+    assert_eq!(looked_up("fooBar*"), "foobar* | foo&bar*");
+    assert_eq!(looked_up("foo/barBaz*"), "foo+bar&barbaz*&bar&foo&baz* | foo+bar&bar&foo&baz*");
 }
 
 #[test]
@@ -63,13 +70,23 @@ fn operators_of_other_searches_are_words() {
 
 #[test]
 fn terms_to_look_up() {
-    assert_eq!(looked_up("fix parser"), "fix&parser");
-    assert_eq!(looked_up("max_retry"), "maxretry | max&retry");
-    assert_eq!(looked_up("src/main.rs"), "main&mainrs&rs&src | main&rs&src");
-    assert_eq!(looked_up("修复解析 数"), "修复&复解&数*&解析");
-    assert_eq!(looked_up("语x言"), "x&言*&语*");
+    assert_eq!(looked_up("fix parser"), "parser&fix");
+    assert_eq!(looked_up("max_retry"), "maxretry | max+retry&retry&max");
+    assert_eq!(
+        looked_up("src/main.rs"),
+        "src+main&main+rs&mainrs&main&src&rs | src+main&main+rs&main&src&rs"
+    );
+    assert_eq!(looked_up("\"the end of\""), "the+end&end+of&end&the&of");
+    assert_eq!(looked_up("修复解析 数"), "修复&复解&解析&数*");
+    assert_eq!(looked_up("语x言"), "言*&语*&x");
     assert_eq!(looked_up("数，据"), "据*&数*");
     assert_eq!(looked_up("🎉"), "🎉");
+}
+
+#[test]
+fn of_several_words_each_may_be_written_in_its_own_way() {
+    let looked_up = looked_up("foo_bar max");
+    assert_eq!(looked_up, "foobar&max | foo+bar/foobar&bar/foobar&foo/foobar&max");
 }
 
 #[test]
@@ -98,10 +115,14 @@ proptest! {
     #[test]
     fn any_text_is_a_question(text in "(?s).{0,200}") {
         let query = ParsedQuery::new(&text);
-        for set in query.index_terms() {
-            for term in set {
-                prop_assert!(!term.term.is_empty());
-                prop_assert!(term.term.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric()));
+        for term in query.look_ups().into_iter().flatten().flatten() {
+            let (term, next) = match term {
+                IndexTerm::Whole(term) | IndexTerm::Beginning(term) => (term, None),
+                IndexTerm::Pair(first, second) => (first, Some(second)),
+            };
+            for term in next.iter().chain([&term]) {
+                prop_assert!(!term.is_empty());
+                prop_assert!(term.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric()));
             }
         }
         prop_assert!(query.wanted.iter().all(|wanted| !wanted.atoms.is_empty()));

@@ -57,7 +57,12 @@ impl Sieve {
             traces.are_in(folded.as_bytes())
                 || traces.whole.as_ref().is_some_and(|whole| {
                     if unhyphened.is_empty() {
-                        folded.split(['_', '-', '.']).for_each(|run| unhyphened.push_str(run));
+                        let mut from = 0;
+                        for at in memchr::memchr3_iter(b'_', b'-', b'.', folded.as_bytes()) {
+                            unhyphened.push_str(folded.get(from..at).unwrap_or_default());
+                            from = at + 1;
+                        }
+                        unhyphened.push_str(folded.get(from..).unwrap_or_default());
                     }
                     whole.find(unhyphened.as_bytes()).is_some()
                 })

@@ -352,7 +352,14 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
 /// What a text is indexed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextTerm<'a> {
-    /// A word, a part of one, or a sign.
+    /// A word of one part, a part of one that has more, or a sign; and whether the atom before is one of these too.
+    Atom {
+        /// How it is compared.
+        term: &'a str,
+        /// Whether it stands right after the one that was given before.
+        follows: bool,
+    },
+    /// A word of several parts.
     Word(&'a str),
     /// Words held together.
     Compound(&'a str),
@@ -366,6 +373,7 @@ pub(crate) enum TextTerm<'a> {
 pub(crate) fn each_term(text: &str, mut each: impl FnMut(TextTerm<'_>)) {
     let mut glyphs = String::new();
     let mut next_atom = 0;
+    let mut after_atom = None;
     cut(text, |piece| {
         let is_glyph = piece.kind == PieceKind::Glyph;
         if !glyphs.is_empty() {
@@ -381,6 +389,9 @@ pub(crate) fn each_term(text: &str, mut each: impl FnMut(TextTerm<'_>)) {
             next_atom = piece.atom + 1;
         } else if piece.kind == PieceKind::Compound {
             each(TextTerm::Compound(piece.term));
+        } else if piece.atoms == 1 {
+            each(TextTerm::Atom { term: piece.term, follows: after_atom == Some(piece.atom) });
+            after_atom = Some(piece.atom + 1);
         } else {
             each(TextTerm::Word(piece.term));
         }

@@ -7,9 +7,10 @@ use super::*;
 fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     each_term(text, |term| match term {
-        TextTerm::Word(term) | TextTerm::Compound(term) | TextTerm::Glyphs(term) => {
-            terms.push(term.to_owned())
-        }
+        TextTerm::Atom { term, .. }
+        | TextTerm::Word(term)
+        | TextTerm::Compound(term)
+        | TextTerm::Glyphs(term) => terms.push(term.to_owned()),
         TextTerm::Glyph(glyph) => assert!(is_one_glyph(glyph) && text.contains(glyph)),
     });
     terms

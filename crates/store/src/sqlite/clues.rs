@@ -7,16 +7,18 @@
 //!
 //! A block's clues are exactly those of the rows it covers. Not for: what clues a row has.
 
+mod holders;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rusqlite::{Connection, params};
 
-use crate::clues::{
-    BlockSet, ClueList, ClueSet, MAX_BLOCKS, SLICES, encode_list, holders_of, slice_of, slices, unfold_slice,
-};
+use crate::clues::{ClueList, ClueSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice};
 
 use super::index::ARTIFACT_ROWS;
+
+pub(super) use holders::{Holders, Wanted};
 
 /// The two forms of segments. A slice after the last of a sealed segment tells which rows it covers.
 pub(super) const SCHEMA: &str = "
@@ -45,11 +47,19 @@ struct Family {
     first_row: i64,
     block_rows: i64,
     segment_blocks: i64,
+    /// So many blocks are read rather than looked up any further.
+    blocks_worth_reading: usize,
 }
 
-const MESSAGES: Family = Family { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024 };
-const PIECES: Family =
-    Family { numbers: "piece", first_row: ARTIFACT_ROWS, block_rows: 1, segment_blocks: 128 };
+const MESSAGES: Family =
+    Family { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024, blocks_worth_reading: 1 };
+const PIECES: Family = Family {
+    numbers: "piece",
+    first_row: ARTIFACT_ROWS,
+    block_rows: 1,
+    segment_blocks: 128,
+    blocks_worth_reading: 0,
+};
 
 impl Family {
     fn of_row(row: i64) -> &'static Self {
@@ -319,50 +329,6 @@ pub(super) fn replace(conn: &Connection, segment: Segment, blocks: &Blocks) -> r
     }
     insert.execute(params![slice_keys.start + COVERED_SLICE, covered])?;
     Ok(())
-}
-
-/// What has to be in a block: of every set of clues one.
-pub(super) type Wanted = [Vec<u32>];
-
-/// The blocks of a segment that hold what is wanted; best that first which few hold.
-pub(super) fn holding(conn: &Connection, segment: Segment, wanted: &Wanted) -> rusqlite::Result<BlockSet> {
-    // Blocks that are not there have no rows either.
-    let mut found = BlockSet::all();
-    for alternatives in wanted {
-        if found.is_empty() {
-            break;
-        }
-        let mut holders = BlockSet::none();
-        for clue in alternatives {
-            holders.join(&holders_in_sealed(conn, segment, *clue)?);
-        }
-        found.keep(&holders);
-    }
-    let keys = segment.block_keys();
-    let mut open =
-        conn.prepare_cached("SELECT block, clues FROM clues_open WHERE block >= ?1 AND block < ?2")?;
-    let mut open = open.query([keys.start, keys.end])?;
-    while let Some(row) = open.next()? {
-        let list = ClueList::new(row.get_ref(1)?.as_blob()?);
-        let holds_one = |list: &ClueList<'_>, any: &Vec<u32>| any.iter().any(|clue| list.holds(*clue));
-        if list.is_none_or(|list| wanted.iter().all(|any| holds_one(&list, any))) {
-            found.add((row.get::<_, i64>(0)? - keys.start) as usize);
-        }
-    }
-    Ok(found)
-}
-/// The blocks of a sealed segment that hold a clue.
-fn holders_in_sealed(conn: &Connection, segment: Segment, clue: u32) -> rusqlite::Result<BlockSet> {
-    let mut slice = conn.prepare_cached("SELECT entries FROM clues_sealed WHERE slice = ?1")?;
-    let mut rows = slice.query([segment.slice_keys().start + slice_of(clue) as i64])?;
-    Ok(match rows.next()? {
-        None => BlockSet::none(),
-        // Where a slice is damaged, any block may hold the clue: the texts decide.
-        Some(row) => {
-            let holders = holders_of(clue, row.get_ref(0)?.as_blob()?, segment.blocks());
-            holders.unwrap_or_else(BlockSet::all)
-        }
-    })
 }
 
 /// What came of reading a row for its clues.

@@ -179,7 +179,8 @@ fn slices_that_are_damaged_hide_nothing() {
     let (store, said) = large(&home);
     store
         .write("testing", Write::Heavy, |conn| {
-            Ok(conn.execute("UPDATE clues_sealed SET entries = x'00ff' WHERE slice % 2048 < 1024", [])?)
+            let sql = "UPDATE clues_sealed SET entries = x'ff' WHERE slice % ?1 < ?2";
+            Ok(conn.execute(sql, [SLICE_KEYS, COVERED_SLICE])?)
         })
         .unwrap();
     assert_eq!(found(&store, "n9999n"), expected(&said, "n9999n"));

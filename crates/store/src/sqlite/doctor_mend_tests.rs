@@ -195,9 +195,9 @@ fn a_lost_index_is_made_anew() {
 fn an_index_that_covers_too_little_and_too_much_is_made_whole() {
     let home = Home::new();
     home.sql(
-        "UPDATE clues_open SET covered = 0, clues = zeroblob(16) WHERE block = 0;
+        "UPDATE clues_open SET covered = 0, clues = zeroblob(3) WHERE block = 0;
          UPDATE clues_open SET covered = 3 WHERE block = 1;
-         INSERT INTO clues_open VALUES (500, 2, zeroblob(16))",
+         INSERT INTO clues_open VALUES (500, 2, zeroblob(3))",
     );
     assert_eq!(home.finding(), Finding::SearchIndex { missing: 1, surplus: 1 });
     assert!(!home.finds("alpha", SearchMode::Words));

@@ -63,6 +63,8 @@ pub(super) fn connect(path: &Path, access: Access, busy_timeout: Duration) -> ru
         }
     };
     conn.busy_timeout(busy_timeout)?;
+    // A statement is planned once, not again for other values: that would cost more than most of them do.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
     conn.pragma_update(None, "mmap_size", 0)?;

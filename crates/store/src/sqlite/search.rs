@@ -21,7 +21,7 @@ use crate::search::{SearchAnswer, SearchMode, SearchQuery};
 use crate::sieve::Sieve;
 
 use super::trouble::Outcome;
-use candidates::{Row, text_of};
+use candidates::{Row, read_text};
 use hits::Showing;
 use proposals::{substring_candidates, word_candidates};
 use scope::Scope;
@@ -39,6 +39,8 @@ const MAX_PIECES_READ: usize = 48;
 struct Gathered<'a> {
     matcher: Matcher<'a>,
     sieve: Sieve,
+    /// The text that was read last.
+    text: String,
     found: Vec<Candidate<i64>>,
     /// Rows that need no second look.
     seen: HashSet<i64>,
@@ -57,6 +59,7 @@ impl<'a> Gathered<'a> {
         Self {
             matcher: Matcher::new(query, way),
             sieve: Sieve::new(query, way),
+            text: String::new(),
             found: Vec::new(),
             seen: HashSet::new(),
             artifacts: HashMap::new(),
@@ -86,8 +89,7 @@ impl<'a> Gathered<'a> {
             return Ok(());
         }
         self.read += 1;
-        let matcher = &mut self.matcher;
-        let fit = text_of(json).and_then(|text| matcher.fit(&text));
+        let fit = read_text(json, &mut self.text).and_then(|()| self.matcher.fit(&self.text));
         self.found.extend(fit.map(|fit| Candidate {
             key: row.id,
             content: row.hash,

@@ -76,16 +76,18 @@ impl<'r> Row<'r> {
 
     /// Its text; `None` where its bytes are damaged.
     pub(super) fn text(&self) -> Option<String> {
-        text_of(self.json()?)
+        let mut text = String::new();
+        read_text(self.json()?, &mut text)?;
+        Some(text)
     }
 }
 
-/// The text of a message with this JSON.
-pub(super) fn text_of(json: Cow<'_, str>) -> Option<String> {
-    let message = decode_message(SharedText::new(json.into_owned()))?;
-    let mut text = String::new();
-    searchable_text(&message, &mut text);
-    Some(text)
+/// Reads the text of a message with this JSON, in place of another.
+pub(super) fn read_text(json: Cow<'_, str>, text: &mut String) -> Option<()> {
+    text.clear();
+    text.reserve(json.len());
+    searchable_text(&decode_message(SharedText::new(json.into_owned()))?, text);
+    Some(())
 }
 
 /// How much of what an index proposes is looked at.

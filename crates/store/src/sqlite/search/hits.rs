@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use crate::artifact_folder::ArtifactFolder;
-use crate::chain::Stretch;
+use crate::chain::{Stretch, line};
+use crate::ids::SessionId;
 use crate::matching::Matcher;
 use crate::rank::Ranked;
 use crate::search::{ArtifactPlace, Hit, Neighbour, Snippet};
 use crate::snippet::{beginning, passage};
 
 use super::super::index::{ARTIFACT_ROWS, PieceText};
-use super::super::rows::{int, members_of, tip_of};
-use super::super::sessions::line_of;
+use super::super::rows::{find_session, int, members_of, session_at};
 use super::super::trouble::Outcome;
 use super::candidates::{ArtifactReference, Row, newest_reference, row_columns};
 use super::scope::Scope;
@@ -152,21 +152,23 @@ impl Showing<'_, '_, '_> {
     }
 
     fn conversation(&self, chain: u64) -> Outcome<Conversation> {
-        let title = self
-            .conn
-            .prepare_cached(
-                "SELECT title FROM sessions WHERE chain = ?1 AND title IS NOT NULL ORDER BY ordinal DESC LIMIT 1",
-            )?
-            .query_row([int(chain)], |row| row.get(0))
-            .optional()?;
+        let members = members_of(self.conn, chain)?;
+        let title = members.iter().rev().find_map(|member| member.title.clone());
         let mut runs = Vec::new();
         // Only neighbours are looked for in them.
         if self.scope.query.neighbours > 0
-            && let Some(tip) = tip_of(self.conn, chain)?
+            && let Some(tip) = members.last()
         {
-            for stretch in line_of(self.conn, self.scope.owner(), Stretch::through(&tip))?.iter().rev() {
-                for member in members_of(self.conn, stretch.chain)? {
-                    runs.extend(stretch.end_in(&member).map(|end| RunOfSession {
+            let at = |ordinal| match members.iter().find(|member| member.ordinal == ordinal) {
+                Some(member) => Ok(Some(member.clone())),
+                None => session_at(self.conn, ordinal),
+            };
+            let named = |id: &SessionId| find_session(self.conn, self.scope.owner(), id);
+            for stretch in line(Stretch::through(tip), at, named)?.iter().rev() {
+                let others =
+                    if stretch.chain == chain { Vec::new() } else { members_of(self.conn, stretch.chain)? };
+                for member in if stretch.chain == chain { &members } else { &others } {
+                    runs.extend(stretch.end_in(member).map(|end| RunOfSession {
                         session: int(member.ordinal),
                         first_seq: member.first_seq,
                         end_seq: end.min(member.next_seq),

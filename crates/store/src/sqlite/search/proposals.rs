@@ -5,20 +5,20 @@
 
 use std::ops::Range;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Statement, params};
 
 use crate::artifact_folder::ArtifactFolder;
-use crate::clues::{clues_to_look_up, rarest_triples};
+use crate::clues::{clues_of_one, rarest_triples};
 use crate::query::ParsedQuery;
 
-use super::super::clues::{Segment, Wanted, holding};
+use super::super::clues::{Holders, Segment, Wanted};
 use super::super::trouble::Outcome;
 use super::Gathered;
 use super::candidates::{Bounds, Row, row_columns};
 use super::scope::Scope;
 
-/// Words the index is asked for at once; the longest tell most. Texts decide about the rest.
-const MAX_TERMS: usize = 40;
+/// Things the index is asked for at once; the first tell most. Texts decide about the rest.
+const MAX_LOOKED_UP: usize = 40;
 /// A conversation of fewer messages is read through rather than looked up.
 const SMALL_CONVERSATION: i64 = 3_000;
 
@@ -30,10 +30,9 @@ pub(super) fn word_candidates(
     scope: &mut Scope<'_>,
     gathered: &mut Gathered<'_>,
 ) -> Outcome<()> {
-    for mut terms in query.index_terms() {
-        terms.sort_by_key(|term| std::cmp::Reverse(term.term.len()));
-        terms.truncate(MAX_TERMS);
-        let wanted = each_alone(terms.iter().flat_map(clues_to_look_up));
+    for look_up in query.look_ups() {
+        let wanted: Vec<Vec<u32>> =
+            look_up.iter().take(MAX_LOOKED_UP).flat_map(|one_of| clues_of_one(one_of)).collect();
         messages_with(conn, &wanted, scope, gathered)?;
         pieces_with(conn, artifacts, &wanted, scope, gathered)?;
     }
@@ -74,7 +73,14 @@ fn messages_with(
     let wanted = [scope.clues()?, wanted.to_vec()].concat();
     let mut bounds = Bounds::new(gathered);
     let segments = segments(conn, "SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages)")?;
-    each_block(conn, segments, &wanted, |rows| messages_in(conn, rows, &mut bounds, scope, gathered))
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT ",
+        row_columns!(),
+        " FROM messages m WHERE m.id >= ?1 AND m.id < ?2 ORDER BY m.id DESC"
+    ))?;
+    each_block(conn, segments, &wanted, |rows| {
+        messages_in(&mut statement, rows, &mut bounds, scope, gathered)
+    })
 }
 
 /// Looks at the pieces of artifacts that hold what is wanted. Of an artifact the piece that fits best is kept.
@@ -116,10 +122,11 @@ fn each_block(
     wanted: &Wanted,
     mut look: impl FnMut(Range<i64>) -> Outcome<Onward>,
 ) -> Outcome<()> {
+    let mut holders = Holders::new(conn)?;
     for segment in segments.into_iter().rev() {
         // Blocks that follow one another are read as one.
         let mut run: Option<Range<i64>> = None;
-        for block in holding(conn, segment, wanted)?.descending() {
+        for block in holders.of(segment, wanted)?.descending() {
             let rows = segment.rows_of(block);
             let before = match &mut run {
                 Some(run) if rows.end == run.start => {
@@ -141,17 +148,12 @@ fn each_block(
 
 /// Looks at messages one by one, the newest first.
 fn messages_in(
-    conn: &Connection,
+    statement: &mut Statement<'_>,
     ids: Range<i64>,
     bounds: &mut Bounds,
     scope: &mut Scope<'_>,
     gathered: &mut Gathered<'_>,
 ) -> Outcome<Onward> {
-    let mut statement = conn.prepare_cached(concat!(
-        "SELECT ",
-        row_columns!(),
-        " FROM messages m WHERE m.id >= ?1 AND m.id < ?2 ORDER BY m.id DESC"
-    ))?;
     let mut rows = statement.query(params![ids.start, ids.end])?;
     while let Some(row) = rows.next()? {
         if !bounds.admit_another(gathered) {

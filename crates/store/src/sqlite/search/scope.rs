@@ -24,6 +24,8 @@ pub(super) struct Scope<'a> {
     pub(super) query: &'a SearchQuery,
     /// The line of the conversation to search; everything if there is none.
     line: Option<Vec<Stretch>>,
+    /// Whether sessions are the owner's, by their ordinals.
+    owned: HashMap<i64, bool>,
     sessions: Sessions,
 }
 
@@ -38,7 +40,7 @@ impl<'a> Scope<'a> {
                 Some(line_of(conn, owner, Stretch::through(&tip))?)
             }
         };
-        Ok(Self { conn, owner, query, line, sessions: Sessions::default() })
+        Ok(Self { conn, owner, query, line, owned: HashMap::new(), sessions: Sessions::default() })
     }
 
     /// Whose question it is.
@@ -53,10 +55,27 @@ impl<'a> Scope<'a> {
 
     /// Whether a place in a session may be seen.
     pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> Outcome<bool> {
-        let Some(session) = self.sessions.get(ordinal, self.conn, self.owner)? else { return Ok(false) };
-        Ok(self.line.as_ref().is_none_or(|line| {
+        let Some(line) = &self.line else { return self.is_owners(ordinal) };
+        let session = self.sessions.get(ordinal, self.conn, self.owner)?;
+        Ok(session.is_some_and(|session| {
             line.iter().any(|stretch| stretch.end_in(session).is_some_and(|end| seq < end))
         }))
+    }
+
+    /// Whether a session is the owner's: all that is asked of most of them.
+    fn is_owners(&mut self, ordinal: i64) -> Outcome<bool> {
+        Ok(match self.owned.entry(ordinal) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
+                let is_owners = self
+                    .conn
+                    .prepare_cached(
+                        "SELECT EXISTS (SELECT 1 FROM sessions WHERE ordinal = ?1 AND owner = ?2)",
+                    )?
+                    .query_row((ordinal, self.owner.as_str()), |row| row.get(0))?;
+                *unknown.insert(is_owners)
+            }
+        })
     }
 
     /// Whether a message may be seen.

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use throughline_config::Settings;
 use throughline_engine::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope, learnt_window};
-use throughline_provider::{Endpoint, EndpointError, KeySource, ListedModel};
+use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 use throughline_tokens::{
     Catalogue, Limits, OwnValue, PriceBasis, PricedCall, Usage, catalogue_entries, prices_as_of,
 };
@@ -13,7 +13,7 @@ use crate::config_cmd::load_settings;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::models_view;
-use crate::online::{catalogue, client, not_configured, refused, wait_for};
+use crate::online::{catalogue, client, not_configured, refused, wait_for, what_is_wrong};
 use crate::output::print_json;
 use crate::record::{self, Record};
 
@@ -80,7 +80,14 @@ pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
     let settings = load_settings(context, &[])?.settings;
     let desk = Desk { context, catalogue: catalogue(context)?, settings };
     let main = ModelWish::main(&desk.settings);
-    let wish = args.model.as_deref().map_or_else(|| main.clone(), |name| main.named(name));
+    let wish = match args.model.as_deref() {
+        None => main.clone(),
+        // A window that is configured without a model is about any.
+        Some(name) if main.model.is_empty() => {
+            ModelWish { window_tokens: main.window_tokens, ..main.named(name) }
+        }
+        Some(name) => main.named(name),
+    };
     let endpoint = desk.endpoint(&wish)?;
     if wish.model.is_empty() || args.list {
         return desk.show_list(&wish, endpoint.filter(|_| !args.offline), args);
@@ -115,6 +122,9 @@ impl Desk<'_> {
         let model = match endpoint {
             Some(endpoint) if !args.offline => {
                 let client = client(self.context, &endpoint)?;
+                if let Some(wrong) = wait_for(what_is_wrong_with(&wish.model, &endpoint, &client))? {
+                    self.context.note(&format!("{wrong}; showing what is known all the same"));
+                }
                 wait_for(ModelAtEndpoint::look_up(wish, endpoint, &client, &before))?
             }
             endpoint => ModelAtEndpoint::of(wish, endpoint, &before),
@@ -225,6 +235,40 @@ impl ListedRow {
             "prices": self.rates.json(),
         })
     }
+}
+
+/// What would keep a model from answering, as far as the endpoint's list of models tells: nobody there, a key that is not
+/// accepted, another wire, a model it does not have.
+async fn what_is_wrong_with(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
+    // One has no list; the other takes any name for the one model it has loaded.
+    if matches!(endpoint.kind, EndpointKind::OpenAiCodex | EndpointKind::LlamaCpp) {
+        return None;
+    }
+    match client.list_models(endpoint).await {
+        Err(trouble) => Some(what_is_wrong(&trouble, endpoint, model)),
+        Ok(listed) if listed.is_empty() || listed.iter().any(|one| is_meant(&one.id, model)) => None,
+        Ok(listed) => Some(format!(
+            "`{model}` is not among the {} models at {}: set `{}.default` to one of them (`throughline models --list`)",
+            listed.len(),
+            endpoint.base.as_str(),
+            endpoint.settings_prefix
+        )),
+    }
+}
+
+/// Whether a listed model is the one that is named: names may go without dates, variants and the tag for the latest.
+fn is_meant(listed: &str, named: &str) -> bool {
+    let (listed, named) = (listed.to_ascii_lowercase(), named.to_ascii_lowercase());
+    let without_variant = named.split_once(':').map_or(named.as_str(), |(name, _)| name);
+    let rest = listed.strip_prefix(named.as_str());
+    listed == without_variant || rest.is_some_and(|rest| matches!(rest, "" | ":latest") || is_date(rest))
+}
+
+/// Whether the end of a name is a date: `-20260101`, `-2026-01-01`.
+fn is_date(end: &str) -> bool {
+    let Some(date) = end.strip_prefix('-') else { return false };
+    let year = date.split('-').next().unwrap_or_default();
+    year.len() >= 4 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 /// Where a key came from, in words; never the key.

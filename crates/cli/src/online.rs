@@ -6,7 +6,7 @@ use std::future::Future;
 use std::io::ErrorKind;
 
 use throughline_provider::{
-    Client, ClientOptions, Endpoint, EndpointError, RetryLimits, TimeLimits, Trouble, advice,
+    Client, ClientOptions, Endpoint, EndpointError, RetryLimits, TimeLimits, Trouble, advice_on_list,
 };
 use throughline_tokens::Catalogue;
 
@@ -69,12 +69,21 @@ pub(crate) fn not_configured(error: &EndpointError) -> Failure {
     Failure::new(Exit::BadConfig, error.to_string())
 }
 
-/// An endpoint that did not answer as it should.
+/// An endpoint that did not say what models it has.
 pub(crate) fn refused(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Failure {
-    let failure = Failure::new(Exit::Unanswered, format!("{} gave no answer", endpoint.base.as_str()))
-        .because(trouble.to_string());
-    match advice(&trouble.kind, endpoint, model) {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+    let failure = Failure::new(Exit::Unanswered, what_is_wrong(trouble, endpoint, model));
+    let address = endpoint.base.as_str();
+    match trouble.words.as_str() {
+        "" => failure.because(format!("{address} was asked for its models")),
+        words => failure.because(format!("{address} was asked for its models and said: {words}")),
+    }
+}
+
+/// What is wrong with an endpoint, and what mends it.
+pub(crate) fn what_is_wrong(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> String {
+    let bare = Trouble { words: String::new(), ..trouble.clone() };
+    match advice_on_list(trouble, endpoint, model) {
+        Some(advice) => format!("{bare}: {advice}"),
+        None => format!("{bare}, by {}", endpoint.base.as_str()),
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use serde_json::{Value, json};
-use throughline_engine::ToolOutputPolicy;
+use throughline_engine::{CallError, ToolOutputPolicy};
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, ReplayError, ReplayOptions, SessionReplay, SummaryCost, Talk, replay};
 use throughline_tokens::{Catalogue, LimitPolicy, Limits, prices_as_of};
@@ -205,7 +205,13 @@ fn replay_talk(
         catalogue: catalogue.clone(),
     };
     let report = wait_for(replay(talk, &options))?.map_err(|error| {
-        Failure::new(Exit::BadInput, format!("cannot replay {name}")).because(error.to_string())
+        let cannot = format!("cannot replay {name}");
+        match error {
+            ReplayError::Through(error @ CallError::FixedTooLarge { .. }) => {
+                Failure::new(Exit::BadInput, error.to_string()).because(cannot)
+            }
+            error => Failure::new(Exit::BadInput, cannot).because(error.to_string()),
+        }
     })?;
     Ok(Replayed { name, model: options.model, window_tokens, window_origin, threshold_tokens, report })
 }

@@ -83,6 +83,6 @@ impl Upstream for HttpUpstream {
     }
 
     fn advice(&self, trouble: &Trouble, model: &str) -> Option<String> {
-        advice(&trouble.kind, &self.endpoint, model)
+        advice(trouble, &self.endpoint, model)
     }
 }

@@ -73,7 +73,8 @@ pub struct EngineListing {
 pub enum RegistryError {
     /// Found in the folder of plugins; running one is not possible yet.
     #[error(
-        "the context engine `{name}` was found in {}, but engines from directories cannot be run yet",
+        "the context engine `{name}` was found in {}, but engines from directories cannot be run yet; \
+         `context.engine: compressor` is the built-in one",
         path.display()
     )]
     NotRunnable {
@@ -83,7 +84,7 @@ pub enum RegistryError {
         path: PathBuf,
     },
     /// Nobody knows it.
-    #[error("there is no context engine `{name}`; there {}", listed(known))]
+    #[error("there is no context engine `{name}`, which `context.engine` names; there {}", listed(known))]
     Unknown {
         /// The name that was asked for.
         name: String,

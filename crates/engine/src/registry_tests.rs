@@ -83,28 +83,28 @@ fn names_and_places() {
         (
             "lcm",
             &["lcm"],
-            "the context engine `lcm` was found in plugins/context_engine/lcm, but engines from directories cannot be run yet",
+            "the context engine `lcm` was found in plugins/context_engine/lcm, but engines from directories cannot be run yet; `context.engine: compressor` is the built-in one",
         ),
         // A directory outranks an engine that a program registered.
         (
             "window",
             &["window"],
-            "the context engine `window` was found in plugins/context_engine/window, but engines from directories cannot be run yet",
+            "the context engine `window` was found in plugins/context_engine/window, but engines from directories cannot be run yet; `context.engine: compressor` is the built-in one",
         ),
         (
             "lcm",
             &[],
-            "there is no context engine `lcm`; there are `window` (registered) and `compressor` (built in)",
+            "there is no context engine `lcm`, which `context.engine` names; there are `window` (registered) and `compressor` (built in)",
         ),
         (
             "lcn",
             &["lcm", "_draft", ".git"],
-            "there is no context engine `lcn`; there are `lcm` (in plugins/context_engine/lcm), `window` (registered) and `compressor` (built in)",
+            "there is no context engine `lcn`, which `context.engine` names; there are `lcm` (in plugins/context_engine/lcm), `window` (registered) and `compressor` (built in)",
         ),
         (
             "_draft",
             &["_draft"],
-            "there is no context engine `_draft`; there are `window` (registered) and `compressor` (built in)",
+            "there is no context engine `_draft`, which `context.engine` names; there are `window` (registered) and `compressor` (built in)",
         ),
     ];
     for (configured, directories, expected) in cases {

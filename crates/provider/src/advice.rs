@@ -4,16 +4,33 @@
 
 use throughline_transcript::Dialect;
 
-use crate::endpoint::{Endpoint, KeySource};
-use crate::trouble::{ConnectStage, ImageComplaint, TroubleKind, WrongWireSign};
+use crate::endpoint::{Endpoint, EndpointKind, KeySource};
+use crate::trouble::{ConnectStage, ImageComplaint, Trouble, TroubleKind, WrongWireSign};
 
-/// What to do; `None` where nothing but waiting helps, or nothing is known to.
+/// What to do about a call that failed; `None` where nothing but waiting helps, or nothing is known to.
 #[must_use]
-pub fn advice(kind: &TroubleKind, endpoint: &Endpoint, model: &str) -> Option<String> {
+pub fn advice(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Option<String> {
+    advice_at(trouble, endpoint, model, &endpoint.base.of_wire(endpoint.wire))
+}
+
+/// The same about a list of models that could not be had.
+#[must_use]
+pub fn advice_on_list(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Option<String> {
+    advice_at(trouble, endpoint, model, &endpoint.models_url())
+}
+
+/// What to do where `asked` is the address that was asked.
+fn advice_at(trouble: &Trouble, endpoint: &Endpoint, model: &str, asked: &str) -> Option<String> {
     let prefix = &endpoint.settings_prefix;
     let address = endpoint.base.as_str();
     let provider = endpoint.kind.name();
-    Some(match kind {
+    Some(match &trouble.kind {
+        TroubleKind::Auth if other_wire_of_key(trouble, endpoint).is_some() => {
+            let wire = other_wire_of_key(trouble, endpoint)?;
+            format!(
+                "{address} wants its key as the {wire} wire sends it: set `{prefix}.wire` to `{wire}`, or check `{prefix}.base_url`"
+            )
+        }
         TroubleKind::Auth => match &endpoint.key_source {
             KeySource::Variable(name) => {
                 format!("check the key in {name}, or name another variable in `{prefix}.api_key_env`")
@@ -44,7 +61,7 @@ pub fn advice(kind: &TroubleKind, endpoint: &Endpoint, model: &str) -> Option<St
                 "the plan at {provider} does not take prompts of this size: set `compression.threshold_tokens` below its limit, or raise the plan"
             )
         }
-        TroubleKind::WrongWire { sign } => wrong_wire(*sign, endpoint),
+        TroubleKind::WrongWire { sign } => wrong_wire(*sign, endpoint, asked),
         TroubleKind::Unreachable { stage } => match stage {
             ConnectStage::Name => format!("check the host in `{prefix}.base_url` ({address})"),
             ConnectStage::Connect | ConnectStage::Closed if endpoint.base.is_local() => {
@@ -70,9 +87,22 @@ pub fn advice(kind: &TroubleKind, endpoint: &Endpoint, model: &str) -> Option<St
     })
 }
 
-fn wrong_wire(sign: WrongWireSign, endpoint: &Endpoint) -> String {
+/// The wire whose way of sending a key an endpoint asks for, where that is not ours. Only who is spoken to on a wire of the
+/// user's choice can be spoken to on another.
+fn other_wire_of_key(trouble: &Trouble, endpoint: &Endpoint) -> Option<Dialect> {
+    let words = trouble.words.to_ascii_lowercase();
+    let by_header = words.contains("x-api-key");
+    let as_bearer = words.contains("bearer") || words.contains("authorization header");
+    match endpoint.wire {
+        _ if endpoint.kind != EndpointKind::Custom => None,
+        Dialect::Chat | Dialect::Responses if by_header && !as_bearer => Some(Dialect::Anthropic),
+        Dialect::Anthropic if as_bearer && !by_header => Some(Dialect::Chat),
+        _ => None,
+    }
+}
+
+fn wrong_wire(sign: WrongWireSign, endpoint: &Endpoint, tried: &str) -> String {
     let prefix = &endpoint.settings_prefix;
-    let tried = endpoint.base.of_wire(endpoint.wire);
     let wire = match endpoint.wire {
         Dialect::Chat => "Chat Completions",
         Dialect::Responses => "Responses",

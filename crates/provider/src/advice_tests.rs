@@ -1,8 +1,9 @@
 //! Advice names what mends it.
 
-use super::advice;
+use super::{advice, advice_on_list};
 use crate::endpoint::{Endpoint, EndpointSettings};
-use crate::trouble::{ConnectStage, ImageComplaint, TroubleKind, WrongWireSign};
+use crate::trouble::{ConnectStage, ImageComplaint, Trouble, TroubleKind, WrongWireSign};
+use throughline_transcript::Dialect;
 
 fn endpoint(provider: &str, base_url: &str, api_key: &str, api_key_env: &str) -> Endpoint {
     let settings = EndpointSettings {
@@ -23,7 +24,9 @@ fn each_kind_that_a_person_can_mend() {
     let remote = endpoint("anthropic", "", "", "");
     let keyed = endpoint("anthropic", "", "own-key", "");
     let local = endpoint("ollama", "", "", "");
-    let say = |kind: &TroubleKind, endpoint: &Endpoint| advice(kind, endpoint, "m-1").unwrap();
+    let say = |kind: &TroubleKind, endpoint: &Endpoint| {
+        advice(&Trouble::of(kind.clone()), endpoint, "m-1").unwrap()
+    };
     assert_eq!(
         say(&TroubleKind::Auth, &remote),
         "check the key in ANTHROPIC_API_KEY, or name another variable in `model.api_key_env`"
@@ -65,6 +68,41 @@ fn each_kind_that_a_person_can_mend() {
     assert_eq!(say(&cap(None), &remote), "lower `model.max_tokens`");
     let blind = TroubleKind::ImageRefused { complaint: ImageComplaint::NotSupported };
     assert!(say(&blind, &remote).contains("pictures"));
-    assert_eq!(advice(&TroubleKind::Overload, &remote, "m-1"), None);
-    assert_eq!(advice(&TroubleKind::Unknown, &remote, "m-1"), None);
+    assert_eq!(advice(&Trouble::of(TroubleKind::Overload), &remote, "m-1"), None);
+    assert_eq!(advice(&Trouble::of(TroubleKind::Unknown), &remote, "m-1"), None);
+}
+
+#[test]
+fn a_key_wanted_in_another_form_tells_of_another_wire() {
+    let settings = |wire| EndpointSettings {
+        prefix: "model",
+        provider: "custom",
+        base_url: "https://models.example/v1",
+        wire: Some(wire),
+        api_key: "own-key",
+        api_key_env: "",
+        headers: &[],
+        model: "",
+    };
+    let say = |wire, words: &str| {
+        let endpoint = Endpoint::resolve(&settings(wire), |_| None).unwrap();
+        let trouble = Trouble { words: words.to_owned(), ..Trouble::of(TroubleKind::Auth) };
+        advice(&trouble, &endpoint, "m-1").unwrap()
+    };
+    assert!(say(Dialect::Chat, "invalid x-api-key").contains("set `model.wire` to `anthropic`"));
+    let bearer = "You didn't provide an API key in an Authorization header using Bearer auth";
+    assert!(say(Dialect::Anthropic, bearer).contains("set `model.wire` to `chat`"));
+    for (wire, words) in
+        [(Dialect::Chat, bearer), (Dialect::Anthropic, "invalid x-api-key"), (Dialect::Chat, "no")]
+    {
+        assert_eq!(say(wire, words), "check the key in `model.api_key`", "{wire} {words}");
+    }
+}
+
+#[test]
+fn about_a_list_the_address_of_the_list_is_named() {
+    let gone = Trouble::of(TroubleKind::WrongWire { sign: WrongWireSign::NoSuchPath });
+    let local = endpoint("ollama", "", "", "");
+    let said = advice_on_list(&gone, &local, "m-1").unwrap();
+    assert!(said.contains("http://127.0.0.1:11434/v1/models does not exist"), "{said}");
 }

@@ -65,8 +65,7 @@ impl Client {
 
     /// The models an endpoint has.
     pub async fn list_models(&self, endpoint: &Endpoint) -> Result<Vec<ListedModel>, Box<Trouble>> {
-        let url = models_url(endpoint);
-        let body = self.fetch(endpoint, self.http().get(url)).await?;
+        let body = self.fetch(endpoint, self.http().get(endpoint.models_url())).await?;
         let value: Option<Value> = serde_json::from_str(&body).ok();
         let list =
             value.as_ref().and_then(|value| value.get("data").or_else(|| value.get("models"))?.as_array());
@@ -87,7 +86,7 @@ impl Client {
         let root = endpoint.base.root();
         let get = |path: &str| self.http().get(format!("{root}{path}"));
         let request = match question {
-            Question::Models => self.http().get(models_url(endpoint)),
+            Question::Models => self.http().get(endpoint.models_url()),
             Question::OneModel => get(&format!("/v1/models/{}", path_segment(model))),
             Question::OllamaRunning => get("/api/ps"),
             Question::OllamaShow => {
@@ -174,10 +173,13 @@ fn questions(endpoint: &Endpoint) -> Vec<Question> {
     }
 }
 
-fn models_url(endpoint: &Endpoint) -> String {
-    match endpoint.wire {
-        Dialect::Anthropic => format!("{}/v1/models", endpoint.base.root()),
-        Dialect::Chat | Dialect::Responses => endpoint.base.of_models(),
+impl Endpoint {
+    /// Where it lists its models.
+    pub(crate) fn models_url(&self) -> String {
+        match self.wire {
+            Dialect::Anthropic => format!("{}/v1/models", self.base.root()),
+            Dialect::Chat | Dialect::Responses => self.base.of_models(),
+        }
     }
 }
 

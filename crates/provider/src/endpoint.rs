@@ -244,8 +244,12 @@ pub enum EndpointError {
         what: String,
     },
     /// A wire the provider does not speak.
-    #[error("{provider} does not speak the {wire} wire")]
+    #[error(
+        "{provider} does not speak the {wire} wire: set `{prefix}.wire` to `auto`, or another `{prefix}.provider`"
+    )]
     WireNotSpoken {
+        /// Where in the settings it was looked for.
+        prefix: String,
         /// The provider.
         provider: &'static str,
         /// The wire.
@@ -294,7 +298,7 @@ impl Endpoint {
         };
         let wire = match settings.wire {
             Some(wire) if !kind.wires().contains(&wire) => {
-                return Err(EndpointError::WireNotSpoken { provider: kind.name(), wire });
+                return Err(EndpointError::WireNotSpoken { prefix, provider: kind.name(), wire });
             }
             Some(wire) => wire,
             None => kind.wires().first().copied().unwrap_or(Dialect::Chat),

@@ -147,7 +147,7 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     );
     assert_eq!(
         error(EndpointSettings { provider: "anthropic", api_key: "k", wire: Some(Dialect::Chat), ..NONE }),
-        "anthropic does not speak the chat wire"
+        "anthropic does not speak the chat wire: set `model.wire` to `auto`, or another `model.provider`"
     );
     assert_eq!(
         error(EndpointSettings { provider: "ollama", api_key: "k\u{e9}y", ..NONE }),

@@ -46,7 +46,7 @@ mod window;
 mod window_answers;
 mod wordings;
 
-pub use advice::advice;
+pub use advice::{advice, advice_on_list};
 #[cfg(feature = "client")]
 pub use ask::ListedModel;
 pub use cache_marks::{

@@ -19,6 +19,14 @@ fn served(kind: ServerKind, models: &[(&str, u64)]) -> Served {
     Served { upstream, _runtime: runtime }
 }
 
+/// A server that answers one path like this, for as long as the test runs.
+fn answering(path: &str, reply: Reply) -> Served {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let options = UpstreamOptions { pages: vec![(path.to_owned(), reply)], ..UpstreamOptions::default() };
+    let upstream = runtime.block_on(ScriptedUpstream::start_with(options, Vec::<Reply>::new())).unwrap();
+    Served { upstream, _runtime: runtime }
+}
+
 fn json(stdout: &[u8]) -> Value {
     serde_json::from_slice(stdout).unwrap()
 }
@@ -103,6 +111,80 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     let broken = world.run(&["models", "x"]);
     assert_eq!(broken.code, Some(4));
     assert!(broken.stderr.contains("models.json") && broken.stderr.contains("line 1"), "{}", broken.stderr);
+}
+
+/// The first line says what is wrong and which setting or variable mends it, whether a list or one model is asked for.
+#[test]
+fn the_first_thing_said_is_what_is_wrong_and_what_mends_it() {
+    let openai = r#"{"error":{"message":"Incorrect API key provided: own-key","code":"invalid_api_key"}}"#;
+    let anthropic =
+        r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+    let cases = [
+        (
+            "a wrong key",
+            Reply::json(401, openai),
+            "the key was not accepted (HTTP 401): check the key in MY_KEY, or name another variable in `model.api_key_env`",
+        ),
+        (
+            "the wire of Anthropic where Chat Completions was set",
+            Reply::json(401, anthropic),
+            "the key was not accepted (HTTP 401): ADDRESS wants its key as the anthropic wire sends it: set `model.wire` to `anthropic`, or check `model.base_url`",
+        ),
+        (
+            "a page for people",
+            Reply::html(200, "Welcome"),
+            "the answer is of another wire: what answers at ADDRESS/models does not speak Chat Completions: check `model.base_url` and `model.wire`",
+        ),
+        (
+            "nothing at this path",
+            Reply::json(404, r#"{"detail":"Not Found"}"#),
+            "there is no such path at this address (HTTP 404): ADDRESS/models does not exist: `model.base_url` usually ends in /v1, and `model.wire` says which wire is spoken (Chat Completions now)",
+        ),
+    ];
+    for (case, reply, said) in cases {
+        let served = answering("/here/models", reply);
+        let address = format!("{}/here", served.upstream.url());
+        let config = format!("model: {{base_url: '{address}', api_key_env: MY_KEY, wire: chat}}");
+        let world = World::with_config(&config);
+        let said = said.replace("ADDRESS", &address);
+        let keys = [("MY_KEY", "own-key")];
+        let list = world.run_with(&["models", "--list"], b"", &keys);
+        assert_eq!(list.code, Some(9), "{case}");
+        assert_eq!(list.stderr.lines().next(), Some(format!("error: {said}").as_str()), "{case}");
+        assert!(!list.stderr.contains("own-key"), "{case}: {}", list.stderr);
+        let one = world.run_with(&["models", "some-model"], b"", &keys);
+        assert_eq!(one.code, Some(0), "{case}: what is known is shown all the same");
+        let note = format!("note: {said}; showing what is known all the same");
+        assert_eq!(one.stderr.lines().next(), Some(note.as_str()), "{case}");
+    }
+}
+
+#[test]
+fn a_model_that_an_endpoint_does_not_have_is_told() {
+    let listed = r#"{"data":[{"id":"fable-9-20260101"},{"id":"small:latest"},{"id":"Maker/Large"}]}"#;
+    let served = answering("/here/models", Reply::json(200, listed));
+    let world = World::with_config(&format!("model: {{base_url: '{}/here'}}", served.upstream.url()));
+    for known in ["fable-9", "fable-9-20260101", "small", "maker/large", "maker/large:free"] {
+        assert_eq!(world.run(&["models", known]).stderr, "", "{known}");
+    }
+    for unknown in ["fable", "small:8b", "large"] {
+        let said = world.run(&["models", unknown]).stderr;
+        assert!(said.starts_with(&format!("note: `{unknown}` is not among the 3 models at")), "{said}");
+        assert!(said.contains("set `model.default` to one of them"), "{said}");
+    }
+    assert_eq!(world.run(&["models", "fable", "--offline"]).stderr, "");
+}
+
+#[test]
+fn a_window_configured_without_a_model_is_about_any() {
+    let world = World::with_config("model: {context_length: 8192}");
+    let page = json(&world.run(&["models", "claude-sonnet-4-5", "--json"]).stdout);
+    assert_eq!(
+        (page["window"]["tokens"].as_u64(), page["window"]["source"].as_str()),
+        (Some(8_192), Some("configured"))
+    );
+    let other = json(&world.run(&["models", "x", "--json", "--set", "model.default=y"]).stdout);
+    assert_eq!(other["window"]["source"], "default, nobody knows this model");
 }
 
 #[test]

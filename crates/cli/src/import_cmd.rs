@@ -1,6 +1,7 @@
 //! `throughline import`: histories of other programs into the record.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueHint};
 use serde_json::json;
@@ -9,10 +10,16 @@ use throughline_store::{FileOutcome, FileReport, ImportEvent, ImportReport, Impo
 use crate::context::Context;
 use crate::failure::{Exit, Failure, path_words};
 use crate::import_view::{self, Progress};
+use crate::lock::{Asked, Lock};
 use crate::output::print_json;
 use crate::record::{Record, refused};
 use crate::text::{counted, on_one_line};
 
+/// The lock on importing.
+const IMPORT_LOCK: &str = "import";
+/// How long an import waits for another.
+const MAX_WAIT: Duration = Duration::from_secs(15 * 60);
+const WAIT_BETWEEN: Duration = Duration::from_millis(50);
 /// Broken lines and the like told before the rest is only counted.
 const MAX_NOTES_TOLD: usize = 20;
 /// Files named when several could not be imported.
@@ -29,7 +36,7 @@ Examples:
 Without a path: ~/.claude/projects, ~/.codex/sessions and ~/.hermes/state.db, or
 where CLAUDE_CONFIG_DIR, CODEX_HOME and HERMES_HOME say. Importing again adds
 only what is new. A broken line is reported and skipped; what was imported
-before a file breaks stays.")]
+before a file breaks stays. One import waits for another.")]
 pub(crate) struct ImportArgs {
     /// Files and folders; without any, the places where these programs keep their histories
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
@@ -56,14 +63,22 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
         }
     }
     let record = Record::open(context)?;
+    let mut lock = take_turns(&record, context)?;
     let mut progress = Progress::new(context);
     let mut report = ImportReport::default();
     let mut new_id = |at_ms| context.new_session_id(at_ms);
     let mut importer = Importer::new(&record.store, record.owner.clone(), &mut new_id).at(record.now.ms);
+    let mut kept = Ok(());
     let done = paths.iter().try_for_each(|path| {
-        importer.import_path(path, &mut report, &mut |event: ImportEvent<'_>| progress.follow(&event))
+        importer.import_path(path, &mut report, &mut |event: ImportEvent<'_>| {
+            progress.follow(&event);
+            if kept.is_ok() {
+                kept = lock.keep();
+            }
+        })
     });
     progress.end();
+    let freed = lock.free();
     tell_notes(context, &report);
     if args.json {
         print_json(
@@ -79,7 +94,32 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
     }
     // A record that cannot be written ends the import at once; what was done until then is told above.
     done.map_err(refused)?;
+    kept?;
+    freed?;
     failed(&report)
+}
+
+/// Waits until no other import is at work: two that read the same files at once would each find nothing recorded.
+fn take_turns<'r, 'a>(record: &'r Record<'a>, context: &Context) -> Result<Lock<'r, 'a>, Failure> {
+    let began = Instant::now();
+    let mut has_told = false;
+    loop {
+        let held = match Lock::ask(record, IMPORT_LOCK.to_owned(), "import")? {
+            Asked::Taken(lock) => return Ok(lock),
+            Asked::HeldBy(held) => held,
+        };
+        let holder = on_one_line(&held.holder.to_string());
+        if began.elapsed() >= MAX_WAIT {
+            return Err(Failure::new(Exit::Busy, "another import is at work")
+                .because(format!("{holder}, since {}", record.now.time_of_day(held.since_ms)))
+                .hint("import again when it is done"));
+        }
+        if !has_told {
+            context.note(&format!("waiting for another import: {holder}"));
+            has_told = true;
+        }
+        std::thread::sleep(WAIT_BETWEEN);
+    }
 }
 
 /// Where histories are on this machine. What is not there is said.

@@ -184,15 +184,14 @@ fn over_time(periods: &[Period], measure: Measure, width: usize) -> String {
     ]);
     let largest = periods.iter().map(|period| measure.value(&period.total)).max().unwrap_or(0);
     let cells = bar_cells(width) + 20;
-    for Period { first_day, total } in periods {
-        let is_empty = total.calls == 0;
-        let or_nothing = |words: String| if is_empty { String::new() } else { words };
+    // The line above shows where nothing was; a row that says so again tells nobody anything.
+    for Period { first_day, total } in periods.iter().filter(|period| period.total.calls > 0) {
         table.row([
             first_day.to_string(),
-            or_nothing(thousands(total.calls)),
-            or_nothing(rounded(total.usage.total())),
-            or_nothing(percent(total.usage.cache_read, total.usage.prompt())),
-            or_nothing(cost_words(total.cost_micro_usd, total.calls, total.unpriced)),
+            thousands(total.calls),
+            rounded(total.usage.total()),
+            percent(total.usage.cache_read, total.usage.prompt()),
+            cost_words(total.cost_micro_usd, total.calls, total.unpriced),
             bar(measure.value(total), largest, cells.min(width.saturating_sub(46))),
         ]);
     }

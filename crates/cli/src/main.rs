@@ -20,6 +20,7 @@ mod insights_cmd;
 mod insights_view;
 mod inspect;
 mod inspect_view;
+mod lock;
 mod meanwhile;
 mod message_view;
 mod meter;

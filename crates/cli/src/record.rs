@@ -2,20 +2,17 @@
 //! to the user.
 
 use throughline_store::{
-    LockOutcome, LockRequest, Millis, Owner, Session, SessionId, Shown, SqliteStore, Store, StoreError,
-    conversation_lock,
+    Owner, Session, SessionId, Shown, SqliteStore, Store, StoreError, conversation_lock,
 };
 use throughline_transcript::{Message, human_words};
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words, path_words};
-use crate::process::{is_alive, this_process};
+use crate::lock::{Asked, Lock};
 use crate::table::{Side, Table};
 use crate::text::{glimpse, on_one_line, thousands};
 use crate::when::Now;
 
-/// How long a command may hold a conversation. Commands are short; one that is killed is noticed at once.
-const LOCK_LIFETIME_MS: Millis = 10 * 60 * 1000;
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
 const ID_ATTEMPTS: usize = 8;
 /// How far into a conversation its first words are looked for.
@@ -38,7 +35,7 @@ pub(crate) struct Record<'a> {
     pub(crate) store: SqliteStore,
     pub(crate) owner: Owner,
     pub(crate) now: Now,
-    context: &'a Context,
+    pub(crate) context: &'a Context,
 }
 
 impl<'a> Record<'a> {
@@ -117,21 +114,9 @@ impl<'a> Record<'a> {
         what: &str,
         act: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let name = conversation_lock(session.chain);
-        let holder = this_process(what);
-        let now_ms = self.now.ms;
-        let request = LockRequest {
-            name: name.clone(),
-            holder: holder.clone(),
-            now_ms,
-            expires_ms: now_ms + LOCK_LIFETIME_MS,
-        };
-        match self.store.lock(&request, &is_alive).map_err(refused)? {
-            LockOutcome::Taken { from: None } => {}
-            LockOutcome::Taken { from: Some(from) } => {
-                self.context.note(&format!("the lock was taken over from {from}, which is gone"));
-            }
-            LockOutcome::HeldBy(held) => {
+        let lock = match Lock::ask(self, conversation_lock(session.chain), what)? {
+            Asked::Taken(lock) => lock,
+            Asked::HeldBy(held) => {
                 return Err(Failure::new(Exit::Busy, format!("session {} is in use", session.id))
                     .because(format!(
                         "{} works on it since {}",
@@ -143,9 +128,9 @@ impl<'a> Record<'a> {
                         self.now.time_of_day(held.expires_ms)
                     )));
             }
-        }
+        };
         let done = act();
-        let freed = self.store.unlock(&name, &holder).map_err(refused);
+        let freed = lock.free();
         let done = done?;
         freed?;
         Ok(done)

@@ -161,16 +161,16 @@ fn read_line(json: &str) -> Line<'_> {
     cursor.enter_object();
     while let Some(key) = cursor.next_key() {
         match key {
-            b"type" => line.kind = raw_string(&mut cursor, json),
-            b"uuid" => line.uuid = raw_string(&mut cursor, json),
-            b"timestamp" => line.timestamp = raw_string(&mut cursor, json),
-            b"sessionId" => line.session = raw_string(&mut cursor, json),
-            b"cwd" => line.folder = raw_string(&mut cursor, json),
-            b"gitBranch" => line.branch = raw_string(&mut cursor, json),
-            b"requestId" => line.request = raw_string(&mut cursor, json),
-            b"leafUuid" => line.leaf = raw_string(&mut cursor, json),
-            b"isSidechain" => line.sidechain = cursor.skip_value().of(json) == "true",
-            b"isCompactSummary" => line.compact_summary = cursor.skip_value().of(json) == "true",
+            b"type" => line.kind = cursor.raw_string(json),
+            b"uuid" => line.uuid = cursor.raw_string(json),
+            b"timestamp" => line.timestamp = cursor.raw_string(json),
+            b"sessionId" => line.session = cursor.raw_string(json),
+            b"cwd" => line.folder = cursor.raw_string(json),
+            b"gitBranch" => line.branch = cursor.raw_string(json),
+            b"requestId" => line.request = cursor.raw_string(json),
+            b"leafUuid" => line.leaf = cursor.raw_string(json),
+            b"isSidechain" => line.sidechain = cursor.is_true(json),
+            b"isCompactSummary" => line.compact_summary = cursor.is_true(json),
             b"customTitle" | b"aiTitle" | b"summary" => line.title = cursor.skip_value().of(json),
             b"forkedFrom" => {
                 let value = RawJson(cursor.skip_value().of(json));
@@ -196,8 +196,8 @@ fn read_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, line: &mut Line<'a>)
     }
     while let Some(key) = cursor.next_key() {
         match key {
-            b"id" => line.message_id = raw_string(cursor, json),
-            b"model" => line.model = raw_string(cursor, json),
+            b"id" => line.message_id = cursor.raw_string(json),
+            b"model" => line.model = cursor.raw_string(json),
             b"usage" => line.usage = Some(cursor.skip_value()),
             b"stop_reason" => line.stopped = cursor.skip_value().of(json) != "null",
             _ => {
@@ -205,10 +205,6 @@ fn read_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, line: &mut Line<'a>)
             }
         }
     }
-}
-
-fn raw_string<'a>(cursor: &mut Cursor<'_>, json: &'a str) -> &'a str {
-    cursor.string_or_skip().map(|s| s.raw(json)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -328,14 +328,14 @@ fn read_event(line: usize, json: &str) -> Event<'_> {
     cursor.enter_object();
     while let Some(key) = cursor.next_key() {
         match key {
-            b"type" => event.kind = raw_string(&mut cursor, json),
-            b"uuid" => event.uuid = raw_string(&mut cursor, json),
-            b"parentUuid" => event.parent = raw_string(&mut cursor, json),
-            b"agentId" => event.agent = raw_string(&mut cursor, json),
-            b"isSidechain" => event.sidechain = is_true(&mut cursor, json),
-            b"isMeta" => event.meta = is_true(&mut cursor, json),
-            b"isCompactSummary" => event.compact_summary = is_true(&mut cursor, json),
-            b"isApiErrorMessage" => event.api_error = is_true(&mut cursor, json),
+            b"type" => event.kind = cursor.raw_string(json),
+            b"uuid" => event.uuid = cursor.raw_string(json),
+            b"parentUuid" => event.parent = cursor.raw_string(json),
+            b"agentId" => event.agent = cursor.raw_string(json),
+            b"isSidechain" => event.sidechain = cursor.is_true(json),
+            b"isMeta" => event.meta = cursor.is_true(json),
+            b"isCompactSummary" => event.compact_summary = cursor.is_true(json),
+            b"isApiErrorMessage" => event.api_error = cursor.is_true(json),
             b"message" => read_inner_message(&mut cursor, json, &mut event),
             _ => {
                 cursor.skip_value();
@@ -352,9 +352,9 @@ fn read_inner_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, event: &mut Ev
     }
     while let Some(key) = cursor.next_key() {
         match key {
-            b"role" => event.role = raw_string(cursor, json),
-            b"id" => event.message_id = raw_string(cursor, json),
-            b"model" => event.model = raw_string(cursor, json),
+            b"role" => event.role = cursor.raw_string(json),
+            b"id" => event.message_id = cursor.raw_string(json),
+            b"model" => event.model = cursor.raw_string(json),
             b"content" => {
                 let span: Span = cursor.skip_value();
                 event.content = span.of(json);
@@ -364,14 +364,6 @@ fn read_inner_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, event: &mut Ev
             }
         }
     }
-}
-
-fn raw_string<'a>(cursor: &mut Cursor<'_>, json: &'a str) -> &'a str {
-    cursor.string_or_skip().map(|s| s.raw(json)).unwrap_or_default()
-}
-
-fn is_true(cursor: &mut Cursor<'_>, json: &str) -> bool {
-    cursor.skip_value().of(json) == "true"
 }
 
 #[cfg(test)]

@@ -249,6 +249,16 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Passes over a value of the text it walks along; gives the string as it stands there, or nothing if it is none.
+    pub(crate) fn raw_string<'j>(&mut self, json: &'j str) -> &'j str {
+        self.string_or_skip().map(|string| string.raw(json)).unwrap_or_default()
+    }
+
+    /// Passes over a value of the text it walks along; tells whether it is `true`.
+    pub(crate) fn is_true(&mut self, json: &str) -> bool {
+        self.skip_value().of(json) == "true"
+    }
+
     /// Passes over one value and returns where it lay. Where no value can begin the walk ends: every call either
     /// moves on or leaves nothing to read, so loops over broken text are bounded by its length.
     pub(crate) fn skip_value(&mut self) -> Span {

@@ -52,6 +52,31 @@ fn without_a_path_the_usual_places_are_searched() {
 }
 
 #[test]
+fn imports_at_the_same_time_record_everything_once() {
+    let world = World::new();
+    for number in 0..3 {
+        world.write(
+            &format!("{number}.jsonl"),
+            claude_log(&format!("5e55101{number}"), "Port the parser", 30),
+        );
+    }
+    // None of them finds a record: they make it at the same time too.
+    let messages = std::thread::scope(|scope| {
+        let import = || {
+            let ended = world.run(&["import", ".", "--json"]);
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            ended.json()["totals"]["messages"].as_u64().unwrap()
+        };
+        let imports: Vec<_> = (0..4).map(|_| scope.spawn(import)).collect();
+        imports.into_iter().map(|import| import.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(messages.iter().filter(|messages| **messages > 0).count(), 1, "{messages:?}");
+    let listed = world.run(&["sessions", "--json"]).json();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 3);
+    assert_eq!(world.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
 fn a_broken_line_is_named_and_the_rest_is_imported() {
     let world = World::new();
     let log = claude_log("5e551011", "", 3);

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -25,6 +25,8 @@ pub(super) const APPLICATION_ID: i64 = 0x5468_7275;
 /// How long a connection waits for another process before it gives up.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a file may be empty while it is being made.
+const BEING_MADE: Duration = Duration::from_secs(3);
 /// Prepared statements a connection keeps.
 const STATEMENTS_KEPT: usize = 96;
 /// Pages a connection keeps, in KiB.
@@ -148,7 +150,7 @@ pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
                 problem: "it is a folder".to_owned(),
             });
         }
-        Ok(found) if found.len() == 0 && (has_journal(path) || has_entries(artifacts)) => {
+        Ok(found) if found.len() == 0 && stays_emptied(path, artifacts) => {
             return Err(StoreError::Damaged {
                 path: path.to_path_buf(),
                 problem: "the file is empty, but there are traces of what was in it".to_owned(),
@@ -162,6 +164,22 @@ pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
         keep_others_out(&beside(path, suffix)).map_err(told)?;
     }
     Ok(())
+}
+
+/// Whether a file is empty though there was something in it. One that another process is just making looks the same, but
+/// not for long.
+fn stays_emptied(path: &Path, artifacts: &Path) -> bool {
+    let began = Instant::now();
+    loop {
+        let is_empty = fs::metadata(path).is_ok_and(|found| found.len() == 0);
+        if !is_empty || !(has_journal(path) || has_entries(artifacts)) {
+            return false;
+        }
+        if began.elapsed() >= BEING_MADE {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn has_entries(folder: &Path) -> bool {
@@ -233,6 +251,8 @@ pub(super) enum Identity {
 
 /// Recognises a database. One of another program is refused, as is one of a newer version than `known`.
 pub(super) fn identify(conn: &Connection, path: &Path, known: i64) -> Outcome<Identity> {
+    // All of it as of one moment: another process may be making the database right now.
+    let _reading = conn.is_autocommit().then(|| conn.unchecked_transaction()).transpose()?;
     let application: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version: i64 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let objects: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

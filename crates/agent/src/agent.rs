@@ -190,14 +190,6 @@ impl Agent {
         Ok(())
     }
 
-    /// Compacts where time alone makes that worth while.
-    pub async fn idle(&mut self) -> Option<CompactionResult> {
-        let before = self.session.id().clone();
-        let result = self.session.idle().await;
-        self.after_move(&before);
-        result
-    }
-
     /// Ends the conversation for good.
     pub async fn end(self, reason: EndReason) -> Result<(), CallError> {
         self.session.end(reason).await

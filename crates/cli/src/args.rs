@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use throughline_transcript::{DecodeOptions, Dialect, DialectChoice};
 
 use crate::backup_cmd::BackupArgs;
+use crate::chat::ChatArgs;
 use crate::config_cmd::ConfigArgs;
 use crate::context::ColourChoice;
 use crate::doctor_cmd::DoctorArgs;
@@ -39,6 +40,7 @@ variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
 pub(crate) const WELCOME: &str = "\
 Throughline keeps long agent conversations going.
 
+  throughline chat                      talk to an agent in this folder
   throughline inspect session.jsonl     what fills the context, what is broken
   throughline compress session.jsonl    compact it: what stays, what goes, why
   throughline compress session.jsonl --preview
@@ -63,7 +65,8 @@ about one command.
 ///
 /// Reads a conversation of any agent, measures it, and compacts it: old tool output becomes one line each, the middle
 /// becomes a structured summary, the newest part stays word for word. Records conversations whole, and finds anything
-/// that was ever said in them. Nothing is sent anywhere.
+/// that was ever said in them. `chat` is an agent of its own. Only `chat` and `models` talk to a server, the one you
+/// configured.
 #[derive(Debug, Parser)]
 #[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -97,6 +100,7 @@ pub(crate) struct GlobalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Chat(ChatArgs),
     Compress(CompressArgs),
     Inspect(InspectArgs),
     Replay(ReplayArgs),

@@ -61,6 +61,11 @@ pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure>
 fn run_on_record(args: &CompressArgs, context: &Context, reference: &str) -> Result<(), Failure> {
     let record = Record::open_to_change(context, reference)?;
     let named = record.tip(reference)?;
+    if args.preview {
+        // Looking changes nothing, so it may be done while somebody is at work.
+        let (_, transcript) = load_view(&record, &named)?;
+        return work(args, context, &recorded_input(&named, transcript), |_| Ok(None));
+    }
     record.locked(&named, "compress", || {
         // Somebody may have been at work on it until the lock was ours.
         let session = record.tip(named.id.as_str())?;

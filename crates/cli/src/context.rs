@@ -6,6 +6,7 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
@@ -38,7 +39,7 @@ pub(crate) enum ColourChoice {
 }
 
 /// Everything a command may know about the world it runs in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Context {
     /// Where Throughline keeps its own files.
     pub(crate) home: PathBuf,
@@ -63,7 +64,7 @@ pub(crate) struct Context {
 }
 
 /// Where the time comes from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Clock {
     System(TimeZone),
     /// Stands still, for tests.
@@ -71,13 +72,13 @@ enum Clock {
 }
 
 /// Where random numbers come from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Chance {
     System,
     /// The same numbers every time, for tests.
     Seeded {
         seed: u64,
-        drawn: AtomicU64,
+        drawn: Arc<AtomicU64>,
     },
 }
 
@@ -158,6 +159,12 @@ impl Context {
                 number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             }
         }
+    }
+
+    /// Columns of the terminal right now: it may have been resized.
+    pub(crate) fn columns_now(&self) -> usize {
+        let terminal = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+        terminal.filter(|columns| *columns > 0).unwrap_or(self.width)
     }
 
     /// An id for a session that began then.
@@ -261,7 +268,7 @@ fn clock(fixed: Option<&str>) -> Result<Clock, Failure> {
 
 fn chance(seed: Option<&str>) -> Chance {
     seed.and_then(|text| text.parse().ok())
-        .map_or(Chance::System, |seed| Chance::Seeded { seed, drawn: AtomicU64::new(0) })
+        .map_or(Chance::System, |seed| Chance::Seeded { seed, drawn: Arc::default() })
 }
 
 fn width(columns: Option<&str>, terminal: Option<usize>) -> usize {

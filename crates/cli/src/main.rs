@@ -3,6 +3,7 @@
 mod args;
 mod backup_cmd;
 mod census;
+mod chat;
 mod compress;
 mod compress_view;
 mod config_cmd;
@@ -94,7 +95,12 @@ fn run(arguments: Arguments) -> Exit {
 
 fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure> {
     match command {
+        // Whoever types the bare name at a terminal wants to talk, if there is anybody to talk to.
+        None if context.can_ask && context.config_path().exists() => {
+            chat::run(&chat::ChatArgs::default(), context)
+        }
         None => context.print(WELCOME),
+        Some(Command::Chat(arguments)) => chat::run(&arguments, context),
         Some(Command::Compress(arguments)) => compress::run(&arguments, context),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, context),
         Some(Command::Replay(arguments)) => replay_cmd::run(&arguments, context),

@@ -12,7 +12,9 @@ mod live;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use throughline_compaction::{Attempt, NoOpReason, Outcome, PruneRules, RuleSummariser, Summariser, preview};
+use throughline_compaction::{
+    Attempt, Budgets, NoOpReason, Outcome, PruneRules, RuleSummariser, Summariser, preview,
+};
 use throughline_redact::Redactor;
 use throughline_tokens::TokenModel;
 
@@ -159,7 +161,10 @@ impl Compressor {
         let model = self.model()?;
         let conversation = &request.conversation;
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
-        let budgets = scaled_budgets(&model.budgets(), request.target_tokens, conversation);
+        let mut budgets = scaled_budgets(&model.budgets(), request.target_tokens, conversation);
+        if let Some(kept) = request.keep_messages {
+            keep_exactly(&mut budgets, kept, conversation);
+        }
         let aim = Aim { budgets: &budgets, force: request.force, focus: request.focus.as_deref() };
         let prepared = self.fitting_preparation(request);
         if let Some(prepared) = &prepared
@@ -225,8 +230,10 @@ impl Compressor {
     /// What was prepared, where it answers this request: the person asked for nothing particular, and it is about this
     /// conversation.
     fn fitting_preparation(&self, request: &CompressRequest) -> Option<Arc<Prepared>> {
-        let particular =
-            request.focus.is_some() || request.target_tokens.is_some() || request.memory_context.is_some();
+        let particular = request.focus.is_some()
+            || request.target_tokens.is_some()
+            || request.keep_messages.is_some()
+            || request.memory_context.is_some();
         let prepared = self.state().prepared.clone()?;
         (!particular && prepared.holds_for(&request.conversation)).then_some(prepared)
     }
@@ -248,6 +255,7 @@ impl Compressor {
             focus: None,
             force: true,
             target_tokens: None,
+            keep_messages: None,
             memory_context: None,
         };
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
@@ -256,7 +264,7 @@ impl Compressor {
         let to_come = full.threshold_tokens.saturating_sub(conversation.prompt_tokens);
         let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
         let at_threshold = scaled_budgets(
-            &throughline_compaction::Budgets {
+            &Budgets {
                 threshold_tokens: conversation.prompt_tokens.min(full.threshold_tokens),
                 tail_tokens: full.tail_tokens.saturating_sub(to_come).max(least_tail),
                 ..full
@@ -296,6 +304,14 @@ impl Compressor {
             )
         }))
     }
+}
+
+/// The tail is the newest messages, so many and no more.
+fn keep_exactly(budgets: &mut Budgets, messages: usize, conversation: &Snapshot) {
+    budgets.protect_last_n = messages;
+    budgets.tail_tokens = conversation.sizes.iter().rev().take(messages).sum();
+    // Below the threshold the tail would be a share of what there is.
+    budgets.threshold_tokens = budgets.threshold_tokens.min(conversation.estimated_tokens()).max(1);
 }
 
 fn mark_prepared(mut outcome: CompressOutcome) -> CompressOutcome {

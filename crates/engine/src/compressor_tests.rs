@@ -28,6 +28,7 @@ fn request(conversation: &Snapshot) -> CompressRequest {
         focus: None,
         force: false,
         target_tokens: None,
+        keep_messages: None,
         memory_context: None,
     }
 }

@@ -24,6 +24,9 @@ pub struct CompressRequest {
     /// What the whole prompt has to come below, where that is less than the usual.
     #[serde(default)]
     pub target_tokens: Option<u64>,
+    /// Newest messages that stay as they are, exactly these, while all before them is folded.
+    #[serde(default)]
+    pub keep_messages: Option<usize>,
     /// What a memory has to say about the folded part, as data.
     #[serde(default)]
     pub memory_context: Option<String>,

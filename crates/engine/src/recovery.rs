@@ -261,6 +261,15 @@ pub struct GaveUp {
     pub hint: Option<String>,
 }
 
+impl GaveUp {
+    /// What can be done, in the words of whoever knows best.
+    #[must_use]
+    pub fn advice_words(&self) -> String {
+        let hint = self.hint.clone().filter(|_| self.advice.is_about_endpoint());
+        hint.unwrap_or_else(|| self.advice.to_string())
+    }
+}
+
 impl fmt::Display for GaveUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.trouble)?;
@@ -268,11 +277,7 @@ impl fmt::Display for GaveUp {
             let lead = if at == 0 { "; tried: " } else { ", then " };
             write!(f, "{lead}{tried}")?;
         }
-        f.write_str("; the conversation is intact; ")?;
-        match self.hint.as_deref().filter(|_| self.advice.is_about_endpoint()) {
-            Some(hint) => f.write_str(hint),
-            None => write!(f, "{}", self.advice),
-        }
+        write!(f, "; the conversation is intact; {}", self.advice_words())
     }
 }
 

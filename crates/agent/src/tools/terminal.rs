@@ -81,6 +81,8 @@ pub struct Terminal {
 #[derive(Clone, Debug)]
 struct Background {
     command: String,
+    /// The process that leads its group.
+    leader: Option<u32>,
     kept: Arc<Mutex<Kept>>,
     ended: watch::Receiver<Option<String>>,
     stop: CancellationToken,
@@ -156,8 +158,8 @@ impl Terminal {
         }
         let (told, ended) = watch::channel(None);
         let stop = CancellationToken::new();
-        let kept = Arc::clone(&child.kept);
-        background.push(Background { command, kept, ended, stop: stop.clone() });
+        let (kept, leader) = (Arc::clone(&child.kept), child.child.id());
+        background.push(Background { command, leader, kept, ended, stop: stop.clone() });
         let process = background.len();
         tokio::spawn(async move {
             let words = tokio::select! {
@@ -193,9 +195,10 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Nothing goes on behind the back of someone who left.
-        for one in self.background().iter() {
+        // Nothing goes on behind the back of someone who left; whoever leaves may not wait for tasks to see to it.
+        for one in self.background().iter().filter(|one| one.ended.borrow().is_none()) {
             one.stop.cancel();
+            signal_group(one.leader, Signal::Ask);
         }
     }
 }
@@ -255,13 +258,7 @@ impl Running {
 
     #[cfg(unix)]
     fn signal(&self, signal: Signal) {
-        use rustix::process::{Pid, Signal as Unix, kill_process_group};
-        let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
-        let signal = match signal {
-            Signal::Ask => Unix::TERM,
-            Signal::Force => Unix::KILL,
-        };
-        let _ = kill_process_group(group, signal);
+        signal_group(self.child.id(), signal);
     }
 
     #[cfg(not(unix))]
@@ -273,6 +270,21 @@ impl Running {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 }
+
+/// Signals a command and everything it started.
+#[cfg(unix)]
+fn signal_group(leader: Option<u32>, signal: Signal) {
+    use rustix::process::{Pid, Signal as Unix, kill_process_group};
+    let Some(group) = leader.and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+    let signal = match signal {
+        Signal::Ask => Unix::TERM,
+        Signal::Force => Unix::KILL,
+    };
+    let _ = kill_process_group(group, signal);
+}
+
+#[cfg(not(unix))]
+fn signal_group(_leader: Option<u32>, _signal: Signal) {}
 
 #[derive(Clone, Copy)]
 enum Signal {

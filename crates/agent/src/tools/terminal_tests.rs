@@ -75,6 +75,29 @@ async fn the_background_can_be_looked_at_and_stopped() {
     assert!(call(&tool, json!({"process": 7})).await.unwrap_err().to_string().contains("no process 7"));
 }
 
+/// Waits for a file, within reason.
+#[cfg(unix)]
+async fn until_there(path: &std::path::Path) {
+    for _ in 0..3_000 {
+        if path.exists() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{} never came", path.display());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn whoever_leaves_leaves_nothing_running() {
+    let (folder, tool) = terminal();
+    let command = "trap 'echo > left.txt; exit' TERM; echo > up.txt; while :; do sleep 0.05; done";
+    call(&tool, json!({"command": command, "background": true})).await.unwrap();
+    until_there(&folder.path().join("up.txt")).await;
+    drop(tool);
+    until_there(&folder.path().join("left.txt")).await;
+}
+
 #[test]
 fn what_would_run_is_said_first() {
     let (_folder, tool) = terminal();

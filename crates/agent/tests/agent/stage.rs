@@ -104,6 +104,10 @@ impl Stage {
     }
 
     fn target(&self) -> Target {
+        self.target_with_window(self.window_tokens)
+    }
+
+    pub(crate) fn target_with_window(&self, window_tokens: u64) -> Target {
         let url = self.upstream.url();
         let settings = EndpointSettings {
             prefix: "model",
@@ -128,7 +132,7 @@ impl Stage {
             provider: "custom".to_owned(),
             endpoint: url,
             dialect: self.dialect,
-            policy: LimitPolicy::for_window(self.window_tokens),
+            policy: LimitPolicy::for_window(window_tokens),
             threshold_origin: ThresholdOrigin::General,
             cache: CachePolicy::of(CacheSeller::Other, self.dialect, "claude", CacheTtl::FiveMinutes),
             cache_minimum_tokens: None,

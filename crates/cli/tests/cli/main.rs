@@ -4,6 +4,9 @@
 
 mod bad_input;
 mod basics;
+mod chat;
+#[cfg(unix)]
+mod chat_terminal;
 mod compress;
 mod harness;
 mod inspect;

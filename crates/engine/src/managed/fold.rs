@@ -65,6 +65,8 @@ pub struct CompactionDone {
 pub struct ManualCompaction {
     /// What most of the summary shall be about.
     pub focus: Option<String>,
+    /// Newest exchanges, counted by what a person said, that stay as they are while all before them is folded.
+    pub keep_exchanges: Option<usize>,
     /// What a memory has to say about the folded part.
     pub memory_context: Option<String>,
 }
@@ -77,17 +79,29 @@ pub(super) struct Ask {
     pub(super) force: bool,
     pub(super) target_tokens: Option<u64>,
     pub(super) focus: Option<String>,
+    pub(super) keep_messages: Option<usize>,
     pub(super) memory_context: Option<String>,
 }
 
 impl Ask {
     pub(super) fn new(trigger: Trigger, urgency: Urgency) -> Self {
-        Self { trigger, urgency, force: false, target_tokens: None, focus: None, memory_context: None }
+        Self {
+            trigger,
+            urgency,
+            force: false,
+            target_tokens: None,
+            focus: None,
+            keep_messages: None,
+            memory_context: None,
+        }
     }
 
     /// Whether it asks for something that nobody could have prepared.
     fn is_particular(&self) -> bool {
-        self.focus.is_some() || self.target_tokens.is_some() || self.memory_context.is_some()
+        self.focus.is_some()
+            || self.target_tokens.is_some()
+            || self.keep_messages.is_some()
+            || self.memory_context.is_some()
     }
 }
 
@@ -130,6 +144,7 @@ impl ManagedSession {
             focus: ask.focus,
             force: ask.force,
             target_tokens: ask.target_tokens,
+            keep_messages: ask.keep_messages,
             memory_context: ask.memory_context,
         };
         let compressing = tokio::time::timeout(LONGEST_WAIT, self.setup.engine.compress(&request)).await;

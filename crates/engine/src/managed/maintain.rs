@@ -54,9 +54,20 @@ impl ManagedSession {
     /// Compacts because a person wants it: below the threshold too, whatever guards say, and also when automatic
     /// compaction is off.
     pub async fn compact(&mut self, manual: ManualCompaction) -> CompactionResult {
-        let ManualCompaction { focus, memory_context } = manual;
-        let ask = Ask { force: true, focus, memory_context, ..Ask::new(Trigger::Manual, Urgency::Overdue) };
+        let ManualCompaction { focus, keep_exchanges, memory_context } = manual;
+        let keep_messages = keep_exchanges.map(|exchanges| self.messages_of_last(exchanges));
+        let usual = Ask::new(Trigger::Manual, Urgency::Overdue);
+        let ask = Ask { force: true, focus, keep_messages, memory_context, ..usual };
         self.fold(ask).await
+    }
+
+    /// How many messages of the view the newest exchanges are made of, counted by what a person said.
+    #[must_use]
+    pub fn messages_of_last(&self, exchanges: usize) -> usize {
+        let messages = self.view.messages();
+        let mut human = messages.iter().enumerate().rev().filter(|(_, message)| message.is_human());
+        let first = human.nth(exchanges.saturating_sub(1)).map_or(0, |(index, _)| index);
+        messages.len() - first
     }
 
     /// Another model takes over. If it has less room, the next call compacts first.

@@ -85,6 +85,7 @@ impl Stage {
             focus: None,
             force: true,
             target_tokens: None,
+            keep_messages: None,
             memory_context: Some("The person likes tea.".to_owned()),
         };
         self.engine.compress(&request).await.unwrap()

@@ -142,7 +142,7 @@ async fn a_person_who_asks_for_something_else_does_not_wait_for_what_is_prepared
     // Whatever is asked now is answered; the one who was asked first is not waited for.
     slow.allowed.add_permits(1);
     let focus = Some("the files".to_owned());
-    let manual = throughline_engine::ManualCompaction { focus, memory_context: None };
+    let manual = throughline_engine::ManualCompaction { focus, ..Default::default() };
     let asked_before = slow.asked.load(Ordering::Relaxed);
     let result = session.compact(manual).await;
     assert!(matches!(result, throughline_engine::CompactionResult::Completed(_)), "{result:?}");

@@ -141,7 +141,7 @@ async fn by_hand_below_the_threshold_and_nothing_twice() {
         talk(&stage, &mut session, turn).await;
     }
     let focus = Some("the files that were read".to_owned());
-    let result = session.compact(ManualCompaction { focus, memory_context: None }).await;
+    let result = session.compact(ManualCompaction { focus, ..ManualCompaction::default() }).await;
     let CompactionResult::Completed(done) = &result else { panic!("{result:?}") };
     assert!(done.report.messages.after < done.report.messages.before);
     assert_eq!(completed(&stage)[0].0, Trigger::Manual);
@@ -149,6 +149,32 @@ async fn by_hand_below_the_threshold_and_nothing_twice() {
     assert!(matches!(again, CompactionResult::NoOp { reason: NoOpReason::NothingNew, .. }), "{again:?}");
     // The conversation goes on.
     talk(&stage, &mut session, 99).await;
+}
+
+#[tokio::test]
+async fn by_hand_the_last_exchanges_stay_and_all_before_them_is_folded() {
+    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let mut session = stage.open().await;
+    for turn in 0..12 {
+        talk(&stage, &mut session, turn).await;
+    }
+    let texts = |session: &throughline_engine::ManagedSession| -> Vec<String> {
+        session.messages().iter().map(|message| message.json().to_owned()).collect()
+    };
+    let before = texts(&session);
+    for exchanges in [3, 1] {
+        let kept = session.messages_of_last(exchanges);
+        assert_eq!(kept, exchanges * 4, "an exchange is a question, a call, its result and an answer");
+        let keep = ManualCompaction { keep_exchanges: Some(exchanges), ..ManualCompaction::default() };
+        let result = session.compact(keep).await;
+        assert!(matches!(result, CompactionResult::Completed(_)), "{result:?}");
+        let after = texts(&session);
+        assert_eq!(after[after.len() - kept..], before[before.len() - kept..]);
+        assert!(after.len() <= kept + 5, "head and summary, and nothing else: {after:#?}");
+    }
+    // Everything kept means that nothing is folded.
+    let all = ManualCompaction { keep_exchanges: Some(100), ..ManualCompaction::default() };
+    assert!(matches!(session.compact(all).await, CompactionResult::NoOp { .. }));
 }
 
 #[tokio::test]

@@ -46,6 +46,8 @@ struct Breaks {
 
 /// Serves one connection.
 async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: CancellationToken) {
+    // Small pieces go out at once, as from any server that streams; otherwise each reply waits for the other side.
+    let _ = stream.set_nodelay(true);
     let breaks = Breaks::default();
     let of_requests = breaks.clone();
     let service = service_fn(move |request: Request<Incoming>| -> Answering {

@@ -1,0 +1,138 @@
+//! What the loop has to do about context: tools forget what the model no longer sees, a smaller window folds first, long
+//! output is read in pieces, and memory has its chance.
+
+use throughline_agent::{AgentEvent, Asking};
+use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction, Trigger};
+use throughline_testkit::{RecordedRequest, Reply, Script};
+use throughline_transcript::Dialect;
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{Stage, last_text, wanting};
+
+/// A model that reads a file when it is told to, and talks otherwise.
+fn reader(request: &RecordedRequest) -> Reply {
+    let (role, text) = last_text(request);
+    match (role.as_str(), text.as_str()) {
+        ("user", "read") => wanting(&[("read_file", r#"{"path":"a.txt"}"#)]),
+        ("user", _) => Reply::text(format!("Answer. {}", "More about that. ".repeat(40))),
+        _ => Reply::text("I have read it."),
+    }
+}
+
+/// What the last tool returned, as it was sent.
+fn last_result(stage: &Stage) -> String {
+    let bodies = stage.upstream.calls();
+    let results = bodies.iter().map(last_text).filter(|(role, _)| role == "tool");
+    results.map(|(_, text)| text).last().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_file_is_shown_again_once_the_model_no_longer_sees_it() {
+    let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(reader)).await;
+    stage.write("a.txt", "the harbour gate is blue\n");
+    let mut agent = stage.begin(Asking::Nobody).await;
+    let go = CancellationToken::new();
+    agent.turn("read", &go).await.unwrap();
+    assert!(last_result(&stage).contains("the harbour gate is blue"));
+    agent.turn("read", &go).await.unwrap();
+    assert!(last_result(&stage).contains("unchanged since these lines were read"));
+    for turn in 0..8 {
+        agent.turn(&format!("remark {turn}"), &go).await.unwrap();
+    }
+    let folded = agent.compact(ManualCompaction { keep_exchanges: Some(1), ..Default::default() }, &go).await;
+    assert!(matches!(folded, Some(CompactionResult::Completed(_))), "{folded:?}");
+    agent.turn("read", &go).await.unwrap();
+    assert!(last_result(&stage).contains("the harbour gate is blue"), "{}", last_result(&stage));
+}
+
+#[tokio::test]
+async fn a_compaction_that_is_called_off_changes_nothing() {
+    let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(reader)).await;
+    let mut agent = stage.begin(Asking::Nobody).await;
+    for turn in 0..8 {
+        agent.turn(&format!("remark {turn}"), &CancellationToken::new()).await.unwrap();
+    }
+    let before: Vec<String> = agent.session().messages().iter().map(|m| m.json().to_owned()).collect();
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    assert!(agent.compact(ManualCompaction::default(), &stopped).await.is_none());
+    let after: Vec<String> = agent.session().messages().iter().map(|m| m.json().to_owned()).collect();
+    assert_eq!(before, after);
+    agent.turn("and on", &CancellationToken::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_model_with_a_smaller_window_folds_before_it_is_asked() {
+    let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(reader)).await;
+    let mut agent = stage.begin(Asking::Nobody).await;
+    let go = CancellationToken::new();
+    for turn in 0..60 {
+        agent.turn(&format!("remark {turn}"), &go).await.unwrap();
+    }
+    assert_eq!(agent.session().compactions(), 0);
+    let large = agent.session().pressure().tokens;
+    agent.switch_model(stage.target_with_window(16_000), None).await.unwrap();
+    agent.turn("and now", &go).await.unwrap();
+    assert!(agent.session().pressure().tokens < 8_000 && large > 8_000, "{large}");
+    let events = stage.events();
+    let folded = |event: &AgentEvent| {
+        matches!(
+            event,
+            AgentEvent::Engine(EngineEvent::CompactionCompleted { trigger: Trigger::ModelSwitch, .. })
+        )
+    };
+    assert!(events.iter().any(folded), "it was folded because of the switch");
+    let again = |event: &&AgentEvent| matches!(event, AgentEvent::Engine(EngineEvent::Retrying { .. }));
+    assert_eq!(events.iter().filter(again).count(), 0, "and nothing was refused before that");
+}
+
+#[tokio::test]
+async fn long_output_is_set_aside_once_and_read_in_pieces() {
+    let script = Script::answering(|request| {
+        let (role, text) = last_text(request);
+        match role.as_str() {
+            "user" => wanting(&[("terminal", r#"{"command":"seq -f 'row %g of the long list' 1 1500"}"#)]),
+            _ if text.contains("kept as artifact") => {
+                let name =
+                    text.split("kept as artifact ").nth(1).and_then(|rest| rest.get(..16)).unwrap_or("");
+                wanting(&[("recall", &format!(r#"{{"artifact":"{name}","first_line":700,"count":300}}"#))])
+            }
+            _ => Reply::text("Row 700 is there."),
+        }
+    });
+    let stage = Stage::new(Dialect::Chat, 32_768, script).await;
+    let mut agent = stage.begin(Asking::Never).await;
+    agent.turn("list", &CancellationToken::new()).await.unwrap();
+    let aside = stage
+        .events()
+        .iter()
+        .filter(|event| matches!(event, AgentEvent::Engine(EngineEvent::OutputSetAside { .. })))
+        .count();
+    assert_eq!(aside, 1, "what was read back is not set aside again");
+    let pieces = last_result(&stage);
+    assert!(pieces.starts_with("row 700 of the long list") && pieces.contains("row 999 of"), "{pieces}");
+    let kept = stage.transcript().into_iter().find(|json| json.contains("row 1499 of")).unwrap();
+    assert!(kept.contains("row 600 of"), "the record has what the command printed");
+}
+
+#[tokio::test]
+async fn memory_has_its_chance_once_before_each_compaction() {
+    let stage = Stage::new(Dialect::Anthropic, 32_768, Script::answering(reader)).await;
+    let mut agent = stage.begin(Asking::Nobody).await;
+    let go = CancellationToken::new();
+    let mut turn = 0;
+    while agent.session().compactions() < 2 {
+        agent.turn(&format!("remark {turn}"), &go).await.unwrap();
+        turn += 1;
+        assert!(turn < 400, "no compaction came");
+    }
+    let reminder = "keep it now with the memory tool";
+    let calls = stage.upstream.calls();
+    let first = calls.iter().position(|call| call.text().contains(reminder)).unwrap();
+    assert_eq!(calls[first].text().matches(reminder).count(), 1, "said once, not with every message");
+    assert!(first > 3, "not before it is needed");
+    assert!(
+        !stage.transcript().iter().any(|json| json.contains(reminder)),
+        "nobody said it, so the record has it not"
+    );
+}

@@ -1,0 +1,128 @@
+//! `throughline chat`: an agent at the terminal whose context takes care of itself.
+//!
+//! Parts: `kitchen` what a conversation is made of, from settings; `first_run` helps where there is no model yet; `talk` the
+//! conversation with a person, `once` one question for scripts; `screen` shows what happens, with `markdown` and `highlight`;
+//! `editor` the line a person types; `slash` and `commands` what begins with a slash; `lines` start and status.
+//!
+//! Not for: any rule about context, which is the engine's, or about tools, which are the agent's.
+
+mod commands;
+mod context_view;
+mod editor;
+mod first_run;
+mod highlight;
+mod host;
+mod interrupts;
+mod kitchen;
+mod lines;
+mod markdown;
+mod once;
+mod screen;
+mod slash;
+mod talk;
+mod trouble;
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, io_words};
+use kitchen::Kitchen;
+
+/// Talk to a model that can work in this folder, in a conversation that never runs out
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = "\
+Examples:
+  throughline chat
+  throughline chat --model claude-sonnet-4-5
+  throughline chat --resume last
+  throughline chat -q \"which tests cover the parser?\"
+  git diff | throughline chat -q \"review this\" --json
+
+The agent reads, searches and edits files in this folder and runs commands; it
+asks before it writes, runs or leaves the folder. Everything said is recorded;
+what no longer fits the window is folded into a summary and stays searchable.
+Ctrl-C stops an answer and keeps the conversation; twice leaves. /help lists
+what can be typed.")]
+pub(crate) struct ChatArgs {
+    /// The model, or provider:model
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Who serves it: anthropic, openai, openrouter, ollama, llama.cpp, lmstudio, custom
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// Go on with a conversation: an id, a unique prefix of one, a title, or last
+    #[arg(long, short, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// Do everything without asking
+    #[arg(long)]
+    pub(crate) yolo: bool,
+    /// Ask this, print the answer and leave
+    #[arg(long, short, value_name = "QUESTION")]
+    pub(crate) question: Option<String>,
+    /// With a question: print one JSON object with answer, tokens and cost
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What was piped in is taken up to here.
+const MAX_PIPED_BYTES: u64 = 4_000_000;
+
+/// Carries out the command.
+pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<(), Failure> {
+    let piped = piped()?;
+    let question = match (&args.question, piped) {
+        (Some(question), Some(piped)) => Some(format!("{question}\n\n{piped}")),
+        (Some(question), None) => Some(question.clone()),
+        (None, piped) => piped,
+    };
+    if let Some(question) = &question
+        && question.trim().is_empty()
+    {
+        return Err(Failure::new(Exit::Usage, "there is no question")
+            .because("the text is empty")
+            .hint("for example: throughline chat -q \"what is in this folder?\""));
+    }
+    if args.json && question.is_none() {
+        return Err(
+            Failure::new(Exit::Usage, "--json needs a question").hint("give one with -q, or pipe it in")
+        );
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Internal, "the machine gives no means to wait for the network")
+            .because(io_words(&error))
+    })?;
+    let context = Arc::new(context.clone());
+    let kitchen = Kitchen::open(&context, args)?;
+    let ended = match question {
+        Some(question) => runtime.block_on(once::run(&kitchen, args, &question)),
+        None => talk::run(kitchen, args, &runtime),
+    };
+    // Whatever still runs in the background is no reason to wait.
+    runtime.shutdown_background();
+    ended
+}
+
+/// What was piped in, if anything was.
+fn piped() -> Result<Option<String>, Failure> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.lock().take(MAX_PIPED_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::new(Exit::InputUnreadable, "cannot read stdin").because(io_words(&error)))?;
+    if bytes.len() as u64 > MAX_PIPED_BYTES {
+        return Err(Failure::new(Exit::BadInput, "what was piped in is too long for a question")
+            .because(format!("it has more than {} bytes", crate::text::thousands(MAX_PIPED_BYTES)))
+            .hint("put it into a file in this folder and ask about the file"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::new(Exit::BadInput, "what was piped in is not text in UTF-8")
+            .hint("put it into a file in this folder and ask about the file")
+    })?;
+    Ok((!text.trim().is_empty()).then_some(text))
+}

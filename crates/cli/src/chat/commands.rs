@@ -1,0 +1,220 @@
+//! What slash commands do. Most of them are commands of the program itself, carried out for this conversation.
+
+use clap::Parser as _;
+use owo_colors::OwoColorize as _;
+use throughline_engine::{CompactionResult, ManualCompaction};
+use throughline_store::{EndReason, Store as _};
+
+use super::context_view;
+use super::screen::note;
+use super::slash::{COMMANDS, compress_wish};
+use super::talk::Talk;
+use super::trouble::failure_of;
+use crate::args::Arguments;
+use crate::failure::{Exit, Failure, path_words};
+use crate::record::refused;
+use crate::text::{columns, printable, wrap};
+
+/// Whether the conversation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    GoOn,
+    Leave,
+}
+
+/// Carries out a command.
+pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> Result<After, Failure> {
+    let id = talk.agent.session().id().to_string();
+    match name {
+        "quit" => return Ok(After::Leave),
+        "help" => talk.screen.say(&help(talk.kitchen.context.columns_now())),
+        "status" => talk.show_status(),
+        "compress" => compress(talk, arguments).await?,
+        "undo" => {
+            talk.agent.undo().await.map_err(failure_of)?;
+            talk.screen.say(&note(
+                "the model sees again what it saw before the last compaction, and everything since",
+            ));
+            talk.show_status();
+        }
+        "context" => {
+            let width = talk.kitchen.context.columns_now();
+            talk.screen.say(&context_view::render(&talk.agent, width));
+        }
+        "usage" => run(talk, &["usage", &id])?,
+        "insights" if arguments.is_empty() => run(talk, &["insights"])?,
+        "insights" => run(talk, &["insights", "--days", arguments.trim_start_matches("--days").trim()])?,
+        "sessions" => run(talk, &["sessions"])?,
+        "search" if arguments.is_empty() => talk.screen.say(&note("say what to look for: /search WORDS")),
+        "search" => run(talk, &["search", arguments])?,
+        "config" if arguments.is_empty() => run(talk, &["config", "show"])?,
+        "config" => run(talk, &["config", "get", arguments])?,
+        "export" if arguments.is_empty() => talk.screen.say(&note("say where to: /export FILE")),
+        "export" => {
+            run(talk, &["sessions", "export", &id, "--out", arguments])?;
+            talk.screen.say(&note(&format!("written to {}", printable(arguments))));
+        }
+        "new" => {
+            let old = talk.change(None).await?;
+            // One in which nothing was said is gone already.
+            if !old.session().messages().is_empty() {
+                old.end(EndReason::NEW).await.map_err(failure_of)?;
+            }
+            if !arguments.is_empty() {
+                rename(talk, arguments)?;
+            }
+        }
+        "resume" if arguments.is_empty() => {
+            run(talk, &["sessions"])?;
+            talk.screen.say(&note("/resume ID goes on with one of them"));
+        }
+        "resume" => drop(talk.change(Some(arguments)).await?),
+        "title" if arguments.is_empty() => {
+            let session = talk.kitchen.store.session(&talk.kitchen.owner, talk.agent.session().id());
+            let title = session.map_err(refused)?.title;
+            talk.screen.say(&note(
+                &title.map_or_else(
+                    || "it has no title yet: /title TITLE".to_owned(),
+                    |title| printable(&title),
+                ),
+            ));
+        }
+        "title" => rename(talk, arguments)?,
+        "model" if arguments.is_empty() => {
+            let model = talk.connected.at.model.clone();
+            run(talk, &["models", &model])?;
+        }
+        "model" => switch_model(talk, arguments).await?,
+        "memory" => memory(talk)?,
+        "tools" => talk.screen.say(&tools(talk)),
+        _ => {}
+    }
+    Ok(After::GoOn)
+}
+
+/// Carries out a command of the program.
+fn run(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
+    talk.screen.rest();
+    let line = std::iter::once("throughline").chain(words.iter().copied());
+    let parsed = Arguments::try_parse_from(line).map_err(|error| {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Failure::new(Exit::Usage, first)
+    })?;
+    crate::carry_out(&talk.kitchen.context, parsed.command)
+}
+
+async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
+    let wish = compress_wish(arguments);
+    if wish.preview {
+        let id = talk.agent.session().id().to_string();
+        let mut words = vec!["compress", "--session", &id, "--preview", "--force"];
+        if let Some(focus) = &wish.focus {
+            words.extend(["--focus", focus]);
+        }
+        let keep =
+            wish.keep_exchanges.map(|exchanges| talk.agent.session().messages_of_last(exchanges).to_string());
+        if let Some(keep) = &keep {
+            words.extend(["--keep", keep]);
+        }
+        return run(talk, &words);
+    }
+    let manual =
+        ManualCompaction { focus: wish.focus, keep_exchanges: wish.keep_exchanges, memory_context: None };
+    let cancel = talk.stopping();
+    talk.interrupts.forget();
+    let result = {
+        let compacting = talk.agent.compact(manual, &cancel);
+        tokio::pin!(compacting);
+        loop {
+            tokio::select! {
+                result = &mut compacting => break result,
+                () = talk.interrupts.next() => cancel.cancel(),
+            }
+        }
+    };
+    talk.screen.rest();
+    match result {
+        // What came of it was told as it happened.
+        Some(CompactionResult::Completed(_)) => talk.show_status(),
+        Some(_) => {}
+        None => talk.screen.say(&note("stopped; the conversation is as it was")),
+    }
+    Ok(())
+}
+
+fn rename(talk: &Talk, title: &str) -> Result<(), Failure> {
+    let id = talk.agent.session().id();
+    talk.kitchen.store.rename(&talk.kitchen.owner, id, Some(title)).map_err(refused)?;
+    talk.screen.say(&note(&format!("this conversation is called {}", printable(title))));
+    Ok(())
+}
+
+async fn switch_model(talk: &mut Talk, name: &str) -> Result<(), Failure> {
+    let wire = talk.agent.session().dialect();
+    let wish = talk.kitchen.wish(Some(name), Some(wire));
+    let connected = talk.kitchen.connect(&wish).await.map_err(|failure| {
+        failure
+            .hint(format!("this conversation is held on the {wire} wire; /new can begin one with any model"))
+    })?;
+    let switched = talk.agent.switch_model(connected.target.clone(), connected.output_cap_tokens).await;
+    switched.map_err(failure_of)?;
+    let smaller = if talk.agent.session().has_switched_to_smaller() {
+        "; its window is smaller, so the next call folds first if it must"
+    } else {
+        ""
+    };
+    talk.screen.say(&note(&format!(
+        "{} from here on, {} tokens of window ({}){smaller}",
+        printable(&connected.at.model),
+        crate::text::thousands(connected.at.window.tokens),
+        connected.at.window.source
+    )));
+    talk.connected = connected;
+    talk.wish = wish;
+    Ok(())
+}
+
+fn memory(talk: &Talk) -> Result<(), Failure> {
+    let files = talk.kitchen.memory();
+    let read = |text: Result<String, throughline_agent::ToolError>| {
+        text.map_err(|error| Failure::new(Exit::InputUnreadable, error.to_string()))
+    };
+    let mut out = String::new();
+    for (name, text) in [("MEMORY.md", read(files.memory())?), ("USER.md", read(files.user())?)] {
+        out.push_str(&format!("{}\n", path_words(&talk.kitchen.context.home.join(name)).bold()));
+        let text = printable(text.trim());
+        out.push_str(if text.is_empty() { "  (empty)\n" } else { "" });
+        for line in text.lines() {
+            out.push_str(&format!("  {line}\n"));
+        }
+    }
+    talk.screen.say(&out);
+    Ok(())
+}
+
+fn tools(talk: &Talk) -> String {
+    let width = talk.kitchen.context.columns_now();
+    let mut out = String::new();
+    for tool in talk.agent.tools() {
+        out.push_str(&wrap(&format!("{:<14}{}", tool.name, printable(&tool.description)), width, 14));
+    }
+    out
+}
+
+fn help(width: usize) -> String {
+    let mut out = String::new();
+    let widest = COMMANDS.iter().map(|command| columns(command.name)).max().unwrap_or(0) + 3;
+    for command in COMMANDS {
+        let name = format!("/{}", command.name);
+        let arguments =
+            if command.arguments.is_empty() { String::new() } else { format!("{} - ", command.arguments) };
+        out.push_str(&wrap(&format!("{name:<widest$}{arguments}{}", command.what), width, widest));
+    }
+    out.push_str("Ctrl-C stops an answer, a tool or a compaction; everything said stays.\n");
+    out
+}
+
+#[cfg(test)]
+#[path = "commands_tests.rs"]
+mod tests;

@@ -1,0 +1,31 @@
+//! Help names every command, at any width.
+
+use super::*;
+
+#[test]
+fn help_lists_every_command_and_fits() {
+    for width in [40, 80, 120] {
+        let text = help(width);
+        for command in COMMANDS {
+            assert!(text.contains(&format!("/{}", command.name)), "{}", command.name);
+        }
+        assert!(text.lines().all(|line| columns(line) <= width.max(72)), "{width}: {text}");
+    }
+}
+
+#[test]
+fn commands_that_are_the_programs_own_are_understood_by_it() {
+    for line in [
+        "usage s1",
+        "insights --days 7",
+        "sessions",
+        "config show",
+        "config get model.default",
+        "sessions export s1 --out x.json",
+        "models some-model",
+        "compress --session s1 --preview --force --focus topic --keep 4",
+    ] {
+        let words = std::iter::once("throughline").chain(line.split(' '));
+        assert!(Arguments::try_parse_from(words).is_ok(), "{line}");
+    }
+}

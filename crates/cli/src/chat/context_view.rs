@@ -1,0 +1,106 @@
+//! `/context`: what fills the window, and how far it is to the next compaction.
+
+use std::fmt::Write as _;
+
+use owo_colors::OwoColorize as _;
+use throughline_agent::Agent;
+use throughline_engine::{Pressure, token_model_for};
+use throughline_tokens::{profile_system, profile_text, profile_tools};
+use throughline_transcript::{Groups, Transcript, compact_json_string};
+
+use crate::census::Census;
+use crate::figures::bar;
+use crate::gauge::{Gauge, gauge_lines};
+use crate::meter::Meter;
+use crate::text::{percent, shorten, thousands};
+
+/// Largest messages that are named.
+const LARGEST: usize = 5;
+const BAR_CELLS: usize = 20;
+/// Columns of the widest name of a row.
+const NAME_COLUMNS: usize = 22;
+
+/// The whole page.
+pub(super) fn render(agent: &Agent, width: usize) -> String {
+    let session = agent.session();
+    let model = token_model_for(&session.model().model, session.dialect());
+    let pressure = session.pressure();
+    let gauge = Gauge {
+        tokens: pressure.tokens,
+        window_tokens: pressure.window_tokens,
+        threshold_tokens: pressure.threshold_tokens,
+    };
+    let prompt = agent.system_prompt();
+    let part = |text: &str| model.estimate(&profile_text(text));
+    let (files, notes) = (section(prompt, "project-file"), section(prompt, "memory"));
+    let system = model.estimate_content(&profile_system(&compact_json_string(prompt)));
+    let (files, notes) = (part(&files), part(&notes));
+    let tools = agent.tools_json().map_or(0, |json| model.estimate_content(&profile_tools(json)));
+    let transcript = Transcript::from_messages(session.dialect(), session.messages().to_vec());
+    let groups = Groups::of(&transcript.messages);
+    let census = Census::of(&transcript, &groups, &Meter::estimating(model), LARGEST);
+    let mut rows = vec![
+        ("system prompt".to_owned(), system.saturating_sub(files).saturating_sub(notes)),
+        ("project files".to_owned(), files),
+        ("memory".to_owned(), notes),
+        ("tools".to_owned(), tools),
+    ];
+    rows.extend(census.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
+    rows.retain(|(_, tokens)| *tokens > 0);
+    let total: u64 = rows.iter().map(|(_, tokens)| tokens).sum();
+    let most = rows.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0);
+    let mut out = gauge_lines(&[("context", gauge)], width.clamp(40, 120));
+    let _ = writeln!(out, "{}", distance_words(pressure));
+    let fixed = system.saturating_add(tools);
+    let _ = writeln!(
+        out,
+        "{} tokens ({}) go with every call before a word is said",
+        thousands(fixed),
+        percent(fixed, pressure.window_tokens)
+    );
+    for (name, tokens) in &rows {
+        let cells = bar(*tokens, most, BAR_CELLS);
+        let _ = writeln!(
+            out,
+            "  {name:<NAME_COLUMNS$}{:>10}  {:>6}  {}",
+            thousands(*tokens),
+            percent(*tokens, total),
+            cells.cyan()
+        );
+    }
+    if !census.largest.is_empty() {
+        let _ = writeln!(out, "largest messages");
+        for large in &census.largest {
+            let what = if large.tools.is_empty() { large.role.to_owned() } else { large.tools.join(", ") };
+            let line = format!("  {:>10}  {what}: {}", thousands(large.tokens), large.glimpse);
+            let _ = writeln!(out, "{}", shorten(&line, width));
+        }
+    }
+    let estimated = if session.last_prompt_tokens().is_some() {
+        "The total is what the provider counted last and an estimate of what came since; its parts are estimated."
+    } else {
+        "All figures are estimated: the provider has not counted this view yet."
+    };
+    let _ = writeln!(out, "{}", estimated.dimmed());
+    out
+}
+
+fn distance_words(pressure: Pressure) -> String {
+    match pressure.threshold_tokens.checked_sub(pressure.tokens) {
+        Some(room) => format!("{} tokens until the older part is folded", thousands(room)),
+        None => "the older part is folded with the next call".to_owned(),
+    }
+}
+
+/// All parts of the prompt between these tags.
+fn section(prompt: &str, tag: &str) -> String {
+    let (open, close) = (format!("<{tag} "), format!("</{tag}>"));
+    let mut found = String::new();
+    let mut rest = prompt;
+    while let Some((_, from)) = rest.split_once(&open) {
+        let (inside, after) = from.split_once(&close).unwrap_or((from, ""));
+        found.push_str(inside);
+        rest = after;
+    }
+    found
+}

@@ -1,0 +1,97 @@
+//! Code in colours: strings, comments, numbers and the words of a language. One line at a time, for any language, without
+//! a grammar: wrong now and then, and never in the way.
+
+use owo_colors::OwoColorize as _;
+
+/// Words that many languages share.
+const WORDS: &str = " as async await break case catch class const continue def defer del do elif else end enum except export \
+extends extern finally fn for from func function go if impl import in interface is lambda let loop match mod module move mut \
+new nil none not null or package pass pub public private raise return select self static struct super switch then this throw \
+trait true false try type typeof undefined union unless until unsafe use using var void where while with yield echo fi done \
+esac local and SELECT FROM WHERE INSERT INTO VALUES UPDATE SET DELETE CREATE TABLE JOIN ON ORDER BY GROUP LIMIT None True False ";
+
+/// How lines of comment begin in a language.
+fn comment_marks(language: &str) -> &'static [&'static str] {
+    match language {
+        "python" | "py" | "sh" | "bash" | "zsh" | "shell" | "console" | "ruby" | "rb" | "yaml" | "yml"
+        | "toml" | "perl" | "r" | "make" | "makefile" | "dockerfile" | "ini" | "elixir" => &["#"],
+        "sql" | "lua" | "haskell" | "hs" | "elm" | "ada" => &["--"],
+        "lisp" | "clojure" | "scheme" | "el" | "asm" => &[";"],
+        "tex" | "latex" | "erlang" | "matlab" => &["%"],
+        "text" | "txt" | "" | "markdown" | "md" | "json" => &[],
+        _ => &["//"],
+    }
+}
+
+/// A line of code with colours. Differences are shown as such.
+pub(super) fn highlight(line: &str, language: &str) -> String {
+    if matches!(language, "diff" | "patch") {
+        return difference_line(line);
+    }
+    let marks = comment_marks(language);
+    let mut out = String::with_capacity(line.len() * 2);
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let starts_word = out.is_empty() || line.len() == rest.len() || {
+            let before = line.get(..line.len() - rest.len()).and_then(|text| text.chars().next_back());
+            before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+        };
+        let (taken, styled) = if marks.iter().any(|mark| rest.starts_with(mark)) {
+            (rest.len(), rest.dimmed().to_string())
+        } else if matches!(first, '"' | '\'' | '`') {
+            let len = string_len(rest, first);
+            let text = rest.get(..len).unwrap_or(rest);
+            (len, text.green().to_string())
+        } else if starts_word && first.is_ascii_digit() {
+            let len = len_while(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
+            (len, rest.get(..len).unwrap_or(rest).magenta().to_string())
+        } else if starts_word && (first.is_alphabetic() || first == '_') {
+            let len = len_while(rest, |c| c.is_alphanumeric() || c == '_');
+            let word = rest.get(..len).unwrap_or(rest);
+            let is_known = !marks.is_empty() && WORDS.contains(&format!(" {word} "));
+            (len, if is_known { word.blue().to_string() } else { word.to_owned() })
+        } else {
+            (first.len_utf8(), first.to_string())
+        };
+        out.push_str(&styled);
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    out
+}
+
+/// A line of a difference.
+pub(super) fn difference_line(line: &str) -> String {
+    if line.starts_with("+++") || line.starts_with("---") {
+        line.bold().to_string()
+    } else if line.starts_with('+') {
+        line.green().to_string()
+    } else if line.starts_with('-') {
+        line.red().to_string()
+    } else if line.starts_with("@@") {
+        line.cyan().to_string()
+    } else {
+        line.to_owned()
+    }
+}
+
+fn len_while(text: &str, fits: impl Fn(char) -> bool) -> usize {
+    text.char_indices().find(|(_, c)| !fits(*c)).map_or(text.len(), |(at, _)| at)
+}
+
+/// Up to the closing quote; an apostrophe that closes nothing is just itself.
+fn string_len(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return at + c.len_utf8(),
+            _ => {}
+        }
+    }
+    quote.len_utf8()
+}
+
+#[cfg(test)]
+#[path = "highlight_tests.rs"]
+mod tests;

@@ -1,0 +1,46 @@
+//! Ctrl-C while something runs. Listened for from the beginning, so that none is lost between two things that can be
+//! stopped.
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Whoever waits for Ctrl-C.
+pub(super) struct Interrupts(UnboundedReceiver<()>);
+
+impl Interrupts {
+    /// Begins to listen. Within a runtime.
+    pub(super) fn listen() -> Self {
+        let (sender, receiver) = unbounded_channel();
+        begin(sender);
+        Self(receiver)
+    }
+
+    /// Those of before do not count any more. Returns whether there were any.
+    pub(super) fn forget(&mut self) -> bool {
+        let mut any = false;
+        while self.0.try_recv().is_ok() {
+            any = true;
+        }
+        any
+    }
+
+    /// Waits for the next one.
+    pub(super) async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            // Where nothing can be listened for, nothing ever comes.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(unix)]
+fn begin(sender: UnboundedSender<()>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Installed before anything else runs; afterwards the program is not ended by it.
+    let Ok(mut signals) = signal(SignalKind::interrupt()) else { return };
+    tokio::spawn(async move { while signals.recv().await.is_some() && sender.send(()).is_ok() {} });
+}
+
+#[cfg(not(unix))]
+fn begin(sender: UnboundedSender<()>) {
+    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {} });
+}

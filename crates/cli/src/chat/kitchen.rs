@@ -1,0 +1,319 @@
+//! What a conversation is made of, from settings and the machine: the record, the model, the engine, the tools, the prompt.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use throughline_agent::{
+    AgentEvents, AgentSetup, Approver, Asking, MemoryFiles, MemoryTool, OutputLimit, Patch, PromptParts,
+    ReadFile, Recall, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile, context_files,
+    system_prompt,
+};
+use throughline_compaction::{PruneRules, RuleSummariser};
+use throughline_config::Settings;
+use throughline_engine::{
+    Automatic, Beforehand, CallPolicy, Compressor, CompressorSetup, ContextEngine, LockPolicy,
+    ModelAtEndpoint, ModelSummaries, ModelWish, OnSummaryFailure, OneSummariser, RecordPolicy, Registry,
+    RouteHealth, RouteSearch, SessionSetup, SummariserSource, SummarySetup, SummaryWishes, Target,
+    ToolOutputPolicy, learnt_scope, learnt_window,
+};
+use throughline_provider::{Client, Endpoint};
+use throughline_redact::Redactor;
+use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
+use throughline_tokens::Catalogue;
+use throughline_transcript::Dialect;
+
+use super::ChatArgs;
+use super::host::ChatHost;
+use crate::config_cmd::load_settings;
+use crate::context::Context;
+use crate::failure::{Exit, Failure, io_words};
+use crate::online::{catalogue, client, not_configured};
+use crate::record::refused;
+
+/// The longest answer where a wire wants a limit and nobody set one.
+const USUAL_OUTPUT_TOKENS: u64 = 16_384;
+/// Ids that are tried for a new conversation.
+const ID_ATTEMPTS: usize = 8;
+/// How the model brings back what a summary replaced.
+const RECALL: &str =
+    "Use the tool recall: query searches every word of this conversation, message reads one by its number.";
+
+/// Everything that stays the same for all conversations of a run.
+pub(super) struct Kitchen {
+    pub(super) context: Arc<Context>,
+    pub(super) settings: Settings,
+    pub(super) catalogue: Catalogue,
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) owner: Owner,
+    pub(super) folder: PathBuf,
+    asking: Asking,
+    host: Arc<ChatHost>,
+    health: Arc<RouteHealth>,
+}
+
+/// A model that can be asked.
+#[derive(Clone)]
+pub(super) struct Connected {
+    pub(super) at: ModelAtEndpoint,
+    pub(super) target: Target,
+    pub(super) output_cap_tokens: Option<u64>,
+}
+
+/// Whoever is asked and told in a conversation.
+#[derive(Clone)]
+pub(super) struct Company {
+    pub(super) approver: Arc<dyn Approver>,
+    pub(super) events: Arc<dyn AgentEvents>,
+}
+
+impl Kitchen {
+    /// Looks around; asks no model yet.
+    pub(super) fn open(context: &Arc<Context>, args: &ChatArgs) -> Result<Self, Failure> {
+        let provider = args.provider.iter().map(|name| ("--provider", "model.provider", name.clone()));
+        let flags: Vec<_> = provider.collect();
+        let settings = load_settings(context, &flags)?.settings;
+        let folder = std::env::current_dir().map_err(|error| {
+            Failure::new(Exit::InputUnreadable, "cannot tell in which folder this runs")
+                .because(io_words(&error))
+        })?;
+        let store = SqliteStore::open(&context.record_path(), context.now().ms).map_err(refused)?;
+        let asking = match (args.yolo, context.can_ask) {
+            (true, _) => Asking::Never,
+            (false, true) => Asking::Always,
+            (false, false) => Asking::Nobody,
+        };
+        Ok(Self {
+            catalogue: catalogue(context)?,
+            settings,
+            store: Arc::new(store),
+            owner: Owner::default(),
+            folder,
+            asking,
+            host: Arc::new(ChatHost::new(context)),
+            health: Arc::default(),
+            context: Arc::clone(context),
+        })
+    }
+
+    /// Whether people are asked before anything is done.
+    pub(super) fn asking(&self) -> Asking {
+        self.asking
+    }
+
+    /// The model that is wanted, on the wire of the conversation if there is one already.
+    pub(super) fn wish(&self, model: Option<&str>, wire: Option<Dialect>) -> ModelWish {
+        let main = ModelWish::main(&self.settings);
+        let wish = model.map_or_else(|| main.clone(), |name| main.named(name));
+        ModelWish { wire: wire.or(wish.wire), ..wish }
+    }
+
+    /// Who serves a model.
+    pub(super) fn endpoint(&self, wish: &ModelWish) -> Result<Endpoint, throughline_provider::EndpointError> {
+        wish.endpoint(|name| self.context.variable(name).map(str::to_owned))
+    }
+
+    /// Finds out everything about a model. The endpoint is asked for the window only where nobody else knows it for
+    /// certain: a person waits.
+    pub(super) async fn connect(&self, wish: &ModelWish) -> Result<Connected, Failure> {
+        let endpoint = self.endpoint(wish).map_err(|error| not_configured(&error))?;
+        let client = client(&self.context, &endpoint)?;
+        let learnt = learnt_window(self.store.as_ref(), &learnt_scope(&endpoint, &wish.model), self.now_ms())
+            .map_err(refused)?;
+        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let is_known = !endpoint.base.is_local() && self.catalogue.of(&wish.model).facts.entry.is_some();
+        let at = if is_known {
+            ModelAtEndpoint::of(wish, Some(endpoint), &before)
+        } else {
+            ModelAtEndpoint::look_up(wish, endpoint, &client, &before).await
+        };
+        let target =
+            at.target(&client).ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
+        Ok(Connected { output_cap_tokens: self.output_cap(&at), target, at })
+    }
+
+    fn output_cap(&self, at: &ModelAtEndpoint) -> Option<u64> {
+        let usual = || {
+            let most = at.known.facts.max_output_tokens.unwrap_or(USUAL_OUTPUT_TOKENS);
+            most.min(USUAL_OUTPUT_TOKENS).min(at.window.tokens / 4).max(1)
+        };
+        // Only this wire demands a limit; elsewhere the provider's own is best.
+        self.settings.model.max_tokens.or_else(|| (at.wire == Dialect::Anthropic).then(usual))
+    }
+
+    /// Models to be asked when the first cannot answer; what is wrong with those that cannot be asked.
+    async fn alternatives(&self, wish: &ModelWish, dialect: Dialect) -> (Vec<Target>, Vec<String>) {
+        let (mut found, mut problems) = (Vec::new(), Vec::new());
+        for other in wish.fallbacks(&self.settings) {
+            let other = ModelWish { wire: Some(dialect), ..other };
+            match self.connect(&other).await {
+                Ok(connected) => found.push(connected.target),
+                Err(failure) => {
+                    problems.push(format!("{} cannot stand in: {}", other.model, failure.words()))
+                }
+            }
+        }
+        (found, problems)
+    }
+
+    /// The engine for one conversation, and what people should know of it.
+    async fn engine(&self, client: &Client) -> Result<(Arc<dyn ContextEngine>, Vec<String>), Failure> {
+        let redactor = self.settings.security.redact_secrets.then(Redactor::new);
+        let (summarisers, problems): (Arc<dyn SummariserSource>, Vec<String>) =
+            match SummaryWishes::of(&self.settings) {
+                None => (Arc::new(OneSummariser(Arc::new(RuleSummariser))), Vec::new()),
+                Some(wishes) => {
+                    let variable = |name: &str| self.context.variable(name).map(str::to_owned);
+                    let learnt = |scope: &throughline_store::GuardScope| {
+                        learnt_window(self.store.as_ref(), scope, self.now_ms()).ok().flatten()
+                    };
+                    let search = RouteSearch {
+                        settings: &self.settings,
+                        catalogue: &self.catalogue,
+                        client,
+                        variable: &variable,
+                        learnt: &learnt,
+                    };
+                    let routes = search.find(&wishes).await;
+                    let summaries = ModelSummaries::new(SummarySetup {
+                        routes: routes.routes,
+                        own_model: wishes.own_model,
+                        time_limit: self.settings.auxiliary.compression.timeout,
+                        redactor: redactor.clone(),
+                        host: Arc::<ChatHost>::clone(&self.host),
+                        health: Arc::clone(&self.health),
+                    });
+                    (Arc::new(summaries), routes.problems)
+                }
+            };
+        let compression = &self.settings.compression;
+        let setup = CompressorSetup {
+            summarisers,
+            on_failure: if compression.abort_on_summary_failure {
+                OnSummaryFailure::Abort
+            } else {
+                OnSummaryFailure::UseRules
+            },
+            prune: PruneRules {
+                result_min_chars: compression.prune_min_chars,
+                argument_max_chars: compression.argument_max_chars,
+            },
+            redactor,
+            recall: Some(RECALL.to_owned()),
+            ..CompressorSetup::by_rules()
+        };
+        let built_in = move || -> Arc<dyn ContextEngine> { Arc::new(Compressor::new(setup.clone())) };
+        let engine = Registry::new(Arc::new(built_in))
+            .select(&self.settings.context.engine, &[])
+            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()).hint("set `context.engine`"))?;
+        Ok((engine, problems))
+    }
+
+    /// Everything an agent stands on, for the conversation that a session belongs to.
+    pub(super) async fn setup(
+        &self,
+        connected: &Connected,
+        wish: &ModelWish,
+        session: &SessionId,
+        company: Company,
+    ) -> Result<AgentSetup, Failure> {
+        let dialect = connected.target.dialect;
+        let endpoint = self.endpoint(wish).map_err(|error| not_configured(&error))?;
+        let (engine, mut problems) = self.engine(&client(&self.context, &endpoint)?).await?;
+        let (alternatives, cannot) = self.alternatives(wish, dialect).await;
+        problems.extend(cannot);
+        problems.iter().for_each(|problem| self.context.warn(problem));
+        let limit = OutputLimit::of(&connected.target.policy);
+        Ok(AgentSetup {
+            session: SessionSetup {
+                store: Arc::<SqliteStore>::clone(&self.store),
+                owner: self.owner.clone(),
+                engine,
+                host: Arc::<ChatHost>::clone(&self.host),
+                events: Arc::new(|_| {}),
+                target: connected.target.clone(),
+                alternatives,
+                policy: CallPolicy {
+                    automatic: if self.settings.compression.enabled { Automatic::On } else { Automatic::Off },
+                    record: RecordPolicy::GoOn,
+                    lock: LockPolicy::WholeSession,
+                    ids: IdLength::Local,
+                },
+                tool_output: ToolOutputPolicy::default(),
+            },
+            tools: self.tools(session, &limit)?,
+            limit,
+            asking: self.asking,
+            approver: company.approver,
+            events: company.events,
+            output_cap_tokens: connected.output_cap_tokens,
+        })
+    }
+
+    fn tools(&self, session: &SessionId, limit: &OutputLimit) -> Result<ToolBox, Failure> {
+        let workspace = Workspace::new(&self.folder).map_err(|error| {
+            Failure::new(Exit::InputUnreadable, "cannot work in this folder").because(io_words(&error))
+        })?;
+        let store: Arc<dyn Store> = Arc::<SqliteStore>::clone(&self.store);
+        Ok(ToolBox::default()
+            .with(ReadFile::new(workspace.clone(), limit.clone()))
+            .with(WriteFile::new(workspace.clone()))
+            .with(Patch::new(workspace.clone()))
+            .with(SearchFiles::new(workspace.clone()))
+            .with(Terminal::new(workspace, TerminalLimits::default()))
+            .with(MemoryTool::new(self.memory()))
+            .with(Recall::new(store, self.owner.clone(), session.clone(), limit.clone())))
+    }
+
+    /// The notes that stand in every prompt.
+    pub(super) fn memory(&self) -> MemoryFiles {
+        MemoryFiles::new(&self.context.home)
+    }
+
+    /// The system prompt for a conversation that begins now.
+    pub(super) fn prompt(&self) -> String {
+        let memory = self.memory();
+        let note = |text: Result<String, throughline_agent::ToolError>| {
+            text.unwrap_or_else(|error| {
+                self.context.warn(&format!("notes are left out: {error}"));
+                String::new()
+            })
+        };
+        let files = context_files(&self.folder);
+        let tools = ["read_file", "write_file", "patch", "search_files", "terminal", "memory", "recall"];
+        system_prompt(&PromptParts {
+            folder: &self.folder.display().to_string(),
+            system: std::env::consts::OS,
+            tools: &tools.map(str::to_owned),
+            files: &files,
+            memory: &note(memory.memory()),
+            user: &note(memory.user()),
+            date: &self.context.now().date(self.now_ms()),
+        })
+    }
+
+    /// A conversation that begins now.
+    pub(super) fn new_session(&self, connected: &Connected) -> NewSession {
+        let now_ms = self.now_ms();
+        // Ids have few random digits, so one that is taken is not far-fetched.
+        let mut ids = std::iter::repeat_with(|| self.context.new_session_id(now_ms)).take(ID_ATTEMPTS);
+        let free = ids.find(|id| self.store.session(&self.owner, id).is_err());
+        NewSession {
+            id: free.unwrap_or_else(|| self.context.new_session_id(now_ms)),
+            owner: self.owner.clone(),
+            link: None,
+            started_ms: now_ms,
+            model: Some(connected.at.model.clone()),
+            title: None,
+            origin: Origin {
+                program: "chat".to_owned(),
+                key: None,
+                project: Some(self.folder.display().to_string()),
+            },
+            dialect: connected.target.dialect,
+        }
+    }
+
+    pub(super) fn now_ms(&self) -> Millis {
+        self.context.now().ms
+    }
+}

@@ -1,0 +1,94 @@
+//! The lines at the start of a conversation, and the line under each answer.
+
+use owo_colors::OwoColorize as _;
+use throughline_agent::Agent;
+use throughline_engine::Pressure;
+use throughline_tokens::Usage;
+
+use super::kitchen::{Connected, Kitchen};
+use crate::failure::path_words;
+use crate::figures::{cost_words, rounded};
+use crate::gauge::Gauge;
+use crate::models_cmd::key_words;
+use crate::text::{columns, percent, thousands, wrap};
+
+/// Cells of the gauge in the status line.
+const GAUGE_CELLS: usize = 12;
+
+/// What was used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) calls: u64,
+    pub(super) usage: Usage,
+    pub(super) cost_micro_usd: u64,
+    pub(super) unpriced: u64,
+}
+
+/// What a person should know before the first word.
+pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, width: usize) -> String {
+    let at = &connected.at;
+    let limits = &agent.session().model().limits;
+    let provider = at.endpoint.as_ref().map(|endpoint| {
+        format!("{} on the {} wire, {}", endpoint.kind, at.wire, key_words(&endpoint.key_source))
+    });
+    let threshold = if limits.threshold_tokens == limits.threshold_configured_tokens {
+        format!("from {} tokens on", thousands(limits.threshold_tokens))
+    } else {
+        format!(
+            "from {} tokens on ({} are configured and leave no room for answers)",
+            thousands(limits.threshold_tokens),
+            thousands(limits.threshold_configured_tokens)
+        )
+    };
+    let threshold = if kitchen.settings.compression.enabled {
+        threshold
+    } else {
+        "only when you say so (compression.enabled is off)".to_owned()
+    };
+    let mut rows = vec![
+        ("model", format!("{} ({})", at.model, provider.unwrap_or_default())),
+        ("window", format!("{} tokens, {}", thousands(at.window.tokens), at.window.source)),
+        ("folds", threshold),
+        ("engine", kitchen.settings.context.engine.clone()),
+        ("cache", at.cache.to_string()),
+        ("folder", path_words(&kitchen.folder)),
+        ("session", agent.session().id().to_string()),
+    ];
+    if kitchen.asking() == throughline_agent::Asking::Never {
+        rows.push(("asks", "never: everything is done without asking (--yolo)".to_owned()));
+    }
+    let mut out = String::new();
+    for (label, text) in rows {
+        let line = wrap(&format!("{label:<9}{text}"), width, 9);
+        let (label, rest) = line.split_at_checked(9).unwrap_or(("", &line));
+        out.push_str(&label.dimmed().to_string());
+        out.push_str(rest);
+    }
+    out
+}
+
+/// How full the conversation is, what it cost, how much of it the cache took.
+pub(super) fn status(pressure: Pressure, tally: &Tally, width: usize) -> String {
+    let Pressure { tokens, threshold_tokens, window_tokens } = pressure;
+    let gauge = Gauge { tokens, window_tokens, threshold_tokens };
+    let mut parts = vec![
+        format!("{} of {}", rounded(tokens), rounded(window_tokens)),
+        format!("folds at {}", rounded(threshold_tokens)),
+    ];
+    if tally.calls > tally.unpriced {
+        parts.push(cost_words(tally.cost_micro_usd, tally.calls, tally.unpriced));
+    }
+    let prompt = tally.usage.prompt();
+    if tally.usage.cache_read > 0 {
+        parts.push(format!("cache {}", percent(tally.usage.cache_read, prompt)));
+    }
+    // The figures matter more than the bar, and the first ones most.
+    while parts.len() > 1 && columns(&parts.join(" · ")) + GAUGE_CELLS + 1 > width {
+        parts.pop();
+    }
+    format!("{} {}", gauge.bar(GAUGE_CELLS), parts.join(" · ").dimmed())
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

@@ -1,0 +1,353 @@
+//! What a person sees while the agent works.
+//!
+//! At a terminal everything goes to one stream in the order it happens, with one line at the bottom that comes and goes
+//! while something runs. For scripts only the answer goes to stdout. Not for: deciding anything.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use owo_colors::OwoColorize as _;
+use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd};
+use throughline_engine::{CompressReport, EngineEvent, Quality};
+use throughline_wire::StopReason;
+
+use super::highlight::difference_line;
+use super::lines::Tally;
+use super::markdown::{Looks, Markdown};
+use crate::context::Context;
+use crate::figures::{dollars, rounded};
+use crate::text::{on_one_line, printable, shorten, thousands};
+
+/// Lines of a difference that are shown.
+const DIFFERENCE_LINES: usize = 40;
+/// Lines of a command's output that are shown: how it ended says most.
+const OUTPUT_LINES: usize = 8;
+
+/// Who looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// A person at a terminal.
+    Person,
+    /// A script that wants the answer, and perhaps a person who watches.
+    Script,
+    /// A program that wants one object at the end.
+    Program,
+}
+
+/// Shows what happens.
+pub(super) struct Screen {
+    context: Arc<Context>,
+    audience: Audience,
+    state: Mutex<State>,
+}
+
+struct State {
+    markdown: Markdown,
+    /// Whether reasoning is being shown, which ends with a line of its own.
+    reasoning: bool,
+    /// Whether a line that comes and goes is on the screen.
+    passing: bool,
+    /// Whether a person has just been shown what a tool will do.
+    asked: bool,
+    tally: Tally,
+}
+
+impl Screen {
+    pub(super) fn new(context: &Arc<Context>, audience: Audience) -> Self {
+        let styled = audience == Audience::Person && context.colour_stdout;
+        let looks = if styled { Looks::Styled } else { Looks::Plain };
+        Self {
+            context: Arc::clone(context),
+            audience,
+            state: Mutex::new(State {
+                markdown: Markdown::new(looks),
+                reasoning: false,
+                passing: false,
+                asked: false,
+                tally: Tally::default(),
+            }),
+        }
+    }
+
+    // Each value is replaced whole, so a panic elsewhere leaves them usable.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was used so far in this run.
+    pub(super) fn tally(&self) -> Tally {
+        self.state().tally
+    }
+
+    /// Another conversation begins.
+    pub(super) fn forget_tally(&self) {
+        self.state().tally = Tally::default();
+    }
+
+    /// Ends whatever line is open.
+    pub(super) fn rest(&self) {
+        let mut state = self.state();
+        self.end_text(&mut state);
+    }
+
+    /// A line of the program's own, behind whatever is there.
+    pub(super) fn say(&self, text: &str) {
+        let mut state = self.state();
+        self.end_text(&mut state);
+        self.line(text);
+    }
+
+    /// A question of what a tool may do, which shows what will change.
+    pub(super) fn question(&self, text: &str) {
+        self.say(text);
+        self.state().asked = true;
+    }
+
+    /// Writes a block of text for a person: to the terminal, or to stderr where stdout is for the answer.
+    fn line(&self, text: &str) {
+        let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+        match self.audience {
+            // Nobody can be told when a terminal is gone.
+            Audience::Person => drop(self.context.print(&text)),
+            Audience::Script => self.context.tell(&text),
+            Audience::Program => {}
+        }
+    }
+
+    fn end_text(&self, state: &mut State) {
+        self.clear_passing(state);
+        if std::mem::take(&mut state.reasoning) {
+            self.write("\n");
+        }
+        let out = state.markdown.finish(self.context.columns_now());
+        if !out.is_empty() {
+            self.write(&out);
+        }
+    }
+
+    /// Writes a piece of the answer.
+    fn write(&self, text: &str) {
+        if self.audience != Audience::Program {
+            drop(self.context.print(text));
+        }
+    }
+
+    /// Shows what runs right now, until something else is written.
+    fn pass(&self, state: &mut State, text: &str) {
+        if self.audience == Audience::Program || !self.context.watched {
+            return;
+        }
+        self.end_text(state);
+        let room = self.context.columns_now().saturating_sub(1);
+        let text = shorten(&on_one_line(text), room);
+        let text = if self.context.colour_stderr { text.dimmed().to_string() } else { text };
+        self.context.tell_raw(&format!("\r\x1b[K{text}"));
+        state.passing = true;
+    }
+
+    fn clear_passing(&self, state: &mut State) {
+        if std::mem::take(&mut state.passing) {
+            self.context.tell_raw("\r\x1b[K");
+        }
+    }
+
+    fn tool_done(&self, done: &ToolDone, was_asked: bool) {
+        let took = if done.took_ms >= 100 {
+            format!("  {:.1} s", done.took_ms as f64 / 1_000.0)
+        } else {
+            String::new()
+        };
+        let title = shorten(&on_one_line(&done.title), self.context.columns_now().saturating_sub(16));
+        let first = match &done.end {
+            ToolEnd::Done => format!("{} {title}{}", "✓".green(), took.dimmed()),
+            ToolEnd::Failed(why) => {
+                let why = shorten(&on_one_line(why), 200);
+                format!("{} {title}{}: {why}", "✗".red(), took.dimmed())
+            }
+            ToolEnd::Denied => format!("{} {title}: not allowed", "✗".yellow()),
+            ToolEnd::Stopped => format!("{} {title}: stopped{}", "✗".yellow(), took.dimmed()),
+        };
+        let mut out = format!("{first}\n");
+        // What was changed was shown with the question already; what a command printed was not.
+        let shown = done.shown.as_ref().filter(|_| !was_asked || done.tool == "terminal");
+        if let Some(shown) = shown {
+            out.push_str(&beside(&done.tool, shown));
+        }
+        self.line(&out);
+    }
+
+    fn engine(&self, state: &mut State, event: &EngineEvent) {
+        match event {
+            EngineEvent::Pressure { .. } | EngineEvent::PreparationReady { .. } => {}
+            EngineEvent::PreparationStarted => self.pass(state, "a summary is prepared for later ..."),
+            EngineEvent::CompactionStarted { .. } => {
+                self.pass(state, "folding the older part into a summary ...")
+            }
+            other => {
+                if let Some(words) = engine_words(other) {
+                    self.end_text(state);
+                    self.line(&words);
+                }
+            }
+        }
+    }
+
+    fn answered(&self, state: &mut State, answered: &Answered) {
+        let tally = &mut state.tally;
+        tally.calls += 1;
+        tally.usage += answered.usage;
+        match answered.cost.micro_usd {
+            Some(micro_usd) => tally.cost_micro_usd = tally.cost_micro_usd.saturating_add(micro_usd),
+            None => tally.unpriced += 1,
+        }
+        self.end_text(state);
+        let why = match answered.stop {
+            StopReason::OutputLimit => {
+                "the answer reached its limit of output (`model.max_tokens`) and is cut off"
+            }
+            StopReason::WindowLimit => "the answer filled the window and is cut off",
+            StopReason::Refused => "the model declined to answer",
+            _ => return,
+        };
+        self.line(&note(why));
+    }
+}
+
+impl AgentEvents for Screen {
+    fn tell(&self, event: AgentEvent) {
+        let state = &mut *self.state();
+        match event {
+            AgentEvent::Text(text) => {
+                self.clear_passing(state);
+                if std::mem::take(&mut state.reasoning) {
+                    self.write("\n\n");
+                }
+                let out = state.markdown.push(&text, self.context.columns_now());
+                self.write(&out);
+            }
+            AgentEvent::Reasoning(text) => {
+                if self.audience == Audience::Person {
+                    self.clear_passing(state);
+                    if state.markdown.is_open() {
+                        self.end_text(state);
+                    }
+                    state.reasoning = true;
+                    self.write(&printable(&text).dimmed().to_string());
+                }
+            }
+            AgentEvent::CallBegun { tool } => self.pass(state, &format!("{tool} ...")),
+            AgentEvent::ToolStarted { title, .. } => self.pass(state, &format!("{title} ...")),
+            AgentEvent::ToolFinished(done) => {
+                self.end_text(state);
+                let was_asked = std::mem::take(&mut state.asked);
+                self.tool_done(&done, was_asked);
+            }
+            AgentEvent::Answered(answered) => self.answered(state, &answered),
+            AgentEvent::Engine(event) => self.engine(state, &event),
+        }
+    }
+}
+
+/// What is shown under a tool that is done: what changed, or how its output ended.
+fn beside(tool: &str, shown: &str) -> String {
+    let shown = printable(shown);
+    let mut out = String::new();
+    if tool == "terminal" {
+        let lines: Vec<&str> = shown.lines().filter(|line| !line.trim().is_empty()).collect();
+        let left_out = lines.len().saturating_sub(OUTPUT_LINES);
+        if left_out > 0 {
+            let _ = writeln!(out, "  {}", format!("... {left_out} lines before").dimmed());
+        }
+        for line in lines.iter().skip(left_out) {
+            let _ = writeln!(out, "  {}", shorten(line, 200).dimmed());
+        }
+        return out;
+    }
+    let lines: Vec<&str> = shown.lines().collect();
+    for line in lines.iter().take(DIFFERENCE_LINES) {
+        let _ = writeln!(out, "  {}", difference_line(line));
+    }
+    if lines.len() > DIFFERENCE_LINES {
+        let _ = writeln!(out, "  {}", format!("... {} more lines", lines.len() - DIFFERENCE_LINES).dimmed());
+    }
+    out
+}
+
+/// A remark of the program's own.
+pub(super) fn note(text: &str) -> String {
+    format!("{} {}", "·".cyan(), printable(text))
+}
+
+/// An event about the context in one line, if a person should know of it.
+fn engine_words(event: &EngineEvent) -> Option<String> {
+    Some(note(&match event {
+        EngineEvent::CompactionCompleted { quality, report, .. } => compacted_words(*quality, report),
+        EngineEvent::CompactionNoOp { detail, .. } => format!("nothing was folded: {detail}"),
+        EngineEvent::CompactionAborted { detail, .. } => {
+            format!("nothing was folded, the conversation is as it was: {detail}")
+        }
+        EngineEvent::CompactionBlocked { detail, .. } => format!("folding is put off: {detail}"),
+        EngineEvent::CompactionLocked { holder, .. } => format!("{holder} is folding this conversation"),
+        EngineEvent::PreparationFailed { detail } => format!("no summary could be prepared ahead: {detail}"),
+        EngineEvent::OutputSetAside { tool, chars, shown_chars, .. } => format!(
+            "the output of {} was set aside: {} of {} characters are shown to the model, which can read the rest",
+            tool.as_deref().unwrap_or("a tool"),
+            thousands(*shown_chars),
+            thousands(*chars)
+        ),
+        EngineEvent::WindowLearnt { model, window_tokens, was_tokens } => format!(
+            "{model} has a window of {} tokens, not {}; that is remembered",
+            thousands(*window_tokens),
+            thousands(*was_tokens)
+        ),
+        EngineEvent::CapLowered { tokens, .. } => {
+            format!("the limit of output was lowered to {} tokens for this call", thousands(*tokens))
+        }
+        EngineEvent::FallbackUsed { model, instead_of, trouble } => {
+            format!("{model} is asked instead of {instead_of}: {trouble}")
+        }
+        EngineEvent::Retrying { after, trouble } => format!("{trouble}; {after}, trying again"),
+        EngineEvent::Notice { text } => text.clone(),
+        EngineEvent::Pressure { .. }
+        | EngineEvent::PreparationStarted
+        | EngineEvent::PreparationReady { .. }
+        | EngineEvent::CompactionStarted { .. } => return None,
+    }))
+}
+
+/// A compaction in figures.
+pub(super) fn compacted_words(quality: Quality, report: &CompressReport) -> String {
+    let facts = if report.facts_important > 0 {
+        let attached = match report.facts_attached {
+            0 => String::new(),
+            attached => format!(", {attached} re-attached"),
+        };
+        format!(", {} of {} facts kept{attached}", report.facts_kept, report.facts_important)
+    } else {
+        String::new()
+    };
+    let by = match (&report.written_by, quality) {
+        (Some(by), _) => {
+            let cost = by.cost_micro_usd.map(|cost| format!(" for {}", dollars(cost))).unwrap_or_default();
+            format!("; summary by {}{cost}", by.model)
+        }
+        (None, Quality::Rules) => "; summary by rules".to_owned(),
+        (None, Quality::Model) => String::new(),
+    };
+    let mut words = format!(
+        "compacted {} -> {} messages, {} -> {} tokens{facts}{by}",
+        report.messages.before,
+        report.messages.after,
+        rounded(report.tokens.before),
+        rounded(report.tokens.after)
+    );
+    for warning in &report.warnings {
+        words.push_str("; ");
+        words.push_str(warning);
+    }
+    words
+}
+
+#[cfg(test)]
+#[path = "screen_tests.rs"]
+mod tests;

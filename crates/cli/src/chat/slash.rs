@@ -1,0 +1,162 @@
+//! What can be typed with a slash in front: names, what they are for, and the nearest name for a slip of the finger.
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlashCommand {
+    pub(super) name: &'static str,
+    pub(super) arguments: &'static str,
+    pub(super) what: &'static str,
+}
+
+const fn command(name: &'static str, arguments: &'static str, what: &'static str) -> SlashCommand {
+    SlashCommand { name, arguments, what }
+}
+
+/// All of them, as `/help` lists them.
+pub(super) const COMMANDS: [SlashCommand; 18] = [
+    command(
+        "compress",
+        "[TOPIC | here [N] | --keep N] [--preview]",
+        "fold the older part now; /compact is the same",
+    ),
+    command("undo", "", "go back to what the model saw before the last compaction"),
+    command("context", "", "what fills the window, and how far it is to the next compaction"),
+    command("usage", "", "tokens, cache and cost of this conversation"),
+    command("insights", "[DAYS]", "calls, tokens and money by day and model"),
+    command("new", "[TITLE]", "begin another conversation"),
+    command("resume", "[ID]", "go on with another conversation; without an id, list them"),
+    command("sessions", "", "what is recorded"),
+    command("search", "WORDS", "find anything that was ever said"),
+    command("title", "[TITLE]", "name this conversation, or show its name"),
+    command("model", "[MODEL]", "another model from here on; without a name, show this one"),
+    command("memory", "", "the notes that stand in every prompt"),
+    command("tools", "", "what the agent may do"),
+    command("config", "[KEY]", "settings and where they come from"),
+    command("export", "FILE", "write this conversation to a file"),
+    command("status", "", "how full the window is"),
+    command("help", "", "this list"),
+    command("quit", "", "leave; the conversation stays"),
+];
+
+/// Other names people type.
+const ALIASES: [(&str, &str); 4] = [("compact", "compress"), ("exit", "quit"), ("q", "quit"), ("?", "help")];
+
+/// What was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Typed<'a> {
+    /// Words for the model.
+    Words(&'a str),
+    /// A command and what stands behind it.
+    Command(&'static str, &'a str),
+    /// Nothing of ours; perhaps this was meant.
+    Unknown {
+        /// What was typed.
+        name: &'a str,
+        /// The nearest command.
+        nearest: Option<&'static str>,
+    },
+}
+
+/// Understands a line. A path at its beginning is no command.
+pub(super) fn read(line: &str) -> Typed<'_> {
+    let trimmed = line.trim();
+    let Some(rest) = trimmed.strip_prefix('/') else { return Typed::Words(trimmed) };
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if name.contains('/') || trimmed.contains('\n') && find(name).is_none() {
+        return Typed::Words(trimmed);
+    }
+    match find(&name.to_lowercase()) {
+        Some(found) => Typed::Command(found, arguments.trim()),
+        None => Typed::Unknown { name, nearest: nearest(&name.to_lowercase()) },
+    }
+}
+
+fn find(name: &str) -> Option<&'static str> {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, command)| *command);
+    alias.or_else(|| COMMANDS.iter().map(|command| command.name).find(|known| *known == name))
+}
+
+/// The command whose name is most like it, if one is like it at all.
+fn nearest(name: &str) -> Option<&'static str> {
+    let names = COMMANDS.iter().map(|command| command.name);
+    let begins = names.clone().find(|known| !name.is_empty() && known.starts_with(name));
+    let near = names
+        .map(|known| (distance(name, known), known))
+        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
+        .min_by_key(|(distance, _)| *distance);
+    begins.or(near.map(|(_, known)| known))
+}
+
+/// How many letters have to be changed, added or taken away.
+fn distance(one: &str, two: &str) -> usize {
+    let two: Vec<char> = two.chars().collect();
+    let mut row: Vec<usize> = (0..=two.len()).collect();
+    for (at, a) in one.chars().enumerate() {
+        let mut before = at;
+        let mut left = at + 1;
+        for (column, b) in two.iter().enumerate() {
+            let above = row.get(column + 1).copied().unwrap_or(usize::MAX - 1);
+            let next = (before + usize::from(a != *b)).min(above + 1).min(left + 1);
+            if let Some(cell) = row.get_mut(column) {
+                *cell = left;
+            }
+            before = above;
+            left = next;
+        }
+        if let Some(cell) = row.last_mut() {
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+/// How `/compress` was meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct CompressWish {
+    /// What most of the summary shall be about.
+    pub(super) focus: Option<String>,
+    /// Newest exchanges that stay as they are.
+    pub(super) keep_exchanges: Option<usize>,
+    /// Only show what would happen.
+    pub(super) preview: bool,
+}
+
+/// Exchanges that stay where only `here` is said.
+const USUAL_EXCHANGES: usize = 2;
+/// More than this is no compaction.
+const MOST_EXCHANGES: usize = 100;
+
+/// Reads what stands behind `/compress`.
+pub(super) fn compress_wish(arguments: &str) -> CompressWish {
+    let mut wish = CompressWish::default();
+    let mut words: Vec<&str> = Vec::new();
+    let mut rest = arguments.split_whitespace().peekable();
+    let number = |word: Option<&str>| {
+        word.and_then(|word| word.parse::<usize>().ok()).unwrap_or(USUAL_EXCHANGES).clamp(1, MOST_EXCHANGES)
+    };
+    while let Some(word) = rest.next() {
+        match word {
+            "--preview" | "--dry-run" => wish.preview = true,
+            "--keep" | "-k" => wish.keep_exchanges = Some(number(rest.next())),
+            _ if word.starts_with("--keep=") => {
+                wish.keep_exchanges = Some(number(word.strip_prefix("--keep=")));
+            }
+            _ => words.push(word),
+        }
+    }
+    let place = match words.as_slice() {
+        ["here"] | ["up", "to", "here"] => Some(None),
+        ["here", count] | ["up", "to", "here", count] if count.parse::<usize>().is_ok() => Some(Some(*count)),
+        _ => None,
+    };
+    match place {
+        Some(count) => wish.keep_exchanges = Some(number(count)),
+        None if !words.is_empty() => wish.focus = Some(words.join(" ")),
+        None => {}
+    }
+    wish
+}
+
+#[cfg(test)]
+#[path = "slash_tests.rs"]
+mod tests;

@@ -1,0 +1,47 @@
+//! What is understood, and what was probably meant.
+
+use super::*;
+
+#[test]
+fn commands_words_and_slips_are_told_apart() {
+    assert_eq!(read("  hello "), Typed::Words("hello"));
+    assert_eq!(read("/compact database schema"), Typed::Command("compress", "database schema"));
+    assert_eq!(read("/QUIT"), Typed::Command("quit", ""));
+    assert_eq!(read("/usr/bin/env is missing"), Typed::Words("/usr/bin/env is missing"));
+    let near = |name: &'static str| match read(name) {
+        Typed::Unknown { nearest, .. } => nearest,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(near("/compres"), Some("compress"));
+    assert_eq!(near("/contxt"), Some("context"));
+    assert_eq!(near("/serach foo"), Some("search"));
+    assert_eq!(near("/ti"), Some("title"));
+    assert_eq!(near("/xyzzyplugh"), None);
+}
+
+#[test]
+fn how_compress_is_meant() {
+    let of = compress_wish;
+    assert_eq!(of(""), CompressWish::default());
+    assert_eq!(of("database schema").focus.as_deref(), Some("database schema"));
+    assert_eq!(of("here").keep_exchanges, Some(2));
+    assert_eq!(of("here 5").keep_exchanges, Some(5));
+    assert_eq!(
+        of("--keep 3 --preview"),
+        CompressWish { focus: None, keep_exchanges: Some(3), preview: true }
+    );
+    assert_eq!(
+        of("--keep=7 the parser"),
+        CompressWish { focus: Some("the parser".to_owned()), keep_exchanges: Some(7), preview: false }
+    );
+    assert_eq!(of("--keep 0").keep_exchanges, Some(1));
+    assert_eq!(of("-k 9999").keep_exchanges, Some(100));
+    assert_eq!(of("here is the parser").focus.as_deref(), Some("here is the parser"));
+}
+
+#[test]
+fn distances_are_those_of_the_book() {
+    assert_eq!(distance("kitten", "sitting"), 3);
+    assert_eq!(distance("", "abc"), 3);
+    assert_eq!(distance("abc", "abc"), 0);
+}

@@ -1,0 +1,324 @@
+//! A conversation with a person at a terminal.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use owo_colors::OwoColorize as _;
+use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Question};
+use throughline_engine::{CallError, ModelWish};
+use throughline_store::{Dependants, SessionFilter, Store as _};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use super::ChatArgs;
+use super::commands::{self, After};
+use super::editor::{Input, Line, ask_line};
+use super::first_run;
+use super::highlight::difference_line;
+use super::interrupts::Interrupts;
+use super::kitchen::{Company, Connected, Kitchen};
+use super::lines;
+use super::screen::{Audience, Screen, note};
+use super::slash::{self, Typed};
+use super::trouble::failure_of;
+use crate::context::report_failure;
+use crate::failure::Failure;
+use crate::record::Record;
+use crate::text::{counted, printable};
+
+/// Sessions that are offered when one is to be named.
+const SESSIONS_OFFERED: usize = 50;
+/// From the second compaction on detail fades; told once a conversation.
+const FADES: &str = "this conversation has been folded twice: details of its beginning fade from what the model sees. Nothing is \
+lost: the model can recall everything, /search finds it, /undo goes back, and /new begins afresh";
+
+/// A conversation that was opened.
+pub(super) struct Opened {
+    pub(super) agent: Agent,
+    pub(super) connected: Connected,
+    pub(super) wish: ModelWish,
+    /// What was taken up, if anything was.
+    pub(super) resumed: Option<String>,
+}
+
+/// Begins a conversation, or takes one up.
+pub(super) async fn open(
+    kitchen: &Kitchen,
+    model: Option<&str>,
+    resume: Option<&str>,
+    company: Company,
+) -> Result<Opened, Failure> {
+    let known = match resume {
+        Some(reference) => {
+            let record = Record::open_to_read(&kitchen.context, reference)?;
+            let tip = record.tip(reference)?;
+            let name = record.name_of(&tip)?;
+            Some((tip, name))
+        }
+        None => None,
+    };
+    let wire = known.as_ref().map(|(tip, _)| tip.dialect);
+    let wish = first_run::complete(kitchen, kitchen.wish(model, wire)).await?;
+    let connected = kitchen.connect(&wish).await?;
+    let prompt = kitchen.prompt();
+    match known {
+        None => {
+            let new = kitchen.new_session(&connected);
+            let setup = kitchen.setup(&connected, &wish, &new.id, company).await?;
+            let agent = Agent::begin(setup, new, &prompt).await.map_err(failure_of)?;
+            Ok(Opened { agent, connected, wish, resumed: None })
+        }
+        Some((tip, name)) => {
+            let setup = kitchen.setup(&connected, &wish, &tip.id, company).await?;
+            let agent = Agent::resume(setup, &tip.id, &prompt).await.map_err(failure_of)?;
+            let words = format!(
+                "{} with {} so far, {} in view",
+                name.as_deref().map_or_else(|| "a conversation".to_owned(), printable),
+                counted(tip.next_seq, "message", "messages"),
+                agent.session().messages().len()
+            );
+            Ok(Opened { agent, connected, wish, resumed: Some(words) })
+        }
+    }
+}
+
+/// Everything a conversation at a terminal is made of.
+pub(super) struct Talk {
+    pub(super) kitchen: Kitchen,
+    pub(super) agent: Agent,
+    pub(super) connected: Connected,
+    pub(super) wish: ModelWish,
+    pub(super) screen: Arc<Screen>,
+    pub(super) interrupts: Interrupts,
+    company: Company,
+    stopper: Stopper,
+}
+
+/// What stops the turn that runs, shared with whoever asks questions in it.
+#[derive(Clone, Default)]
+struct Stopper(Arc<Mutex<CancellationToken>>);
+
+impl Stopper {
+    fn renew(&self) -> CancellationToken {
+        let token = CancellationToken::new();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
+        token
+    }
+
+    fn stop(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+}
+
+/// Asks the person at the terminal.
+struct AtTerminal {
+    screen: Arc<Screen>,
+    stopper: Stopper,
+}
+
+impl Approver for AtTerminal {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async move {
+            self.screen.question(&question_words(question));
+            let for_session = question.for_session;
+            let prompt = if for_session {
+                "allow? [y] this once, [s] for this session, [n] no: "
+            } else {
+                "allow? [y] this once, [n] no: "
+            };
+            let asking = tokio::task::spawn_blocking(move || ask_line(prompt)).await;
+            match asking.ok().flatten().map(|typed| typed.trim().to_lowercase()).as_deref() {
+                Some("y" | "yes") => Answer::Once,
+                Some("s" | "session") if for_session => Answer::Session,
+                Some(_) => Answer::Deny,
+                None => {
+                    self.stopper.stop();
+                    Answer::Deny
+                }
+            }
+        })
+    }
+}
+
+/// A question as a person reads it: what exactly will happen, and what is dangerous about it.
+pub(super) fn question_words(question: &Question) -> String {
+    let mut out = format!("{} {}\n", "?".yellow().bold(), printable(&question.title).bold());
+    for detail in &question.details {
+        for line in printable(detail).lines() {
+            out.push_str(&format!("  {}\n", difference_line(line)));
+        }
+    }
+    for danger in &question.dangers {
+        out.push_str(&format!("  {} this {}\n", "dangerous:".red().bold(), danger.words()));
+    }
+    out
+}
+
+/// Talks until the person leaves.
+pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Result<(), Failure> {
+    let context = Arc::clone(&kitchen.context);
+    let screen = Arc::new(Screen::new(&context, Audience::Person));
+    let stopper = Stopper::default();
+    let approver = AtTerminal { screen: Arc::clone(&screen), stopper: stopper.clone() };
+    let company = Company { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
+    let interrupts = runtime.block_on(async { Interrupts::listen() });
+    let opened =
+        runtime.block_on(open(&kitchen, args.model.as_deref(), args.resume.as_deref(), company.clone()))?;
+    let mut line = Line::new(&context.home.join("history"), &kitchen.folder, context.colour_stdout)?;
+    let Opened { agent, connected, wish, resumed } = opened;
+    let mut talk = Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper };
+    talk.greet(resumed.as_deref());
+    let mut interrupts = 0;
+    loop {
+        line.offer_sessions(talk.session_names());
+        // Pressed between two lines, where nobody reads keys.
+        if talk.interrupts.forget() && interrupts > 0 {
+            break;
+        }
+        let text = match line.read()? {
+            Input::Text(text) => text,
+            Input::Interrupted => {
+                interrupts += 1;
+                if interrupts > 1 {
+                    break;
+                }
+                talk.screen.say(&note("Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays"));
+                continue;
+            }
+            Input::End => break,
+        };
+        interrupts = 0;
+        let after = match slash::read(&text) {
+            Typed::Words("") => continue,
+            Typed::Words(words) => runtime.block_on(talk.turn(words)),
+            Typed::Command(name, arguments) => {
+                runtime.block_on(commands::carry_out(&mut talk, name, arguments))
+            }
+            Typed::Unknown { name, nearest } => {
+                let name = printable(name);
+                let meant = nearest.map_or_else(
+                    || "/help lists what there is".to_owned(),
+                    |nearest| format!("did you mean /{nearest}?"),
+                );
+                talk.screen.say(&note(&format!("there is no command /{name}; {meant}")));
+                Ok(After::GoOn)
+            }
+        };
+        match after {
+            Ok(After::GoOn) => {}
+            Ok(After::Leave) => break,
+            Err(failure) => {
+                talk.screen.rest();
+                report_failure(&failure, Some(&context));
+            }
+        }
+    }
+    talk.leave();
+    Ok(())
+}
+
+impl Talk {
+    /// The first lines.
+    fn greet(&self, resumed: Option<&str>) {
+        let width = self.kitchen.context.columns_now().min(100);
+        let mut out = lines::start(&self.kitchen, &self.connected, &self.agent, width);
+        if let Some(resumed) = resumed {
+            out.push_str(&format!("{} {resumed}\n", "resumed".dimmed()));
+        }
+        out.push_str(&format!(
+            "{}\n",
+            "/help lists commands; Alt-Enter or a \\ at the end goes on in a new line".dimmed()
+        ));
+        self.screen.say(&out);
+    }
+
+    /// A person said something.
+    async fn turn(&mut self, words: &str) -> Result<After, Failure> {
+        let cancel = self.stopper.renew();
+        let folded_before = self.agent.session().compactions();
+        let mut leave = false;
+        self.interrupts.forget();
+        let done = {
+            let turn = self.agent.turn(words, &cancel);
+            tokio::pin!(turn);
+            loop {
+                tokio::select! {
+                    done = &mut turn => break Some(done),
+                    () = self.interrupts.next() => {
+                        if cancel.is_cancelled() {
+                            leave = true;
+                            break None;
+                        }
+                        cancel.cancel();
+                    }
+                }
+            }
+        };
+        self.screen.rest();
+        if leave {
+            return Ok(After::Leave);
+        }
+        let folded = self.agent.session().compactions();
+        if folded_before < 2 && folded >= 2 {
+            self.screen.say(&note(FADES));
+        }
+        match done {
+            Some(Err(CallError::Cancelled)) => {
+                self.screen.say(&note("stopped; what was said and done until now is kept"));
+            }
+            Some(Err(error)) => return Err(failure_of(error)),
+            Some(Ok(_)) | None => {}
+        }
+        self.show_status();
+        Ok(After::GoOn)
+    }
+
+    /// How full things are.
+    pub(super) fn show_status(&self) {
+        let width = self.kitchen.context.columns_now();
+        self.screen.say(&lines::status(self.agent.session().pressure(), &self.screen.tally(), width));
+    }
+
+    /// Something that a person may call off.
+    pub(super) fn stopping(&self) -> CancellationToken {
+        self.stopper.renew()
+    }
+
+    /// Goes on with another conversation, or begins one. Gives back the one that was.
+    pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, Failure> {
+        let model = Some(self.wish.model.clone());
+        let opened = open(&self.kitchen, model.as_deref(), resume, self.company.clone()).await?;
+        self.forget_if_empty();
+        let Opened { agent, connected, wish, resumed } = opened;
+        let old = std::mem::replace(&mut self.agent, agent);
+        self.connected = connected;
+        self.wish = wish;
+        self.screen.forget_tally();
+        self.greet(resumed.as_deref());
+        Ok(old)
+    }
+
+    /// Conversations that can be named, the newest first.
+    fn session_names(&self) -> Vec<String> {
+        let filter = SessionFilter { limit: Some(SESSIONS_OFFERED), ..SessionFilter::default() };
+        let listed = self.kitchen.store.conversations(&self.kitchen.owner, &filter).unwrap_or_default();
+        listed.into_iter().map(|conversation| conversation.tip.id.to_string()).collect()
+    }
+
+    /// A conversation in which nothing was said leaves no trace.
+    fn forget_if_empty(&self) {
+        if self.agent.session().messages().is_empty() {
+            let id = self.agent.session().id();
+            // Whether that works makes no difference to anyone.
+            let _ = self.kitchen.store.delete(&self.kitchen.owner, id, Dependants::Refuse);
+        }
+    }
+
+    fn leave(self) {
+        let id = self.agent.session().id().clone();
+        if self.agent.session().messages().is_empty() {
+            self.forget_if_empty();
+            return;
+        }
+        self.screen.say(&note(&format!("throughline chat --resume {id} goes on from here")));
+    }
+}

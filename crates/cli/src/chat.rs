@@ -21,6 +21,7 @@ mod screen;
 mod slash;
 mod talk;
 mod trouble;
+mod typed_ahead;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::sync::Arc;

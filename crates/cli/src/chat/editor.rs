@@ -15,6 +15,7 @@ use rustyline::{
 };
 
 use super::slash::COMMANDS;
+use super::typed_ahead::typed_ahead;
 use crate::failure::{Exit, Failure};
 
 /// Lines that are remembered.
@@ -86,7 +87,8 @@ impl Line {
     /// Waits for a person.
     pub(super) fn read(&mut self) -> Result<Input, Failure> {
         let styled = if self.colour { PROMPT.cyan().bold().to_string() } else { PROMPT.to_owned() };
-        match self.editor.readline(&(PROMPT.to_owned(), styled)) {
+        let before = typed_ahead();
+        match self.editor.readline_with_initial(&(PROMPT.to_owned(), styled), (&before, "")) {
             Ok(text) => {
                 let text = joined(&text);
                 if !text.trim().is_empty() {

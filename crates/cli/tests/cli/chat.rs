@@ -153,7 +153,7 @@ fn a_dead_endpoint_and_a_wrong_key_are_told_with_what_to_do() {
     let ended = world.run(&["chat", "-q", "Hello?"]);
     assert_eq!(ended.code, Some(9), "{}", ended.stderr);
     assert!(ended.stderr.contains("start the server at"), "{}", ended.stderr);
-    let served = served(vec![Reply::error(401, "authentication_error", "invalid x-api-key")]);
+    let served = served(vec![Reply::error(401, "invalid_request_error", "Incorrect API key provided")]);
     let ended = world_of(&served).run(&["chat", "-q", "Hello?"]);
     assert_eq!(ended.code, Some(9));
     assert!(ended.stderr.contains("api_key_env"), "{}", ended.stderr);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use throughline_testkit::{RecordedRequest, Reply, ReplyFault, Script};
+use throughline_testkit::{Gate, RecordedRequest, Reply, ReplyFault, Script};
 
 use crate::chat::{Served, served, wanting, world_of};
 use crate::harness::{NOW, World};
@@ -261,6 +261,32 @@ fn ctrl_c_stops_an_answer_and_a_tool_and_keeps_the_conversation() {
     assert!(
         final_body.contains("This answer will never") && final_body.contains("stopped this while it ran")
     );
+}
+
+#[test]
+fn what_is_typed_while_an_answer_comes_is_kept_for_the_next_line() {
+    let gate = Gate::new();
+    let closed = gate.clone();
+    let served = served(Script::answering(move |request| match last(request).as_str() {
+        "slow" => Reply::text("This answer takes its time, and somebody types meanwhile.")
+            .failing_after(3, ReplyFault::Wait(closed.clone())),
+        said => Reply::text(format!("You said {said}.")),
+    }));
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("slow\r");
+    terminal.see("This answer takes");
+    terminal.press("later words\r");
+    terminal.see("later words");
+    gate.open();
+    terminal.see("› later words");
+    assert_eq!(served.upstream.calls().len(), 1, "it is shown, not sent");
+    terminal.press("\r");
+    terminal.see("You said later words.");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
 }
 
 #[test]

@@ -95,10 +95,8 @@ fn run(arguments: Arguments) -> Exit {
 
 fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure> {
     match command {
-        // Whoever types the bare name at a terminal wants to talk, if there is anybody to talk to.
-        None if context.can_ask && context.config_path().exists() => {
-            chat::run(&chat::ChatArgs::default(), context)
-        }
+        // Whoever types the bare name at a terminal wants to talk; where there is nobody to talk to yet, that is helped.
+        None if context.can_ask => chat::run(&chat::ChatArgs::default(), context),
         None => context.print(WELCOME),
         Some(Command::Chat(arguments)) => chat::run(&arguments, context),
         Some(Command::Compress(arguments)) => compress::run(&arguments, context),

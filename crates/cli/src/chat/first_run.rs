@@ -58,7 +58,8 @@ async fn choose_server(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, 
             .because("no server answers on this machine (Ollama on port 11434, llama.cpp on 8080, LM Studio on 1234)")
             .hint("with a key: export ANTHROPIC_API_KEY=... and throughline chat --model claude-sonnet-4-5")
             .hint("on this machine: start Ollama and throughline chat --model ollama:qwen3:8b")
-            .hint("anywhere else: throughline config set model.base_url http://host:port/v1"));
+            .hint("anywhere else: throughline config set model.base_url http://host:port/v1")
+            .hint("without any model: throughline --help lists what works offline"));
     };
     for server in &found {
         kitchen.context.note(&format!(

@@ -68,7 +68,10 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<(), Failure> {
     } else {
         context.print(&doctor_view::diagnosis(&diagnosis, &path, examination.depth, context.width))?;
     }
-    unwell(&diagnosis.findings, "the record is not well")
+    unwell(&diagnosis.findings, "the record is not well", |mendable| match mendable {
+        true => "`throughline doctor --fix` mends what can be mended, after a backup",
+        false => "each finding says what can be done by hand",
+    })
 }
 
 /// What even the doctor cannot look at. Others are sent to the doctor; here that would help nobody.
@@ -107,26 +110,25 @@ fn tell_mended(args: &DoctorArgs, context: &Context, report: &MendReport) -> Res
     } else {
         context.print(&doctor_view::mended(report, &context.record_path(), context.width))?;
     }
-    unwell(&report.after, "not everything could be mended")
+    // Mending again would come to the same.
+    unwell(&report.after, "not everything could be mended", |mendable| match mendable {
+        true => "nothing was lost by trying; restore the record from a backup",
+        false => "each finding says what can be done by hand",
+    })
 }
 
 fn is_well(findings: &[Finding]) -> bool {
     findings.iter().all(|finding| finding.severity() == throughline_store::Severity::Notice)
 }
 
-/// Scripts are told by the exit code.
-fn unwell(findings: &[Finding], what: &str) -> Result<(), Failure> {
+/// Scripts are told by the exit code. The hint depends on whether anything can be mended.
+fn unwell(findings: &[Finding], what: &str, hint: fn(bool) -> &'static str) -> Result<(), Failure> {
     if is_well(findings) {
         return Ok(());
     }
-    let mendable = findings.iter().filter(|finding| finding.is_mendable()).count() as u64;
-    let failure = Failure::new(Exit::RecordUnusable, what)
-        .because(format!("{} above", counted(findings.len() as u64, "finding", "findings")));
-    Err(if mendable > 0 {
-        failure.hint("`throughline doctor --fix` mends what can be mended, after a backup")
-    } else {
-        failure.hint("each finding says what can be done by hand")
-    })
+    Err(Failure::new(Exit::RecordUnusable, what)
+        .because(format!("{} above", counted(findings.len() as u64, "finding", "findings")))
+        .hint(hint(findings.iter().any(Finding::is_mendable))))
 }
 
 fn diagnosis_json(diagnosis: &Diagnosis) -> Value {

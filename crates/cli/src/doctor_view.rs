@@ -30,6 +30,7 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width:
     title(&mut out, &format!("{verdict}: {}", path_words(path)), width);
     let looked = match depth {
         Depth::Quick => "messages and artifacts were not read",
+        Depth::Thorough if worst == Some(Severity::Serious) => "read as far as that is possible",
         Depth::Thorough => "every one was read and compared with its hash",
     };
     let figures = format!(

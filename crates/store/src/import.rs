@@ -161,7 +161,7 @@ impl<'a> Importer<'a> {
             return self.import_hermes(path, file, run);
         }
         let fallback_ms = files::written_ms(path).unwrap_or_default();
-        let bytes = files::read(path, &mut file.notes).map_err(unreadable)?;
+        let files::FileText { bytes, break_off } = files::read(path, &mut file.notes).map_err(unreadable)?;
         let conversations = match decoded(bytes)? {
             Decoded::One(transcript) => {
                 file.notes.extend(transcript.notes.iter().filter(|note| is_lost(note)).cloned());
@@ -194,7 +194,8 @@ impl<'a> Importer<'a> {
                 (run.on_event)(ImportEvent::Recorded { conversations: index + 1, of });
             }
         }
-        Ok(())
+        // Told once what stands before it is recorded.
+        break_off.map_or(Ok(()), |how| Err(Trouble::File(how)))
     }
 
     /// Imports first what a conversation hangs on or was copied from, if that is among the files.

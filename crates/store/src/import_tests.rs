@@ -68,7 +68,7 @@ fn broken_lines_are_named_and_the_rest_is_recorded() {
     let mut lines: Vec<Option<usize>> = report.files[0].notes.iter().map(|note| note.line).collect();
     lines.sort();
     assert_eq!(lines, [Some(2), Some(3), Some(5)]);
-    assert_eq!(report.files[0].outcome, FileOutcome::Imported);
+    assert_eq!(report.files[0].outcome, FileOutcome::Failed("it breaks off in line 5".to_owned()));
 }
 
 #[test]
@@ -85,10 +85,25 @@ fn a_packed_file_that_breaks_off_is_read_as_far_as_it_goes() {
     let report = world.import(&log);
     let recorded = report.totals().messages;
     assert!((100..2_000).contains(&recorded), "{recorded}");
-    assert!(report.files[0].notes.iter().any(|note| note.text.contains("breaks off")));
+    assert!(matches!(&report.files[0].outcome, FileOutcome::Failed(why) if why.contains("breaks off")));
     fs::write(&log, &packed).unwrap();
     let counts = world.counts(&log);
     assert_eq!((counts.grown, counts.branched, recorded + counts.messages), (1, 0, 2_000));
+}
+
+#[test]
+fn a_log_that_ends_in_half_a_line_is_recorded_and_says_so() {
+    let mut world = World::new();
+    let whole: String = (0..3).map(|at| format!("{}\n", user(&format!("u{at}"), "", "words"))).collect();
+    let log = world.path("s1.jsonl");
+    fs::write(&log, &whole[..whole.len() - 9]).unwrap();
+    let report = world.import(&log);
+    assert_eq!(report.totals().messages, 2);
+    assert_eq!(report.failures().map(|(_, why)| why).collect::<Vec<_>>(), ["it breaks off in line 3"]);
+    // The end of the last line may be missing.
+    fs::write(&log, whole.trim_end()).unwrap();
+    let report = world.import(&log);
+    assert_eq!((report.totals().messages, report.failures().count()), (1, 0));
 }
 
 #[test]

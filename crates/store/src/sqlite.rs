@@ -149,7 +149,10 @@ impl SqliteStore {
     /// Opens the record at `path` for reading; nothing is made or changed. Every write is refused.
     pub fn open_read_only(path: &Path) -> Result<Self> {
         let told = |trouble: Trouble| trouble.told("opening the record", path);
-        std::fs::metadata(path).map_err(|source| trouble::told_io("opening", path, source))?;
+        let found = std::fs::metadata(path).map_err(|source| trouble::told_io("opening", path, source))?;
+        if found.is_dir() {
+            return Err(door::is_a_folder(path));
+        }
         let _opening = door::opening();
         let (reader, read_access) = match recognise(path, Access::Read) {
             Ok(reader) => (reader, Access::Read),

@@ -109,25 +109,48 @@ pub(super) fn is_database(path: &Path) -> Result<bool> {
     Ok(head == DATABASE_MAGIC)
 }
 
-/// The text of a file, unpacked if it is packed. What stands before a break in a packed file is read, and the break
-/// noted; a line that is no text is emptied, and noted.
-pub(super) fn read(path: &Path, notes: &mut Vec<Note>) -> Result<Vec<u8>> {
-    let raw = fs::read(path).map_err(|source| unreadable(path, source))?;
-    let bytes = if raw.starts_with(GZIP_MAGIC) { unpacked(path, &raw, notes)? } else { raw };
-    Ok(without_bad_lines(bytes, notes))
+/// What is in a file.
+pub(super) struct FileText {
+    /// Its bytes, unpacked if they were packed.
+    pub(super) bytes: Vec<u8>,
+    /// How it breaks off before its end, if it does. What stands before that can be read.
+    pub(super) break_off: Option<String>,
 }
 
-fn unpacked(path: &Path, raw: &[u8], notes: &mut Vec<Note>) -> Result<Vec<u8>> {
+/// Reads a file. A line that is no text is emptied, and noted.
+pub(super) fn read(path: &Path, notes: &mut Vec<Note>) -> Result<FileText> {
+    let raw = fs::read(path).map_err(|source| unreadable(path, source))?;
+    let mut file = if raw.starts_with(GZIP_MAGIC) {
+        unpacked(path, &raw)?
+    } else {
+        FileText { break_off: half_a_line(&raw), bytes: raw }
+    };
+    file.bytes = without_bad_lines(file.bytes, notes);
+    Ok(file)
+}
+
+fn unpacked(path: &Path, raw: &[u8]) -> Result<FileText> {
     let mut bytes = Vec::new();
     let outcome = MultiGzDecoder::new(raw).take(LARGEST_BYTES).read_to_end(&mut bytes);
     match outcome {
-        Ok(_) => Ok(bytes),
+        Ok(_) => Ok(FileText { break_off: half_a_line(&bytes), bytes }),
         Err(source) if bytes.is_empty() => Err(unreadable(path, source)),
         Err(source) => {
-            notes.push(Note { line: None, text: format!("the packed file breaks off: {source}") });
-            Ok(bytes)
+            Ok(FileText { bytes, break_off: Some(format!("the packed file breaks off: {source}")) })
         }
     }
+}
+
+/// Tells of a last line that ends too early, in a file of several.
+fn half_a_line(bytes: &[u8]) -> Option<String> {
+    let end = memchr::memrchr(b'\n', bytes)?;
+    let (before, last) = (bytes.get(..end)?, bytes.get(end + 1..)?);
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(last).err()?;
+    let is_half = error.is_eof() && !last.trim_ascii().is_empty();
+    is_half.then(|| {
+        let number = memchr::memchr_iter(b'\n', before).count() + 2;
+        format!("it breaks off in line {number}")
+    })
 }
 
 /// Empties the lines that are not UTF-8, if the text has more than one: in a log the others can be read without them.

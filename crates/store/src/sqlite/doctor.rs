@@ -133,6 +133,9 @@ fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<Recogni
         }
         Err(error) => return Ok(Recognised::Nothing(inaccessible(path, error.to_string()))),
     };
+    if found.is_dir() {
+        return Ok(Recognised::Nothing(inaccessible(path, "it is a folder".to_owned())));
+    }
     if found.len() == 0 {
         return Ok(Recognised::Nothing(match has_traces() {
             true => Finding::Damage { problems: vec!["the file is empty".to_owned()] },

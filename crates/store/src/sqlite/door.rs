@@ -144,12 +144,7 @@ pub(super) fn has_journal(path: &Path) -> bool {
 pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
     let told = |source| told_io("making the record", path, source);
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => {
-            return Err(StoreError::NotOurs {
-                path: path.to_path_buf(),
-                problem: "it is a folder".to_owned(),
-            });
-        }
+        Ok(found) if found.is_dir() => return Err(is_a_folder(path)),
         Ok(found) if found.len() == 0 && stays_emptied(path, artifacts) => {
             return Err(StoreError::Damaged {
                 path: path.to_path_buf(),
@@ -164,6 +159,11 @@ pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
         keep_others_out(&beside(path, suffix)).map_err(told)?;
     }
     Ok(())
+}
+
+/// The refusal of a folder where the file should be.
+pub(super) fn is_a_folder(path: &Path) -> StoreError {
+    StoreError::NotOurs { path: path.to_path_buf(), problem: "it is a folder".to_owned() }
 }
 
 /// Whether a file is empty though there was something in it. One that another process is just making looks the same, but

@@ -352,7 +352,9 @@ impl Finding {
             }
             Self::FutureSchema { .. } => Remedy::ByHand("use the newer version of Throughline"),
             Self::OldSchema { .. } => Remedy::Mend("it is brought up to date"),
-            Self::Inaccessible { .. } => Remedy::ByHand("give yourself the right to read it"),
+            Self::Inaccessible { .. } => {
+                Remedy::ByHand("see to it that it is a file you may read, or choose another home directory")
+            }
             Self::Damage { .. } => Remedy::Mend(
                 "everything that can be read is copied into a new database; the damaged one is kept beside it",
             ),

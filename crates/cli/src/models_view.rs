@@ -58,7 +58,10 @@ pub(crate) fn one(page: &ModelPage, width: usize) -> String {
             }
             lines.add("compaction at", &words);
         }
-        None => lines.add("compaction at", "nothing: the window is too small to work with"),
+        None => lines.add(
+            "compaction at",
+            "nowhere: the window is too small to work with; `model.context_length` sets the real one",
+        ),
     }
     let caching = model.cache.to_string();
     let caching = match &model.endpoint {

@@ -94,7 +94,8 @@ fn other_wire_of_key(trouble: &Trouble, endpoint: &Endpoint) -> Option<Dialect> 
     let by_header = words.contains("x-api-key");
     let as_bearer = words.contains("bearer") || words.contains("authorization header");
     match endpoint.wire {
-        _ if endpoint.kind != EndpointKind::Custom => None,
+        // Without a key the first thing that is missing is the key.
+        _ if endpoint.kind != EndpointKind::Custom || endpoint.key.is_none() => None,
         Dialect::Chat | Dialect::Responses if by_header && !as_bearer => Some(Dialect::Anthropic),
         Dialect::Anthropic if as_bearer && !by_header => Some(Dialect::Chat),
         _ => None,

@@ -178,7 +178,7 @@ async fn replayed(recorded: &Recorded, terms: Terms) -> Result<Vec<Row>, String>
             model: talk.model.clone().unwrap_or_default(),
             limits,
             ttl: terms.ttl,
-            tool_output: ToolOutputPolicy { exempt: Vec::new(), recall: None },
+            tool_output: ToolOutputPolicy { exempt: Vec::new(), ..ToolOutputPolicy::default() },
             summaries: terms.summaries,
             catalogue: Catalogue::shipped(),
         };

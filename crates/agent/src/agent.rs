@@ -226,6 +226,7 @@ fn own(mut setup: AgentSetup) -> AgentSetup {
     setup.session.tool_output = ToolOutputPolicy {
         exempt: vec!["read_file".to_owned(), "recall".to_owned()],
         recall: setup.tools.find("recall").is_ok().then(|| READ_SET_ASIDE.to_owned()),
+        ..ToolOutputPolicy::default()
     };
     setup
 }

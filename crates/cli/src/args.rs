@@ -15,6 +15,7 @@ use crate::insights_cmd::InsightsArgs;
 use crate::models_cmd::ModelsArgs;
 use crate::replay_cmd::ReplayArgs;
 use crate::search_cmd::SearchArgs;
+use crate::serve::ServeArgs;
 use crate::sessions_cmd::SessionsArgs;
 use crate::usage_cmd::UsageArgs;
 
@@ -46,6 +47,7 @@ Throughline keeps long agent conversations going.
   throughline compress session.jsonl --preview
                                         the plan only, nothing is changed
   throughline replay ~/.claude/projects what your sessions cost, and would cost
+  throughline serve                     stand between your agent and its model
   throughline import                    record the histories of your agents
   throughline sessions                  what is recorded
   throughline search \"waiting list\"     everything that was ever said
@@ -65,8 +67,8 @@ about one command.
 ///
 /// Reads a conversation of any agent, measures it, and compacts it: old tool output becomes one line each, the middle
 /// becomes a structured summary, the newest part stays word for word. Records conversations whole, and finds anything
-/// that was ever said in them. `chat` is an agent of its own. Only `chat` and `models` talk to a server, the one you
-/// configured.
+/// that was ever said in them. `chat` is an agent of its own, `serve` stands between yours and its model. Only these two
+/// and `models` talk to a server, the one you configured.
 #[derive(Debug, Parser)]
 #[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -112,6 +114,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Backup(BackupArgs),
     Models(ModelsArgs),
+    Serve(ServeArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }

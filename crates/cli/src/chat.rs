@@ -11,7 +11,6 @@ mod context_view;
 mod editor;
 mod first_run;
 mod highlight;
-mod host;
 mod interrupts;
 mod kitchen;
 mod lines;

@@ -10,10 +10,12 @@ mod config_cmd;
 mod context;
 mod doctor_cmd;
 mod doctor_view;
+mod engines;
 mod failure;
 mod figures;
 mod files;
 mod gauge;
+mod host;
 mod import_cmd;
 mod import_view;
 mod input;
@@ -38,6 +40,7 @@ mod replay_cmd;
 mod replay_view;
 mod search_cmd;
 mod search_view;
+mod serve;
 mod sessions_change;
 mod sessions_cmd;
 mod sessions_export;
@@ -110,6 +113,7 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         Some(Command::Doctor(arguments)) => doctor_cmd::run(&arguments, context),
         Some(Command::Backup(arguments)) => backup_cmd::run(&arguments, context),
         Some(Command::Models(arguments)) => models_cmd::run(&arguments, context),
+        Some(Command::Serve(arguments)) => serve::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();

@@ -36,11 +36,15 @@ pub(crate) fn catalogue(context: &Context) -> Result<Catalogue, Failure> {
     })
 }
 
+/// The proxy of the environment, if there is one.
+pub(crate) fn proxy(context: &Context) -> Option<String> {
+    PROXY_VARIABLES.into_iter().find_map(|name| context.variable(name)).map(str::to_owned)
+}
+
 /// A client for an endpoint.
 pub(crate) fn client(context: &Context, endpoint: &Endpoint) -> Result<Client, Failure> {
     // What runs on this machine is never behind a proxy.
-    let proxy = PROXY_VARIABLES.into_iter().find_map(|name| context.variable(name));
-    let proxy = proxy.filter(|_| !endpoint.base.is_local()).map(str::to_owned);
+    let proxy = proxy(context).filter(|_| !endpoint.base.is_local());
     let options = ClientOptions {
         limits: TimeLimits::of(endpoint),
         retries: RetryLimits::ONCE,

@@ -24,8 +24,8 @@ pub use loader::{Loaded, Loader, Value};
 pub use problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, warning_lines};
 pub use reference::{default_file, describe};
 pub use settings::{
-    AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, ModelSettings, ModelThreshold,
-    ModelWindow, PromptCachingSettings, SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings,
-    WireChoice,
+    AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, GatewaySettings, GatewayUpstream,
+    ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings, SecuritySettings, Settings,
+    SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
 };
 pub use yaml::MAX_FILE_BYTES;

@@ -28,7 +28,7 @@ fn report(outcome: Result<Loaded, ConfigErrors>) -> String {
 
 #[test]
 fn the_defaults_are_those_of_the_design() {
-    let Settings { compression, auxiliary, prompt_caching, context, model, security, tool_output } =
+    let Settings { compression, auxiliary, prompt_caching, context, model, security, tool_output, gateway } =
         Loader::new().load().unwrap().settings;
     assert!(
         compression.enabled && compression.codex_gpt55_autoraise && !compression.abort_on_summary_failure
@@ -53,6 +53,8 @@ fn the_defaults_are_those_of_the_design() {
     assert!(security.redact_secrets);
     let limits = (tool_output.result_max_chars, tool_output.step_max_chars, tool_output.preview_chars);
     assert_eq!(limits, (100_000, 200_000, 1_500));
+    assert_eq!((gateway.bind.as_str(), gateway.max_body_bytes), ("127.0.0.1:8790", 64 * 1024 * 1024));
+    assert!(gateway.upstreams.is_empty() && !gateway.tool_budget && !gateway.require_record);
 }
 
 #[test]

@@ -31,7 +31,9 @@ fn every_key_is_explained_with_what_it_may_be() {
                 let names: Vec<&str> = members.iter().map(|member| member.name).collect();
                 match names.as_slice() {
                     [only] => format!("each with {only}."),
-                    names => format!("each with {} or both.", names.join(" or ")),
+                    [one, other] => format!("each with {one} or {other} or both."),
+                    [first @ .., last] => format!("each with {} or {last}.", first.join(", ")),
+                    [] => unreachable!("entries hold something"),
                 }
             }
         };

@@ -26,6 +26,8 @@ section! {
         security: SecuritySettings = nested(),
         /// How much of what tools return goes to the model.
         tool_output: ToolOutputSettings = nested(),
+        /// The server that other agents talk to.
+        gateway: GatewaySettings = nested(),
     }
 }
 
@@ -195,6 +197,36 @@ section! {
     }
 }
 
+section! {
+    /// The server that other agents talk to.
+    GatewaySettings {
+        /// Where it listens.
+        bind: String = text(),
+        /// Who is asked, by name, in the order of the names.
+        upstreams: BTreeMap<String, GatewayUpstream> = entries(),
+        /// Whether long tool results are set aside here too.
+        tool_budget: bool = switch(),
+        /// Whether a request is refused when it cannot be recorded.
+        require_record: bool = switch(),
+        /// The largest body of a request, in bytes.
+        max_body_bytes: usize = count(1_024, 1_073_741_824),
+    }
+}
+
+section! {
+    /// A server that answers for the gateway.
+    GatewayUpstream {
+        /// Where it is.
+        base_url: Option<String> = optional(address()),
+        /// The wires it speaks, separated by commas; what its address is known for without it.
+        wires: Option<String> = optional(text()),
+        /// The models it serves, as patterns separated by commas; all without it.
+        models: Option<String> = optional(text()),
+        /// The environment variable that holds its key; the client's own is passed on without it.
+        api_key_env: Option<String> = optional(variable()),
+    }
+}
+
 impl CompressionSettings {
     /// The pattern of `models` that fits a model, and its thresholds. A pattern with `*` must fit the whole
     /// name, one without may stand anywhere in it; the longest wins, and of equal ones the first.
@@ -219,6 +251,13 @@ fn best_fit<'a, V>(entries: &'a BTreeMap<String, V>, model: &str) -> Option<(&'a
             (pattern.chars().filter(|c| *c != '*').count(), std::cmp::Reverse(*pattern))
         })
         .map(|(pattern, value)| (pattern.as_str(), value))
+}
+
+/// Whether a pattern of a model's name fits a name, in any case. One with `*` must fit the whole name, one without may
+/// stand anywhere in it.
+#[must_use]
+pub fn model_fits(pattern: &str, model: &str) -> bool {
+    fits(&pattern.to_lowercase(), &model.to_lowercase())
 }
 
 /// Whether a pattern fits a name. Each piece between stars is taken at its first place after the one before,

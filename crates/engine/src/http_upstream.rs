@@ -69,7 +69,7 @@ fn unanswered(error: CallError, passed_on: AnswerSoFar) -> Box<Unanswered> {
         CallEnd::Cancelled => UnansweredCause::Cancelled,
     };
     let received = error.partial.map(|partial| partial.received);
-    Box::new(Unanswered { cause, received, passed_on })
+    Box::new(Unanswered { cause, received, passed_on, refusal: error.refusal })
 }
 
 impl Upstream for HttpUpstream {

@@ -53,7 +53,8 @@ pub use http_upstream::HttpUpstream;
 pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use managed::{
     Along, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult, Incoming,
-    LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, SessionSetup, learnt_window,
+    LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, Rewording, SessionSetup,
+    learnt_window,
 };
 pub use model_in_force::{EngineLimits, ModelInForce};
 pub use outcome::{
@@ -76,7 +77,7 @@ pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
 pub use token_model::token_model_for;
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
-pub use tool_output::{Fitted, Fitting, SetAside, ToolOutputPolicy};
+pub use tool_output::{Fitted, Fitting, LongResults, SetAside, ToolOutputPolicy};
 pub use trigger::{
     Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
     before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,

@@ -7,7 +7,8 @@
 //!
 //! Parts: `call` the loop, `prepare` sizes and bodies, `fold` compactions, `recover` steps after trouble, `settle` what an
 //! answer means, `background` summaries ahead of time, `maintain` everything between calls, `writing` what is said on its
-//! way into the record, `main_line` what summarisers are told, `record` the door to the store.
+//! way into the record, `main_line` what summarisers are told, `record` the door to the store, `reword` a client's own words for what it
+//! said before.
 
 mod background;
 mod call;
@@ -17,6 +18,7 @@ mod maintain;
 mod prepare;
 mod record;
 mod recover;
+mod reword;
 mod settle;
 mod writing;
 
@@ -50,6 +52,7 @@ use crate::view::LiveView;
 pub use call::{Along, CallInput, CallOutcome};
 pub use fold::{CompactionDone, CompactionResult, ManualCompaction};
 pub use record::{LEARNT_WINDOW, learnt_window};
+pub use reword::Rewording;
 
 use background::{PreparedSoFar, Preparing};
 use record::HeldConversation;

@@ -10,7 +10,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use throughline_provider::{ConnectStage, Retry, Trouble, TroubleKind};
+use throughline_provider::{ConnectStage, Refusal, Retry, Trouble, TroubleKind};
 use throughline_tokens::COMPACTIONS_PER_CALL;
 
 use crate::trigger::Automatic;
@@ -259,6 +259,9 @@ pub struct GaveUp {
     /// The same from whoever was asked, who knows which setting or variable it is.
     #[serde(default)]
     pub hint: Option<String>,
+    /// What came instead of the last answer, as it came: whoever stands between a client and a provider passes it on.
+    #[serde(skip)]
+    pub refusal: Option<Box<Refusal>>,
 }
 
 impl GaveUp {

@@ -250,6 +250,7 @@ fn the_message_says_what_was_tried_and_what_to_do() {
         ],
         advice: Advice::MakeRoom,
         hint: None,
+        refusal: None,
     };
     let words = [
         "the prompt is too long: 90000 tokens for a window of 32768 (HTTP 400)",

@@ -17,9 +17,20 @@ const END_PERCENT: usize = 33;
 /// Digits of an artifact's name that the model is given; enough to name one.
 const NAME_DIGITS: usize = 16;
 
+/// What becomes of long results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongResults {
+    /// They are set aside, and the model is shown how they begin and end.
+    SetAside,
+    /// They are sent as they are: for whoever has no means to read what was set aside.
+    LeftAlone,
+}
+
 /// What is done about long results, beside their limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolOutputPolicy {
+    /// What becomes of them.
+    pub long_results: LongResults,
     /// Tools whose single results may have any length: they were asked for a piece of a known size.
     pub exempt: Vec<String>,
     /// How the model can read what was set aside, in words for the model; it is given the name of the artifact.
@@ -28,7 +39,7 @@ pub struct ToolOutputPolicy {
 
 impl Default for ToolOutputPolicy {
     fn default() -> Self {
-        Self { exempt: vec!["read_file".to_owned()], recall: None }
+        Self { long_results: LongResults::SetAside, exempt: vec!["read_file".to_owned()], recall: None }
     }
 }
 
@@ -81,6 +92,9 @@ impl<'a> Fitting<'a> {
     /// Fits messages that are new, in their order; `names` knows the calls before them. `None` when all stay as they are.
     #[must_use]
     pub fn fit(&self, messages: &[&Message], names: &mut CallNames) -> Option<Vec<Fitted>> {
+        if self.policy.long_results == LongResults::LeftAlone {
+            return None;
+        }
         let mut all: Vec<Vec<Aside>> = messages.iter().map(|_| Vec::new()).collect();
         let mut step = Vec::new();
         for (index, message) in messages.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use throughline_provider::{Chunk, OutgoingCall, Trouble};
+use throughline_provider::{Chunk, OutgoingCall, Refusal, Trouble};
 use throughline_wire::Answer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -47,13 +47,20 @@ pub struct Unanswered {
     pub received: Option<Answer>,
     /// Whether any of it was passed on.
     pub passed_on: AnswerSoFar,
+    /// What came instead of an answer, as it came.
+    pub refusal: Option<Box<Refusal>>,
 }
 
 impl Unanswered {
     /// A call that failed before anything came.
     #[must_use]
     pub fn trouble(trouble: Trouble) -> Self {
-        Self { cause: UnansweredCause::Trouble(trouble), received: None, passed_on: AnswerSoFar::Nothing }
+        Self {
+            cause: UnansweredCause::Trouble(trouble),
+            received: None,
+            passed_on: AnswerSoFar::Nothing,
+            refusal: None,
+        }
     }
 }
 

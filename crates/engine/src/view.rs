@@ -173,6 +173,28 @@ impl LiveView {
         Arc::make_mut(&mut self.sizes).truncate(kept);
     }
 
+    /// Words everything from an item on anew: each entry names the item it stands for. What no entry names is no longer
+    /// shown; what is worded as it was is not read again.
+    pub(crate) fn reword(&mut self, from: usize, worded: Vec<(usize, Message)>) {
+        let items = self.items.get(from..).unwrap_or_default().to_vec();
+        let forms = self.forms.all().get(from..).unwrap_or_default().to_vec();
+        let messages = self.messages.get(from..).unwrap_or_default().to_vec();
+        self.truncate(from);
+        for (item, message) in worded {
+            let at = item.saturating_sub(from);
+            let (Some(known), Some(form), Some(was)) = (items.get(at), forms.get(at), messages.get(at))
+            else {
+                continue;
+            };
+            if was.json() == message.json() {
+                self.push_read(known.clone(), form.clone(), was.clone());
+                continue;
+            }
+            let message = if was.is_machine_written() { message.marked_machine_written() } else { message };
+            self.push(known.place.clone(), message);
+        }
+    }
+
     /// The places of items that were appended without any, once the record has them.
     pub(crate) fn placed(&mut self, first_item: usize, first_seq: u64) {
         let own = self.session.id.clone();

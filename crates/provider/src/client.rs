@@ -193,6 +193,10 @@ impl Client {
         ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    pub(crate) fn limits(&self) -> TimeLimits {
+        self.limits
+    }
+
     pub(crate) fn http(&self) -> &reqwest::Client {
         &self.http
     }

@@ -133,7 +133,8 @@ impl EndpointKind {
     }
 
     /// Who answers at an address.
-    fn at(base: &BaseUrl) -> Self {
+    #[must_use]
+    pub fn at(base: &BaseUrl) -> Self {
         let host = base.host();
         let is = |domain: &str| host == domain || host.ends_with(&format!(".{domain}"));
         match base.port() {

@@ -44,8 +44,23 @@ pub(crate) fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<Hea
         }),
     );
     put_endpoint_headers(endpoint, call.dialect, &mut headers)?;
+    put_own_headers(&call.headers, &mut headers)?;
+    Ok(headers)
+}
+
+/// The headers of a request that is passed on: its own over the endpoint's.
+pub(crate) fn put_call_headers(
+    endpoint: &Endpoint,
+    own: &[(String, String)],
+    headers: &mut HeaderMap,
+) -> Result<(), String> {
+    put_endpoint_headers(endpoint, endpoint.wire, headers)?;
+    put_own_headers(own, headers)
+}
+
+fn put_own_headers(own: &[(String, String)], headers: &mut HeaderMap) -> Result<(), String> {
     let mut seen: Vec<HeaderName> = Vec::new();
-    for (name, value) in &call.headers {
+    for (name, value) in own {
         let (name, value) = header(name, value)?;
         if NOT_TAKEN_OVER.contains(&name.as_str()) {
             continue;
@@ -57,7 +72,7 @@ pub(crate) fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<Hea
         }
         seen.push(name);
     }
-    Ok(headers)
+    Ok(())
 }
 
 /// What an endpoint demands of every request.

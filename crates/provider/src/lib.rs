@@ -30,6 +30,8 @@ mod fingerprint;
 mod headers;
 mod json_edit;
 mod lexemes;
+#[cfg(feature = "client")]
+mod pass_on;
 mod phrases;
 #[cfg(feature = "client")]
 mod reader;
@@ -66,6 +68,8 @@ pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeyS
 pub use endpoint_url::{AddressError, BaseUrl};
 pub use failure::{Failure, TransportFault};
 pub use fingerprint::{Fingerprint, PieceHash};
+#[cfg(feature = "client")]
+pub use pass_on::{PassedReply, PassedRequest};
 #[cfg(feature = "client")]
 pub use reply::{Chunk, Reply};
 pub use secret::SecretKey;

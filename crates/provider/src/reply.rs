@@ -229,7 +229,7 @@ impl Chunk {
     }
 }
 
-fn listed(headers: &HeaderMap) -> Vec<(String, String)> {
+pub(crate) fn listed(headers: &HeaderMap) -> Vec<(String, String)> {
     let readable = headers.iter().filter_map(|(name, value)| Some((name, value.to_str().ok()?)));
     readable.map(|(name, value)| (name.as_str().to_owned(), value.to_owned())).collect()
 }

@@ -24,7 +24,7 @@ fn options(dialect: Dialect, window_tokens: u64) -> ReplayOptions {
         model: model.to_owned(),
         limits: LimitPolicy::for_window(window_tokens),
         ttl: Some(CacheTtl::FiveMinutes),
-        tool_output: ToolOutputPolicy { exempt: Vec::new(), recall: None },
+        tool_output: ToolOutputPolicy { exempt: Vec::new(), ..ToolOutputPolicy::default() },
         summaries: SummaryCost::ByModel,
         catalogue: Catalogue::shipped(),
     }

@@ -8,25 +8,22 @@ use throughline_agent::{
     ReadFile, Recall, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile, context_files,
     system_prompt,
 };
-use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::Settings;
 use throughline_engine::{
-    Automatic, Beforehand, CallPolicy, Compressor, CompressorSetup, ContextEngine, LockPolicy,
-    ModelAtEndpoint, ModelSummaries, ModelWish, OnSummaryFailure, OneSummariser, RecordPolicy, Registry,
-    RouteHealth, RouteSearch, SessionSetup, SummariserSource, SummarySetup, SummaryWishes, Target,
-    ToolOutputPolicy, learnt_scope, learnt_window,
+    Automatic, Beforehand, CallPolicy, ContextEngine, LockPolicy, ModelAtEndpoint, ModelWish, RecordPolicy,
+    RouteHealth, SessionSetup, Target, ToolOutputPolicy, learnt_scope, learnt_window,
 };
 use throughline_provider::{Client, Endpoint};
-use throughline_redact::Redactor;
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
 
 use super::ChatArgs;
-use super::host::ChatHost;
 use crate::config_cmd::load_settings;
 use crate::context::Context;
+use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words};
+use crate::host::ThisMachine;
 use crate::online::{catalogue, client, not_configured};
 use crate::record::refused;
 
@@ -47,7 +44,7 @@ pub(super) struct Kitchen {
     pub(super) owner: Owner,
     pub(super) folder: PathBuf,
     asking: Asking,
-    host: Arc<ChatHost>,
+    host: Arc<ThisMachine>,
     health: Arc<RouteHealth>,
 }
 
@@ -89,7 +86,7 @@ impl Kitchen {
             owner: Owner::default(),
             folder,
             asking,
-            host: Arc::new(ChatHost::new(context)),
+            host: Arc::new(ThisMachine::new(context, "chat")),
             health: Arc::default(),
             context: Arc::clone(context),
         })
@@ -157,55 +154,18 @@ impl Kitchen {
 
     /// The engine for one conversation, and what people should know of it.
     async fn engine(&self, client: &Client) -> Result<(Arc<dyn ContextEngine>, Vec<String>), Failure> {
-        let redactor = self.settings.security.redact_secrets.then(Redactor::new);
-        let (summarisers, problems): (Arc<dyn SummariserSource>, Vec<String>) =
-            match SummaryWishes::of(&self.settings) {
-                None => (Arc::new(OneSummariser(Arc::new(RuleSummariser))), Vec::new()),
-                Some(wishes) => {
-                    let variable = |name: &str| self.context.variable(name).map(str::to_owned);
-                    let learnt = |scope: &throughline_store::GuardScope| {
-                        learnt_window(self.store.as_ref(), scope, self.now_ms()).ok().flatten()
-                    };
-                    let search = RouteSearch {
-                        settings: &self.settings,
-                        catalogue: &self.catalogue,
-                        client,
-                        variable: &variable,
-                        learnt: &learnt,
-                    };
-                    let routes = search.find(&wishes).await;
-                    let summaries = ModelSummaries::new(SummarySetup {
-                        routes: routes.routes,
-                        own_model: wishes.own_model,
-                        time_limit: self.settings.auxiliary.compression.timeout,
-                        redactor: redactor.clone(),
-                        host: Arc::<ChatHost>::clone(&self.host),
-                        health: Arc::clone(&self.health),
-                    });
-                    (Arc::new(summaries), routes.problems)
-                }
-            };
-        let compression = &self.settings.compression;
-        let setup = CompressorSetup {
-            summarisers,
-            on_failure: if compression.abort_on_summary_failure {
-                OnSummaryFailure::Abort
-            } else {
-                OnSummaryFailure::UseRules
-            },
-            prune: PruneRules {
-                result_min_chars: compression.prune_min_chars,
-                argument_max_chars: compression.argument_max_chars,
-            },
-            redactor,
+        let parts = EngineParts {
+            context: &self.context,
+            settings: &self.settings,
+            catalogue: &self.catalogue,
+            store: self.store.as_ref(),
+            host: Arc::<ThisMachine>::clone(&self.host),
+            client,
+            health: Arc::clone(&self.health),
             recall: Some(RECALL.to_owned()),
-            ..CompressorSetup::by_rules()
         };
-        let built_in = move || -> Arc<dyn ContextEngine> { Arc::new(Compressor::new(setup.clone())) };
-        let engine = Registry::new(Arc::new(built_in))
-            .select(&self.settings.context.engine, &[])
-            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()).hint("set `context.engine`"))?;
-        Ok((engine, problems))
+        let (engines, problems) = Engines::find(parts).await?;
+        Ok((engines.make(), problems))
     }
 
     /// Everything an agent stands on, for the conversation that a session belongs to.
@@ -228,7 +188,7 @@ impl Kitchen {
                 store: Arc::<SqliteStore>::clone(&self.store),
                 owner: self.owner.clone(),
                 engine,
-                host: Arc::<ChatHost>::clone(&self.host),
+                host: Arc::<ThisMachine>::clone(&self.host),
                 events: Arc::new(|_| {}),
                 target: connected.target.clone(),
                 alternatives,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use throughline_provider::{Trouble, TroubleKind};
+use throughline_provider::{Refusal, Trouble, TroubleKind};
+use throughline_transcript::Message;
 
 use super::call::{OnItsWay, Sent, tried};
 use super::fold::{Ask, CompactionResult};
@@ -64,8 +65,8 @@ impl ManagedSession {
         };
         let step = next_step(&trouble, &way.tried, &here);
         if let Step::GiveUp(advice) = step {
-            self.keep_received(unanswered).await;
-            return Err(self.gave_up(trouble, way, advice));
+            let refusal = self.keep_received(unanswered).await;
+            return Err(self.gave_up(trouble, way, advice, refusal));
         }
         let alternative = match step {
             Step::AskAnother { alternative } => alternatives.get(alternative).map(|(index, _)| *index),
@@ -84,7 +85,7 @@ impl ManagedSession {
     pub(super) async fn recover(&mut self, decided: Decided, way: &mut OnItsWay) -> Result<(), CallError> {
         let Decided { step, trouble, alternative, was_cap_tokens, old_image_bytes } = decided;
         let done = match step {
-            Step::GiveUp(advice) => return Err(self.gave_up(trouble, way, advice)),
+            Step::GiveUp(advice) => return Err(self.gave_up(trouble, way, advice, None)),
             Step::Compact { learn_window_tokens, target_tokens } => {
                 if let Some(window_tokens) = learn_window_tokens {
                     self.learn_window(window_tokens, way).await?;
@@ -199,16 +200,23 @@ impl ManagedSession {
     }
 
     /// What was received of an answer that broke off goes into the record, unless it asks for tools: a conversation that
-    /// goes on after a call without a result is refused everywhere.
-    async fn keep_received(&mut self, unanswered: Unanswered) {
-        let Some(answer) = unanswered.received else { return };
-        if !answer.messages.iter().any(throughline_transcript::Message::has_calls) {
+    /// goes on after a call without a result is refused everywhere. Gives back what came instead of an answer.
+    async fn keep_received(&mut self, unanswered: Unanswered) -> Option<Box<Refusal>> {
+        let answer = unanswered.received.filter(|answer| !answer.messages.iter().any(Message::has_calls));
+        if let Some(answer) = answer {
             self.take_answer(&answer).await;
         }
+        unanswered.refusal
     }
 
-    fn gave_up(&self, trouble: Trouble, way: &OnItsWay, advice: Advice) -> CallError {
+    fn gave_up(
+        &self,
+        trouble: Trouble,
+        way: &OnItsWay,
+        advice: Advice,
+        refusal: Option<Box<Refusal>>,
+    ) -> CallError {
         let hint = self.asked(way).upstream.advice(&trouble, &self.asked(way).model);
-        CallError::GaveUp(Box::new(GaveUp { trouble, tried: way.tried.clone(), advice, hint }))
+        CallError::GaveUp(Box::new(GaveUp { trouble, tried: way.tried.clone(), advice, hint, refusal }))
     }
 }

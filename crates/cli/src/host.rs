@@ -9,18 +9,19 @@ use crate::context::Context;
 use crate::process::{is_alive, this_process};
 
 /// This process.
-pub(super) struct ChatHost {
+pub(crate) struct ThisMachine {
     context: Arc<Context>,
     holder: Holder,
 }
 
-impl ChatHost {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
-        Self { context: Arc::clone(context), holder: this_process("chat") }
+impl ThisMachine {
+    /// As seen by a process that does `what`.
+    pub(crate) fn new(context: &Arc<Context>, what: &str) -> Self {
+        Self { context: Arc::clone(context), holder: this_process(what) }
     }
 }
 
-impl Host for ChatHost {
+impl Host for ThisMachine {
     fn now_ms(&self) -> Millis {
         self.context.now().ms
     }

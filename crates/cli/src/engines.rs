@@ -1,0 +1,102 @@
+//! From settings to the engine of each conversation: who writes its summaries, and which engine `context.engine` means.
+
+use std::sync::Arc;
+
+use throughline_compaction::{PruneRules, RuleSummariser};
+use throughline_config::Settings;
+use throughline_engine::{
+    Compressor, CompressorSetup, ContextEngine, Host, ModelSummaries, OnSummaryFailure, OneSummariser,
+    Registry, RouteHealth, RouteSearch, SummariserSource, SummarySetup, SummaryWishes, learnt_window,
+};
+use throughline_provider::Client;
+use throughline_redact::Redactor;
+use throughline_store::{GuardScope, Store};
+use throughline_tokens::Catalogue;
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+
+/// What engines are made from.
+pub(crate) struct EngineParts<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) settings: &'a Settings,
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) store: &'a dyn Store,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) client: &'a Client,
+    /// How routes to models for summaries fared lately.
+    pub(crate) health: Arc<RouteHealth>,
+    /// How the model can bring back what a summary replaced, if it can.
+    pub(crate) recall: Option<String>,
+}
+
+/// Makes engines.
+#[derive(Clone)]
+pub(crate) struct Engines {
+    compressor: CompressorSetup,
+    summaries: Option<SummarySetup>,
+    name: String,
+}
+
+impl Engines {
+    /// Finds the models that write summaries; with the engines comes what is wrong with models that cannot.
+    pub(crate) async fn find(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), Failure> {
+        let EngineParts { context, settings, catalogue, store, host, client, health, recall } = parts;
+        let redactor = settings.security.redact_secrets.then(Redactor::new);
+        let mut problems = Vec::new();
+        let summaries = match SummaryWishes::of(settings) {
+            None => None,
+            Some(wishes) => {
+                let variable = |name: &str| context.variable(name).map(str::to_owned);
+                let learnt = |scope: &GuardScope| learnt_window(store, scope, host.now_ms()).ok().flatten();
+                let search =
+                    RouteSearch { settings, catalogue, client, variable: &variable, learnt: &learnt };
+                let found = search.find(&wishes).await;
+                problems = found.problems;
+                Some(SummarySetup {
+                    routes: found.routes,
+                    own_model: wishes.own_model,
+                    time_limit: settings.auxiliary.compression.timeout,
+                    redactor: redactor.clone(),
+                    host: Arc::clone(&host),
+                    health,
+                })
+            }
+        };
+        let compression = &settings.compression;
+        let on_failure = match compression.abort_on_summary_failure {
+            true => OnSummaryFailure::Abort,
+            false => OnSummaryFailure::UseRules,
+        };
+        let prune = PruneRules {
+            result_min_chars: compression.prune_min_chars,
+            argument_max_chars: compression.argument_max_chars,
+        };
+        let compressor =
+            CompressorSetup { on_failure, prune, redactor, recall, ..CompressorSetup::by_rules() };
+        let engines = Self { compressor, summaries, name: settings.context.engine.clone() };
+        engines.try_make()?;
+        Ok((engines, problems))
+    }
+
+    /// The engine of one more conversation.
+    pub(crate) fn make(&self) -> Arc<dyn ContextEngine> {
+        // The name was tried when these were found.
+        self.try_make().unwrap_or_else(|_| self.built_in())
+    }
+
+    fn try_make(&self) -> Result<Arc<dyn ContextEngine>, Failure> {
+        let own = self.clone();
+        Registry::new(Arc::new(move || own.built_in()))
+            .select(&self.name, &[])
+            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()).hint("set `context.engine`"))
+    }
+
+    fn built_in(&self) -> Arc<dyn ContextEngine> {
+        let summarisers: Arc<dyn SummariserSource> = match &self.summaries {
+            None => Arc::new(OneSummariser(Arc::new(RuleSummariser))),
+            Some(setup) => Arc::new(ModelSummaries::new(setup.clone())),
+        };
+        Arc::new(Compressor::new(CompressorSetup { summarisers, ..self.compressor.clone() }))
+    }
+}

@@ -1,0 +1,87 @@
+//! What whoever runs the gateway sees: a line for every request, and what was done about the context.
+
+use std::sync::Arc;
+
+use throughline_engine::EngineEvent;
+use throughline_gateway::{GatewayEvent, GatewayEvents, Served};
+
+use crate::context::Context;
+use crate::text::{on_one_line, thousands};
+
+/// Writes events to the terminal.
+pub(super) struct Log {
+    context: Arc<Context>,
+}
+
+impl Log {
+    pub(super) fn new(context: &Arc<Context>) -> Self {
+        Self { context: Arc::clone(context) }
+    }
+}
+
+impl GatewayEvents for Log {
+    fn tell(&self, event: GatewayEvent) {
+        if let Some(line) = line(&event) {
+            self.context.note(&on_one_line(&line));
+        }
+    }
+}
+
+fn line(event: &GatewayEvent) -> Option<String> {
+    Some(match event {
+        GatewayEvent::Served(Served { wire, model, session, status, head_ms }) => {
+            let session = session.as_ref().map_or("unmanaged", |session| session.as_str());
+            format!("{session}  {wire}  {model}  {status}  {head_ms} ms")
+        }
+        GatewayEvent::Opened { session, link: None } => format!("{session}  new conversation"),
+        GatewayEvent::Opened { session, link: Some((parent, kind)) } => {
+            format!("{session}  {} of {parent}", kind.replace('_', " "))
+        }
+        GatewayEvent::Warning(words) => format!("warning: {words}"),
+        GatewayEvent::Engine { conversation, event } => {
+            format!("{conversation}  {}", engine_words(event)?)
+        }
+    })
+}
+
+/// What an engine's event says to people; `None` for what happens all the time.
+fn engine_words(event: &EngineEvent) -> Option<String> {
+    Some(match event {
+        EngineEvent::Pressure { .. }
+        | EngineEvent::PreparationStarted
+        | EngineEvent::CompactionStarted { .. } => {
+            return None;
+        }
+        EngineEvent::CompactionCompleted { report, new, .. } => format!(
+            "compacted {} -> {} messages, {} -> {} tokens; goes on as {new}",
+            report.messages.before,
+            report.messages.after,
+            thousands(report.tokens.before),
+            thousands(report.tokens.after),
+        ),
+        EngineEvent::CompactionNoOp { detail, .. }
+        | EngineEvent::CompactionAborted { detail, .. }
+        | EngineEvent::CompactionBlocked { detail, .. } => format!("not compacted: {detail}"),
+        EngineEvent::CompactionLocked { holder, .. } => format!("not compacted: open elsewhere ({holder})"),
+        EngineEvent::PreparationReady { messages } => format!("a summary of {messages} messages is ready"),
+        EngineEvent::PreparationFailed { detail } => format!("a summary could not be prepared: {detail}"),
+        EngineEvent::WindowLearnt { model, window_tokens, was_tokens } => {
+            format!(
+                "{model} has a window of {} tokens, not {}",
+                thousands(*window_tokens),
+                thousands(*was_tokens)
+            )
+        }
+        EngineEvent::CapLowered { tokens, .. } => {
+            format!("the output cap was lowered to {} tokens for one call", thousands(*tokens))
+        }
+        EngineEvent::FallbackUsed { model, instead_of, trouble } => {
+            format!("{model} was asked instead of {instead_of}: {trouble}")
+        }
+        EngineEvent::Retrying { after, trouble } => format!("asked again ({after}) after: {trouble}"),
+        EngineEvent::OutputSetAside { chars, .. } => {
+            format!("a tool result of {} characters was set aside", thousands(*chars))
+        }
+        EngineEvent::Notice { text } => text.clone(),
+    })
+}

@@ -1,0 +1,97 @@
+//! Who the gateway asks: one server from the command line, those of the settings, or the providers themselves.
+
+use throughline_config::{GatewayUpstream, Settings};
+use throughline_gateway::{UpstreamSpec, Upstreams};
+use throughline_provider::{BaseUrl, EndpointKind, SecretKey};
+use throughline_transcript::Dialect;
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+
+/// The upstreams there are.
+pub(super) fn find(only: Option<&str>, settings: &Settings, context: &Context) -> Result<Upstreams, Failure> {
+    if let Some(url) = only {
+        let base = BaseUrl::parse(url).map_err(|error| {
+            Failure::new(Exit::Usage, format!("--upstream {url} cannot be used")).because(error.to_string())
+        })?;
+        let kind = EndpointKind::at(&base);
+        let wires = Dialect::ALL.to_vec();
+        let upstream =
+            UpstreamSpec { name: "upstream".to_owned(), base, kind, wires, models: Vec::new(), key: None };
+        return Ok(Upstreams { all: vec![upstream] });
+    }
+    let configured = &settings.gateway.upstreams;
+    if configured.is_empty() {
+        return Ok(Upstreams { all: providers() });
+    }
+    let all = configured.iter().map(|(name, upstream)| of_setting(name, upstream, context));
+    Ok(Upstreams { all: all.collect::<Result<_, _>>()? })
+}
+
+/// The providers themselves, each with the client's own key.
+fn providers() -> Vec<UpstreamSpec> {
+    let named = [
+        (EndpointKind::OpenRouter, &["*/*"][..]),
+        (EndpointKind::Anthropic, &[][..]),
+        (EndpointKind::OpenAi, &[][..]),
+    ];
+    let spec = |(kind, models): (EndpointKind, &[&str])| {
+        Some(UpstreamSpec {
+            name: kind.name().to_owned(),
+            base: BaseUrl::parse(kind.usual_address()?).ok()?,
+            kind,
+            wires: kind.wires().to_vec(),
+            models: models.iter().map(|model| (*model).to_owned()).collect(),
+            key: None,
+        })
+    };
+    named.into_iter().filter_map(spec).collect()
+}
+
+fn of_setting(name: &str, upstream: &GatewayUpstream, context: &Context) -> Result<UpstreamSpec, Failure> {
+    let key = format!("gateway.upstreams.{name}");
+    let wrong = |what: &str, why: String| {
+        Failure::new(Exit::BadConfig, format!("`{key}.{what}` cannot be used")).because(why)
+    };
+    let address = upstream.base_url.as_deref().unwrap_or_default();
+    if address.trim().is_empty() {
+        return Err(wrong("base_url", "it has to say where the upstream is".to_owned()));
+    }
+    let base = BaseUrl::parse(address).map_err(|error| wrong("base_url", error.to_string()))?;
+    let kind = EndpointKind::at(&base);
+    let mut wires = Vec::new();
+    for word in listed(upstream.wires.as_deref()) {
+        let wire = Dialect::ALL.into_iter().find(|wire| wire.name() == word);
+        wires.push(wire.ok_or_else(|| {
+            wrong("wires", format!("`{word}` is none of them; there are chat, responses and anthropic"))
+        })?);
+    }
+    if wires.is_empty() {
+        wires = kind.wires().to_vec();
+    }
+    let secret = match upstream.api_key_env.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
+        None => None,
+        Some(variable) => {
+            let found = context.variable(variable).and_then(SecretKey::new);
+            Some(found.ok_or_else(|| {
+                wrong("api_key_env", format!("the variable {variable} is not set"))
+                    .hint("take the setting out to pass on the client's own key")
+            })?)
+        }
+    };
+    let models = listed(upstream.models.as_deref()).map(str::to_owned).collect();
+    Ok(UpstreamSpec { name: name.to_owned(), base, kind, wires, models, key: secret })
+}
+
+fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
+    text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty())
+}
+
+/// An upstream on one line.
+pub(super) fn line(upstream: &UpstreamSpec) -> String {
+    let wires: Vec<&str> = upstream.wires.iter().map(|wire| wire.name()).collect();
+    let models =
+        if upstream.models.is_empty() { "all models".to_owned() } else { upstream.models.join(", ") };
+    let key = if upstream.key.is_some() { "own key" } else { "the client's key" };
+    format!("  {:<12} {}  ({}; {models}; {key})\n", upstream.name, upstream.base.as_str(), wires.join(", "))
+}

@@ -1,0 +1,64 @@
+//! Bodies of answers: whole, or piece by piece as they come.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
+
+/// Pieces that may wait for a slow client before whoever sends them has to.
+const PIECES_WAITING: usize = 32;
+
+/// The body of an answer.
+pub(crate) enum OutBody {
+    /// All of it.
+    Whole(Option<Bytes>),
+    /// As it comes; it ends when whoever sends it goes away.
+    Pieces(mpsc::Receiver<Bytes>),
+}
+
+impl OutBody {
+    pub(crate) fn empty() -> Self {
+        Self::Whole(None)
+    }
+
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+
+    /// A body and the end that fills it.
+    pub(crate) fn pieces() -> (mpsc::Sender<Bytes>, Self) {
+        let (sender, receiver) = mpsc::channel(PIECES_WAITING);
+        (sender, Self::Pieces(receiver))
+    }
+}
+
+impl Body for OutBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Pieces(pieces) => {
+                pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Pieces(_) => SizeHint::default(),
+        }
+    }
+}

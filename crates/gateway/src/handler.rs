@@ -1,0 +1,131 @@
+//! One HTTP request: which path means what.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use throughline_transcript::Dialect;
+
+use crate::body_in;
+use crate::body_out::OutBody;
+use crate::clues::OWN_HEADERS;
+use crate::gateway::Inner;
+use crate::refused::Refused;
+
+/// Headers of one connection, or that the server sets itself.
+const NOT_PASSED_ON: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A request whose body was read.
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Option<String>,
+    pub(crate) headers: HeaderMap,
+    /// The body as it was sent.
+    pub(crate) packed: Bytes,
+}
+
+impl Asked {
+    /// Headers for whoever is asked next: those meant for the gateway and for this connection are left out.
+    pub(crate) fn headers_to_pass(&self) -> Vec<(String, String)> {
+        let named = self.headers.iter().filter(|(name, _)| {
+            !name.as_str().starts_with(OWN_HEADERS) && !NOT_PASSED_ON.contains(&name.as_str())
+        });
+        let readable =
+            named.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?)));
+        readable.map(|(name, value)| (name, value.to_owned())).collect()
+    }
+}
+
+/// The wire that is spoken at a path.
+fn wire_at(method: &Method, path: &str) -> Option<Dialect> {
+    if *method != Method::POST {
+        return None;
+    }
+    match path {
+        "/v1/messages" => Some(Dialect::Anthropic),
+        "/v1/chat/completions" => Some(Dialect::Chat),
+        "/v1/responses" => Some(Dialect::Responses),
+        _ => None,
+    }
+}
+
+/// The wire whose errors a client at this path understands best.
+fn nearest_wire(path: &str) -> Dialect {
+    if path.starts_with("/v1/messages") { Dialect::Anthropic } else { Dialect::Chat }
+}
+
+/// Deals with a request.
+pub(crate) async fn handle(gateway: Arc<Inner>, request: Request<Incoming>) -> Response<OutBody> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let wire = wire_at(&head.method, &path);
+    let for_errors = wire.unwrap_or_else(|| nearest_wire(&path));
+    if let Some(response) = answer_alone(&head.method, &path) {
+        return response;
+    }
+    let packed = match body_in::read(body, gateway.setup.limits.body_bytes).await {
+        Ok(packed) => packed,
+        Err(refused) => return refused.respond(for_errors),
+    };
+    let asked = Asked {
+        method: head.method,
+        path,
+        query: head.uri.query().map(str::to_owned),
+        headers: head.headers,
+        packed,
+    };
+    let answered = match wire {
+        Some(wire) => crate::turn::answer(gateway, asked, wire).await,
+        None if asked.path == "/v1" || asked.path.starts_with("/v1/") => {
+            crate::pass::pass_on(&gateway, asked, for_errors).await
+        }
+        None => Err(Refused::not_found(format!(
+            "there is nothing at this path; {} are",
+            "/v1/messages, /v1/chat/completions and /v1/responses"
+        ))),
+    };
+    answered.unwrap_or_else(|refused| refused.respond(for_errors))
+}
+
+/// What needs neither a body nor anyone else.
+fn answer_alone(method: &Method, path: &str) -> Option<Response<OutBody>> {
+    let is_question = matches!(*method, Method::GET | Method::HEAD);
+    match path {
+        "/" if is_question => Some(text(*method == Method::HEAD, "throughline\n")),
+        "/healthz" | "/readyz" if is_question => Some(text(*method == Method::HEAD, "ok\n")),
+        _ => None,
+    }
+}
+
+fn text(is_head: bool, words: &'static str) -> Response<OutBody> {
+    let body = if is_head { OutBody::empty() } else { OutBody::whole(Bytes::from_static(words.as_bytes())) };
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// Takes over the headers of whoever answered, except those of its own connection.
+pub(crate) fn put_headers(response: &mut Response<OutBody>, headers: &[(String, String)]) {
+    for (name, value) in headers {
+        if NOT_PASSED_ON.contains(&name.as_str()) {
+            continue;
+        }
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            response.headers_mut().append(name, value);
+        }
+    }
+}

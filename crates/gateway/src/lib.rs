@@ -1,0 +1,32 @@
+//! The gateway: an HTTP server that any agent talks to in place of its provider.
+//!
+//! A request is read, its conversation is found by what it repeats, and the managed call of the engine does the rest: the
+//! record, the view that fits, cache marks, recovery. Answers go back as they come, byte for byte. What is no request of a
+//! known wire is passed on untouched.
+//!
+//! Parts: `server` connections, `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
+//! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
+//! conversation is recognised, `seats` the conversations that are being held, `turn` one managed call, `pass` everything
+//! else.
+//!
+//! Not for: rules about context (those are the engine's), settings, terminals, home directories.
+
+mod body_in;
+mod body_out;
+mod clues;
+mod event;
+mod gateway;
+mod handler;
+mod identity;
+mod matching;
+mod pass;
+mod refused;
+mod seats;
+mod server;
+mod turn;
+mod upstreams;
+
+pub use event::{GatewayEvent, GatewayEvents, Served};
+pub use gateway::{EngineSource, Gateway, GatewayLimits, GatewaySetup};
+pub use server::serve;
+pub use upstreams::{UpstreamSpec, Upstreams};

@@ -1,0 +1,135 @@
+//! Where a request stands in a conversation that is known: it goes on, it leaves it somewhere, or it is another one.
+//!
+//! A pure comparison of two lists. What says nothing of its own is passed over on either side. Inside what was folded
+//! away an edit is of no account unless a person's words changed: the model is not shown that part any more.
+
+use std::cell::OnceCell;
+use std::sync::OnceLock;
+
+use throughline_transcript::Message;
+
+use crate::identity::{Bytes, Identity, Known, bytes_of, identity_of};
+
+/// A message of a request. Most come back unchanged, so who they are is worked out only when their bytes do not tell.
+pub(crate) struct Theirs<'a> {
+    pub(crate) message: &'a Message,
+    bytes: Bytes,
+    identity: OnceLock<Option<Identity>>,
+}
+
+impl<'a> Theirs<'a> {
+    pub(crate) fn of(message: &'a Message) -> Self {
+        Self { message, bytes: bytes_of(message), identity: OnceLock::new() }
+    }
+
+    pub(crate) fn all(messages: &'a [Message]) -> Vec<Self> {
+        messages.iter().map(Self::of).collect()
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        *self.identity.get_or_init(|| identity_of(self.message))
+    }
+
+    /// As it is recognised later on.
+    pub(crate) fn known(&self) -> Known {
+        Known { bytes: self.bytes, identity: self.identity(), is_human: self.message.is_human() }
+    }
+}
+
+/// How a request stands to a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Match {
+    /// Messages of the conversation that the request repeats, from its first on.
+    pub(crate) known: usize,
+    /// Messages of the request that repeat them.
+    pub(crate) repeated: usize,
+}
+
+impl Match {
+    /// Whether the request repeats the whole conversation.
+    pub(crate) fn goes_on(self, conversation: &[Known]) -> bool {
+        self.known == conversation.len()
+    }
+}
+
+/// Compares a request with a conversation of which the first `folded` messages are folded away.
+pub(crate) fn compare(conversation: &[Known], request: &[Theirs<'_>], folded: usize) -> Match {
+    walk(conversation, request, folded, |_, _| {})
+}
+
+/// The conversation with the bytes that the request has for it now, by which it is known at once the next time.
+pub(crate) fn refreshed(conversation: &[Known], request: &[Theirs<'_>], folded: usize) -> Vec<Known> {
+    let mut all = conversation.to_vec();
+    walk(conversation, request, folded, |known, theirs| {
+        if let Some(ours) = all.get_mut(known) {
+            ours.bytes = theirs.bytes;
+        }
+    });
+    all
+}
+
+/// Walks through both lists as far as they say the same, and shows each pair.
+fn walk(
+    conversation: &[Known],
+    request: &[Theirs<'_>],
+    folded: usize,
+    mut pair: impl FnMut(usize, &Theirs<'_>),
+) -> Match {
+    let (mut known, mut repeated) = (0, 0);
+    loop {
+        match (conversation.get(known), request.get(repeated)) {
+            (Some(ours), Some(theirs)) if is_same(ours, theirs, known < folded) => {
+                pair(known, theirs);
+                known += 1;
+                repeated += 1;
+            }
+            (Some(ours), _) if ours.identity.is_none() => known += 1,
+            (Some(_), Some(theirs)) if theirs.identity().is_none() => repeated += 1,
+            _ => return Match { known, repeated },
+        }
+    }
+}
+
+fn is_same(ours: &Known, theirs: &Theirs<'_>, is_folded: bool) -> bool {
+    ours.bytes == theirs.bytes
+        || ours.identity == theirs.identity()
+        || (is_folded && is_small_edit(ours, theirs))
+}
+
+/// Whether an edit of this message changes nothing that a person said.
+fn is_small_edit(ours: &Known, theirs: &Theirs<'_>) -> bool {
+    !ours.is_human && !theirs.message.is_human() && ours.identity.is_some() && theirs.identity().is_some()
+}
+
+/// The client's words for the end of a view: pairs of an item and the message that repeats it, and the first item of them.
+/// Items that say nothing of their own and that the client left out are not among them.
+pub(crate) fn align(
+    view: &[Message],
+    first_own: usize,
+    repeated: &[Message],
+) -> (usize, Vec<(usize, Message)>) {
+    let (mut item, mut theirs) = (view.len(), repeated.len());
+    let mut pairs = Vec::new();
+    while item > first_own && theirs > 0 {
+        let (Some(ours), Some(message)) = (view.get(item - 1), repeated.get(theirs - 1)) else { break };
+        let our_identity = OnceCell::new();
+        let ours_is = || *our_identity.get_or_init(|| identity_of(ours));
+        if ours.json() == message.json() || ours_is() == identity_of(message) {
+            pairs.push((item - 1, message.clone()));
+            item -= 1;
+            theirs -= 1;
+        } else if ours_is().is_none() {
+            item -= 1;
+        } else if identity_of(message).is_none() {
+            theirs -= 1;
+        } else {
+            break;
+        }
+    }
+    pairs.reverse();
+    (item, pairs)
+}
+
+#[cfg(test)]
+#[path = "matching_tests.rs"]
+mod tests;

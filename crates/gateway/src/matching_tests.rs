@@ -1,0 +1,82 @@
+use proptest::prelude::*;
+use throughline_transcript::decode_message_text;
+
+use super::*;
+
+fn message(role: &str, text: &str) -> Message {
+    let json = serde_json::json!({ "role": role, "content": text }).to_string();
+    decode_message_text(json).unwrap()
+}
+
+/// `u` and `a` for who speaks, the rest for what; `r` for reasoning, which says nothing of its own.
+fn talk(words: &[&str]) -> Vec<Message> {
+    let one = |word: &&str| match word.split_at(1) {
+        ("u", text) => message("user", text),
+        ("a", text) => message("assistant", text),
+        (_, text) => {
+            let json = serde_json::json!({ "type": "reasoning", "id": text, "summary": [] }).to_string();
+            decode_message_text(json).unwrap()
+        }
+    };
+    words.iter().map(one).collect()
+}
+
+fn compared(ours: &[&str], theirs: &[&str], folded: usize) -> (usize, usize) {
+    let known: Vec<Known> = talk(ours).iter().map(Known::of).collect();
+    let messages = talk(theirs);
+    let Match { known, repeated } = compare(&known, &Theirs::all(&messages), folded);
+    (known, repeated)
+}
+
+#[test]
+fn a_request_goes_on_leaves_or_is_another() {
+    let ours = ["u1", "a1", "u2", "a2"];
+    assert_eq!(compared(&ours, &["u1", "a1", "u2", "a2", "u3"], 0), (4, 4));
+    assert_eq!(compared(&ours, &["u1", "a1", "u2"], 0), (3, 3));
+    assert_eq!(compared(&ours, &["u1", "a1", "uX", "a2", "u3"], 0), (2, 2));
+    assert_eq!(compared(&ours, &["uX", "a1"], 0), (0, 0));
+    assert_eq!(compared(&[], &["u1"], 0), (0, 0));
+}
+
+#[test]
+fn reasoning_is_passed_over_on_either_side() {
+    let ours = ["u1", "r1", "a1"];
+    assert_eq!(compared(&ours, &["u1", "a1", "u2"], 0), (3, 2));
+    assert_eq!(compared(&["u1", "a1"], &["u1", "r1", "a1", "u2"], 0), (2, 3));
+    assert_eq!(compared(&["u1", "a1", "r1"], &["u1", "a1", "u2"], 0), (3, 2));
+}
+
+#[test]
+fn what_was_folded_may_be_edited_but_not_what_a_person_said() {
+    let ours = ["u1", "a1", "u2", "a2"];
+    assert_eq!(compared(&ours, &["u1", "aX", "u2", "a2", "u3"], 2), (4, 4));
+    assert_eq!(compared(&ours, &["u1", "aX", "u2", "a2", "u3"], 1), (1, 1));
+    assert_eq!(compared(&ours, &["uX", "a1", "u2", "a2", "u3"], 2), (0, 0));
+}
+
+#[test]
+fn the_end_of_a_view_is_aligned_with_the_clients_words() {
+    let view = talk(&["u1", "a1", "r9", "u2", "a2"]);
+    let repeated = talk(&["u0", "a0", "u1", "a1", "u2", "a2"]);
+    let (from, worded) = align(&view, 0, &repeated);
+    assert_eq!(from, 0);
+    assert_eq!(worded.iter().map(|(item, _)| *item).collect::<Vec<_>>(), [0, 1, 3, 4]);
+    let (from, worded) = align(&view, 3, &repeated);
+    assert_eq!((from, worded.len()), (3, 2));
+    let (from, worded) = align(&view, 0, &talk(&["uX", "u2", "a2"]));
+    assert_eq!((from, worded.len()), (2, 2));
+}
+
+proptest! {
+    #[test]
+    fn a_conversation_always_goes_on_with_itself(
+        ours in prop::collection::vec("[uar][0-9]", 0..20),
+        more in prop::collection::vec("[uar][0-9]", 0..5),
+    ) {
+        let ours: Vec<&str> = ours.iter().map(String::as_str).collect();
+        let theirs: Vec<&str> = ours.iter().copied().chain(more.iter().map(String::as_str)).collect();
+        let (known, repeated) = compared(&ours, &theirs, 0);
+        prop_assert_eq!(known, ours.len());
+        prop_assert!(repeated >= ours.len() && repeated <= theirs.len());
+    }
+}

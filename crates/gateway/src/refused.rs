@@ -1,0 +1,99 @@
+//! Errors of the gateway's own, in the form a client of each wire understands.
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use throughline_engine::{CallError, GaveUp};
+use throughline_provider::{Refusal, TroubleKind};
+use throughline_transcript::Dialect;
+use throughline_wire::{ErrorBody, write_error};
+
+use crate::body_out::OutBody;
+use crate::handler::put_headers;
+
+/// Why a request gets no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+}
+
+impl Refused {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, kind: "invalid_request_error", message: message.into() }
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::NOT_FOUND, kind: "not_found_error", message: message.into() }
+    }
+
+    pub(crate) fn too_large(limit_bytes: usize) -> Self {
+        Self {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            kind: "request_too_large",
+            message: format!("the body is larger than {limit_bytes} bytes"),
+        }
+    }
+
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            kind: "invalid_request_error",
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn internal() -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            kind: "api_error",
+            message: "the gateway could not handle the request; its log says why".to_owned(),
+        }
+    }
+
+    pub(crate) fn of_call(error: &CallError) -> Self {
+        let (status, kind) = match error {
+            CallError::GaveUp(gave_up) => of_trouble(gave_up),
+            CallError::FixedTooLarge { .. } | CallError::Request(_) | CallError::OtherWire { .. } => {
+                (StatusCode::BAD_REQUEST, "invalid_request_error")
+            }
+            CallError::Locked { .. } => (StatusCode::CONFLICT, "api_error"),
+            CallError::Record(_) | CallError::Engine(_) | CallError::Limits { .. } | CallError::Cancelled => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "api_error")
+            }
+        };
+        Self { status, kind, message: error.to_string() }
+    }
+
+    pub(crate) fn error_body(&self) -> ErrorBody {
+        ErrorBody { message: self.message.clone(), kind: Some(self.kind.to_owned()), ..ErrorBody::default() }
+    }
+
+    /// The error as a response of a wire.
+    pub(crate) fn respond(&self, wire: Dialect) -> Response<OutBody> {
+        let json = write_error(wire, &self.error_body());
+        let mut response = Response::new(OutBody::whole(Bytes::from(json)));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    }
+}
+
+fn of_trouble(gave_up: &GaveUp) -> (StatusCode, &'static str) {
+    let status = gave_up.trouble.status.and_then(|status| StatusCode::from_u16(status).ok());
+    let status = status.filter(|status| status.is_client_error() || status.is_server_error());
+    match gave_up.trouble.kind {
+        TroubleKind::PromptTooLong { .. } => (StatusCode::BAD_REQUEST, "invalid_request_error"),
+        TroubleKind::Timeout => (status.unwrap_or(StatusCode::GATEWAY_TIMEOUT), "timeout_error"),
+        _ => (status.unwrap_or(StatusCode::BAD_GATEWAY), "api_error"),
+    }
+}
+
+/// What a provider answered instead of an answer, passed on as it came.
+pub(crate) fn passed_on(refusal: &Refusal) -> Response<OutBody> {
+    let mut response = Response::new(OutBody::whole(refusal.body.clone()));
+    *response.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    put_headers(&mut response, &refusal.headers);
+    response
+}

@@ -1,0 +1,140 @@
+//! The conversations that are being held, and which of them a request belongs to.
+//!
+//! A seat is a conversation at hand: what it is recognised by, and the managed session behind a lock of its own. Seats
+//! are found under a key made of what the client calls its session and how the conversation begins; one that is not at
+//! hand is read from the record again. Seats nobody has used for longest make room for others.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use throughline_engine::ManagedSession;
+use throughline_store::{Owner, SessionId};
+use throughline_transcript::Message;
+
+use crate::identity::{Known, identity_of};
+use crate::matching::{Match, Theirs, compare};
+
+/// Under what conversations are looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SeatKey {
+    pub(crate) owner: Owner,
+    pub(crate) text: String,
+}
+
+impl SeatKey {
+    /// The key of a conversation that begins like this one.
+    pub(crate) fn of(owner: &Owner, own_id: Option<&str>, messages: &[Message]) -> Self {
+        let spoken = messages.iter().filter(|message| !message.role().is_instructions());
+        let opening = spoken.filter_map(identity_of).next();
+        let opening = opening.map_or_else(|| "empty".to_owned(), |identity| identity.hex());
+        let text = match own_id {
+            Some(id) => format!("{id}/{opening}"),
+            None => opening,
+        };
+        Self { owner: owner.clone(), text }
+    }
+}
+
+/// What a conversation is recognised by.
+#[derive(Clone, Debug)]
+pub(crate) struct Recognised {
+    /// The newest session of its chain.
+    pub(crate) tip: SessionId,
+    /// Its messages as the client has them.
+    pub(crate) known: Vec<Known>,
+    /// How many of the first are folded away.
+    pub(crate) folded: usize,
+}
+
+/// A conversation at hand.
+pub(crate) struct Seat {
+    pub(crate) conversation: SessionId,
+    recognised: Mutex<Recognised>,
+    pub(crate) session: Arc<tokio::sync::Mutex<ManagedSession>>,
+    last_used: AtomicU64,
+}
+
+impl Seat {
+    pub(crate) fn new(session: ManagedSession, recognised: Recognised) -> Self {
+        Self {
+            conversation: session.conversation().clone(),
+            recognised: Mutex::new(recognised),
+            session: Arc::new(tokio::sync::Mutex::new(session)),
+            last_used: AtomicU64::new(0),
+        }
+    }
+
+    /// How a request stands to the conversation, and whether it goes on.
+    pub(crate) fn compare(&self, request: &[Theirs<'_>]) -> (Match, bool) {
+        let recognised = lock(&self.recognised);
+        let found = compare(&recognised.known, request, recognised.folded);
+        (found, found.goes_on(&recognised.known))
+    }
+
+    pub(crate) fn recognised(&self) -> Recognised {
+        lock(&self.recognised).clone()
+    }
+
+    pub(crate) fn set_recognised(&self, recognised: Recognised) {
+        *lock(&self.recognised) = recognised;
+    }
+}
+
+/// All seats.
+pub(crate) struct Seats {
+    most: usize,
+    clock: AtomicU64,
+    all: Mutex<HashMap<SeatKey, Vec<Arc<Seat>>>>,
+}
+
+impl Seats {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), clock: AtomicU64::new(0), all: Mutex::default() }
+    }
+
+    /// The seats under a key, the newest last.
+    pub(crate) fn under(&self, key: &SeatKey) -> Vec<Arc<Seat>> {
+        lock(&self.all).get(key).cloned().unwrap_or_default()
+    }
+
+    /// The first conversation of a client's session, whichever way it began.
+    pub(crate) fn first_of(&self, owner: &Owner, own_id: &str) -> Option<SessionId> {
+        let start = format!("{own_id}/");
+        let all = lock(&self.all);
+        let of_client = all.iter().filter(|(key, _)| key.owner == *owner && key.text.starts_with(&start));
+        let seats = of_client.flat_map(|(_, seats)| seats);
+        seats.map(|seat| &seat.conversation).min().cloned()
+    }
+
+    pub(crate) fn touch(&self, seat: &Seat) {
+        seat.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Takes a conversation in. The one nobody has used for longest leaves when there are too many.
+    pub(crate) fn add(&self, key: SeatKey, seat: Arc<Seat>) {
+        self.touch(&seat);
+        let mut all = lock(&self.all);
+        all.entry(key).or_default().push(seat);
+        let count: usize = all.values().map(Vec::len).sum();
+        if count <= self.most {
+            return;
+        }
+        // One that is in use stays: whoever holds it would lose sight of the next request.
+        let idle = all.iter().flat_map(|(key, seats)| seats.iter().map(move |seat| (key, seat)));
+        let idle = idle.filter(|(_, seat)| Arc::strong_count(seat) == 1);
+        let oldest = idle.min_by_key(|(_, seat)| seat.last_used.load(Ordering::Relaxed));
+        let Some((key, seat)) = oldest.map(|(key, seat)| (key.clone(), Arc::clone(seat))) else { return };
+        if let Some(seats) = all.get_mut(&key) {
+            seats.retain(|other| !Arc::ptr_eq(other, &seat));
+            if seats.is_empty() {
+                all.remove(&key);
+            }
+        }
+    }
+}
+
+// Plain lists, replaced whole: a panic elsewhere leaves them usable.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

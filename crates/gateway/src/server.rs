@@ -1,0 +1,67 @@
+//! Connections: taken until the gateway is told to stop, and then finished.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::event::GatewayEvent;
+use crate::gateway::{Gateway, Inner};
+use crate::handler::handle;
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+/// How long is waited when the machine has no room for another connection.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns.
+pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
+    let open = TaskTracker::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            taken = listener.accept() => match taken {
+                Ok((stream, _)) => {
+                    open.spawn(connection(stream, Arc::clone(&gateway.inner), stop.clone()));
+                }
+                Err(error) => {
+                    gateway.inner.tell(GatewayEvent::Warning(format!("a connection was not taken: {error}")));
+                    tokio::time::sleep(BREATH).await;
+                }
+            }
+        }
+    }
+    drop(listener);
+    open.close();
+    open.wait().await;
+    gateway.inner.tasks.close();
+    gateway.inner.tasks.wait().await;
+}
+
+async fn connection(stream: TcpStream, gateway: Arc<Inner>, stop: CancellationToken) {
+    // Pieces of a stream are small and each is wanted at once.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let gateway = Arc::clone(&gateway);
+        async move { Ok::<_, Infallible>(handle(gateway, request).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // A client may hang up in the middle, which is its right.
+        _ = &mut connection => return,
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

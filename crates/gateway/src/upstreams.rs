@@ -1,0 +1,103 @@
+//! Who is asked: the upstreams there are, and which one a request is for.
+
+use throughline_config::model_fits;
+use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};
+use throughline_transcript::Dialect;
+
+use crate::refused::Refused;
+
+/// A server that answers.
+#[derive(Clone, Debug)]
+pub struct UpstreamSpec {
+    /// What it is called, in a header and in logs.
+    pub name: String,
+    /// Where it is.
+    pub base: BaseUrl,
+    /// What kind of server it is.
+    pub kind: EndpointKind,
+    /// The wires it speaks.
+    pub wires: Vec<Dialect>,
+    /// Patterns of the models it serves, as in settings; none for all models.
+    pub models: Vec<String>,
+    /// Its key; none to pass on the client's own.
+    pub key: Option<SecretKey>,
+}
+
+impl UpstreamSpec {
+    /// The upstream as it is asked on a wire.
+    #[must_use]
+    pub fn endpoint(&self, wire: Dialect) -> Endpoint {
+        let key_source = match self.key {
+            Some(_) => KeySource::Setting(format!("gateway.upstreams.{}", self.name)),
+            None => KeySource::NotNeeded,
+        };
+        Endpoint {
+            kind: self.kind,
+            base: self.base.clone(),
+            wire,
+            key: self.key.clone(),
+            key_source,
+            headers: Vec::new(),
+            settings_prefix: format!("gateway.upstreams.{}", self.name),
+        }
+    }
+
+    fn serves(&self, model: &str) -> bool {
+        self.models.is_empty() || self.models.iter().any(|pattern| model_fits(pattern, model))
+    }
+}
+
+/// Upstreams in the order in which they are looked through.
+#[derive(Clone, Debug, Default)]
+pub struct Upstreams {
+    /// All of them.
+    pub all: Vec<UpstreamSpec>,
+}
+
+impl Upstreams {
+    /// The upstream for a model on a wire: the one that is named, else the first that speaks the wire and serves the model.
+    pub(crate) fn choose(
+        &self,
+        named: Option<&str>,
+        wire: Dialect,
+        model: &str,
+    ) -> Result<&UpstreamSpec, Refused> {
+        if let Some(name) = named {
+            let Some(upstream) = self.all.iter().find(|upstream| upstream.name == name) else {
+                let shown: String = name.chars().take(80).collect();
+                return Err(Refused::bad_request(format!("there is no upstream `{shown}`")));
+            };
+            if !upstream.wires.contains(&wire) {
+                return Err(Refused::bad_request(format!(
+                    "the upstream `{}` does not speak the {wire} wire",
+                    upstream.name
+                )));
+            }
+            return Ok(upstream);
+        }
+        let mut speaking = self.all.iter().filter(|upstream| upstream.wires.contains(&wire)).peekable();
+        if speaking.peek().is_none() {
+            return Err(Refused::not_found(format!(
+                "no upstream speaks the {wire} wire; name one in gateway.upstreams"
+            )));
+        }
+        speaking.find(|upstream| upstream.serves(model)).ok_or_else(|| {
+            let shown: String = model.chars().take(120).collect();
+            Refused::not_found(format!(
+                "no upstream serves the model `{shown}`; see `models` in gateway.upstreams"
+            ))
+        })
+    }
+
+    /// The upstream for what names no model.
+    pub(crate) fn for_wire(&self, named: Option<&str>, wire: Dialect) -> Option<&UpstreamSpec> {
+        match named {
+            Some(name) => self.all.iter().find(|upstream| upstream.name == name),
+            None => self.all.iter().find(|upstream| upstream.wires.contains(&wire)).or(self.all.first()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "upstreams_tests.rs"]
+mod tests;

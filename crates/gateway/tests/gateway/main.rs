@@ -1,0 +1,9 @@
+//! The gateway over real HTTP, between a client and an upstream that answers by script.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+mod faithful;
+mod long;
+mod refusals;
+mod sessions;
+mod stage;

@@ -1,0 +1,118 @@
+//! Errors: a client gets them in the form of its wire, and never more than it should know.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use throughline_testkit::{Reply, ReplyFault, Script};
+use throughline_transcript::Dialect;
+
+use crate::stage::{MODEL, Stage, path_of};
+
+async fn error_of(response: reqwest::Response) -> (u16, Value) {
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}")))
+}
+
+#[tokio::test]
+async fn an_upstreams_own_refusal_comes_through_as_it_is() {
+    for dialect in Dialect::ALL {
+        let reply = Reply::error(401, "authentication_error", "the key is wrong").header("request-id", "r1");
+        let stage = Stage::new(None, Script::always(reply)).await;
+        let body = request(dialect, "hello");
+        let direct = stage.post(&stage.directly_at(path_of(dialect)), &body).await;
+        let through = stage.ask(dialect, &body).await;
+        assert_eq!(through.status(), 401);
+        assert_eq!(through.headers().get("request-id").unwrap(), "r1");
+        assert_eq!(through.text().await.unwrap(), direct.text().await.unwrap());
+    }
+}
+
+fn request(dialect: Dialect, text: &str) -> String {
+    match dialect {
+        Dialect::Chat => json!({ "model": MODEL, "messages": [{ "role": "user", "content": text }] }),
+        Dialect::Responses => json!({ "model": MODEL, "input": [
+            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }] }),
+        Dialect::Anthropic => {
+            json!({ "model": MODEL, "max_tokens": 64, "messages": [{ "role": "user", "content": text }] })
+        }
+    }
+    .to_string()
+}
+
+#[tokio::test]
+async fn bodies_that_are_no_requests_are_refused_in_the_form_of_the_wire() {
+    let stage = Stage::new(None, Script::always(Reply::text("never"))).await;
+    for dialect in Dialect::ALL {
+        for body in
+            ["", "{", "[]", "{\"model\":1}", "not json", "{\"messages\":3,\"input\":3,\"model\":\"m\"}"]
+        {
+            let (status, error) = error_of(stage.ask(dialect, body).await).await;
+            assert_eq!(status, 400, "{dialect} {body}");
+            let words = error["error"]["message"].as_str().unwrap();
+            assert!(!words.is_empty() && !words.contains("src/"), "{words}");
+            assert_eq!(error["type"] == "error", dialect == Dialect::Anthropic);
+        }
+    }
+    assert!(stage.upstream.requests().is_empty());
+}
+
+#[tokio::test]
+async fn packed_bodies_are_read_and_bombs_are_not() {
+    let stage = Stage::new(None, Script::always(Reply::text("ok"))).await;
+    let body = request(Dialect::Chat, "packed");
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zlib = |bytes: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let packed = [
+        ("gzip", gzip(body.as_bytes())),
+        ("deflate", zlib(body.as_bytes())),
+        ("zstd", zstd::encode_all(body.as_bytes(), 1).unwrap()),
+    ];
+    let url = stage.at(path_of(Dialect::Chat));
+    for (encoding, bytes) in packed {
+        let sent =
+            stage.http.post(&url).header("content-encoding", encoding).body(bytes).send().await.unwrap();
+        assert_eq!(sent.status(), 200, "{encoding}");
+    }
+    assert!(stage.upstream.calls().iter().all(|call| call.text() == body));
+    let bomb = gzip(&vec![b' '; 64 * 1024 * 1024]);
+    let sent = stage.http.post(&url).header("content-encoding", "gzip").body(bomb).send().await.unwrap();
+    assert_eq!(sent.status(), 413);
+    let sent = stage.http.post(&url).header("content-encoding", "br").body("x").send().await.unwrap();
+    assert_eq!(sent.status(), 415);
+    let large = stage.http.post(&url).body(vec![b' '; 9 * 1024 * 1024]).send().await.unwrap();
+    assert_eq!(large.status(), 413);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_ends_with_an_error_of_its_wire() {
+    for dialect in Dialect::ALL {
+        let reply =
+            Reply::text("a rather long answer that is cut in its middle").failing_after(3, ReplyFault::Cut);
+        let stage = Stage::new(None, Script::always(reply)).await;
+        let mut body: Value = serde_json::from_str(&request(dialect, "go")).unwrap();
+        body["stream"] = json!(true);
+        let text = stage.ask(dialect, &body.to_string()).await.text().await.unwrap();
+        assert!(text.contains("\"error\""), "{dialect}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_ends_the_call() {
+    let reply = Reply::text("so it begins and then nothing more comes").failing_after(5, ReplyFault::Stall);
+    let stage = Stage::new(None, Script::always(reply)).await;
+    let mut body: Value = serde_json::from_str(&request(Dialect::Anthropic, "go")).unwrap();
+    body["stream"] = json!(true);
+    let mut response = stage.ask(Dialect::Anthropic, &body.to_string()).await;
+    assert!(response.chunk().await.unwrap().is_some());
+    drop(response);
+    stage.upstream.until_hung_up().await;
+}

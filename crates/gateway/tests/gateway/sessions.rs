@@ -1,0 +1,121 @@
+//! Which conversation a request belongs to.
+
+use serde_json::{Value, json};
+use throughline_store::{Owner, SessionFilter};
+use throughline_testkit::{Reply, Script};
+use throughline_transcript::Dialect;
+
+use crate::stage::{MODEL, Stage};
+
+fn body(messages: &[Value]) -> String {
+    json!({ "model": MODEL, "messages": messages }).to_string()
+}
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+fn assistant(text: &str) -> Value {
+    json!({ "role": "assistant", "content": text })
+}
+
+/// An upstream that numbers its answers.
+fn counting() -> Script {
+    let mut count = 0;
+    Script::answering(move |_| {
+        count += 1;
+        Reply::text(format!("answer {count}"))
+    })
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_and_is_recorded_once() {
+    let stage = Stage::new(None, counting()).await;
+    let mut talk = vec![json!({"role": "system", "content": "It is Monday."}), user("one")];
+    for turn in 1..=5 {
+        assert_eq!(stage.ask(Dialect::Chat, &body(&talk)).await.status(), 200);
+        // The date in the system prompt moves on.
+        talk[0] = json!({"role": "system", "content": format!("It is day {turn}.")});
+        talk.push(assistant(&format!("answer {turn}")));
+        talk.push(user(&format!("question {turn}")));
+    }
+    assert_eq!(stage.opened(), [None]);
+    let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+    assert_eq!(found.len(), 1);
+    let said = stage.store.transcript(&Owner::default(), &found[0].tip.id).unwrap();
+    assert_eq!(said.len(), 11);
+}
+
+#[tokio::test]
+async fn an_edited_turn_is_a_branch_and_the_first_way_goes_on_too() {
+    let stage = Stage::new(None, counting()).await;
+    let start = [user("one")];
+    stage.ask(Dialect::Chat, &body(&start)).await;
+    let first_way = [user("one"), assistant("answer 1"), user("two")];
+    stage.ask(Dialect::Chat, &body(&first_way)).await;
+    let edited = [user("one"), assistant("answer 1"), user("two, in other words")];
+    stage.ask(Dialect::Chat, &body(&edited)).await;
+    assert_eq!(stage.opened(), [None, Some("branch")]);
+    // Both are continued where they stand.
+    let on = [&first_way[..], &[assistant("answer 2"), user("three")]].concat();
+    stage.ask(Dialect::Chat, &body(&on)).await;
+    let on = [&edited[..], &[assistant("answer 3"), user("three")]].concat();
+    stage.ask(Dialect::Chat, &body(&on)).await;
+    assert_eq!(stage.opened().len(), 2);
+    assert_eq!(stage.upstream.calls()[4].text(), body(&on));
+}
+
+#[tokio::test]
+async fn a_request_that_is_made_again_is_answered_again() {
+    let stage = Stage::new(None, counting()).await;
+    let talk = [user("one"), assistant("before our time"), user("two")];
+    stage.ask(Dialect::Chat, &body(&talk)).await;
+    let again = stage.ask(Dialect::Chat, &body(&talk)).await;
+    assert!(again.text().await.unwrap().contains("answer 2"));
+    assert_eq!(stage.opened(), [None, Some("branch")]);
+    assert_eq!(stage.upstream.calls()[1].text(), body(&talk));
+}
+
+#[tokio::test]
+async fn conversations_that_begin_alike_are_told_apart() {
+    let stage = Stage::new(None, counting()).await;
+    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
+    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
+    assert_eq!(stage.opened(), [None, None]);
+    stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 1"), user("mine")])).await;
+    stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 2"), user("yours")])).await;
+    assert_eq!(stage.opened(), [None, None]);
+}
+
+#[tokio::test]
+async fn a_gateway_that_was_started_again_finds_its_conversations() {
+    let mut stage = Stage::new(None, counting()).await;
+    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
+    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
+    stage.start().await;
+    stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 2"), user("on")])).await;
+    assert_eq!(stage.opened(), [None, None]);
+    let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].totals.messages + found[1].totals.messages, 6);
+}
+
+#[tokio::test]
+async fn sub_agents_and_side_calls_hang_on_the_clients_conversation() {
+    let stage = Stage::new(None, counting()).await;
+    let tools = json!([{ "name": "t", "description": "d", "input_schema": { "type": "object" } }]);
+    let ask = |text: &str, tools: Option<&Value>| {
+        let mut body = json!({ "model": MODEL, "max_tokens": 100, "metadata": { "user_id": "session_1" },
+            "messages": [{ "role": "user", "content": text }] });
+        if let Some(tools) = tools {
+            body["tools"] = tools.clone();
+        }
+        body.to_string()
+    };
+    stage.ask(Dialect::Anthropic, &ask("build it", Some(&tools))).await;
+    stage.ask(Dialect::Anthropic, &ask("look for the tests", Some(&tools))).await;
+    stage.ask(Dialect::Anthropic, &ask("a title for this", None)).await;
+    assert_eq!(stage.opened(), [None, Some("sub_agent"), Some("side_call")]);
+    let listed = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+    assert_eq!(listed.len(), 1);
+}

@@ -1,0 +1,193 @@
+//! A gateway on a port of its own, with an upstream that answers by script behind it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use throughline_config::{Loader, Settings};
+use throughline_engine::{
+    Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, EngineEvent, Host, LockPolicy,
+    LongResults, RecordPolicy, ToolOutputPolicy,
+};
+use throughline_gateway::{
+    Gateway, GatewayEvent, GatewayLimits, GatewaySetup, UpstreamSpec, Upstreams, serve,
+};
+use throughline_provider::{
+    BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, PrefixCache, RetryLimits, TimeLimits,
+};
+use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner, Store};
+use throughline_testkit::{Script, ScriptedUpstream, ServedModel, UpstreamOptions};
+use throughline_tokens::Catalogue;
+use throughline_transcript::Dialect;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) const MODEL: &str = "worker";
+
+/// Time stands still, and numbers only count up.
+#[derive(Default)]
+struct StillHost(AtomicU32);
+
+impl Host for StillHost {
+    fn now_ms(&self) -> Millis {
+        1_763_200_000_000
+    }
+
+    fn random(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761)
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "test".to_owned() }
+    }
+
+    fn is_alive(&self, _holder: &Holder) -> bool {
+        true
+    }
+}
+
+pub(crate) struct Stage {
+    pub(crate) upstream: ScriptedUpstream,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) events: Arc<Mutex<Vec<GatewayEvent>>>,
+    pub(crate) http: reqwest::Client,
+    host: Arc<StillHost>,
+    window_tokens: Option<u64>,
+    url: String,
+    stop: Option<DropGuard>,
+}
+
+impl Stage {
+    /// A gateway before an upstream whose model has this window; both know it.
+    pub(crate) async fn new(window_tokens: Option<u64>, script: impl Into<Script>) -> Self {
+        Self::with_store(window_tokens, Arc::new(MemoryStore::new()), script).await
+    }
+
+    pub(crate) async fn with_store(
+        window_tokens: Option<u64>,
+        store: Arc<dyn Store>,
+        script: impl Into<Script>,
+    ) -> Self {
+        let models = window_tokens.map(|window| ServedModel::with_window(MODEL, window));
+        let options = UpstreamOptions {
+            cache: Some(PrefixCache::new(CacheStyle::None)),
+            models: models.into_iter().collect(),
+            ..UpstreamOptions::default()
+        };
+        let mut stage = Self {
+            upstream: ScriptedUpstream::start_with(options, script).await.unwrap(),
+            store,
+            events: Arc::default(),
+            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+            host: Arc::default(),
+            window_tokens,
+            url: String::new(),
+            stop: None,
+        };
+        stage.start().await;
+        stage
+    }
+
+    /// Starts a gateway that knows nothing but the record; one that ran before is stopped.
+    pub(crate) async fn start(&mut self) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        self.url = format!("http://{}", listener.local_addr().unwrap());
+        let stop = CancellationToken::new();
+        tokio::spawn(serve(Gateway::new(self.setup()), listener, stop.clone()));
+        self.stop = Some(stop.drop_guard());
+    }
+
+    fn settings(&self) -> Settings {
+        let window = self.window_tokens.map(|window| format!("model:\n  context_length: {window}\n"));
+        let loaded = Loader::new().file("config.yaml", window.as_deref().unwrap_or_default()).load();
+        loaded.unwrap().settings
+    }
+
+    fn setup(&self) -> GatewaySetup {
+        let options = ClientOptions {
+            limits: TimeLimits::REMOTE,
+            retries: RetryLimits::ONCE,
+            proxy: None,
+            jitter_seed: 1,
+        };
+        let events = Arc::clone(&self.events);
+        GatewaySetup {
+            store: Arc::clone(&self.store),
+            owner: Owner::default(),
+            host: Arc::clone(&self.host) as Arc<dyn Host>,
+            settings: Arc::new(self.settings()),
+            catalogue: Arc::new(Catalogue::shipped()),
+            client: Client::new(options).unwrap(),
+            upstreams: Upstreams {
+                all: vec![UpstreamSpec {
+                    name: "main".to_owned(),
+                    base: BaseUrl::parse(&self.upstream.url()).unwrap(),
+                    kind: EndpointKind::Custom,
+                    wires: Dialect::ALL.to_vec(),
+                    models: Vec::new(),
+                    key: None,
+                }],
+            },
+            engine: Arc::new(|| {
+                Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
+            }),
+            policy: CallPolicy {
+                automatic: Automatic::On,
+                record: RecordPolicy::GoOn,
+                lock: LockPolicy::Compactions,
+                ids: IdLength::Gateway,
+            },
+            tool_output: ToolOutputPolicy {
+                long_results: LongResults::LeftAlone,
+                ..ToolOutputPolicy::default()
+            },
+            limits: GatewayLimits { body_bytes: 8 * 1024 * 1024, ..GatewayLimits::default() },
+            events: Arc::new(move |event| events.lock().unwrap().push(event)),
+        }
+    }
+
+    /// Where a path of the gateway is.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    /// Where the same path is without a gateway.
+    pub(crate) fn directly_at(&self, path: &str) -> String {
+        format!("{}{path}", self.upstream.url())
+    }
+
+    /// Asks on a wire with a body as it stands.
+    pub(crate) async fn ask(&self, dialect: Dialect, body: &str) -> reqwest::Response {
+        self.post(&self.at(path_of(dialect)), body).await
+    }
+
+    pub(crate) async fn post(&self, url: &str, body: &str) -> reqwest::Response {
+        let request = self.http.post(url).header("content-type", "application/json");
+        request.header("authorization", "Bearer sk-of-the-client").body(body.to_owned()).send().await.unwrap()
+    }
+
+    /// How often a compaction was completed.
+    pub(crate) fn compactions(&self) -> usize {
+        let events = self.events.lock().unwrap();
+        let completed = |event: &&GatewayEvent| {
+            matches!(event, GatewayEvent::Engine { event: EngineEvent::CompactionCompleted { .. }, .. })
+        };
+        events.iter().filter(completed).count()
+    }
+
+    /// What sessions were opened as: nothing for new conversations.
+    pub(crate) fn opened(&self) -> Vec<Option<&'static str>> {
+        let events = self.events.lock().unwrap();
+        let links = events.iter().filter_map(|event| match event {
+            GatewayEvent::Opened { link, .. } => Some(link.as_ref().map(|(_, kind)| *kind)),
+            _ => None,
+        });
+        links.collect()
+    }
+}
+
+pub(crate) fn path_of(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat => "/v1/chat/completions",
+        Dialect::Responses => "/v1/responses",
+        Dialect::Anthropic => "/v1/messages",
+    }
+}

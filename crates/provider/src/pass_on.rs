@@ -1,0 +1,75 @@
+//! Requests of others, passed on as they are: for whatever a proxy does not understand.
+
+use bytes::Bytes;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+use crate::headers::put_call_headers;
+use crate::reply::listed;
+use crate::transport::{Stage, fault_of};
+use crate::trouble::Trouble;
+use crate::{AskedFor, Failure, classify};
+
+/// A request to be passed on.
+#[derive(Clone, Debug)]
+pub struct PassedRequest {
+    /// The method.
+    pub method: String,
+    /// The path, from the root of the server.
+    pub path: String,
+    /// What stands behind the question mark.
+    pub query: Option<String>,
+    /// Headers, in their order; those of a connection are left out.
+    pub headers: Vec<(String, String)>,
+    /// The body as it came.
+    pub body: Bytes,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub struct PassedReply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, in their order.
+    pub headers: Vec<(String, String)>,
+    response: reqwest::Response,
+}
+
+impl PassedReply {
+    /// The next piece of the body; `None` at its end, or where it broke off.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        self.response.chunk().await.ok().flatten()
+    }
+}
+
+impl Client {
+    /// Passes a request on and waits for the head of the answer.
+    pub async fn pass_on(&self, endpoint: &Endpoint, request: PassedRequest) -> Result<PassedReply, Trouble> {
+        let PassedRequest { method, path, query, headers: own, body } = request;
+        let mut url = format!("{}{path}", endpoint.base.root());
+        if let Some(query) = query {
+            url.push('?');
+            url.push_str(&query);
+        }
+        let unsendable = |words: String| Trouble {
+            words,
+            ..Trouble::of(crate::TroubleKind::MalformedRequest { complaint: crate::RequestComplaint::Other })
+        };
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|_| unsendable("the method cannot be sent".to_owned()))?;
+        let mut headers = HeaderMap::new();
+        put_call_headers(endpoint, &own, &mut headers)
+            .map_err(|name| unsendable(format!("header `{name}` cannot be sent")))?;
+        let sent = self.http().request(method, url).headers(headers).body(body).send();
+        let failed = |fault| classify(Failure::Transport(fault), AskedFor::default());
+        let sent = tokio::time::timeout(self.limits().first_byte, sent).await;
+        let response = match sent {
+            Err(_) => return Err(failed(crate::TransportFault::FirstByteTimeout)),
+            Ok(Err(error)) => return Err(failed(fault_of(&error, Stage::Sending))),
+            Ok(Ok(response)) => response,
+        };
+        Ok(PassedReply { status: response.status().as_u16(), headers: listed(response.headers()), response })
+    }
+}

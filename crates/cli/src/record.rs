@@ -167,8 +167,14 @@ impl<'a> Record<'a> {
 
     /// The first words a person said in a session, if that is near its beginning.
     pub(crate) fn first_words(&self, root: &Session) -> Result<Option<String>, Failure> {
-        let until = root.first_seq.saturating_add(MESSAGES_LOOKED_AT).min(root.next_seq);
-        let shown = self.store.view(&self.owner, &root.id, Some(until)).map_err(refused)?;
+        let mut until = root.first_seq.saturating_add(MESSAGES_LOOKED_AT).min(root.next_seq);
+        let shown = loop {
+            match self.store.view(&self.owner, &root.id, Some(until)) {
+                // A lost artifact is for the doctor to tell of. What stands before it will do.
+                Err(StoreError::ArtifactDamaged { .. }) if until > root.first_seq => until -= 1,
+                shown => break shown.map_err(refused)?,
+            }
+        };
         let words = shown.iter().filter_map(Shown::message).find_map(|message| {
             let message = message.decode().filter(Message::is_human)?;
             let words = human_words(&message)?;

@@ -204,3 +204,27 @@ fn a_broken_line_in_a_log_is_named_and_skipped() {
     assert_eq!(json["messages"], 3);
     assert_eq!(json["notes"][0]["line"], 3);
 }
+
+#[test]
+fn a_lost_artifact_keeps_nobody_from_listing_and_searching() {
+    let world = World::new();
+    let output = "a line of output\n".repeat(20_000);
+    let chat = json!([
+        {"role": "user", "content": "list the files"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": output}]},
+        {"role": "assistant", "content": "they are listed"},
+    ]);
+    world.write("chat.json", chat.to_string());
+    assert_eq!(world.run(&["import", "chat.json"]).code, Some(0));
+    std::fs::remove_dir_all(world.home().join("artifacts")).unwrap();
+    let listed = world.run(&["sessions"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    assert!(String::from_utf8(listed.stdout).unwrap().contains("list the files"));
+    let found = world.run(&["search", "listed", "--json"]);
+    assert_eq!(found.code, Some(0), "{}", found.stderr);
+    assert_eq!(found.json()["hits"].as_array().unwrap().len(), 1);
+    let shown = world.run(&["sessions", "show", "last"]);
+    assert_eq!(shown.code, Some(7), "{}", shown.stderr);
+    assert!(shown.stderr.contains("is missing"), "{}", shown.stderr);
+}

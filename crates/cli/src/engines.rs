@@ -5,8 +5,9 @@ use std::sync::Arc;
 use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::Settings;
 use throughline_engine::{
-    Compressor, CompressorSetup, ContextEngine, Host, ModelSummaries, OnSummaryFailure, OneSummariser,
-    Registry, RouteHealth, RouteSearch, SummariserSource, SummarySetup, SummaryWishes, learnt_window,
+    Compressor, CompressorSetup, ContextEngine, EngineDirectory, Host, ModelSummaries, OnSummaryFailure,
+    OneSummariser, Registry, RouteHealth, RouteSearch, SummariserSource, SummarySetup, SummaryWishes,
+    learnt_window,
 };
 use throughline_provider::Client;
 use throughline_redact::Redactor;
@@ -15,6 +16,7 @@ use throughline_tokens::Catalogue;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
+use crate::files::engine_directories;
 
 /// What engines are made from.
 pub(crate) struct EngineParts<'a> {
@@ -36,6 +38,7 @@ pub(crate) struct Engines {
     compressor: CompressorSetup,
     summaries: Option<SummarySetup>,
     name: String,
+    directories: Vec<EngineDirectory>,
 }
 
 impl Engines {
@@ -74,7 +77,8 @@ impl Engines {
         };
         let compressor =
             CompressorSetup { on_failure, prune, redactor, recall, ..CompressorSetup::by_rules() };
-        let engines = Self { compressor, summaries, name: settings.context.engine.clone() };
+        let (name, directories) = (settings.context.engine.clone(), engine_directories(&context.home));
+        let engines = Self { compressor, summaries, name, directories };
         engines.try_make()?;
         Ok((engines, problems))
     }
@@ -88,8 +92,8 @@ impl Engines {
     fn try_make(&self) -> Result<Arc<dyn ContextEngine>, Failure> {
         let own = self.clone();
         Registry::new(Arc::new(move || own.built_in()))
-            .select(&self.name, &[])
-            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()).hint("set `context.engine`"))
+            .select(&self.name, &self.directories)
+            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))
     }
 
     fn built_in(&self) -> Arc<dyn ContextEngine> {

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use throughline_engine::EngineDirectory;
 
 use crate::failure::{Exit, Failure, io_words, path_words};
 
@@ -258,6 +259,15 @@ fn replace(
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+/// Engines that lie in the folder of plugins; none where it cannot be read.
+pub(crate) fn engine_directories(home: &Path) -> Vec<EngineDirectory> {
+    let Ok(entries) = fs::read_dir(home.join("plugins").join("context_engine")) else { return Vec::new() };
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir());
+    paths
+        .filter_map(|path| Some(EngineDirectory { name: path.file_name()?.to_str()?.to_owned(), path }))
+        .collect()
 }
 
 #[cfg(test)]

@@ -80,14 +80,7 @@ pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
     let settings = load_settings(context, &[])?.settings;
     let desk = Desk { context, catalogue: catalogue(context)?, settings };
     let main = ModelWish::main(&desk.settings);
-    let wish = match args.model.as_deref() {
-        None => main.clone(),
-        // A window that is configured without a model is about any.
-        Some(name) if main.model.is_empty() => {
-            ModelWish { window_tokens: main.window_tokens, ..main.named(name) }
-        }
-        Some(name) => main.named(name),
-    };
+    let wish = args.model.as_deref().map_or_else(|| main.clone(), |name| main.named(name));
     let endpoint = desk.endpoint(&wish)?;
     if wish.model.is_empty() || args.list {
         return desk.show_list(&wish, endpoint.filter(|_| !args.offline), args);
@@ -149,12 +142,18 @@ impl Desk<'_> {
                 let listed = wait_for(client.list_models(&endpoint))?
                     .map_err(|trouble| refused(&trouble, &endpoint, &wish.model))?;
                 let title = format!("Models at {}", endpoint.base.as_str());
-                (title, listed.iter().map(|listed| self.row(wish, Some((&endpoint, listed)))).collect())
+                (
+                    title,
+                    listed
+                        .iter()
+                        .map(|listed| self.row(wish, &listed.id, Some((&endpoint, listed))))
+                        .collect(),
+                )
             }
             None => {
                 let entries = catalogue_entries();
                 let rows: Vec<ListedRow> =
-                    entries.into_iter().map(|name| self.row(&wish.named(name), None)).collect();
+                    entries.into_iter().map(|name| self.row(wish, name, None)).collect();
                 ("Models of the shipped catalogue".to_owned(), rows)
             }
         };
@@ -165,8 +164,10 @@ impl Desk<'_> {
         self.context.print(&models_view::list(&title, &rows, self.context.width))
     }
 
-    fn row(&self, wish: &ModelWish, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
-        let wish = served.map_or_else(|| wish.clone(), |(_, listed)| wish.named(&listed.id));
+    fn row(&self, wish: &ModelWish, name: &str, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
+        // A window that is configured without a model is not about all of them.
+        let window_tokens = wish.window_tokens.filter(|_| !wish.model.is_empty());
+        let wish = ModelWish { window_tokens, ..wish.clone() }.named(name);
         let said = served.and_then(|(_, listed)| listed.window);
         let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
         let endpoint = served.map(|(endpoint, _)| endpoint.clone());

@@ -96,11 +96,14 @@ impl ModelWish {
             "auxiliary.compression" => &settings.auxiliary.compression.fallbacks,
             _ => &settings.model.fallbacks,
         };
+        // A window without a name is about the model that is asked first.
+        let window_tokens = self.window_tokens.filter(|_| !self.model.is_empty());
+        let base = Self { window_tokens, ..self.clone() };
         listed
             .split(',')
             .map(str::trim)
             .filter(|name| !name.is_empty())
-            .map(|name| self.named(name))
+            .map(|name| base.named(name))
             .collect()
     }
 
@@ -122,8 +125,10 @@ impl ModelWish {
                 api_key_env: String::new(),
                 window_tokens: None,
             },
-            // What is configured of a window is about the configured model.
-            None if name == self.model => self.clone(),
+            // What is configured of a window is about the configured model; where none is, about whichever is named.
+            None if name == self.model || self.model.is_empty() => {
+                Self { model: name.to_owned(), ..self.clone() }
+            }
             None => Self { model: name.to_owned(), window_tokens: None, ..self.clone() },
         }
     }

@@ -1,6 +1,7 @@
 //! What a conversation can run into, in words for the person who holds it.
 
 use throughline_engine::CallError;
+use throughline_provider::Trouble;
 
 use crate::failure::{Exit, Failure};
 use crate::record::refused;
@@ -13,13 +14,14 @@ pub(super) fn failure_of(error: CallError) -> Failure {
             .because(format!("{} works on it", crate::text::on_one_line(&holder.to_string())))
             .hint("leave it there first, or begin another one here"),
         CallError::GaveUp(gave_up) => {
-            let failure = Failure::new(Exit::Unanswered, "the model gave no answer")
-                .because(crate::text::printable(&gave_up.trouble.to_string()));
-            let failure = gave_up
-                .tried
-                .iter()
-                .fold(failure, |failure, tried| failure.because(format!("tried: {tried}")));
-            failure.hint(gave_up.advice_words())
+            // What is wrong and what mends it come first, then the provider's own words.
+            let bare = Trouble { words: String::new(), ..gave_up.trouble.clone() };
+            let failure = Failure::new(Exit::Unanswered, format!("{bare}: {}", gave_up.advice_words()));
+            let failure = match gave_up.trouble.words.as_str() {
+                "" => failure,
+                words => failure.because(crate::text::printable(words)),
+            };
+            gave_up.tried.iter().fold(failure, |failure, tried| failure.because(format!("tried: {tried}")))
         }
         CallError::Limits { .. } | CallError::FixedTooLarge { .. } | CallError::OtherWire { .. } => {
             Failure::new(Exit::BadConfig, error.to_string())

@@ -158,3 +158,66 @@ fn a_dead_endpoint_and_a_wrong_key_are_told_with_what_to_do() {
     assert_eq!(ended.code, Some(9));
     assert!(ended.stderr.contains("api_key_env"), "{}", ended.stderr);
 }
+
+#[test]
+fn the_first_thing_said_is_what_is_wrong_and_what_mends_it() {
+    let cases = [
+        (
+            "a wrong key",
+            Reply::error(401, "invalid_request_error", "Incorrect API key provided"),
+            "model.api_key=own-key",
+            "the key was not accepted (HTTP 401): check the key in `model.api_key`",
+        ),
+        (
+            "another wire",
+            Reply::html(200, "Welcome"),
+            "model.wire=chat",
+            "a web page answered instead of a model (HTTP 200): what answers at ADDRESS/v1/chat/completions does not speak Chat Completions: check `model.base_url` and `model.wire`",
+        ),
+        (
+            "an unknown model",
+            Reply::error(404, "invalid_request_error", "The model `worker` does not exist"),
+            "model.wire=chat",
+            "the model is not known there (HTTP 404): `worker` is not known at ADDRESS/v1: set `model.default` to one of its models (`throughline models` lists them)",
+        ),
+    ];
+    for (case, reply, set, said) in cases {
+        let served = served(vec![reply]);
+        let ended = world_of(&served).run(&["chat", "-q", "Hello?", "--set", set]);
+        assert_eq!(ended.code, Some(9), "{case}: {}", ended.stderr);
+        let said = format!("error: {}", said.replace("ADDRESS", &served.upstream.url()));
+        assert_eq!(ended.stderr.lines().next(), Some(said.as_str()), "{case}");
+    }
+    let served = served(Vec::<Reply>::new());
+    let world = world_of(&served);
+    let ended = world.run(&["chat", "-q", "Hello?", "--set", "model.context_length=1000"]);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("error: system prompt and tools take "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`model.context_length`"), "{}", ended.stderr);
+}
+
+#[test]
+fn an_engine_that_cannot_be_had_is_no_reason_to_take_another() {
+    let served = served(Vec::<Reply>::new());
+    let world = world_of(&served);
+    let choose =
+        |name: &str| world.run(&["chat", "-q", "Hello?", "--set", &format!("context.engine={name}")]);
+    let unknown = choose("lcm");
+    assert_eq!(unknown.code, Some(4));
+    assert!(
+        unknown.stderr.starts_with(
+            "error: there is no context engine `lcm`, which `context.engine` names; there is `compressor`"
+        ),
+        "{}",
+        unknown.stderr
+    );
+    std::fs::create_dir_all(world.home().join("plugins/context_engine/lcm")).unwrap();
+    let found = choose("lcm");
+    assert_eq!(found.code, Some(4));
+    assert!(
+        found.stderr.contains("was found in") && found.stderr.contains("cannot be run yet"),
+        "{}",
+        found.stderr
+    );
+    assert_eq!(served.upstream.calls().len(), 0);
+}

@@ -6,7 +6,8 @@
 //!
 //! Parts: `server` connections, `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
-//! conversation is recognised, `seats` the conversations that are being held, `turn` one managed call, `pass` everything
+//! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
+//! to, `turn` one managed call, `pass` everything
 //! else.
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
@@ -15,6 +16,7 @@ mod body_in;
 mod body_out;
 mod clues;
 mod event;
+mod find;
 mod gateway;
 mod handler;
 mod identity;

@@ -1,0 +1,264 @@
+//! Which conversation a request belongs to: one at hand, one of the record, a branch, or a new one.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use throughline_engine::{EngineEvent, ManagedSession, SessionSetup};
+use throughline_store::{Link, LinkKind, NewSession, Origin, Session, SessionId, StoreError, StoredMessage};
+use throughline_transcript::Role;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::event::GatewayEvent;
+use crate::gateway::Inner;
+use crate::identity::Known;
+use crate::matching::{Match, Theirs, compare};
+use crate::refused::Refused;
+use crate::seats::{Recognised, Seat, SeatKey};
+use crate::turn::Turn;
+
+/// How often a conversation is looked for that others keep moving on.
+const MOST_LOOKS: usize = 8;
+/// Conversations that may begin alike and still be told apart after a restart.
+const MAX_ALIKE: usize = 64;
+
+impl Inner {
+    /// The conversation a request belongs to, for as long as its call takes.
+    pub(crate) async fn take_seat(
+        &self,
+        turn: &Turn,
+        theirs: &[Theirs<'_>],
+    ) -> Result<(Arc<Seat>, OwnedMutexGuard<ManagedSession>, Match), Refused> {
+        for _ in 0..MOST_LOOKS {
+            let seat = self.seat_for(turn, theirs).await?;
+            let session = Arc::clone(&seat.session).lock_owned().await;
+            // Somebody else may have spoken while this one waited.
+            if let (found, true) = seat.compare(theirs) {
+                return Ok((seat, session, found));
+            }
+        }
+        Err(Refused {
+            status: StatusCode::CONFLICT,
+            kind: "api_error",
+            message: "the conversation goes on elsewhere at the same time; ask again".to_owned(),
+        })
+    }
+
+    /// What a conversation is recognised by, as the record has it.
+    pub(crate) async fn read_recognised(&self, session: &ManagedSession) -> Result<Recognised, StoreError> {
+        let id = session.id().clone();
+        let transcript = self.transcript(id).await?;
+        Ok(recognised(session, known_of(&transcript)))
+    }
+
+    async fn transcript(&self, id: SessionId) -> Result<Vec<StoredMessage>, StoreError> {
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        blocking(move || store.transcript(&owner, &id)).await
+    }
+
+    /// The conversation a request belongs to: one at hand, one of the record, or a new one.
+    async fn seat_for(&self, turn: &Turn, theirs: &[Theirs<'_>]) -> Result<Arc<Seat>, Refused> {
+        let wire = turn.endpoint.wire;
+        if let Some(reference) = &turn.clues.session {
+            return self.named_seat(turn, reference).await;
+        }
+        let own_id = turn.clues.own_id.as_deref().map(|id| format!("{wire}:{id}"));
+        let scope = own_id.clone().unwrap_or_else(|| wire.name().to_owned());
+        let key = SeatKey::of(&self.setup.owner, Some(&scope), turn.request.messages());
+        if let Some((seat, _)) = self.best(&key, theirs).filter(|(_, found)| found.1) {
+            self.seats.touch(&seat);
+            return Ok(seat);
+        }
+        // One at a time from here on, so that two first requests of a conversation open it once.
+        let _opening = self.opening.lock().await;
+        self.bring_back(turn, &key).await?;
+        match self.best(&key, theirs) {
+            Some((seat, (_, true))) => {
+                self.seats.touch(&seat);
+                Ok(seat)
+            }
+            Some((seat, (found, false))) if found.known > 0 => self.branch(turn, &key, &seat, theirs).await,
+            _ => self.open_new(turn, &key, own_id.as_deref()).await,
+        }
+    }
+
+    /// The seat under a key that a request repeats most of.
+    fn best(&self, key: &SeatKey, theirs: &[Theirs<'_>]) -> Option<(Arc<Seat>, (Match, bool))> {
+        let seats = self.seats.under(key).into_iter();
+        let compared = seats.map(|seat| {
+            let found = seat.compare(theirs);
+            (seat, found)
+        });
+        compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.known))
+    }
+
+    /// A conversation that the client names by its id in the record.
+    async fn named_seat(&self, turn: &Turn, reference: &str) -> Result<Arc<Seat>, Refused> {
+        let (store, owner, asked) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), reference.to_owned());
+        let found = blocking(move || {
+            let session = store.resolve(&owner, &asked)?;
+            let chain = store.chain(&owner, &session.id)?;
+            Ok((session, chain))
+        });
+        let (session, chain) = found.await.map_err(|error| Refused::not_found(error.to_string()))?;
+        let root = chain.first().unwrap_or(&session).id.clone();
+        let key = SeatKey { owner: self.setup.owner.clone(), text: format!("session/{root}") };
+        let _opening = self.opening.lock().await;
+        if let Some(seat) = self.seats.under(&key).pop() {
+            return Ok(seat);
+        }
+        self.take_up(turn, &key, &session.id).await
+    }
+
+    /// Brings conversations of the record that are looked for under this key back to hand.
+    async fn bring_back(&self, turn: &Turn, key: &SeatKey) -> Result<(), Refused> {
+        let at_hand: Vec<SessionId> =
+            self.seats.under(key).iter().map(|seat| seat.conversation.clone()).collect();
+        for number in 1..=MAX_ALIKE {
+            let Some(session) = self.by_origin(turn, &numbered(key, number)).await? else { return Ok(()) };
+            if !at_hand.contains(&session.id) {
+                self.take_up(turn, key, &session.id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn by_origin(&self, turn: &Turn, origin: &str) -> Result<Option<Session>, Refused> {
+        let (store, owner, program, origin) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.clues.program, origin.to_owned());
+        let found = blocking(move || store.session_by_origin(&owner, program, &origin)).await;
+        found.map_err(|error| self.record_failed(&error))
+    }
+
+    /// Takes a conversation of the record up again.
+    async fn take_up(&self, turn: &Turn, key: &SeatKey, id: &SessionId) -> Result<Arc<Seat>, Refused> {
+        let setup = self.session_setup(turn, id).await?;
+        let session = ManagedSession::open(setup, id).await.map_err(|error| Refused::of_call(&error))?;
+        self.seat(key, session).await
+    }
+
+    /// A conversation that leaves another one where the request says something else.
+    async fn branch(
+        &self,
+        turn: &Turn,
+        key: &SeatKey,
+        seat: &Seat,
+        theirs: &[Theirs<'_>],
+    ) -> Result<Arc<Seat>, Refused> {
+        let tip = seat.recognised().tip;
+        let transcript = self.transcript(tip).await.map_err(|error| self.record_failed(&error))?;
+        let shared = compare(&known_of(&transcript), theirs, 0).known;
+        let said = transcript.get(..shared).unwrap_or_default();
+        // What begins alike and was never answered alike is another conversation.
+        let has_answer = said.iter().any(|message| message.role == Role::Assistant);
+        let Some(last) = said.last().filter(|_| has_answer) else {
+            return self.open_new(turn, key, None).await;
+        };
+        let leaves_at = last.seq.saturating_add(1);
+        let link = Link { parent: last.session.clone(), kind: LinkKind::Branch, leaves_at };
+        self.open(turn, key, Some(link)).await
+    }
+
+    /// A conversation nobody has held yet. One of several of a client's session hangs on the first.
+    async fn open_new(&self, turn: &Turn, key: &SeatKey, own_id: Option<&str>) -> Result<Arc<Seat>, Refused> {
+        let parent = own_id.and_then(|id| self.seats.first_of(&self.setup.owner, id));
+        let link = match parent {
+            None => None,
+            Some(parent) => {
+                let has_tools = turn.request.tools().is_some();
+                let kind = if has_tools { LinkKind::SubAgent } else { LinkKind::SideCall };
+                let (store, owner, id) =
+                    (Arc::clone(&self.setup.store), self.setup.owner.clone(), parent.clone());
+                let session = blocking(move || store.session(&owner, &id)).await;
+                let session = session.map_err(|error| self.record_failed(&error))?;
+                Some(Link { parent, kind, leaves_at: session.next_seq })
+            }
+        };
+        self.open(turn, key, link).await
+    }
+
+    async fn open(&self, turn: &Turn, key: &SeatKey, link: Option<Link>) -> Result<Arc<Seat>, Refused> {
+        let host = &self.setup.host;
+        let now_ms = host.now_ms();
+        let id = SessionId::new(now_ms, host.random(), self.setup.policy.ids);
+        let mut number = 1;
+        while number < MAX_ALIKE && self.by_origin(turn, &numbered(key, number)).await?.is_some() {
+            number += 1;
+        }
+        let new = NewSession {
+            id: id.clone(),
+            owner: self.setup.owner.clone(),
+            link: link.clone(),
+            started_ms: now_ms,
+            model: Some(turn.model.clone()),
+            title: None,
+            origin: Origin {
+                program: turn.clues.program.to_owned(),
+                key: (number < MAX_ALIKE).then(|| numbered(key, number)),
+                project: None,
+            },
+            dialect: turn.endpoint.wire,
+        };
+        let setup = self.session_setup(turn, &id).await?;
+        let session = ManagedSession::create(setup, new).await.map_err(|error| Refused::of_call(&error))?;
+        let link = link.map(|link| (link.parent, link.kind.name()));
+        self.tell(GatewayEvent::Opened { session: id, link });
+        self.seat(key, session).await
+    }
+
+    async fn seat(&self, key: &SeatKey, session: ManagedSession) -> Result<Arc<Seat>, Refused> {
+        let recognised = self.read_recognised(&session).await.map_err(|error| self.record_failed(&error))?;
+        let seat = Arc::new(Seat::new(session, recognised));
+        self.seats.add(key.clone(), Arc::clone(&seat));
+        Ok(seat)
+    }
+
+    async fn session_setup(&self, turn: &Turn, conversation: &SessionId) -> Result<SessionSetup, Refused> {
+        let target = self.target(turn.endpoint.clone(), &turn.model).await?;
+        let (events, conversation) = (Arc::clone(&self.setup.events), conversation.clone());
+        Ok(SessionSetup {
+            store: Arc::clone(&self.setup.store),
+            owner: self.setup.owner.clone(),
+            engine: (self.setup.engine)(),
+            host: Arc::clone(&self.setup.host),
+            events: Arc::new(move |event: EngineEvent| {
+                events.tell(GatewayEvent::Engine { conversation: conversation.clone(), event });
+            }),
+            target,
+            alternatives: Vec::new(),
+            policy: self.setup.policy,
+            tool_output: self.setup.tool_output.clone(),
+        })
+    }
+
+    fn record_failed(&self, error: &StoreError) -> Refused {
+        self.tell(GatewayEvent::Warning(format!("the record cannot be used: {error}")));
+        Refused::internal()
+    }
+}
+
+/// What a conversation is recognised by, given its messages.
+pub(crate) fn recognised(session: &ManagedSession, known: Vec<Known>) -> Recognised {
+    let own = session.messages().len().saturating_sub(session.first_own_item());
+    let folded = if session.is_folded() { known.len().saturating_sub(own) } else { 0 };
+    Recognised { tip: session.id().clone(), known, folded }
+}
+
+fn known_of(transcript: &[StoredMessage]) -> Vec<Known> {
+    transcript.iter().filter_map(StoredMessage::decode).map(|message| Known::of(&message)).collect()
+}
+
+/// The name under which one of several conversations that begin alike is found again.
+fn numbered(key: &SeatKey, number: usize) -> String {
+    if number == 1 { key.text.clone() } else { format!("{}#{number}", key.text) }
+}
+
+/// Reads or writes the record on a thread of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::ViewRefused { problem: "the record was not reached" }),
+    }
+}

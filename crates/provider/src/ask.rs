@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
-use throughline_transcript::Dialect;
 use tokio::time::timeout;
 
 use crate::classify::classify;
@@ -170,16 +169,6 @@ fn questions(endpoint: &Endpoint) -> Vec<Question> {
             ]
         }
         EndpointKind::Custom => vec![Question::Models],
-    }
-}
-
-impl Endpoint {
-    /// Where it lists its models.
-    pub(crate) fn models_url(&self) -> String {
-        match self.wire {
-            Dialect::Anthropic => format!("{}/v1/models", self.base.root()),
-            Dialect::Chat | Dialect::Responses => self.base.of_models(),
-        }
     }
 }
 

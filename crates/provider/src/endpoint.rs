@@ -320,6 +320,14 @@ impl Endpoint {
         Ok(Self { kind, base, wire, key, key_source, headers, settings_prefix: prefix })
     }
 
+    /// Where it lists its models.
+    pub(crate) fn models_url(&self) -> String {
+        match self.wire {
+            Dialect::Anthropic => format!("{}/v1/models", self.base.root()),
+            Dialect::Chat | Dialect::Responses => self.base.of_models(),
+        }
+    }
+
     /// Whom it is for caching.
     #[must_use]
     pub fn cache_seller(&self) -> CacheSeller {

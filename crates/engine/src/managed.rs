@@ -138,7 +138,9 @@ pub enum CallError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The window or a setting makes no limits.
-    #[error("no limits follow from the window and the settings of {model}: {source}")]
+    #[error(
+        "{source} ({model}): its real window goes into `model.context_length`, the limits are those under `compression`"
+    )]
     Limits {
         /// The model.
         model: String,

@@ -21,6 +21,12 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width:
         let _ = writeln!(out, "There is no record yet: {}", path_words(path));
         return out;
     }
+    // One of another version was recognised and not looked into: there is nothing to say about how it is.
+    if let [Finding::OldSchema { .. } | Finding::FutureSchema { .. }] = diagnosis.findings.as_slice() {
+        title(&mut out, &format!("The record is of another version: {}", path_words(path)), width);
+        findings(&mut out, &diagnosis.findings, width);
+        return out;
+    }
     let worst = diagnosis.findings.iter().map(Finding::severity).max();
     let verdict = match worst {
         None => "The record is well".to_owned(),

@@ -2,13 +2,16 @@
 //! to the user.
 
 use throughline_store::{
-    Owner, Session, SessionId, Shown, SqliteStore, Store, StoreError, conversation_lock,
+    BroughtForward, Owner, Progress, Session, SessionId, Shown, SqliteStore, Store, StoreError,
+    conversation_lock,
 };
 use throughline_transcript::{Message, human_words};
 
+use crate::backup_cmd::words;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words, path_words};
 use crate::lock::{Asked, Lock};
+use crate::meanwhile::MovingLine;
 use crate::table::{Side, Table};
 use crate::text::{glimpse, on_one_line, thousands};
 use crate::when::Now;
@@ -30,6 +33,27 @@ const WHY_COLUMNS: usize = 7;
 pub(crate) const HOW_TO_BEGIN: &str =
     "`throughline import` reads the histories of Claude Code, Codex and Hermes";
 
+/// Opens the record for writing, making it if it is not there; one of an older version is brought up to date, and the
+/// user is told.
+pub(crate) fn open_store(context: &Context) -> Result<SqliteStore, Failure> {
+    let mut line = MovingLine::new(context);
+    let opened =
+        SqliteStore::open_following(&context.record_path(), context.now().ms, &mut |progress: Progress| {
+            if line.is_due() {
+                line.show(&format!("bringing the record up to date: {}", words(progress)));
+            }
+        });
+    line.end();
+    let store = opened.map_err(refused)?;
+    if let Some(BroughtForward { from, to, backup }) = store.brought_forward() {
+        context.note(&format!(
+            "the record was of version {from} and is of version {to} now; as it was it is kept in {}",
+            path_words(backup)
+        ));
+    }
+    Ok(store)
+}
+
 /// The opened record, with in whose name it is asked.
 pub(crate) struct Record<'a> {
     pub(crate) store: SqliteStore,
@@ -41,8 +65,7 @@ pub(crate) struct Record<'a> {
 impl<'a> Record<'a> {
     /// Opens the record for reading and writing; makes it if it is not there.
     pub(crate) fn open(context: &'a Context) -> Result<Self, Failure> {
-        let store = SqliteStore::open(&context.record_path(), context.now().ms).map_err(refused)?;
-        Ok(Self::of(store, context))
+        Ok(Self::of(open_store(context)?, context))
     }
 
     /// Opens the record for reading, if there is one. If not, the user is told how to get one.

@@ -14,7 +14,7 @@ use throughline_engine::{
 };
 use throughline_gateway::{Gateway, GatewayLimits, GatewaySetup, Upstreams, serve};
 use throughline_provider::{Client, ClientOptions, RetryLimits, TimeLimits};
-use throughline_store::{IdLength, Owner, SqliteStore, Store};
+use throughline_store::{IdLength, Owner, Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words, path_words};
 use crate::host::ThisMachine;
 use crate::online::{catalogue, proxy};
-use crate::record::refused;
+use crate::record::open_store;
 use crate::serve::clients::Client as KnownClient;
 use crate::serve::log::Log;
 
@@ -96,8 +96,7 @@ async fn listen(
     })?;
     let address = listener.local_addr().unwrap_or(address);
     let context = Arc::new(context.clone());
-    let store = SqliteStore::open(&context.record_path(), context.now().ms).map_err(refused)?;
-    let store: Arc<dyn Store> = Arc::new(store);
+    let store: Arc<dyn Store> = Arc::new(open_store(&context)?);
     let host: Arc<dyn Host> = Arc::new(ThisMachine::new(&context, "gateway"));
     let catalogue = catalogue(&context)?;
     let client = outgoing(&context, &upstreams)?;

@@ -60,8 +60,8 @@ pub use session::{
     Conversation, Counters, EndReason, Link, LinkKind, NewSession, Origin, Session, SessionFilter,
 };
 pub use sqlite::{
-    BackupReport, Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport, MessagePlace, Progress,
-    Remedy, SalvageReport, SalvagedTable, Severity, SqliteStore, diagnose, mend,
+    BackupReport, BroughtForward, Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport,
+    MessagePlace, Progress, Remedy, SalvageReport, SalvagedTable, Severity, SqliteStore, diagnose, mend,
 };
 pub use store::{Dependants, Store};
 pub use summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};

@@ -43,7 +43,7 @@ use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
 use door::{Access, Identity};
-use migrate::STEPS;
+use migrate::{Arrival, STEPS};
 use trouble::{Outcome, Trouble};
 
 pub use backup::{BackupReport, Progress};
@@ -73,6 +73,18 @@ pub struct SqliteStore {
     /// `None` when the record is only read.
     writer: Option<Mutex<Writer>>,
     read_access: Access,
+    brought_forward: Option<BroughtForward>,
+}
+
+/// A record was of an older version when it was opened, and is not any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroughtForward {
+    /// The version it had.
+    pub from: i64,
+    /// The version it has.
+    pub to: i64,
+    /// Where it is kept as it was.
+    pub backup: PathBuf,
 }
 
 /// What a write carries.
@@ -113,7 +125,13 @@ impl SqliteStore {
     /// Opens the record at `path`, making it if it is not there and bringing it up to date if it is of an older version
     /// (after a backup beside it, named by `now_ms`). Artifacts are in the folder `artifacts` beside it.
     pub fn open(path: &Path, now_ms: Millis) -> Result<Self> {
-        Self::open_with(path, now_ms, STEPS, door::BUSY_TIMEOUT)
+        Self::open_following(path, now_ms, &mut |_| ())
+    }
+
+    /// As [`open`](Self::open), telling how far it is when the record has to be brought up to date, which may take a
+    /// minute for a million messages.
+    pub fn open_following(path: &Path, now_ms: Millis, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
+        Self::open_with(path, now_ms, STEPS, door::BUSY_TIMEOUT, progress)
     }
 
     fn open_with(
@@ -121,20 +139,21 @@ impl SqliteStore {
         now_ms: Millis,
         steps: &[migrate::Step],
         busy_timeout: Duration,
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         let folder = artifacts_beside(path);
         let opening = door::opening();
         door::prepare_file(path, &folder)?;
-        let connect = || -> Outcome<Connection> {
+        let mut connect = || -> Outcome<(Connection, Arrival)> {
             let mut conn = door::connect(path, Access::Write, busy_timeout)?;
             if conn.is_readonly(MAIN_DB)? {
                 let problem = "its permissions do not allow it".to_owned();
                 return Err(StoreError::ReadOnly { path: path.to_path_buf(), problem }.into());
             }
-            migrate::bring_up_to_date(&mut conn, path, steps, now_ms, busy_timeout)?;
-            Ok(conn)
+            let arrival = migrate::bring_up_to_date(&mut conn, path, steps, now_ms, busy_timeout, progress)?;
+            Ok((conn, arrival))
         };
-        let writer = connect().map_err(|trouble| trouble.told("opening the record", path))?;
+        let (writer, arrival) = connect().map_err(|trouble| trouble.told("opening the record", path))?;
         drop(opening);
         Ok(Self {
             path: path.to_path_buf(),
@@ -143,6 +162,12 @@ impl SqliteStore {
             writer: Some(Mutex::new(Writer { conn: writer, set_for: None })),
             readers: Mutex::new(Vec::new()),
             read_access: Access::Read,
+            brought_forward: match arrival {
+                Arrival::Migrated { from, backup } => {
+                    Some(BroughtForward { from, to: migrate::version_after(steps), backup })
+                }
+                Arrival::AsItWas | Arrival::Made => None,
+            },
         })
     }
 
@@ -170,6 +195,7 @@ impl SqliteStore {
             writer: None,
             readers: Mutex::new(vec![reader]),
             read_access,
+            brought_forward: None,
         })
     }
 
@@ -177,6 +203,12 @@ impl SqliteStore {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What had to be done to open it, if it was of an older version.
+    #[must_use]
+    pub fn brought_forward(&self) -> Option<&BroughtForward> {
+        self.brought_forward.as_ref()
     }
 
     /// The folder of artifacts.

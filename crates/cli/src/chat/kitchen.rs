@@ -25,7 +25,7 @@ use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words};
 use crate::host::ThisMachine;
 use crate::online::{catalogue, client, not_configured};
-use crate::record::refused;
+use crate::record::{open_store, refused};
 
 /// The longest answer where a wire wants a limit and nobody set one.
 const USUAL_OUTPUT_TOKENS: u64 = 16_384;
@@ -73,7 +73,7 @@ impl Kitchen {
             Failure::new(Exit::InputUnreadable, "cannot tell in which folder this runs")
                 .because(io_words(&error))
         })?;
-        let store = SqliteStore::open(&context.record_path(), context.now().ms).map_err(refused)?;
+        let store = open_store(context)?;
         let asking = match (args.yolo, context.can_ask) {
             (true, _) => Asking::Never,
             (false, true) => Asking::Always,

@@ -32,6 +32,10 @@ CREATE TABLE artifact_refs (
     PRIMARY KEY (artifact, session, message)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX artifact_refs_of_session ON artifact_refs (session);
+";
+
+/// Where each piece of an artifact that the index knows begins.
+pub(super) const PIECES_SCHEMA: &str = "
 CREATE TABLE artifact_pieces (
     row INTEGER PRIMARY KEY,
     artifact INTEGER NOT NULL,

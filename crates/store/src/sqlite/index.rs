@@ -14,9 +14,11 @@ use crate::clues::{ClueOf, ClueSet, clue};
 use crate::error::Result;
 use crate::searchable::searchable_text;
 
+use super::backup::Progress;
 use super::body::unpack_skeleton;
-use super::clues::{self, ClueWriter, RowState};
+use super::clues::{self, ClueWriter, RowState, Segment};
 use super::rows::{count, names, role_of, speaker_of};
+use super::trouble::Outcome;
 
 /// Rows of pieces of artifacts begin here; no message ever gets so large an id.
 pub(super) const ARTIFACT_ROWS: i64 = 1 << 40;
@@ -132,6 +134,54 @@ pub(super) fn forget_pieces(conn: &Connection, artifact: i64) -> rusqlite::Resul
     conn.prepare_cached("DELETE FROM artifact_pieces WHERE artifact = ?1 RETURNING row")?
         .query_map([artifact], |row| row.get(0))?
         .collect()
+}
+
+/// Cuts an artifact into pieces anew and indexes them. One whose file cannot be read is left alone.
+pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) -> Outcome<()> {
+    let name: String = conn
+        .prepare_cached("SELECT name FROM artifacts WHERE n = ?1")?
+        .query_row([number], |row| row.get(0))?;
+    if let Ok(text) = folder.read(&ArtifactId::from_text(name), ArtifactRange::All) {
+        let gone = forget_pieces(conn, number)?;
+        let mut indexing = Indexing::new(conn);
+        indexing.artifact(number, &text)?;
+        indexing.finish()?;
+        read_again(conn, folder, &gone)?;
+    }
+    Ok(())
+}
+
+/// Fills an index in which there is nothing yet, and cuts artifacts of which there are no pieces.
+pub(super) fn make_anew(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<()> {
+    let range: (Option<i64>, Option<i64>) =
+        conn.query_row("SELECT min(id), max(id) FROM messages", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let segments: Vec<Segment> = match range {
+        (Some(first), Some(last)) => Segment::of_row(first).through(Segment::of_row(last)).collect(),
+        _ => Vec::new(),
+    };
+    let artifacts: Vec<i64> = conn
+        .prepare("SELECT n FROM artifacts ORDER BY n")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let total = (segments.len() + artifacts.len()) as u64;
+    let mut done = 0;
+    let mut step = || {
+        progress(Progress { what: "indexing", done, total });
+        done += 1;
+    };
+    for segment in segments {
+        step();
+        read_again(conn, folder, &segment.rows().collect::<Vec<i64>>())?;
+    }
+    for artifact in artifacts {
+        step();
+        cut_anew(conn, artifact, folder)?;
+    }
+    Ok(())
 }
 
 /// Adds the clues of a row to a set.

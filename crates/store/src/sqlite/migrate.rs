@@ -8,23 +8,54 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
+use crate::artifact_folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::Millis;
 
+use super::backup::Progress;
 use super::door::{APPLICATION_ID, Access, Identity, beside, connect, identify, make_private_file};
 use super::trouble::{Outcome, Trouble, told_io};
-use super::{artifacts, clues};
+use super::{artifacts, artifacts_beside, clues, index};
+
+/// What a step works on.
+pub(super) struct Bench<'a> {
+    /// The database, in the transaction of all steps.
+    pub(super) conn: &'a Connection,
+    /// The artifacts beside it.
+    pub(super) folder: ArtifactFolder,
+    /// Told how far a long step is.
+    pub(super) progress: &'a mut dyn FnMut(Progress),
+}
 
 /// What leads from one version to the next.
-pub(super) type Step = fn(&Connection) -> rusqlite::Result<()>;
+pub(super) type Step = fn(&mut Bench<'_>) -> Outcome<()>;
 
-/// Every step there is, in order. A step that has been released never changes again.
-pub(super) const STEPS: &[Step] = &[create];
+/// Every step there is, in order. What a released step leads to never changes again.
+pub(super) const STEPS: &[Step] = &[create, index_by_longer_clues];
 
-fn create(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch(include_str!("schema.sql"))?;
-    conn.execute_batch(artifacts::SCHEMA)?;
-    conn.execute_batch(clues::SCHEMA)
+fn create(bench: &mut Bench<'_>) -> Outcome<()> {
+    bench.conn.execute_batch(include_str!("schema.sql"))?;
+    bench.conn.execute_batch(artifacts::SCHEMA)?;
+    bench.conn.execute_batch(artifacts::PIECES_SCHEMA)?;
+    Ok(bench.conn.execute_batch(clues::SCHEMA)?)
+}
+
+/// The second version finds words by longer hashes and by pairs of neighbours. Records of the first may have such an
+/// index with shorter hashes, or the two full-text tables that came before it; neither can be read any more, so the
+/// index and the pieces of artifacts are made anew from the texts.
+fn index_by_longer_clues(bench: &mut Bench<'_>) -> Outcome<()> {
+    bench.conn.execute_batch(
+        "DROP TABLE IF EXISTS words;
+         DROP TABLE IF EXISTS grams;
+         DROP TABLE IF EXISTS grams_position;
+         DROP TABLE IF EXISTS clues_open;
+         DROP TABLE IF EXISTS clues_sealed;
+         DROP TABLE artifact_pieces;
+         INSERT OR IGNORE INTO numbers (name, next) VALUES ('piece', 1);",
+    )?;
+    bench.conn.execute_batch(artifacts::PIECES_SCHEMA)?;
+    bench.conn.execute_batch(clues::SCHEMA)?;
+    index::make_anew(bench.conn, &bench.folder, bench.progress)
 }
 
 /// The version that a list of steps leads to.
@@ -55,6 +86,7 @@ pub(super) fn bring_up_to_date(
     steps: &[Step],
     now_ms: Millis,
     patience: Duration,
+    progress: &mut dyn FnMut(Progress),
 ) -> Outcome<Arrival> {
     let known = version_after(steps);
     if identify(conn, path, known)? == (Identity::Record { version: known }) {
@@ -72,8 +104,10 @@ pub(super) fn bring_up_to_date(
         0 => Arrival::Made,
         from => Arrival::Migrated { from, backup: back_up(path, from, now_ms, patience)? },
     };
+    let folder = ArtifactFolder::at(artifacts_beside(path));
+    let mut bench = Bench { conn: &transaction, folder, progress };
     for step in steps.iter().skip(usize::try_from(from).unwrap_or_default()) {
-        step(&transaction)?;
+        step(&mut bench)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;

@@ -5,24 +5,30 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::*;
+use crate::artifact::NewArtifact;
+use crate::search::SearchQuery;
 use crate::sqlite::door::{BUSY_TIMEOUT, prepare_file};
+use crate::sqlite::{Depth, Examination, SqliteStore, diagnose, test_home};
+use crate::store::Store;
 
 const NOW_MS: Millis = 1_700_000_000_000;
 
-fn first(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch("CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('one')")
+fn first(bench: &mut Bench<'_>) -> Outcome<()> {
+    Ok(bench.conn.execute_batch("CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('one')")?)
 }
 
-fn second(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch("ALTER TABLE things ADD COLUMN size INTEGER; UPDATE things SET size = 7")
+fn second(bench: &mut Bench<'_>) -> Outcome<()> {
+    Ok(bench.conn.execute_batch("ALTER TABLE things ADD COLUMN size INTEGER; UPDATE things SET size = 7")?)
 }
 
-fn third(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch("CREATE TABLE more (thing TEXT); INSERT INTO more SELECT name FROM things")
+fn third(bench: &mut Bench<'_>) -> Outcome<()> {
+    Ok(bench
+        .conn
+        .execute_batch("CREATE TABLE more (thing TEXT); INSERT INTO more SELECT name FROM things")?)
 }
 
-fn broken(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch("DELETE FROM things; INSERT INTO nowhere VALUES (1)")
+fn broken(bench: &mut Bench<'_>) -> Outcome<()> {
+    Ok(bench.conn.execute_batch("DELETE FROM things; INSERT INTO nowhere VALUES (1)")?)
 }
 
 struct Home {
@@ -44,7 +50,7 @@ impl Home {
     }
 
     fn bring(&self, steps: &[Step]) -> Outcome<Arrival> {
-        bring_up_to_date(&mut self.connect(), &self.path(), steps, NOW_MS, BUSY_TIMEOUT)
+        bring_up_to_date(&mut self.connect(), &self.path(), steps, NOW_MS, BUSY_TIMEOUT, &mut |_| ())
     }
 
     fn backups(&self) -> Vec<PathBuf> {
@@ -142,7 +148,8 @@ fn of_many_that_make_a_database_at_once_one_does() {
     let arrivals: Vec<Arrival> = std::thread::scope(|scope| {
         let open = || {
             let mut conn = connect(&path, Access::Write, Duration::from_secs(30)).unwrap();
-            bring_up_to_date(&mut conn, &path, &[first, second], NOW_MS, Duration::from_secs(30)).unwrap()
+            bring_up_to_date(&mut conn, &path, &[first, second], NOW_MS, Duration::from_secs(30), &mut |_| ())
+                .unwrap()
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -156,4 +163,70 @@ fn the_schema_of_this_version_can_be_made() {
     let home = Home::new();
     assert_eq!(home.bring(STEPS).unwrap(), Arrival::Made);
     assert_eq!(value::<String>(&home.connect(), "PRAGMA integrity_check"), "ok");
+}
+
+/// The index of the first version: two full-text tables and pieces that told whether one of them knew them.
+const FULL_TEXT_TABLES: &str = "
+    DROP TABLE clues_open;
+    DROP TABLE clues_sealed;
+    DROP TABLE artifact_pieces;
+    DELETE FROM numbers WHERE name = 'piece';
+    CREATE VIRTUAL TABLE words USING fts5(
+        terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
+    );
+    CREATE VIRTUAL TABLE grams USING fts5(
+        folded, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram case_sensitive 1'
+    );
+    CREATE TABLE grams_position (one INTEGER PRIMARY KEY CHECK (one = 1), message INTEGER NOT NULL) STRICT;
+    INSERT INTO grams_position VALUES (1, 0);
+    CREATE TABLE artifact_pieces (
+        row INTEGER PRIMARY KEY,
+        artifact INTEGER NOT NULL,
+        first_byte INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        first_line INTEGER NOT NULL,
+        has_grams INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX artifact_pieces_without_grams ON artifact_pieces (row) WHERE has_grams = 0;
+    INSERT INTO words (rowid, terms) VALUES (1, 'message');
+    PRAGMA user_version = 1;";
+
+/// The index that came after it: the tables of today, filled by shorter hashes.
+const SHORTER_CLUES: &str = "
+    UPDATE clues_open SET clues = x'0102030405';
+    UPDATE clues_sealed SET entries = x'ff00ff00' WHERE slice % 3 = 0;
+    PRAGMA user_version = 1;";
+
+#[test]
+fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
+    for layout in [FULL_TEXT_TABLES, SHORTER_CLUES] {
+        // More than a segment, so that something is sealed and something is open.
+        let home = test_home::Home::with_messages(2_500);
+        let store = home.open();
+        let text = format!("the needle of the artifact\n{}", "hay ".repeat(4_000));
+        let session = test_home::id("one");
+        let artifact = NewArtifact { session: &session, text: &text, label: "hay", at_ms: 3 };
+        store.put_artifact(&test_home::owner(), artifact).unwrap();
+        drop(store);
+        test_home::stranger(&home.path()).execute_batch(layout).unwrap();
+
+        let mut told = Vec::new();
+        let store =
+            SqliteStore::open_following(&home.path(), NOW_MS, &mut |progress| told.push(progress)).unwrap();
+
+        let forward = store.brought_forward().unwrap();
+        assert_eq!((forward.from, forward.to), (1, 2));
+        assert!(forward.backup.is_file());
+        assert_eq!(told.len(), 3, "two segments of messages and an artifact");
+        for (query, hits) in [("2499", 1), ("7", 1), ("needle artifact", 1), ("needl", 1)] {
+            let question = SearchQuery { text: query.to_owned(), ..SearchQuery::default() };
+            let answer = store.search(&test_home::owner(), &question).unwrap();
+            assert_eq!(answer.hits.len(), hits, "{query}");
+        }
+        drop(store);
+        let examination = Examination { depth: Depth::Thorough, now_ms: NOW_MS, is_alive: &|_| false };
+        let diagnosis = diagnose(&home.path(), &examination, &mut |_| ()).unwrap();
+        assert_eq!(diagnosis.findings, []);
+        assert!(home.open().brought_forward().is_none(), "once is enough");
+    }
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 
-use crate::artifact::{ArtifactId, ArtifactRange};
+use crate::artifact::ArtifactId;
 use crate::artifact_folder::ArtifactFolder;
 
 use super::super::backup::Progress;
 use super::super::clues::{self, BlockMaker, RowSet, Segment};
-use super::super::index::{Indexing, add_clues, forget_pieces, read_again};
+use super::super::index::add_clues;
 use super::super::trouble::Outcome;
 use super::Depth;
 use super::finding::Finding;
@@ -113,19 +113,4 @@ fn wrong_rows(conn: &Connection, segment: Segment, maker: &mut BlockMaker<'_>) -
         }
     }
     Ok(wrong)
-}
-
-/// Cuts an artifact into pieces anew and indexes them. One whose file cannot be read is left alone.
-pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) -> Outcome<()> {
-    let name: String = conn
-        .prepare_cached("SELECT name FROM artifacts WHERE n = ?1")?
-        .query_row([number], |row| row.get(0))?;
-    if let Ok(text) = folder.read(&ArtifactId::from_text(name), ArtifactRange::All) {
-        let gone = forget_pieces(conn, number)?;
-        let mut indexing = Indexing::new(conn);
-        indexing.artifact(number, &text)?;
-        indexing.finish()?;
-        read_again(conn, folder, &gone)?;
-    }
-    Ok(())
 }

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::view::ViewItem;
 
 use super::super::backup::{self, Progress};
-use super::super::index::read_again;
+use super::super::index::{cut_anew, read_again};
 use super::super::migrate::{STEPS, version_after};
 use super::super::rows::{count, int, members_of, session_at};
 use super::super::trouble::{Outcome, Trouble, told_io};
@@ -61,7 +61,7 @@ pub fn mend(
     };
     take_rights_of_others(path, &before)?;
     if is_record(path) {
-        let store = SqliteStore::open(path, examination.now_ms)?;
+        let store = SqliteStore::open_following(path, examination.now_ms, progress)?;
         mend_rows(&store, examination, progress)?;
         mend_index(&store, examination.depth, progress)?;
         // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
@@ -379,7 +379,7 @@ fn mend_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Progre
             conn.execute("DELETE FROM artifact_pieces WHERE row = ?1", [row])?;
         }
         for artifact in index::artifacts_without_pieces(conn, &folder)? {
-            index::cut_anew(conn, artifact, &folder)?;
+            cut_anew(conn, artifact, &folder)?;
         }
         Ok(())
     })?;

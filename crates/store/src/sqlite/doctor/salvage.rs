@@ -120,7 +120,7 @@ fn make_empty(path: &Path, now_ms: Millis) -> Outcome<Connection> {
     door::make_private_file(path)
         .map_err(|source| Trouble::from(told_io("making a new database", path, source)))?;
     let mut conn = door::connect(path, Access::Write, door::BUSY_TIMEOUT)?;
-    bring_up_to_date(&mut conn, path, STEPS, now_ms, door::BUSY_TIMEOUT)?;
+    bring_up_to_date(&mut conn, path, STEPS, now_ms, door::BUSY_TIMEOUT, &mut |_| ())?;
     conn.pragma_update(None, "synchronous", "OFF")?;
     // Its first page may be needed, in the file.
     conn.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?;

@@ -1,6 +1,7 @@
 //! `throughline serve`: the gateway, as a person starts it.
 
 mod clients;
+mod key;
 mod log;
 mod upstreams;
 
@@ -133,6 +134,7 @@ async fn listen(
             ..ToolOutputPolicy::default()
         },
         limits: GatewayLimits { body_bytes: gateway.max_body_bytes, ..GatewayLimits::default() },
+        seal_key: key::seal_key(&context)?,
         events: Arc::new(Log::new(&context)),
         settings: Arc::new(settings),
     };

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use throughline_engine::{EngineEvent, ManagedSession, SessionSetup};
-use throughline_store::{Link, LinkKind, NewSession, Origin, Session, SessionId, StoreError, StoredMessage};
-use throughline_transcript::Role;
+use throughline_store::{
+    Link, LinkKind, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
+};
+use throughline_transcript::{Message, Role};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::event::GatewayEvent;
 use crate::gateway::Inner;
 use crate::identity::Known;
-use crate::matching::{Match, Theirs, compare};
+use crate::let_go::{LetGo, Listed, let_go, unknown_of};
+use crate::matching::{Match, Theirs, compare, refreshed};
 use crate::refused::Refused;
 use crate::seats::{Recognised, Seat, SeatKey};
 use crate::turn::Turn;
@@ -21,20 +24,77 @@ const MOST_LOOKS: usize = 8;
 /// Conversations that may begin alike and still be told apart after a restart.
 const MAX_ALIKE: usize = 64;
 
+/// Where a request stands.
+pub(crate) struct Place {
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) session: OwnedMutexGuard<ManagedSession>,
+    /// The conversation as the client tells it, without what it has let go.
+    pub(crate) messages: Vec<Message>,
+    /// How many of those are not new.
+    pub(crate) repeated: usize,
+    /// What the conversation is recognised by once the request is part of it.
+    pub(crate) known: Vec<Known>,
+}
+
+/// A conversation, before the messages of the request are at hand again.
+struct Found {
+    seat: Arc<Seat>,
+    session: OwnedMutexGuard<ManagedSession>,
+    known: Vec<Known>,
+    repeated: usize,
+}
+
+impl Found {
+    fn with(self, messages: Vec<Message>) -> Place {
+        let Self { seat, session, known, repeated } = self;
+        Place { seat, session, messages, repeated, known }
+    }
+}
+
 impl Inner {
-    /// The conversation a request belongs to, for as long as its call takes.
-    pub(crate) async fn take_seat(
+    /// Where a request stands, for as long as its call takes.
+    pub(crate) async fn place(&self, turn: &Turn) -> Result<Place, Refused> {
+        let Listed { messages, after } = match let_go(turn.request.messages()) {
+            None => Listed { messages: turn.request.messages().to_vec(), after: None },
+            Some(item) => self.unsealed(turn, item).await?,
+        };
+        let Some(after) = after else {
+            let theirs = Theirs::all(&messages);
+            let found = self.take_seat(0, &theirs, || self.seat_for(turn, &theirs)).await?;
+            drop(theirs);
+            return Ok(found.with(messages));
+        };
+        let first = self.seat_of_conversation(turn, &after.conversation).await?;
+        let kept = unknown_of(&after.kept, first.recognised().before(after.messages));
+        let messages: Vec<Message> = kept.into_iter().chain(messages).collect();
+        let theirs = Theirs::all(&messages);
+        let found =
+            self.take_seat(after.messages, &theirs, || self.seat_after(turn, &first, &theirs, &after));
+        let found = found.await?;
+        drop(theirs);
+        Ok(found.with(messages))
+    }
+
+    /// Waits for a conversation, and looks for it again if somebody else has spoken meanwhile.
+    async fn take_seat<F: Future<Output = Result<Arc<Seat>, Refused>>>(
         &self,
-        turn: &Turn,
+        let_go: usize,
         theirs: &[Theirs<'_>],
-    ) -> Result<(Arc<Seat>, OwnedMutexGuard<ManagedSession>, Match), Refused> {
+        look: impl Fn() -> F,
+    ) -> Result<Found, Refused> {
         for _ in 0..MOST_LOOKS {
-            let seat = self.seat_for(turn, theirs).await?;
+            let seat = look().await?;
             let session = Arc::clone(&seat.session).lock_owned().await;
-            // Somebody else may have spoken while this one waited.
-            if let (found, true) = seat.compare(theirs) {
-                return Ok((seat, session, found));
+            let recognised = seat.recognised();
+            let (after, folded) = recognised.after(let_go);
+            let found = compare(after, theirs, folded);
+            if !found.goes_on(after) {
+                continue;
             }
+            let mut known = recognised.before(let_go).to_vec();
+            known.extend(refreshed(after, theirs, folded));
+            known.extend(theirs.iter().skip(found.repeated).map(Theirs::known));
+            return Ok(Found { seat, session, known, repeated: found.repeated });
         }
         Err(Refused {
             status: StatusCode::CONFLICT,
@@ -64,31 +124,63 @@ impl Inner {
         let own_id = turn.clues.own_id.as_deref().map(|id| format!("{wire}:{id}"));
         let scope = own_id.clone().unwrap_or_else(|| wire.name().to_owned());
         let key = SeatKey::of(&self.setup.owner, Some(&scope), turn.request.messages());
-        if let Some((seat, _)) = self.best(&key, theirs).filter(|(_, found)| found.1) {
+        if let Some((seat, _)) = best(self.seats.under(&key), theirs, 0).filter(|(_, found)| found.1) {
             self.seats.touch(&seat);
             return Ok(seat);
         }
         // One at a time from here on, so that two first requests of a conversation open it once.
         let _opening = self.opening.lock().await;
         self.bring_back(turn, &key).await?;
-        match self.best(&key, theirs) {
+        match best(self.seats.under(&key), theirs, 0) {
             Some((seat, (_, true))) => {
                 self.seats.touch(&seat);
                 Ok(seat)
             }
-            Some((seat, (found, false))) if found.known > 0 => self.branch(turn, &key, &seat, theirs).await,
+            Some((seat, (found, false))) if found.known > 0 => {
+                self.branch(turn, &key, &seat, theirs, 0).await
+            }
             _ => self.open_new(turn, &key, own_id.as_deref()).await,
         }
     }
 
-    /// The seat under a key that a request repeats most of.
-    fn best(&self, key: &SeatKey, theirs: &[Theirs<'_>]) -> Option<(Arc<Seat>, (Match, bool))> {
-        let seats = self.seats.under(key).into_iter();
-        let compared = seats.map(|seat| {
-            let found = seat.compare(theirs);
-            (seat, found)
-        });
-        compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.known))
+    /// A conversation by its id.
+    async fn seat_of_conversation(&self, turn: &Turn, id: &SessionId) -> Result<Arc<Seat>, Refused> {
+        let at_hand = || self.seats.of_conversation(&self.setup.owner, id);
+        if let Some(seat) = at_hand() {
+            return Ok(seat);
+        }
+        let _opening = self.opening.lock().await;
+        match at_hand() {
+            Some(seat) => Ok(seat),
+            None => self.take_up(turn, &key_of_conversation(&self.setup.owner, id), id).await,
+        }
+    }
+
+    /// The conversation, or one that left it after what its client has let go.
+    async fn seat_after(
+        &self,
+        turn: &Turn,
+        seat: &Arc<Seat>,
+        theirs: &[Theirs<'_>],
+        sealed: &LetGo,
+    ) -> Result<Arc<Seat>, Refused> {
+        if seat.compare(theirs, sealed.messages).1 {
+            self.seats.touch(seat);
+            return Ok(Arc::clone(seat));
+        }
+        let _opening = self.opening.lock().await;
+        let key = key_of_conversation(&self.setup.owner, &sealed.conversation);
+        self.bring_back(turn, &key).await?;
+        let mut ways = self.seats.under(&key);
+        ways.push(Arc::clone(seat));
+        match best(ways, theirs, sealed.messages) {
+            Some((way, (_, true))) => {
+                self.seats.touch(&way);
+                Ok(way)
+            }
+            Some((way, _)) => self.branch(turn, &key, &way, theirs, sealed.messages).await,
+            None => Ok(Arc::clone(seat)),
+        }
     }
 
     /// A conversation that the client names by its id in the record.
@@ -144,10 +236,12 @@ impl Inner {
         key: &SeatKey,
         seat: &Seat,
         theirs: &[Theirs<'_>],
+        let_go: usize,
     ) -> Result<Arc<Seat>, Refused> {
         let tip = seat.recognised().tip;
         let transcript = self.transcript(tip).await.map_err(|error| self.record_failed(&error))?;
-        let shared = compare(&known_of(&transcript), theirs, 0).known;
+        let known = known_of(&transcript);
+        let shared = let_go + compare(known.get(let_go..).unwrap_or_default(), theirs, 0).known;
         let said = transcript.get(..shared).unwrap_or_default();
         // What begins alike and was never answered alike is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
@@ -231,7 +325,7 @@ impl Inner {
         })
     }
 
-    fn record_failed(&self, error: &StoreError) -> Refused {
+    pub(crate) fn record_failed(&self, error: &StoreError) -> Refused {
         self.tell(GatewayEvent::Warning(format!("the record cannot be used: {error}")));
         Refused::internal()
     }
@@ -244,6 +338,20 @@ pub(crate) fn recognised(session: &ManagedSession, known: Vec<Known>) -> Recogni
     Recognised { tip: session.id().clone(), known, folded }
 }
 
+/// The one of several conversations that a request repeats most of.
+fn best(seats: Vec<Arc<Seat>>, theirs: &[Theirs<'_>], let_go: usize) -> Option<(Arc<Seat>, (Match, bool))> {
+    let compared = seats.into_iter().map(|seat| {
+        let found = seat.compare(theirs, let_go);
+        (seat, found)
+    });
+    compared.max_by_key(|(_, (found, goes_on))| (*goes_on, found.known))
+}
+
+/// Under what a conversation is looked for by those who know its id.
+fn key_of_conversation(owner: &Owner, id: &SessionId) -> SeatKey {
+    SeatKey { owner: owner.clone(), text: format!("conversation/{id}") }
+}
+
 fn known_of(transcript: &[StoredMessage]) -> Vec<Known> {
     transcript.iter().filter_map(StoredMessage::decode).map(|message| Known::of(&message)).collect()
 }
@@ -254,7 +362,7 @@ fn numbered(key: &SeatKey, number: usize) -> String {
 }
 
 /// Reads or writes the record on a thread of its own.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     match tokio::task::spawn_blocking(work).await {

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::event::{GatewayEvent, GatewayEvents};
 use crate::refused::Refused;
+use crate::seal::SealKey;
 use crate::seats::Seats;
 use crate::upstreams::Upstreams;
 
@@ -60,6 +61,8 @@ pub struct GatewaySetup {
     pub tool_output: ToolOutputPolicy,
     /// What is too much.
     pub limits: GatewayLimits,
+    /// What clients are given to keep is sealed with this.
+    pub seal_key: SealKey,
     /// Who is told.
     pub events: Arc<dyn GatewayEvents>,
 }

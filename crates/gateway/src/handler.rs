@@ -11,6 +11,7 @@ use throughline_transcript::Dialect;
 use crate::body_in;
 use crate::body_out::OutBody;
 use crate::clues::OWN_HEADERS;
+use crate::compact;
 use crate::gateway::Inner;
 use crate::refused::Refused;
 
@@ -63,7 +64,11 @@ fn wire_at(method: &Method, path: &str) -> Option<Dialect> {
 
 /// The wire whose errors a client at this path understands best.
 fn nearest_wire(path: &str) -> Dialect {
-    if path.starts_with("/v1/messages") { Dialect::Anthropic } else { Dialect::Chat }
+    match path {
+        path if path.starts_with("/v1/messages") => Dialect::Anthropic,
+        path if path.starts_with("/v1/responses") => Dialect::Responses,
+        _ => Dialect::Chat,
+    }
 }
 
 /// Deals with a request.
@@ -88,6 +93,9 @@ pub(crate) async fn handle(gateway: Arc<Inner>, request: Request<Incoming>) -> R
     };
     let answered = match wire {
         Some(wire) => crate::turn::answer(gateway, asked, wire).await,
+        None if asked.method == Method::POST && asked.path == compact::PATH => {
+            compact::answer(&gateway, &asked).await
+        }
         None if asked.path == "/v1" || asked.path.starts_with("/v1/") => {
             crate::pass::pass_on(&gateway, asked, for_errors).await
         }

@@ -7,22 +7,25 @@
 //! Parts: `server` connections, `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
-//! to, `turn` one managed call, `pass` everything
-//! else.
+//! to, `turn` one managed call, `compact` compactions a client asks for, `seal` and `let_go` what it keeps of them,
+//! `pass` everything else.
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
 
 mod body_in;
 mod body_out;
 mod clues;
+mod compact;
 mod event;
 mod find;
 mod gateway;
 mod handler;
 mod identity;
+mod let_go;
 mod matching;
 mod pass;
 mod refused;
+mod seal;
 mod seats;
 mod server;
 mod turn;
@@ -30,5 +33,6 @@ mod upstreams;
 
 pub use event::{GatewayEvent, GatewayEvents, Served};
 pub use gateway::{EngineSource, Gateway, GatewayLimits, GatewaySetup};
+pub use seal::SealKey;
 pub use server::serve;
 pub use upstreams::{UpstreamSpec, Upstreams};

@@ -47,6 +47,18 @@ pub(crate) struct Recognised {
     pub(crate) folded: usize,
 }
 
+impl Recognised {
+    /// What follows the first messages, and how many of those are folded away.
+    pub(crate) fn after(&self, let_go: usize) -> (&[Known], usize) {
+        (self.known.get(let_go..).unwrap_or_default(), self.folded.saturating_sub(let_go))
+    }
+
+    /// What comes before.
+    pub(crate) fn before(&self, let_go: usize) -> &[Known] {
+        self.known.get(..let_go).unwrap_or(&self.known)
+    }
+}
+
 /// A conversation at hand.
 pub(crate) struct Seat {
     pub(crate) conversation: SessionId,
@@ -65,11 +77,17 @@ impl Seat {
         }
     }
 
-    /// How a request stands to the conversation, and whether it goes on.
-    pub(crate) fn compare(&self, request: &[Theirs<'_>]) -> (Match, bool) {
+    /// How a request stands to the conversation after the first messages that its client has let go, and whether it goes
+    /// on.
+    pub(crate) fn compare(&self, request: &[Theirs<'_>], let_go: usize) -> (Match, bool) {
         let recognised = lock(&self.recognised);
-        let found = compare(&recognised.known, request, recognised.folded);
-        (found, found.goes_on(&recognised.known))
+        let (known, folded) = recognised.after(let_go);
+        let found = compare(known, request, folded);
+        (found, found.goes_on(known))
+    }
+
+    fn last_used(&self) -> u64 {
+        self.last_used.load(Ordering::Relaxed)
     }
 
     pub(crate) fn recognised(&self) -> Recognised {
@@ -107,6 +125,13 @@ impl Seats {
         seats.map(|seat| &seat.conversation).min().cloned()
     }
 
+    /// A conversation, whatever it is looked for under.
+    pub(crate) fn of_conversation(&self, owner: &Owner, conversation: &SessionId) -> Option<Arc<Seat>> {
+        let all = lock(&self.all);
+        let own = all.iter().filter(|(key, _)| key.owner == *owner).flat_map(|(_, seats)| seats);
+        own.filter(|seat| seat.conversation == *conversation).max_by_key(|seat| seat.last_used()).cloned()
+    }
+
     pub(crate) fn touch(&self, seat: &Seat) {
         seat.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
@@ -123,7 +148,7 @@ impl Seats {
         // One that is in use stays: whoever holds it would lose sight of the next request.
         let idle = all.iter().flat_map(|(key, seats)| seats.iter().map(move |seat| (key, seat)));
         let idle = idle.filter(|(_, seat)| Arc::strong_count(seat) == 1);
-        let oldest = idle.min_by_key(|(_, seat)| seat.last_used.load(Ordering::Relaxed));
+        let oldest = idle.min_by_key(|(_, seat)| seat.last_used());
         let Some((key, seat)) = oldest.map(|(key, seat)| (key.clone(), Arc::clone(seat))) else { return };
         if let Some(seats) = all.get_mut(&key) {
             seats.retain(|other| !Arc::ptr_eq(other, &seat));

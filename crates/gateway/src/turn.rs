@@ -18,15 +18,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::body_in;
 use crate::body_out::OutBody;
 use crate::clues::Clues;
+use crate::compact;
 use crate::event::{GatewayEvent, Served};
-use crate::find::recognised;
+use crate::find::{Place, recognised};
 use crate::gateway::Inner;
 use crate::handler::{Asked, put_headers};
 use crate::identity::Known;
-use crate::matching::{Theirs, align, refreshed};
+use crate::let_go::refuse_foreign;
+use crate::matching::align;
 use crate::pass::{client_headers, is_key, pass_body_on};
 use crate::refused::{Refused, passed_on};
 use crate::seats::{Recognised, Seat};
+use crate::upstreams::UpstreamSpec;
 
 /// Pieces of an answer that may wait to be passed on.
 const PIECES_WAITING: usize = 32;
@@ -51,24 +54,18 @@ pub(crate) async fn answer(
     wire: Dialect,
 ) -> Result<Response<OutBody>, Refused> {
     let began = Instant::now();
-    let body = body_in::unpack(&asked.headers, asked.packed.clone(), gateway.setup.limits.body_bytes)?;
-    let request = Request::decode(wire, body).map_err(|error| Refused::bad_request(error.to_string()))?;
-    let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
-    let model = model.ok_or_else(|| Refused::bad_request("`model` is missing"))?;
-    let clues = Clues::of(&asked.headers, &request);
-    let upstream = gateway.setup.upstreams.choose(clues.upstream.as_deref(), wire, &model)?.clone();
-    if request.leans_on_provider_state() {
+    let (turn, upstream) = turn_of(&gateway, &asked, wire)?;
+    if turn.request.leans_on_provider_state() {
         gateway.tell(GatewayEvent::Warning(format!(
-            "a request for {model} leans on what the provider keeps: it is passed on unmanaged"
+            "a request for {} leans on what the provider keeps: it is passed on unmanaged",
+            turn.model
         )));
-        let body = Bytes::from(request.encode());
+        let body = Bytes::from(turn.request.encode());
         return pass_body_on(&gateway, &asked, body, &upstream, wire).await;
     }
-    let headers = client_headers(&asked, &upstream);
-    // Calls beside the conversation, such as for a summary, are made with the client's key too.
-    let keys = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
-    let endpoint = Endpoint { headers: keys, ..upstream.endpoint(wire) };
-    let turn = Turn { request, model, clues, endpoint, headers, query: asked.query };
+    if let Some(request) = compact::without_trigger(&turn.request) {
+        return compact::answer_trigger(&gateway, Turn { request, ..turn }).await;
+    }
     let (response, session) = gateway.managed(turn, wire).await?;
     gateway.tell(GatewayEvent::Served(Served {
         wire,
@@ -80,31 +77,45 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
+/// A request that was read, and who it is for.
+pub(crate) fn turn_of(
+    gateway: &Inner,
+    asked: &Asked,
+    wire: Dialect,
+) -> Result<(Turn, UpstreamSpec), Refused> {
+    let body = body_in::unpack(&asked.headers, asked.packed.clone(), gateway.setup.limits.body_bytes)?;
+    let request = Request::decode(wire, body).map_err(|error| Refused::bad_request(error.to_string()))?;
+    let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
+    let model = model.ok_or_else(|| Refused::bad_request("`model` is missing"))?;
+    let clues = Clues::of(&asked.headers, &request);
+    let upstream = gateway.setup.upstreams.choose(clues.upstream.as_deref(), wire, &model)?.clone();
+    let headers = client_headers(asked, &upstream);
+    // Calls beside the conversation, such as for a summary, are made with the client's key too.
+    let keys = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
+    let endpoint = Endpoint { headers: keys, ..upstream.endpoint(wire) };
+    Ok((Turn { request, model, clues, endpoint, headers, query: asked.query.clone() }, upstream))
+}
+
 impl Inner {
     async fn managed(
         self: &Arc<Self>,
         turn: Turn,
         wire: Dialect,
     ) -> Result<(Response<OutBody>, (SessionId, String)), Refused> {
-        let messages = turn.request.messages().to_vec();
-        let theirs = Theirs::all(&messages);
-        let (seat, mut session, found) = self.take_seat(&turn, &theirs).await?;
+        let Place { seat, mut session, messages, repeated, known } = self.place(&turn).await?;
+        refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.follow_model(&mut session, &turn).await?;
-        let repeated = messages.get(..found.repeated).unwrap_or_default();
-        let (from, worded) = align(session.messages(), session.first_own_item(), repeated);
+        let (said, _) = messages.split_at(repeated.min(messages.len()));
+        let (from, worded) = align(session.messages(), session.first_own_item(), said);
         session.reword(Rewording { from, worded });
-        let before = seat.recognised();
-        let mut known = refreshed(&before.known, &theirs, before.folded);
-        known.extend(theirs.iter().skip(found.repeated).map(Theirs::known));
-        drop(theirs);
         // Who asks meanwhile sees that this much is being answered already.
-        seat.set_recognised(Recognised { known: known.clone(), ..before });
+        seat.set_recognised(Recognised { known: known.clone(), ..seat.recognised() });
 
         let cancel = CancellationToken::new();
         let (pieces, waiting) = mpsc::channel(PIECES_WAITING);
         let streaming = turn.request.streaming();
         let model = turn.model.clone();
-        let new: Vec<Incoming> = messages.into_iter().skip(found.repeated).map(Incoming::from).collect();
+        let new: Vec<Incoming> = messages.into_iter().skip(repeated).map(Incoming::from).collect();
         let input = CallInput {
             pieces: Some(pieces),
             along: Along { headers: turn.headers, query: turn.query, hold_back: HoldBack::UntilContent },
@@ -148,7 +159,7 @@ impl Inner {
     }
 
     /// The model the request names, if the conversation was held with another.
-    async fn follow_model(
+    pub(crate) async fn follow_model(
         &self,
         session: &mut OwnedMutexGuard<ManagedSession>,
         turn: &Turn,

@@ -183,6 +183,17 @@ impl ManagedSession {
         }
     }
 
+    /// Records what is new without asking anyone, for a client that wants something else done with the conversation.
+    pub async fn hear(&mut self, envelope: &Envelope, messages: Vec<Incoming>) -> Result<(), CallError> {
+        if envelope.dialect() != self.dialect {
+            let (conversation, request) = (self.dialect, envelope.dialect());
+            return Err(CallError::OtherWire { conversation, request });
+        }
+        self.take_in(messages).await?;
+        self.known.update(envelope);
+        self.use_output_cap(envelope.output_cap_tokens()).await
+    }
+
     /// Whoever is asked.
     pub(super) fn asked(&self, way: &OnItsWay) -> &Target {
         way.alternative.and_then(|index| self.setup.alternatives.get(index)).unwrap_or(&self.setup.target)

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+mod compactions;
 mod faithful;
 mod long;
 mod refusals;

@@ -9,7 +9,7 @@ use throughline_engine::{
     LongResults, RecordPolicy, ToolOutputPolicy,
 };
 use throughline_gateway::{
-    Gateway, GatewayEvent, GatewayLimits, GatewaySetup, UpstreamSpec, Upstreams, serve,
+    Gateway, GatewayEvent, GatewayLimits, GatewaySetup, SealKey, UpstreamSpec, Upstreams, serve,
 };
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, PrefixCache, RetryLimits, TimeLimits,
@@ -50,6 +50,7 @@ pub(crate) struct Stage {
     pub(crate) events: Arc<Mutex<Vec<GatewayEvent>>>,
     pub(crate) http: reqwest::Client,
     host: Arc<StillHost>,
+    seal_key: SealKey,
     window_tokens: Option<u64>,
     url: String,
     stop: Option<DropGuard>,
@@ -59,6 +60,18 @@ impl Stage {
     /// A gateway before an upstream whose model has this window; both know it.
     pub(crate) async fn new(window_tokens: Option<u64>, script: impl Into<Script>) -> Self {
         Self::with_store(window_tokens, Arc::new(MemoryStore::new()), script).await
+    }
+
+    /// A gateway with a key of its own.
+    pub(crate) async fn with_key(
+        seal_key: SealKey,
+        window_tokens: Option<u64>,
+        script: impl Into<Script>,
+    ) -> Self {
+        let mut stage = Self::new(window_tokens, script).await;
+        stage.seal_key = seal_key;
+        stage.start().await;
+        stage
     }
 
     pub(crate) async fn with_store(
@@ -78,6 +91,7 @@ impl Stage {
             events: Arc::default(),
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
             host: Arc::default(),
+            seal_key: SealKey::from_bytes([7; SealKey::BYTES]),
             window_tokens,
             url: String::new(),
             stop: None,
@@ -140,6 +154,7 @@ impl Stage {
                 ..ToolOutputPolicy::default()
             },
             limits: GatewayLimits { body_bytes: 8 * 1024 * 1024, ..GatewayLimits::default() },
+            seal_key: self.seal_key.clone(),
             events: Arc::new(move |event| events.lock().unwrap().push(event)),
         }
     }

@@ -1,0 +1,49 @@
+//! The key of the gateway, in a file of the home directory that only its owner can read.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use throughline_gateway::SealKey;
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure, io_words, path_words};
+
+/// Name of the file.
+const FILE: &str = "gateway.key";
+
+/// The key; one is made when there is none. What clients were given to keep opens only with the key it was sealed with.
+pub(super) fn seal_key(context: &Context) -> Result<SealKey, Failure> {
+    let path = context.home.join(FILE);
+    match std::fs::read(&path) {
+        Ok(bytes) => of_bytes(&path, &bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => make(&path),
+        Err(error) => Err(unusable(&path, io_words(&error))),
+    }
+}
+
+fn of_bytes(path: &Path, bytes: &[u8]) -> Result<SealKey, Failure> {
+    let bytes = <[u8; SealKey::BYTES]>::try_from(bytes);
+    bytes.map(SealKey::from_bytes).map_err(|_| unusable(path, "it does not hold a key".to_owned()))
+}
+
+fn make(path: &Path) -> Result<SealKey, Failure> {
+    let failed = |error: std::io::Error| unusable(path, io_words(&error));
+    let key = SealKey::generate().ok_or_else(|| unusable(path, "there is no randomness".to_owned()))?;
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".gateway-key-").tempfile_in(folder).map_err(failed)?;
+    file.write_all(key.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(key),
+        // Another gateway was quicker: its key is the one.
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+            of_bytes(path, &std::fs::read(path).map_err(failed)?)
+        }
+        Err(error) => Err(failed(error.error)),
+    }
+}
+
+fn unusable(path: &Path, why: String) -> Failure {
+    Failure::new(Exit::BadConfig, format!("the key of the gateway cannot be used: {}", path_words(path)))
+        .because(why)
+        .hint("what clients were given to keep opens only with it; if it is lost, move it away and a new one is made")
+}

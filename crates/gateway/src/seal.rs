@@ -1,0 +1,127 @@
+//! What is given to a client to keep and nobody else can read: where a conversation stands, and its summary.
+//!
+//! A sealed text can be opened by whoever has the key it was sealed with, for the owner it was sealed for, unchanged;
+//! anything else is not ours. Whoever has the record needs only the place from it. Who does not (the record was lost, or
+//! is another machine's) goes on with the summary.
+
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::rand::{SecureRandom, SystemRandom};
+use serde_json::{Value, json};
+use throughline_store::{Owner, SessionId};
+
+/// Whatever a gateway sealed begins with this.
+pub(crate) const SEALED_BY_US: &str = "throughline";
+/// What it begins with today; the digit is the version of what is inside.
+const MARK: &str = "throughline1.";
+/// More is never inside.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// How hard the inside is packed: it is sent with every request.
+const PACKING: i32 = 9;
+
+/// The key of a gateway. Whoever has it can read what clients were given to keep.
+#[derive(Clone)]
+pub struct SealKey([u8; Self::BYTES]);
+
+impl std::fmt::Debug for SealKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SealKey(..)")
+    }
+}
+
+impl SealKey {
+    /// Length of a key.
+    pub const BYTES: usize = 32;
+
+    /// A key that was made before.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// A new key; `None` when the machine has no chance to give.
+    #[must_use]
+    pub fn generate() -> Option<Self> {
+        let mut bytes = [0; Self::BYTES];
+        SystemRandom::new().fill(&mut bytes).ok()?;
+        Some(Self(bytes))
+    }
+
+    /// The bytes, to be kept where nobody else can read them.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+
+    /// Seals where a conversation of an owner stands; `None` when it cannot be.
+    pub(crate) fn seal(&self, owner: &Owner, sealed: &Sealed) -> Option<String> {
+        let inside = json!({
+            "conversation": sealed.conversation.as_str(),
+            "messages": sealed.messages,
+            "summary": sealed.summary,
+        });
+        let mut bytes = zstd::bulk::compress(inside.to_string().as_bytes(), PACKING).ok()?;
+        // Made of what is sealed: the same is sealed the same way, and nothing else ever under the same nonce.
+        let hash = blake3::keyed_hash(&self.0, &bytes);
+        let nonce: [u8; NONCE_LEN] = hash.as_bytes().first_chunk().copied()?;
+        let aad = Aad::from(owner.as_str().as_bytes());
+        self.cipher()?.seal_in_place_append_tag(Nonce::from(&nonce), aad, &mut bytes).ok()?;
+        let mut text = String::from(MARK);
+        push_hex(&nonce, &mut text);
+        text.push('.');
+        base64::Engine::encode_string(&base64::engine::general_purpose::URL_SAFE_NO_PAD, &bytes, &mut text);
+        Some(text)
+    }
+
+    /// Opens what was sealed for an owner with this key; `None` for anything else.
+    pub(crate) fn open(&self, owner: &Owner, text: &str) -> Option<Sealed> {
+        let (nonce, bytes) = text.strip_prefix(MARK)?.split_once('.')?;
+        let nonce: [u8; NONCE_LEN] = from_hex(nonce)?;
+        let engine = &base64::engine::general_purpose::URL_SAFE_NO_PAD;
+        let mut bytes = base64::Engine::decode(engine, bytes).ok()?;
+        let aad = Aad::from(owner.as_str().as_bytes());
+        let packed = self.cipher()?.open_in_place(Nonce::from(&nonce), aad, &mut bytes).ok()?;
+        let inside: Value = serde_json::from_slice(&zstd::bulk::decompress(packed, MOST_BYTES).ok()?).ok()?;
+        Some(Sealed {
+            conversation: SessionId::from_text(inside["conversation"].as_str()?),
+            messages: usize::try_from(inside["messages"].as_u64()?).ok()?,
+            summary: serde_json::from_value(inside["summary"].clone()).ok()?,
+        })
+    }
+
+    fn cipher(&self) -> Option<LessSafeKey> {
+        UnboundKey::new(&AES_256_GCM_SIV, &self.0).ok().map(LessSafeKey::new)
+    }
+}
+
+/// What is inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    /// The conversation.
+    pub(crate) conversation: SessionId,
+    /// How many of its messages were said until then.
+    pub(crate) messages: usize,
+    /// The messages that stand for them, where there are any.
+    pub(crate) summary: Vec<String>,
+}
+
+fn push_hex(bytes: &[u8], text: &mut String) {
+    use std::fmt::Write as _;
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+}
+
+fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+#[path = "seal_tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 
 use throughline_store::{
     BroughtForward, Owner, Progress, Session, SessionId, Shown, SqliteStore, Store, StoreError,
-    conversation_lock,
+    conversation_lock, find_session,
 };
 use throughline_transcript::{Message, human_words};
 
@@ -106,21 +106,14 @@ impl<'a> Record<'a> {
     /// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one
     /// conversation, and no other, means the newest of them.
     pub(crate) fn session(&self, reference: &str) -> Result<Session, Failure> {
-        let candidates = match self.store.resolve(&self.owner, reference) {
+        let (candidates, reference) = match find_session(&self.store, &self.owner, reference) {
             Ok(session) => return Ok(session),
-            Err(StoreError::AmbiguousSession { candidates, .. }) => candidates,
+            Err(StoreError::AmbiguousSession { candidates, reference }) => (candidates, reference),
             Err(other) => return Err(refused(other)),
         };
-        let sessions = candidates
-            .iter()
-            .map(|id| self.store.session(&self.owner, id))
-            .collect::<Result<Vec<Session>, StoreError>>()
-            .map_err(refused)?;
-        let is_one = sessions.windows(2).all(|pair| matches!(pair, [a, b] if a.chain == b.chain));
-        match sessions.iter().max_by_key(|session| session.ordinal) {
-            Some(newest) if is_one && sessions.len() < ALL_CANDIDATES => Ok(newest.clone()),
-            _ => Err(self.ambiguous(reference, &sessions)),
-        }
+        let sessions = candidates.iter().map(|id| self.store.session(&self.owner, id));
+        let sessions = sessions.collect::<Result<Vec<Session>, StoreError>>().map_err(refused)?;
+        Err(self.ambiguous(&reference, &sessions))
     }
 
     /// The newest session of the conversation that a reference names.

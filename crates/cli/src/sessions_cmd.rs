@@ -217,6 +217,7 @@ fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
         since_ms: args.since.map(|moment| moment.start(&now)),
         program: args.program.clone(),
         include_attached: args.all,
+        after: None,
         // One more than is shown tells whether there are more.
         limit: limit.map(|limit| limit.saturating_add(1)),
     };

@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 
 use owo_colors::OwoColorize;
-use serde::Serialize;
-use throughline_store::{LinkKind, Millis, Session, SessionId, Shown, StoredMessage, Summary};
+use throughline_store::{Session, Shown, StoredMessage, Turning};
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::message_view::{Amount, MessageWriter};
@@ -16,71 +15,6 @@ use crate::when::Now;
 const INDENT: usize = 2;
 /// What a session ends with when it is compacted.
 const COMPRESSION: &str = "compression";
-
-/// Where a conversation went on in another window.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Turning {
-    /// What happened: `compression`, `undo`, `redo`, `branch`, or why else the window ended.
-    kind: String,
-    /// The message before which it stands.
-    at_seq: u64,
-    at_ms: Millis,
-    /// The session that ended, or was left.
-    from: Option<SessionId>,
-    /// The session that took over.
-    to: SessionId,
-    /// Who wrote the summary, or the program that made the compaction.
-    author: Option<String>,
-    messages_before: Option<u64>,
-    messages_after: Option<u64>,
-    tokens_before: Option<u64>,
-    tokens_after: Option<u64>,
-}
-
-impl Turning {
-    /// Whether it is a compaction that nobody kept figures of.
-    pub(crate) fn needs_figures(&self) -> bool {
-        self.kind == COMPRESSION && self.tokens_before.is_none()
-    }
-
-    /// Takes the figures from the views themselves. A view that begins with what is said next has none of its own.
-    pub(crate) fn measure(&mut self, before: &[Shown], after: &[Shown]) {
-        let tokens = |view: &[Shown]| view.iter().map(Shown::tokens).sum::<u64>();
-        self.messages_before = Some(before.len() as u64);
-        self.tokens_before = Some(tokens(before));
-        if !after.is_empty() {
-            self.messages_after = Some(after.len() as u64);
-            self.tokens_after = Some(tokens(after));
-        }
-    }
-}
-
-/// Where a lineage turned, oldest first.
-pub(crate) fn turnings(lineage: &[Session], summaries: &[Summary]) -> Vec<Turning> {
-    let pairs = lineage.iter().zip(lineage.iter().skip(1));
-    pairs
-        .map(|(before, after)| {
-            let summary = summaries.iter().find(|summary| summary.session == after.id);
-            let figure = |path: &str| summary.and_then(|summary| summary.figures.pointer(path)?.as_u64());
-            let is_branch = after.link.as_ref().is_some_and(|link| link.kind == LinkKind::Branch);
-            let ended = before.end_reason.as_ref().map_or("continuation", |reason| reason.as_str());
-            let kind = if is_branch { "branch" } else { ended };
-            let author = summary.map(|summary| summary.author.clone());
-            Turning {
-                author: author.or_else(|| (kind == COMPRESSION).then(|| before.origin.program.clone())),
-                kind: kind.to_owned(),
-                at_seq: after.first_seq,
-                at_ms: after.started_ms,
-                from: Some(before.id.clone()),
-                to: after.id.clone(),
-                messages_before: figure("/messages/before"),
-                messages_after: figure("/messages/after"),
-                tokens_before: figure("/tokens/before"),
-                tokens_after: figure("/tokens/after"),
-            }
-        })
-        .collect()
-}
 
 /// Everything that was said.
 pub(crate) struct HumanPage<'a> {
@@ -97,7 +31,7 @@ impl HumanPage<'_> {
     pub(crate) fn render(&self) -> String {
         let tokens = self.transcript.iter().map(|message| message.tokens).sum();
         let mut out = title(self.session, self.now, self.width);
-        let compactions = self.turnings.iter().filter(|turning| turning.kind == COMPRESSION).count() as u64;
+        let compactions = self.turnings.iter().filter(|turning| turning.is_compaction()).count() as u64;
         let figures = format!(
             "{}, {} tokens, {}",
             counted(self.transcript.len() as u64, "message", "messages"),

@@ -1,7 +1,7 @@
 //! Tests of the two sides of a conversation.
 
 use serde_json::json;
-use throughline_store::{LinkKind, StoredRendition, SummaryId};
+use throughline_store::{LinkKind, StoredRendition, SummaryId, turnings_along};
 
 use super::*;
 use crate::record_samples::{ended, hung, noon, plain, said, session, summary, widest};
@@ -47,7 +47,7 @@ fn human(lineage: &[Session]) -> String {
     let summaries = [summary(1, &lineage[1], &lineage[0])];
     HumanPage {
         session: &lineage[lineage.len() - 1],
-        turnings: &turnings(lineage, &summaries),
+        turnings: &turnings_along(lineage, &summaries),
         transcript: &transcript,
         amount: Amount::Beginning,
         now: &noon(),
@@ -67,7 +67,7 @@ fn the_whole_transcript_has_a_mark_where_it_was_compacted() {
 fn a_branch_is_marked_where_it_left() {
     let root = session(1, "2026-11-15T09:00:00Z");
     let branch = hung(session(2, "2026-11-15T10:00:00Z"), &root, LinkKind::Branch, 2);
-    let found = turnings(&[root, branch], &[]);
+    let found = turnings_along(&[root, branch], &[]);
     assert_eq!((found[0].kind.as_str(), found[0].at_seq), ("branch", 2));
     assert_eq!(found[0].author, None);
 }
@@ -75,7 +75,7 @@ fn a_branch_is_marked_where_it_left() {
 #[test]
 fn a_compaction_without_figures_is_measured() {
     let lineage = lineage();
-    let mut found = turnings(&lineage, &[]);
+    let mut found = turnings_along(&lineage, &[]);
     assert!(found[0].needs_figures() && !found[1].needs_figures(), "{found:?}");
     assert_eq!(found[0].author.as_deref(), Some("claude-code"), "who made it is known all the same");
     let before: Vec<Shown> = transcript(&lineage).into_iter().map(Shown::Verbatim).collect();

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use throughline_store::{CallFilter, Session, Store as _, UsageBy, UsageTotal};
+use throughline_store::{CallFilter, Session, UsageOverview};
 
 use crate::args::WindowArgs;
 use crate::context::Context;
@@ -43,10 +43,7 @@ pub(crate) struct UsageArgs {
 pub(crate) struct UsagePage<'a> {
     pub(crate) session: Option<&'a Session>,
     pub(crate) context: Option<(InUse, Situation)>,
-    pub(crate) total: UsageTotal,
-    pub(crate) by_model: Vec<UsageTotal>,
-    pub(crate) by_task: Vec<UsageTotal>,
-    pub(crate) by_program: Vec<UsageTotal>,
+    pub(crate) calls: UsageOverview,
 }
 
 /// Carries out the command.
@@ -68,9 +65,9 @@ pub(crate) fn run(args: &UsageArgs, context: &Context) -> Result<(), Failure> {
         since_ms: args.since.map(|moment| moment.start(&context.now())),
         until_ms: None,
     };
-    let totals = |by: UsageBy| match &record {
-        Some(record) => record.store.usage(&record.owner, &filter, by).map_err(refused),
-        None => Ok(Vec::new()),
+    let calls = match &record {
+        Some(record) => UsageOverview::of(&record.store, &record.owner, &filter).map_err(refused)?,
+        None => UsageOverview::default(),
     };
     let page = UsagePage {
         context: match (&record, &tip) {
@@ -78,10 +75,7 @@ pub(crate) fn run(args: &UsageArgs, context: &Context) -> Result<(), Failure> {
             _ => None,
         },
         session: tip.as_ref(),
-        total: totals(UsageBy::Everything)?.into_iter().next().unwrap_or_default(),
-        by_model: totals(UsageBy::Model)?,
-        by_task: totals(UsageBy::Task)?,
-        by_program: totals(UsageBy::Program)?,
+        calls,
     };
     if args.json {
         return print_json(context, &page.json());
@@ -105,10 +99,10 @@ impl UsagePage<'_> {
         json!({
             "session": self.session,
             "context": in_use,
-            "total": self.total,
-            "by_model": self.by_model,
-            "by_task": self.by_task,
-            "by_program": self.by_program,
+            "total": self.calls.total,
+            "by_model": self.calls.by_model,
+            "by_task": self.calls.by_task,
+            "by_program": self.calls.by_program,
         })
     }
 }

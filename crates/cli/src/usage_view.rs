@@ -30,17 +30,18 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
         out.push_str(&context(in_use, situation, width));
     }
     out.push('\n');
-    if page.total.calls == 0 {
+    if page.calls.total.calls == 0 {
         out.push_str("No calls are recorded.\n");
         return out;
     }
-    out.push_str(&tokens(&page.total, width));
+    out.push_str(&tokens(&page.calls.total, width));
     out.push('\n');
     out.push_str(&format!("{}\n", "Cost".bold()));
-    for line in cost_lines(&page.total) {
+    for line in cost_lines(&page.calls.total) {
         out.push_str(&indented(&line, width));
     }
-    for (name, totals) in [("model", &page.by_model), ("task", &page.by_task), ("program", &page.by_program)]
+    for (name, totals) in
+        [("model", &page.calls.by_model), ("task", &page.calls.by_task), ("program", &page.calls.by_program)]
     {
         // One group only would say the same again; a model's name is always worth knowing.
         if totals.len() > 1 || (name == "model" && !totals.is_empty()) {

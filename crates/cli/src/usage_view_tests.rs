@@ -1,5 +1,6 @@
 //! Tests of what is told about usage.
 
+use throughline_store::UsageOverview;
 use throughline_tokens::Usage;
 
 use super::*;
@@ -12,13 +13,15 @@ fn page(total: UsageTotal) -> UsagePage<'static> {
     UsagePage {
         session: None,
         context: None,
-        by_model: vec![
-            UsageTotal { group: "gpt-5.2".to_owned(), unpriced: 2, calls: 2, ..UsageTotal::default() },
-            UsageTotal { group: "claude-opus-4-6".to_owned(), ..total.clone() },
-        ],
-        by_task: vec![UsageTotal { group: "chat".to_owned(), ..total.clone() }],
-        by_program: Vec::new(),
-        total,
+        calls: UsageOverview {
+            by_model: vec![
+                UsageTotal { group: "gpt-5.2".to_owned(), unpriced: 2, calls: 2, ..UsageTotal::default() },
+                UsageTotal { group: "claude-opus-4-6".to_owned(), ..total.clone() },
+            ],
+            by_task: vec![UsageTotal { group: "chat".to_owned(), ..total.clone() }],
+            by_program: Vec::new(),
+            total,
+        },
     }
 }
 

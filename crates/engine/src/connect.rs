@@ -19,6 +19,9 @@ use crate::http_upstream::HttpUpstream;
 use crate::target::Target;
 use crate::threshold::{ThresholdChoice, limit_policy, threshold_for};
 
+/// The longest answer where a wire wants a limit and nobody set one.
+const USUAL_OUTPUT_TOKENS: u64 = 16_384;
+
 /// A model as somebody asked for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelWish {
@@ -243,6 +246,17 @@ impl ModelAtEndpoint {
         let is_configured = wish.window_tokens.is_some();
         let said = if is_configured { None } else { client.ask_window(&endpoint, &wish.model).await };
         Self::of(wish, Some(endpoint), &Beforehand { said: said.or(before.said), ..*before })
+    }
+
+    /// The longest answer to ask for: what is configured, else a usual one where the wire demands a limit. Elsewhere the
+    /// provider's own is best.
+    #[must_use]
+    pub fn output_cap_tokens(&self, configured: Option<u64>) -> Option<u64> {
+        let usual = || {
+            let most = self.known.facts.max_output_tokens.unwrap_or(USUAL_OUTPUT_TOKENS);
+            most.min(USUAL_OUTPUT_TOKENS).min(self.window.tokens / 4).max(1)
+        };
+        configured.or_else(|| (self.wire == Dialect::Anthropic).then(usual))
     }
 
     /// The model, ready to be asked; `None` without an endpoint.

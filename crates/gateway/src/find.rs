@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use throughline_engine::{EngineEvent, ManagedSession, SessionSetup};
+use throughline_engine::{ManagedSession, SessionSetup};
 use throughline_store::{
     Link, LinkKind, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
 };
@@ -300,7 +300,7 @@ impl Inner {
         self.seat(key, session).await
     }
 
-    async fn seat(&self, key: &SeatKey, session: ManagedSession) -> Result<Arc<Seat>, Refused> {
+    pub(crate) async fn seat(&self, key: &SeatKey, session: ManagedSession) -> Result<Arc<Seat>, Refused> {
         let recognised = self.read_recognised(&session).await.map_err(|error| self.record_failed(&error))?;
         let seat = Arc::new(Seat::new(session, recognised));
         self.seats.add(key.clone(), Arc::clone(&seat));
@@ -309,20 +309,7 @@ impl Inner {
 
     async fn session_setup(&self, turn: &Turn, conversation: &SessionId) -> Result<SessionSetup, Refused> {
         let target = self.target(turn.endpoint.clone(), &turn.model).await?;
-        let (events, conversation) = (Arc::clone(&self.setup.events), conversation.clone());
-        Ok(SessionSetup {
-            store: Arc::clone(&self.setup.store),
-            owner: self.setup.owner.clone(),
-            engine: (self.setup.engine)(),
-            host: Arc::clone(&self.setup.host),
-            events: Arc::new(move |event: EngineEvent| {
-                events.tell(GatewayEvent::Engine { conversation: conversation.clone(), event });
-            }),
-            target,
-            alternatives: Vec::new(),
-            policy: self.setup.policy,
-            tool_output: self.setup.tool_output.clone(),
-        })
+        Ok(self.session_setup_with(target, conversation))
     }
 
     pub(crate) fn record_failed(&self, error: &StoreError) -> Refused {

@@ -1,18 +1,20 @@
 //! What a gateway stands on, shared by all its connections.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_config::Settings;
 use throughline_engine::{
-    Beforehand, CallPolicy, ContextEngine, Host, ModelAtEndpoint, ModelWish, Target, ToolOutputPolicy,
-    learnt_scope, learnt_window,
+    Beforehand, CallPolicy, ContextEngine, EngineEvent, Host, ModelAtEndpoint, ModelWish, SessionSetup,
+    Target, ToolOutputPolicy, learnt_scope, learnt_window,
 };
 use throughline_provider::{Client, Endpoint};
-use throughline_store::{Owner, Store};
+use throughline_store::{Owner, SessionId, Store};
 use throughline_tokens::Catalogue;
 use tokio_util::task::TaskTracker;
 
 use crate::event::{GatewayEvent, GatewayEvents};
+use crate::news::News;
 use crate::refused::Refused;
 use crate::seal::SealKey;
 use crate::seats::Seats;
@@ -70,31 +72,62 @@ pub struct GatewaySetup {
 /// A gateway.
 #[derive(Clone)]
 pub struct Gateway {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) house: Arc<House>,
 }
 
-pub(crate) struct Inner {
+/// What all tenants of a gateway share.
+pub(crate) struct House {
     pub(crate) setup: GatewaySetup,
-    pub(crate) seats: Seats,
-    /// Held while a conversation is opened.
-    pub(crate) opening: tokio::sync::Mutex<()>,
+    seats: Arc<Seats>,
     /// Calls on their way, which are recorded even if nobody waits for them any more.
     pub(crate) tasks: TaskTracker,
+    tenants: Mutex<HashMap<Owner, Arc<Inner>>>,
+}
+
+/// The gateway as one tenant sees it: everything it does with the record is done in this tenant's name.
+pub(crate) struct Inner {
+    /// What the gateway is made of, with this tenant as the owner and whoever it wants told.
+    pub(crate) setup: GatewaySetup,
+    pub(crate) seats: Arc<Seats>,
+    /// Held while a conversation is opened.
+    pub(crate) opening: tokio::sync::Mutex<()>,
+    pub(crate) tasks: TaskTracker,
+    /// What happens, for those of this tenant who listen.
+    pub(crate) news: Arc<News>,
 }
 
 impl Gateway {
     /// Sets a gateway up; nothing is listened to yet.
     #[must_use]
     pub fn new(setup: GatewaySetup) -> Self {
-        let seats = Seats::new(setup.limits.seats);
-        Self {
-            inner: Arc::new(Inner {
-                setup,
-                seats,
-                opening: tokio::sync::Mutex::default(),
-                tasks: TaskTracker::new(),
-            }),
+        let seats = Arc::new(Seats::new(setup.limits.seats));
+        let house = House { setup, seats, tasks: TaskTracker::new(), tenants: Mutex::default() };
+        Self { house: Arc::new(house) }
+    }
+}
+
+impl House {
+    /// The gateway as an owner sees it.
+    pub(crate) fn tenant(&self, owner: &Owner) -> Arc<Inner> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tenant) = tenants.get(owner) {
+            return Arc::clone(tenant);
         }
+        let news = Arc::new(News::new(Arc::clone(&self.setup.events), Arc::clone(&self.setup.host)));
+        let events = Arc::clone(&news) as Arc<dyn GatewayEvents>;
+        let tenant = Arc::new(Inner {
+            setup: GatewaySetup { owner: owner.clone(), events, ..self.setup.clone() },
+            seats: Arc::clone(&self.seats),
+            opening: tokio::sync::Mutex::default(),
+            tasks: self.tasks.clone(),
+            news,
+        });
+        tenants.insert(owner.clone(), Arc::clone(&tenant));
+        tenant
+    }
+
+    pub(crate) fn tell(&self, event: GatewayEvent) {
+        self.setup.events.tell(event);
     }
 }
 
@@ -105,6 +138,12 @@ impl Inner {
 
     /// A model at an upstream, ready to be asked.
     pub(crate) async fn target(&self, endpoint: Endpoint, model: &str) -> Result<Target, Refused> {
+        let found = self.model_at(endpoint, model).await;
+        found.target(&self.setup.client).ok_or_else(Refused::internal)
+    }
+
+    /// What is known of a model at an upstream.
+    pub(crate) async fn model_at(&self, endpoint: Endpoint, model: &str) -> ModelAtEndpoint {
         let (store, host) = (Arc::clone(&self.setup.store), Arc::clone(&self.setup.host));
         let scope = learnt_scope(&endpoint, model);
         let learnt =
@@ -121,7 +160,24 @@ impl Inner {
             ..ModelWish::main(settings)
         };
         let before = Beforehand { settings, catalogue: &self.setup.catalogue, said: None, learnt };
-        let found = ModelAtEndpoint::of(&wish, Some(endpoint), &before);
-        found.target(&self.setup.client).ok_or_else(Refused::internal)
+        ModelAtEndpoint::of(&wish, Some(endpoint), &before)
+    }
+
+    /// What a conversation of this tenant stands on.
+    pub(crate) fn session_setup_with(&self, target: Target, conversation: &SessionId) -> SessionSetup {
+        let (events, conversation) = (Arc::clone(&self.setup.events), conversation.clone());
+        SessionSetup {
+            store: Arc::clone(&self.setup.store),
+            owner: self.setup.owner.clone(),
+            engine: (self.setup.engine)(),
+            host: Arc::clone(&self.setup.host),
+            events: Arc::new(move |event: EngineEvent| {
+                events.tell(GatewayEvent::Engine { conversation: conversation.clone(), event });
+            }),
+            target,
+            alternatives: Vec::new(),
+            policy: self.setup.policy,
+            tool_output: self.setup.tool_output.clone(),
+        }
     }
 }

@@ -8,11 +8,13 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use throughline_transcript::Dialect;
 
+use crate::api;
 use crate::body_in;
 use crate::body_out::OutBody;
 use crate::clues::OWN_HEADERS;
 use crate::compact;
-use crate::gateway::Inner;
+use crate::gate;
+use crate::gateway::House;
 use crate::refused::Refused;
 
 /// Headers of one connection, or that the server sets itself.
@@ -72,7 +74,7 @@ fn nearest_wire(path: &str) -> Dialect {
 }
 
 /// Deals with a request.
-pub(crate) async fn handle(gateway: Arc<Inner>, request: Request<Incoming>) -> Response<OutBody> {
+pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Response<OutBody> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let wire = wire_at(&head.method, &path);
@@ -80,9 +82,14 @@ pub(crate) async fn handle(gateway: Arc<Inner>, request: Request<Incoming>) -> R
     if let Some(response) = answer_alone(&head.method, &path) {
         return response;
     }
+    let form = if api::is_own(&path) { ErrorForm::Own } else { ErrorForm::Wire(for_errors) };
+    let gateway = match gate::admit(&house, &head) {
+        Ok(gateway) => gateway,
+        Err(refused) => return form.respond(&refused),
+    };
     let packed = match body_in::read(body, gateway.setup.limits.body_bytes).await {
         Ok(packed) => packed,
-        Err(refused) => return refused.respond(for_errors),
+        Err(refused) => return form.respond(&refused),
     };
     let asked = Asked {
         method: head.method,
@@ -91,6 +98,9 @@ pub(crate) async fn handle(gateway: Arc<Inner>, request: Request<Incoming>) -> R
         headers: head.headers,
         packed,
     };
+    if form == ErrorForm::Own {
+        return api::answer(gateway, asked).await;
+    }
     let answered = match wire {
         Some(wire) => crate::turn::answer(gateway, asked, wire).await,
         None if asked.method == Method::POST && asked.path == compact::PATH => {
@@ -101,10 +111,28 @@ pub(crate) async fn handle(gateway: Arc<Inner>, request: Request<Incoming>) -> R
         }
         None => Err(Refused::not_found(format!(
             "there is nothing at this path; {} are",
-            "/v1/messages, /v1/chat/completions and /v1/responses"
+            "/v1/messages, /v1/chat/completions, /v1/responses and /api/openapi.json"
         ))),
     };
     answered.unwrap_or_else(|refused| refused.respond(for_errors))
+}
+
+/// The form in which a client is told of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ErrorForm {
+    /// That of a wire.
+    Wire(Dialect),
+    /// That of the gateway's own API.
+    Own,
+}
+
+impl ErrorForm {
+    fn respond(self, refused: &Refused) -> Response<OutBody> {
+        match self {
+            Self::Wire(wire) => refused.respond(wire),
+            Self::Own => api::refuse(refused),
+        }
+    }
 }
 
 /// What needs neither a body nor anyone else.

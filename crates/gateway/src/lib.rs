@@ -8,21 +8,25 @@
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
 //! to, `turn` one managed call, `compact` compactions a client asks for, `seal` and `let_go` what it keeps of them,
-//! `pass` everything else.
+//! `pass` everything else, `gate` who may come in, `api` what the gateway answers itself, `news` what happens while it
+//! happens.
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
 
+mod api;
 mod body_in;
 mod body_out;
 mod clues;
 mod compact;
 mod event;
 mod find;
+mod gate;
 mod gateway;
 mod handler;
 mod identity;
 mod let_go;
 mod matching;
+mod news;
 mod pass;
 mod refused;
 mod seal;

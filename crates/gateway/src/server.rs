@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::event::GatewayEvent;
-use crate::gateway::{Gateway, Inner};
+use crate::gateway::{Gateway, House};
 use crate::handler::handle;
 
 /// How long a client may take to send the head of a request.
@@ -31,10 +31,10 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationTo
             () = stop.cancelled() => break,
             taken = listener.accept() => match taken {
                 Ok((stream, _)) => {
-                    open.spawn(connection(stream, Arc::clone(&gateway.inner), stop.clone()));
+                    open.spawn(connection(stream, Arc::clone(&gateway.house), stop.clone()));
                 }
                 Err(error) => {
-                    gateway.inner.tell(GatewayEvent::Warning(format!("a connection was not taken: {error}")));
+                    gateway.house.tell(GatewayEvent::Warning(format!("a connection was not taken: {error}")));
                     tokio::time::sleep(BREATH).await;
                 }
             }
@@ -43,16 +43,16 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationTo
     drop(listener);
     open.close();
     open.wait().await;
-    gateway.inner.tasks.close();
-    gateway.inner.tasks.wait().await;
+    gateway.house.tasks.close();
+    gateway.house.tasks.wait().await;
 }
 
-async fn connection(stream: TcpStream, gateway: Arc<Inner>, stop: CancellationToken) {
+async fn connection(stream: TcpStream, house: Arc<House>, stop: CancellationToken) {
     // Pieces of a stream are small and each is wanted at once.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: Request<Incoming>| {
-        let gateway = Arc::clone(&gateway);
-        async move { Ok::<_, Infallible>(handle(gateway, request).await) }
+        let house = Arc::clone(&house);
+        async move { Ok::<_, Infallible>(handle(house, request).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);

@@ -21,10 +21,13 @@ mod fold;
 mod guard;
 mod ids;
 mod import;
+mod lineage;
 mod lock;
 mod matching;
 mod memory;
 mod message;
+mod overview;
+mod page;
 mod query;
 mod rank;
 mod search;
@@ -52,12 +55,15 @@ pub use ids::{IdLength, Millis, Owner, SessionId};
 pub use import::{
     FileOutcome, FileReport, HistoryPlace, ImportCounts, ImportEvent, ImportReport, Importer, history_places,
 };
+pub use lineage::{Turning, find_session, find_tip, lineage, turnings, turnings_along};
 pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
 pub use memory::MemoryStore;
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
+pub use overview::UsageOverview;
+pub use page::{ItemEntry, MessageEntry};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use session::{
-    Conversation, Counters, EndReason, Link, LinkKind, NewSession, Origin, Session, SessionFilter,
+    Conversation, Counters, EndReason, Link, LinkKind, ListPlace, NewSession, Origin, Session, SessionFilter,
 };
 pub use sqlite::{
     BackupReport, BroughtForward, Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport,

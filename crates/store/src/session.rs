@@ -194,6 +194,23 @@ pub struct Conversation {
     pub totals: Counters,
 }
 
+/// A place in the list of conversations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListPlace {
+    /// When the conversation there was last active.
+    pub active_ms: Millis,
+    /// The ordinal of its newest session.
+    pub ordinal: u64,
+}
+
+impl ListPlace {
+    /// The place of a conversation.
+    #[must_use]
+    pub fn of(conversation: &Conversation) -> Self {
+        Self { active_ms: conversation.tip.active_ms, ordinal: conversation.tip.ordinal }
+    }
+}
+
 /// Which conversations to list. The default is all of them.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
@@ -203,6 +220,8 @@ pub struct SessionFilter {
     pub program: Option<String>,
     /// Also those that hang on others as sub-agents or side calls.
     pub include_attached: bool,
+    /// Only those after this place in the list.
+    pub after: Option<ListPlace>,
     /// At most so many, the most recently active first.
     pub limit: Option<usize>,
 }

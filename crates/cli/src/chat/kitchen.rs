@@ -27,8 +27,6 @@ use crate::host::ThisMachine;
 use crate::online::{catalogue, client, not_configured};
 use crate::record::{open_store, refused};
 
-/// The longest answer where a wire wants a limit and nobody set one.
-const USUAL_OUTPUT_TOKENS: u64 = 16_384;
 /// Ids that are tried for a new conversation.
 const ID_ATTEMPTS: usize = 8;
 /// How the model brings back what a summary replaced.
@@ -125,16 +123,7 @@ impl Kitchen {
         };
         let target =
             at.target(&client).ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
-        Ok(Connected { output_cap_tokens: self.output_cap(&at), target, at })
-    }
-
-    fn output_cap(&self, at: &ModelAtEndpoint) -> Option<u64> {
-        let usual = || {
-            let most = at.known.facts.max_output_tokens.unwrap_or(USUAL_OUTPUT_TOKENS);
-            most.min(USUAL_OUTPUT_TOKENS).min(at.window.tokens / 4).max(1)
-        };
-        // Only this wire demands a limit; elsewhere the provider's own is best.
-        self.settings.model.max_tokens.or_else(|| (at.wire == Dialect::Anthropic).then(usual))
+        Ok(Connected { output_cap_tokens: at.output_cap_tokens(self.settings.model.max_tokens), target, at })
     }
 
     /// Models to be asked when the first cannot answer; what is wrong with those that cannot be asked.

@@ -7,9 +7,11 @@ use throughline_store::{EndReason, Millis, NewSession, Selection, SessionId};
 
 use super::fold::{Ask, CompactionResult, ManualCompaction};
 use super::{CallError, ManagedSession, in_force, record};
-use crate::engine::EngineError;
+use crate::compressor::{Compressor, CompressorSetup};
+use crate::engine::{ContextEngine as _, EngineError};
 use crate::estimate::Estimator;
 use crate::lifecycle::{BoundaryReason, SessionEnd, SessionStart};
+use crate::outcome::{CompressOutcome, CompressRequest, Room};
 use crate::status::EngineStatus;
 use crate::target::Target;
 use crate::tool::{ToolAnswer, ToolRequest, ToolSchema};
@@ -59,6 +61,23 @@ impl ManagedSession {
         let usual = Ask::new(Trigger::Manual, Urgency::Overdue);
         let ask = Ask { force: true, focus, keep_messages, memory_context, ..usual };
         self.fold(ask).await
+    }
+
+    /// What a compaction by hand would come to, by rules: nobody is asked and nothing is changed.
+    pub async fn preview(&self, manual: &ManualCompaction) -> Result<CompressOutcome, EngineError> {
+        let by_rules = Compressor::new(CompressorSetup::by_rules());
+        by_rules.update_model(&self.model).await?;
+        let request = CompressRequest {
+            conversation: self.snapshot(),
+            trigger: Trigger::Manual,
+            room: Room::Left,
+            focus: manual.focus.clone(),
+            force: true,
+            target_tokens: None,
+            keep_messages: manual.keep_exchanges.map(|exchanges| self.messages_of_last(exchanges)),
+            memory_context: manual.memory_context.clone(),
+        };
+        by_rules.compress(&request).await
     }
 
     /// How many messages of the view the newest exchanges are made of, counted by what a person said.

@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+mod api;
 mod compactions;
+mod conversations;
+mod doors;
 mod faithful;
 mod long;
 mod refusals;

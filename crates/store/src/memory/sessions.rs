@@ -182,6 +182,10 @@ impl State {
             .filter(|listed| {
                 filter.program.as_ref().is_none_or(|program| listed.tip.origin.program == *program)
             })
+            .filter(|listed| {
+                let place = (listed.tip.active_ms, listed.tip.ordinal);
+                filter.after.is_none_or(|after| place < (after.active_ms, after.ordinal))
+            })
             .collect();
         listed.sort_by_key(|listed| std::cmp::Reverse((listed.tip.active_ms, listed.tip.ordinal)));
         listed.truncate(filter.limit.unwrap_or(usize::MAX));

@@ -250,6 +250,12 @@ fn tips(conn: &Connection, owner: &Owner, filter: &SessionFilter) -> rusqlite::R
         values.push(Value::from(program.clone()));
         sql.push_str(&format!(" AND program = ?{}", values.len()));
     }
+    if let Some(after) = filter.after {
+        values.push(Value::from(after.active_ms));
+        values.push(Value::from(int(after.ordinal)));
+        let (active, ordinal) = (values.len() - 1, values.len());
+        sql.push_str(&format!(" AND (active_ms, ordinal) < (?{active}, ?{ordinal})"));
+    }
     sql.push_str(" ORDER BY active_ms DESC, ordinal DESC");
     if let Some(limit) = filter.limit {
         values.push(Value::from(int(limit as u64)));

@@ -1,0 +1,122 @@
+//! What the gateway answers itself, under `/api`: what is recorded, compaction by hand, what happens, and conversations
+//! it keeps for clients that keep none.
+//!
+//! Everything is answered from the record in the name of one tenant. Parts: `routes` which path means what, `query` and
+//! `body` what is asked, `error` what is refused, and one file for each matter. `openapi.json` describes all of it; tests
+//! hold the two against each other.
+//!
+//! Not for: the wires of providers.
+
+mod body;
+mod conversations;
+mod error;
+mod events;
+mod hold;
+mod manage;
+mod query;
+mod read;
+mod routes;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use serde::Serialize;
+
+use crate::body_out::OutBody;
+use crate::gateway::Inner;
+use crate::handler::Asked;
+use crate::refused::Refused;
+
+use error::ApiError;
+use query::Query;
+use routes::{Found, Route};
+
+/// The description of everything here.
+const OPENAPI: &str = include_str!("api/openapi.json");
+
+/// Whether a path belongs here.
+pub(crate) fn is_own(path: &str) -> bool {
+    path == "/api" || path.starts_with("/api/")
+}
+
+/// A refusal from elsewhere in the form of this API.
+pub(crate) fn refuse(refused: &Refused) -> Response<OutBody> {
+    ApiError::of(refused).respond()
+}
+
+/// Answers a request.
+pub(crate) async fn answer(gateway: Arc<Inner>, asked: Asked) -> Response<OutBody> {
+    let is_head = asked.method == Method::HEAD;
+    let mut response = answered(&gateway, asked).await.unwrap_or_else(|error| error.respond());
+    if is_head {
+        *response.body_mut() = OutBody::empty();
+    }
+    response
+}
+
+async fn answered(gateway: &Arc<Inner>, asked: Asked) -> Result<Response<OutBody>, ApiError> {
+    let (route, parameters) = match routes::find(&asked.method, &asked.path)? {
+        Found::Route(route, parameters) => (route, parameters),
+        Found::OtherMethods(allowed) => {
+            let mut response = ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                format!("{allowed} only"),
+            )
+            .respond();
+            if let Ok(allowed) = HeaderValue::from_str(&allowed) {
+                response.headers_mut().insert(ALLOW, allowed);
+            }
+            return Ok(response);
+        }
+    };
+    let query = Query::parse(asked.query.as_deref(), routes::parameters_of(route))?;
+    let name = parameters.as_str();
+    match route {
+        Route::Description => Ok(described()),
+        Route::Sessions => read::sessions(gateway, &query).await,
+        Route::Session => read::session(gateway, name).await,
+        Route::Transcript => read::transcript(gateway, name, &query).await,
+        Route::View => read::view(gateway, name).await,
+        Route::Search => read::search(gateway, &query).await,
+        Route::Usage => read::usage(gateway, &query).await,
+        Route::Events => events::stream(gateway, &query).await,
+        Route::Compact => manage::compact(gateway, &asked, name).await,
+        Route::Undo => manage::select(gateway, &asked, name, manage::Way::Back).await,
+        Route::Redo => manage::select(gateway, &asked, name, manage::Way::Forward).await,
+        Route::Message => conversations::say(gateway, &asked, name).await,
+    }
+}
+
+fn described() -> Response<OutBody> {
+    whole(StatusCode::OK, Bytes::from_static(OPENAPI.as_bytes()))
+}
+
+/// A value as the answer.
+fn json(value: &impl Serialize) -> Result<Response<OutBody>, ApiError> {
+    let bytes = serde_json::to_vec(value).map_err(|_| ApiError::internal())?;
+    Ok(whole(StatusCode::OK, Bytes::from(bytes)))
+}
+
+fn whole(status: StatusCode, json: Bytes) -> Response<OutBody> {
+    let mut response = Response::new(OutBody::whole(json));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // What was said to a model is nobody's to keep on the way.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// An answer that comes as events.
+fn event_stream(body: OutBody) -> Response<OutBody> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+#[path = "api/openapi_tests.rs"]
+mod tests;

@@ -1,0 +1,293 @@
+//! Conversations the gateway keeps for clients that keep none, such as chat platforms: one message in, one answer out.
+//!
+//! A conversation is found by the key its client gives it. Its history is the record, its context the managed call's.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use throughline_engine::{CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece};
+use throughline_provider::Endpoint;
+use throughline_store::{NewSession, Origin, Session, SessionId, last_preamble};
+use throughline_transcript::{Dialect, RawJson, Role, SharedText, decode_message, text_message};
+use throughline_wire::{CapMember, Delta, RequestParts, Streaming, System, WireEvent};
+use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::body;
+use super::error::ApiError;
+use super::hold::endpoint;
+use crate::body_out::OutBody;
+use crate::event::GatewayEvent;
+use crate::find::blocking;
+use crate::gateway::Inner;
+use crate::handler::Asked;
+use crate::seats::{Seat, SeatKey};
+
+/// What the record calls conversations that are kept here.
+const PROGRAM: &str = "api";
+/// Pieces of an answer that may wait to be passed on.
+const PIECES_WAITING: usize = 32;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MessageBody {
+    text: String,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    system: Option<String>,
+    #[serde(default)]
+    max_output_tokens: Option<u32>,
+    #[serde(default)]
+    stream: bool,
+}
+
+/// Everything a call takes.
+struct Ready {
+    seat: Arc<Seat>,
+    session: OwnedMutexGuard<ManagedSession>,
+    input: CallInput,
+    key: String,
+}
+
+/// `POST /api/conversations/{key}/messages`.
+pub(super) async fn say(
+    gateway: &Arc<Inner>,
+    asked: &Asked,
+    key: &str,
+) -> Result<Response<OutBody>, ApiError> {
+    let message: MessageBody = body::required(gateway, asked)?;
+    if message.text.trim().is_empty() {
+        return Err(ApiError::invalid("`text` has to say something"));
+    }
+    if message.max_output_tokens == Some(0) {
+        return Err(ApiError::invalid("`max_output_tokens` is at least 1"));
+    }
+    let ready = ready(gateway, asked, key, &message).await?;
+    if message.stream { Ok(streamed(gateway, ready)) } else { whole(gateway, ready).await }
+}
+
+async fn ready(
+    gateway: &Arc<Inner>,
+    asked: &Asked,
+    key: &str,
+    message: &MessageBody,
+) -> Result<Ready, ApiError> {
+    let known = known(gateway, key).await?;
+    let configured = gateway.setup.settings.model.default.clone();
+    let model =
+        [message.model.clone(), known.as_ref().and_then(|known| known.tip.model.clone()), Some(configured)];
+    let model =
+        model.into_iter().flatten().map(|model| model.trim().to_owned()).find(|model| !model.is_empty());
+    let model =
+        model.ok_or_else(|| ApiError::invalid("`model` is missing, and `model.default` is not set"))?;
+    let endpoint = match &known {
+        Some(known) => endpoint(gateway, asked, known.tip.dialect, &model)?,
+        None => best_endpoint(gateway, asked, &model)?,
+    };
+    let wire = endpoint.wire;
+    let at = gateway.model_at(endpoint.clone(), &model).await;
+    let seat = seat(gateway, key, known.as_ref(), &endpoint, &model).await?;
+    let mut session = Arc::clone(&seat.session).lock_owned().await;
+    if session.model().model != model {
+        let target = at.target(&gateway.setup.client).ok_or_else(ApiError::internal)?;
+        session.switch_model(target).await.map_err(|error| ApiError::of_call(gateway, &error))?;
+    }
+    // Instructions hold until others are given.
+    let system = message.system.clone().or_else(|| known.and_then(|known| known.system));
+    let cap = message.max_output_tokens.map(u64::from);
+    let cap = at.output_cap_tokens(cap.or(gateway.setup.settings.model.max_tokens));
+    let parts = RequestParts {
+        system: system.as_deref().filter(|system| !system.is_empty()).map(System::Text),
+        streaming: if message.stream { Streaming::Streamed } else { Streaming::Whole },
+        output_cap: cap.map(|tokens| (CapMember::usual(wire), tokens)),
+        ..RequestParts::new(&model)
+    };
+    let envelope = Envelope::build(wire, &parts).map_err(|error| ApiError::invalid(error.to_string()))?;
+    let said = decode_message(SharedText::new(text_message(wire, Role::User, &message.text)));
+    // A message whose call failed is in the record already and may be sent again.
+    let is_there = session.messages().last().map(throughline_transcript::Message::json)
+        == said.as_ref().map(throughline_transcript::Message::json);
+    let new: Vec<Incoming> = said.into_iter().filter(|_| !is_there).map(Incoming::from).collect();
+    Ok(Ready { seat, session, input: CallInput::new(envelope, new), key: key.to_owned() })
+}
+
+/// A conversation that was begun before.
+struct Known {
+    tip: Session,
+    system: Option<String>,
+}
+
+async fn known(gateway: &Inner, key: &str) -> Result<Option<Known>, ApiError> {
+    let (store, owner, key) = (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), key.to_owned());
+    let known = blocking(move || {
+        let Some(session) = store.session_by_origin(&owner, PROGRAM, &key)? else { return Ok(None) };
+        let tip = store.chain(&owner, &session.id)?.pop().unwrap_or(session);
+        let preamble = last_preamble(store.as_ref(), &owner, &tip)?;
+        let system = preamble.and_then(|preamble| {
+            RawJson(preamble.system.as_deref()?).as_text().map(|text| text.into_owned())
+        });
+        Ok(Some(Known { tip, system }))
+    });
+    known.await.map_err(|error| ApiError::of_store(gateway, &error))
+}
+
+/// Who is asked first for a model nobody talked to here yet: on its own wire where it has one.
+fn best_endpoint(gateway: &Inner, asked: &Asked, model: &str) -> Result<Endpoint, ApiError> {
+    let wires = if model.to_ascii_lowercase().contains("claude") {
+        [Dialect::Anthropic, Dialect::Chat, Dialect::Responses]
+    } else {
+        [Dialect::Chat, Dialect::Responses, Dialect::Anthropic]
+    };
+    let mut refused = None;
+    for wire in wires {
+        match endpoint(gateway, asked, wire, model) {
+            Ok(endpoint) => return Ok(endpoint),
+            Err(error) => {
+                refused.get_or_insert(error);
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(ApiError::internal))
+}
+
+/// The conversation, at hand.
+async fn seat(
+    gateway: &Inner,
+    key: &str,
+    known: Option<&Known>,
+    endpoint: &Endpoint,
+    model: &str,
+) -> Result<Arc<Seat>, ApiError> {
+    let seat_key = SeatKey { owner: gateway.setup.owner.clone(), text: format!("{PROGRAM}/{key}") };
+    // One at a time, so that two first messages of a conversation open it once.
+    let _opening = gateway.opening.lock().await;
+    if let Some(seat) = gateway.seats.under(&seat_key).pop() {
+        gateway.seats.touch(&seat);
+        return Ok(seat);
+    }
+    let failed = |error: &CallError| ApiError::of_call(gateway, error);
+    let target = gateway.target(endpoint.clone(), model).await.map_err(|refused| ApiError::of(&refused))?;
+    let session = match known {
+        Some(known) => {
+            let setup = gateway.session_setup_with(target, &known.tip.id);
+            ManagedSession::open(setup, &known.tip.id).await.map_err(|error| failed(&error))?
+        }
+        None => {
+            let host = &gateway.setup.host;
+            let id = SessionId::new(host.now_ms(), host.random(), gateway.setup.policy.ids);
+            let new = NewSession {
+                id: id.clone(),
+                owner: gateway.setup.owner.clone(),
+                link: None,
+                started_ms: host.now_ms(),
+                model: Some(model.to_owned()),
+                title: None,
+                origin: Origin { program: PROGRAM.to_owned(), key: Some(key.to_owned()), project: None },
+                dialect: endpoint.wire,
+            };
+            let setup = gateway.session_setup_with(target, &id);
+            let created = ManagedSession::create(setup, new).await;
+            let session = created.map_err(|error| failed(&error))?;
+            gateway.tell(GatewayEvent::Opened { session: id, link: None });
+            session
+        }
+    };
+    gateway.seat(&seat_key, session).await.map_err(|refused| ApiError::of(&refused))
+}
+
+/// Makes the call, whoever still waits for it, and keeps what the conversation is recognised by.
+async fn call(gateway: &Inner, ready: Ready) -> Result<Value, ApiError> {
+    let Ready { seat, mut session, input, key } = ready;
+    let result = session.call(input).await;
+    if let Ok(recognised) = gateway.read_recognised(&session).await {
+        seat.set_recognised(recognised);
+    }
+    match result {
+        Ok(outcome) => Ok(answer_json(&key, &session, &outcome)),
+        Err(error) => Err(ApiError::of_call(gateway, &error)),
+    }
+}
+
+fn answer_json(key: &str, session: &ManagedSession, outcome: &CallOutcome) -> Value {
+    let answer = &outcome.answer;
+    json!({
+        "key": key,
+        "conversation": session.conversation(),
+        "session": outcome.session,
+        "model": outcome.model,
+        "text": answer.text(),
+        "refusal": answer.refusal(),
+        "stop": answer.stop.raw,
+        "usage": outcome.usage,
+        "usage_kind": outcome.usage_kind,
+        "cost_micro_usd": outcome.cost.micro_usd,
+        "pressure": outcome.pressure,
+        "compactions": session.compactions(),
+        "latency_ms": outcome.latency_ms,
+    })
+}
+
+async fn whole(gateway: &Arc<Inner>, ready: Ready) -> Result<Response<OutBody>, ApiError> {
+    let own = Arc::clone(gateway);
+    let mut ready = ready;
+    let cancel = CancellationToken::new();
+    ready.input.cancel = cancel.clone();
+    // A client that hangs up calls the call off, as on every wire.
+    let _guard = cancel.drop_guard();
+    let work = gateway.tasks.spawn(async move { call(&own, ready).await });
+    super::json(&work.await.map_err(|_| ApiError::internal())??)
+}
+
+fn streamed(gateway: &Arc<Inner>, mut ready: Ready) -> Response<OutBody> {
+    let (sender, body) = OutBody::pieces();
+    let (pieces, mut waiting) = mpsc::channel(PIECES_WAITING);
+    let cancel = CancellationToken::new();
+    ready.input.pieces = Some(pieces);
+    ready.input.cancel = cancel.clone();
+    let own = Arc::clone(gateway);
+    let work = gateway.tasks.spawn(async move { call(&own, ready).await });
+    tokio::spawn(async move {
+        let _guard = cancel.drop_guard();
+        loop {
+            let piece = tokio::select! {
+                biased;
+                () = sender.closed() => return,
+                piece = waiting.recv() => piece,
+            };
+            match piece {
+                None => break,
+                Some(Piece::Begun { .. }) => {}
+                Some(Piece::Chunk(chunk)) => {
+                    let bytes: Vec<u8> =
+                        chunk.deltas.iter().filter_map(event_of).flat_map(|event| event.to_bytes()).collect();
+                    if !bytes.is_empty() && sender.send(Bytes::from(bytes)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+        let last = match work.await.unwrap_or_else(|_| Err(ApiError::internal())) {
+            Ok(value) => WireEvent::named("done", value.to_string()),
+            Err(error) => WireEvent::named("error", error.json()),
+        };
+        let _ = sender.send(Bytes::from(last.to_bytes())).await;
+    });
+    super::event_stream(body)
+}
+
+fn event_of(delta: &Delta) -> Option<WireEvent> {
+    match delta {
+        Delta::Text(text) | Delta::Refusal(text) => {
+            Some(WireEvent::named("text", json!({ "text": text }).to_string()))
+        }
+        Delta::Reasoning(text) => Some(WireEvent::named("reasoning", json!({ "text": text }).to_string())),
+        Delta::Started { .. }
+        | Delta::ToolCallStart { .. }
+        | Delta::ToolCallArguments { .. }
+        | Delta::ToolCallEnd { .. } => None,
+    }
+}

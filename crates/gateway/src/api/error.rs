@@ -1,0 +1,117 @@
+//! Errors of the API: a status, a code for programs, words for people, and nothing of the inside.
+
+use bytes::Bytes;
+use hyper::{Response, StatusCode};
+use serde_json::json;
+use throughline_engine::CallError;
+use throughline_provider::TroubleKind;
+use throughline_store::StoreError;
+
+use crate::body_out::OutBody;
+use crate::event::GatewayEvent;
+use crate::gateway::Inner;
+use crate::refused::Refused;
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into() }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+    }
+
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
+    pub(super) fn internal() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "the gateway could not handle the request; its log says why",
+        )
+    }
+
+    /// A refusal that was not made here.
+    pub(super) fn of(refused: &Refused) -> Self {
+        let code = match refused.status {
+            StatusCode::UNAUTHORIZED => "unauthorised",
+            StatusCode::PAYMENT_REQUIRED => "spend_limit",
+            StatusCode::FORBIDDEN => "forbidden",
+            StatusCode::NOT_FOUND => "not_found",
+            StatusCode::CONFLICT => "conflict",
+            StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
+            StatusCode::TOO_MANY_REQUESTS => "too_many_requests",
+            StatusCode::INTERNAL_SERVER_ERROR => "internal",
+            status if status.is_server_error() => "upstream_failed",
+            _ => "invalid_request",
+        };
+        Self::new(refused.status, code, refused.message.clone())
+    }
+
+    /// What the record refused. What is wrong with the record itself is for whoever runs the gateway.
+    pub(super) fn of_store(gateway: &Inner, error: &StoreError) -> Self {
+        match error {
+            StoreError::UnknownSession { .. } => Self::not_found(error.to_string()),
+            StoreError::AmbiguousSession { candidates, .. } => {
+                let ids: Vec<&str> = candidates.iter().map(|id| id.as_str()).collect();
+                Self::conflict("ambiguous", format!("{error}: {}", ids.join(", ")))
+            }
+            StoreError::NothingToSelect { .. } => Self::conflict("nothing_to_do", error.to_string()),
+            StoreError::DoesNotFit { .. } => Self::conflict("does_not_fit", error.to_string()),
+            StoreError::SessionEnded { .. } | StoreError::Locked { .. } => {
+                Self::conflict("in_use", error.to_string())
+            }
+            other => {
+                gateway.tell(GatewayEvent::Warning(format!("the record cannot be used: {other}")));
+                Self::internal()
+            }
+        }
+    }
+
+    /// Why a conversation could not be worked on, or a model not be asked.
+    pub(super) fn of_call(gateway: &Inner, error: &CallError) -> Self {
+        match error {
+            CallError::Record(error) => Self::of_store(gateway, error),
+            CallError::Locked { .. } => Self::conflict("in_use", error.to_string()),
+            CallError::FixedTooLarge { .. } | CallError::Request(_) => Self::invalid(error.to_string()),
+            CallError::OtherWire { .. } | CallError::Limits { .. } => {
+                Self::conflict("conflict", error.to_string())
+            }
+            CallError::GaveUp(gave_up) => match gave_up.trouble.kind {
+                TroubleKind::Timeout => {
+                    Self::new(StatusCode::GATEWAY_TIMEOUT, "upstream_failed", error.to_string())
+                }
+                // The provider's own status is in the words: here it would be taken for ours.
+                _ => Self::new(StatusCode::BAD_GATEWAY, "upstream_failed", error.to_string()),
+            },
+            CallError::Engine(_) => {
+                gateway.tell(GatewayEvent::Warning(error.to_string()));
+                Self::internal()
+            }
+            CallError::Cancelled => Self::conflict("cancelled", error.to_string()),
+        }
+    }
+
+    pub(super) fn json(&self) -> String {
+        json!({ "error": { "code": self.code, "message": self.message } }).to_string()
+    }
+
+    pub(super) fn respond(&self) -> Response<OutBody> {
+        super::whole(self.status, Bytes::from(self.json()))
+    }
+}

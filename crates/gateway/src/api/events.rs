@@ -1,0 +1,132 @@
+//! What happens, as it happens, as a stream of events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Response;
+use serde_json::{Value, json};
+use throughline_store::{SessionId, find_session};
+use throughline_wire::{WireEvent, write_comment};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::error::ApiError;
+use super::query::Query;
+use crate::body_out::OutBody;
+use crate::event::GatewayEvent;
+use crate::find::blocking;
+use crate::gateway::Inner;
+use crate::news::Told;
+
+/// How often a line shows that the connection lives.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// `GET /api/events`.
+pub(super) async fn stream(gateway: &Arc<Inner>, query: &Query) -> Result<Response<OutBody>, ApiError> {
+    let only = match query.text("session") {
+        None => None,
+        Some(reference) => Some(chain_of(gateway, reference).await?),
+    };
+    // Nothing that happens between the head of the answer and the first look is missed.
+    let mut news = gateway.news.listen();
+    let (sender, body) = OutBody::pieces();
+    tokio::spawn(async move {
+        let mut only = only;
+        let mut first = Vec::new();
+        write_comment("listening", &mut first);
+        if sender.send(Bytes::from(first)).await.is_err() {
+            return;
+        }
+        loop {
+            let told = tokio::select! {
+                () = sender.closed() => return,
+                told = news.recv() => told,
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {
+                    let mut comment = Vec::new();
+                    write_comment("", &mut comment);
+                    if sender.send(Bytes::from(comment)).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let event = match told {
+                Ok(told) if concerns(&mut only, &told.event) => event_of(&told),
+                Ok(_) => continue,
+                Err(RecvError::Lagged(missed)) => {
+                    WireEvent::named("missed", json!({ "event": "missed", "count": missed }).to_string())
+                }
+                Err(RecvError::Closed) => return,
+            };
+            if sender.send(Bytes::from(event.to_bytes())).await.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(super::event_stream(body))
+}
+
+/// The sessions of a conversation that somebody wants to hear of.
+async fn chain_of(gateway: &Inner, reference: &str) -> Result<Vec<SessionId>, ApiError> {
+    let (store, owner, reference) =
+        (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
+    let chain = blocking(move || {
+        let session = find_session(store.as_ref(), &owner, &reference)?;
+        store.chain(&owner, &session.id)
+    });
+    let chain = chain.await.map_err(|error| ApiError::of_store(gateway, &error))?;
+    Ok(chain.into_iter().map(|session| session.id).collect())
+}
+
+/// Whether an event is about one of these sessions. A conversation that goes on in another is followed there.
+fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
+    let Some(only) = only else { return true };
+    match event {
+        GatewayEvent::Served(served) => served.session.as_ref().is_some_and(|id| only.contains(id)),
+        GatewayEvent::Opened { session, link } => {
+            only.contains(session) || link.as_ref().is_some_and(|(parent, _)| only.contains(parent))
+        }
+        GatewayEvent::Engine { conversation, event } => {
+            let is_meant = only.contains(conversation);
+            if let (true, throughline_engine::EngineEvent::CompactionCompleted { new, .. }) =
+                (is_meant, event)
+            {
+                only.push(new.clone());
+            }
+            is_meant
+        }
+        GatewayEvent::Warning(_) => false,
+    }
+}
+
+fn event_of(told: &Told) -> WireEvent {
+    let mut value = match &told.event {
+        GatewayEvent::Served(served) => json!({
+            "event": "served",
+            "wire": served.wire.name(),
+            "model": served.model,
+            "session": served.session,
+            "status": served.status,
+            "head_ms": served.head_ms,
+        }),
+        GatewayEvent::Opened { session, link } => json!({
+            "event": "opened",
+            "session": session,
+            "parent": link.as_ref().map(|(parent, _)| parent),
+            "link": link.as_ref().map(|(_, kind)| kind),
+        }),
+        GatewayEvent::Engine { conversation, event } => {
+            let mut value = serde_json::to_value(event).unwrap_or_default();
+            if let Value::Object(members) = &mut value {
+                members.insert("conversation".to_owned(), json!(conversation));
+            }
+            value
+        }
+        GatewayEvent::Warning(text) => json!({ "event": "warning", "text": text }),
+    };
+    let name = value.get("event").and_then(Value::as_str).unwrap_or("event").to_owned();
+    if let Value::Object(members) = &mut value {
+        members.insert("at_ms".to_owned(), json!(told.at_ms));
+    }
+    WireEvent::named(name, value.to_string())
+}

@@ -1,0 +1,86 @@
+//! A conversation of the record in hand: the one that is being held already, or opened for one matter.
+
+use std::sync::Arc;
+
+use throughline_engine::ManagedSession;
+use throughline_provider::Endpoint;
+use throughline_store::{Session, SessionId, find_tip};
+use throughline_transcript::Dialect;
+use tokio::sync::OwnedMutexGuard;
+
+use super::error::ApiError;
+use crate::clues::UPSTREAM_HEADER;
+use crate::find::blocking;
+use crate::gateway::Inner;
+use crate::handler::Asked;
+use crate::pass::{client_headers, is_key};
+use crate::seats::Seat;
+
+/// A conversation that nobody else works on meanwhile.
+pub(super) struct InHand {
+    pub(super) session: OwnedMutexGuard<ManagedSession>,
+    /// Where clients' requests find it, if they do at the moment.
+    pub(super) seat: Option<Arc<Seat>>,
+}
+
+impl InHand {
+    /// The conversation that a reference names.
+    pub(super) async fn find(gateway: &Inner, asked: &Asked, reference: &str) -> Result<Self, ApiError> {
+        let (store, owner, named) =
+            (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
+        let found = blocking(move || {
+            let tip = find_tip(store.as_ref(), &owner, &named)?;
+            let root = store.chain(&owner, &tip.id)?.into_iter().next();
+            Ok((root.map_or_else(|| tip.id.clone(), |root| root.id), tip))
+        });
+        let (conversation, tip) = found.await.map_err(|error| ApiError::of_store(gateway, &error))?;
+        if let Some(seat) = gateway.seats.of_conversation(&gateway.setup.owner, &conversation) {
+            let session = Arc::clone(&seat.session).lock_owned().await;
+            return Ok(Self { session, seat: Some(seat) });
+        }
+        let session = open(gateway, asked, &tip, &conversation).await?;
+        let session = Arc::new(tokio::sync::Mutex::new(session)).lock_owned().await;
+        Ok(Self { session, seat: None })
+    }
+
+    /// Requests of clients are recognised by what there is now.
+    pub(super) async fn settle(&self, gateway: &Inner) {
+        if let Some(seat) = &self.seat
+            && let Ok(recognised) = gateway.read_recognised(&self.session).await
+        {
+            seat.set_recognised(recognised);
+        }
+    }
+}
+
+/// Opens a conversation for as long as something is done with it.
+async fn open(
+    gateway: &Inner,
+    asked: &Asked,
+    tip: &Session,
+    conversation: &SessionId,
+) -> Result<ManagedSession, ApiError> {
+    let configured = &gateway.setup.settings.model.default;
+    let model = tip.model.clone().or_else(|| Some(configured.clone()).filter(|model| !model.is_empty()));
+    let model = model
+        .ok_or_else(|| ApiError::invalid("the session names no model, and `model.default` is not set"))?;
+    let endpoint = endpoint(gateway, asked, tip.dialect, &model)?;
+    let target = gateway.target(endpoint, &model).await.map_err(|refused| ApiError::of(&refused))?;
+    let setup = gateway.session_setup_with(target, conversation);
+    ManagedSession::open(setup, &tip.id).await.map_err(|error| ApiError::of_call(gateway, &error))
+}
+
+/// Who is asked for a model on a wire, with the client's own key where there is no other.
+pub(super) fn endpoint(
+    gateway: &Inner,
+    asked: &Asked,
+    wire: Dialect,
+    model: &str,
+) -> Result<Endpoint, ApiError> {
+    let named = asked.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());
+    let upstream =
+        gateway.setup.upstreams.choose(named, wire, model).map_err(|refused| ApiError::of(&refused))?;
+    let mut headers = client_headers(asked, upstream);
+    headers.retain(|(name, _)| is_key(name));
+    Ok(Endpoint { headers, ..upstream.endpoint(wire) })
+}

@@ -1,0 +1,163 @@
+//! Compacting a conversation now, seeing what that would come to, and going back.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use throughline_engine::{CompactionResult, CompressOutcome, ManualCompaction};
+
+use super::body;
+use super::error::ApiError;
+use super::hold::InHand;
+use crate::body_out::OutBody;
+use crate::gateway::Inner;
+use crate::handler::Asked;
+
+/// The longest topic.
+const MAX_FOCUS_CHARS: usize = 2_000;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct CompactBody {
+    focus: Option<String>,
+    keep_exchanges: Option<u16>,
+    preview: bool,
+}
+
+/// `POST /api/sessions/{id}/compact`.
+pub(super) async fn compact(
+    gateway: &Arc<Inner>,
+    asked: &Asked,
+    reference: &str,
+) -> Result<Response<OutBody>, ApiError> {
+    let wish: CompactBody = body::optional(gateway, asked)?;
+    if wish.focus.as_ref().is_some_and(|focus| focus.chars().count() > MAX_FOCUS_CHARS) {
+        return Err(ApiError::invalid(format!("`focus` has at most {MAX_FOCUS_CHARS} characters")));
+    }
+    if wish.keep_exchanges == Some(0) {
+        return Err(ApiError::invalid("`keep_exchanges` is at least 1"));
+    }
+    let manual = ManualCompaction {
+        focus: wish.focus.filter(|focus| !focus.trim().is_empty()),
+        keep_exchanges: wish.keep_exchanges.map(usize::from),
+        memory_context: None,
+    };
+    let mut in_hand = InHand::find(gateway, asked, reference).await?;
+    if wish.preview {
+        let session = in_hand.session.id().clone();
+        let previewed = in_hand.session.preview(&manual).await;
+        let outcome = previewed.map_err(|error| ApiError::of_call(gateway, &error.into()))?;
+        return super::json(&previewed_json(&outcome, json!(session)));
+    }
+    let own = Arc::clone(gateway);
+    // Whoever asked may leave; what was begun is brought to its end and seen to.
+    let work = gateway.tasks.spawn(async move {
+        let result = in_hand.session.compact(manual).await;
+        in_hand.settle(&own).await;
+        (result, json!(in_hand.session.id()))
+    });
+    let (result, session) = work.await.map_err(|_| ApiError::internal())?;
+    super::json(&compacted_json(&result, session))
+}
+
+fn compacted_json(result: &CompactionResult, session: Value) -> Value {
+    let mut value = match result {
+        CompactionResult::Completed(done) => json!({
+            "outcome": "completed",
+            "quality": done.quality,
+            "report": done.report,
+            "from": done.old,
+        }),
+        CompactionResult::NoOp { reason, detail } => no_op(json!(reason), detail),
+        CompactionResult::Aborted { reason, detail } => aborted(json!(reason), detail),
+        CompactionResult::Blocked(block) => json!({
+            "outcome": "blocked",
+            "reason": block.cause,
+            "detail": block.detail,
+            "until_ms": block.until_ms,
+        }),
+        CompactionResult::Locked { holder, until_ms } => json!({
+            "outcome": "locked",
+            "detail": format!("the conversation is open elsewhere: {}", holder.what),
+            "until_ms": until_ms,
+        }),
+    };
+    put(&mut value, "session", session);
+    put(&mut value, "preview", json!(false));
+    value
+}
+
+fn previewed_json(outcome: &CompressOutcome, session: Value) -> Value {
+    let mut value = match outcome {
+        CompressOutcome::Completed(made) => json!({
+            "outcome": "completed",
+            "quality": made.quality,
+            "report": made.report,
+            "summary": made.summary.as_ref().map(|summary| &summary.document),
+        }),
+        CompressOutcome::NoOp { reason, detail } => no_op(json!(reason), detail),
+        CompressOutcome::Aborted { reason, detail } => aborted(json!(reason), detail),
+    };
+    put(&mut value, "session", session);
+    put(&mut value, "preview", json!(true));
+    value
+}
+
+fn no_op(reason: Value, detail: &str) -> Value {
+    json!({ "outcome": "no_op", "reason": reason, "detail": detail })
+}
+
+fn aborted(reason: Value, detail: &str) -> Value {
+    json!({ "outcome": "aborted", "reason": reason, "detail": detail })
+}
+
+fn put(value: &mut Value, name: &str, member: Value) {
+    if let Value::Object(members) = value {
+        members.insert(name.to_owned(), member);
+    }
+}
+
+/// Which way to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To the view before the last compaction.
+    Back,
+    /// To the view of the compaction that was undone.
+    Forward,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// `POST /api/sessions/{id}/undo` and `/redo`.
+pub(super) async fn select(
+    gateway: &Arc<Inner>,
+    asked: &Asked,
+    reference: &str,
+    way: Way,
+) -> Result<Response<OutBody>, ApiError> {
+    let _: Nothing = body::optional(gateway, asked)?;
+    let mut in_hand = InHand::find(gateway, asked, reference).await?;
+    let own = Arc::clone(gateway);
+    let work = gateway.tasks.spawn(async move {
+        let from = in_hand.session.id().clone();
+        let done = match way {
+            Way::Back => in_hand.session.undo().await,
+            Way::Forward => in_hand.session.redo().await,
+        };
+        in_hand.settle(&own).await;
+        let pressure = in_hand.session.pressure();
+        done.map(|()| {
+            json!({
+                "from": from,
+                "session": in_hand.session.id(),
+                "messages": in_hand.session.messages().len(),
+                "pressure": pressure,
+            })
+        })
+    });
+    let done = work.await.map_err(|_| ApiError::internal())?;
+    super::json(&done.map_err(|error| ApiError::of_call(gateway, &error))?)
+}

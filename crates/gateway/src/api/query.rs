@@ -1,0 +1,62 @@
+//! What stands behind the question mark: read strictly, so that a misspelt limit is told and not passed over.
+
+use std::str::FromStr;
+
+use super::error::ApiError;
+
+/// Parameters by name.
+#[derive(Debug, Default)]
+pub(super) struct Query {
+    values: Vec<(String, String)>,
+}
+
+impl Query {
+    /// Reads parameters; each may stand once and has to be known.
+    pub(super) fn parse(text: Option<&str>, known: &[&str]) -> Result<Self, ApiError> {
+        let mut values: Vec<(String, String)> = Vec::new();
+        for (name, value) in url::form_urlencoded::parse(text.unwrap_or_default().as_bytes()) {
+            if !known.contains(&name.as_ref()) {
+                let shown: String = name.chars().take(40).collect();
+                return Err(ApiError::invalid(format!("there is no parameter `{shown}` here")));
+            }
+            if values.iter().any(|(other, _)| *other == name) {
+                return Err(ApiError::invalid(format!("`{name}` is given twice")));
+            }
+            if value.contains('\0') {
+                return Err(ApiError::invalid(format!("`{name}` has a zero in it")));
+            }
+            values.push((name.into_owned(), value.into_owned()));
+        }
+        Ok(Self { values })
+    }
+
+    /// The value of a parameter.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.values.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A number, where there is one.
+    pub(super) fn number<N: FromStr + PartialOrd + std::fmt::Display>(
+        &self,
+        name: &str,
+        least: N,
+        most: N,
+    ) -> Result<Option<N>, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        // Other ways to write a number are somebody's mistake.
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse::<N>() {
+            Ok(number) if is_plain && number >= least && number <= most => Ok(Some(number)),
+            _ => Err(ApiError::invalid(format!("`{name}` is a whole number from {least} to {most}"))),
+        }
+    }
+
+    /// A switch, off where it is not named.
+    pub(super) fn switch(&self, name: &str) -> Result<bool, ApiError> {
+        match self.text(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(ApiError::invalid(format!("`{name}` is true or false"))),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What is recorded: conversations, what was said, what a model would be sent, search, usage.
+
+use std::sync::Arc;
+
+use hyper::Response;
+use serde::Serialize;
+use serde_json::json;
+use throughline_store::{
+    CallFilter, Conversation, ItemEntry, ListPlace, MessageEntry, Millis, Owner, SearchMode, SearchQuery,
+    Session, SessionFilter, SessionId, Shown, Store, StoreError, Turning, UsageOverview, find_session,
+    find_tip, turnings,
+};
+use throughline_transcript::Role;
+
+use super::error::ApiError;
+use super::json as as_json;
+use super::query::Query;
+use crate::body_out::OutBody;
+use crate::find::blocking;
+use crate::gateway::Inner;
+
+/// Conversations and hits when nothing else is asked for.
+const USUAL_LISTED: usize = 20;
+const MOST_LISTED: usize = 200;
+/// Messages of a transcript when nothing else is asked for.
+const USUAL_MESSAGES: usize = 200;
+const MOST_MESSAGES: usize = 1_000;
+const MOST_HITS: usize = 1_000;
+const MOST_NEIGHBOURS: usize = 20;
+/// The roles a search tells apart.
+const ROLES: [Role; 5] = [Role::User, Role::Assistant, Role::Tool, Role::System, Role::Developer];
+
+/// Asks the record in the tenant's name, without anyone waiting for a disk.
+async fn ask<T: Send + 'static>(
+    gateway: &Inner,
+    question: impl FnOnce(&dyn Store, &Owner) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let (store, owner) = (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone());
+    blocking(move || question(store.as_ref(), &owner))
+        .await
+        .map_err(|error| ApiError::of_store(gateway, &error))
+}
+
+fn moment(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
+    query.number(name, 0, Millis::MAX)
+}
+
+#[derive(Serialize)]
+struct SessionList {
+    sessions: Vec<Conversation>,
+    next: Option<String>,
+}
+
+/// `GET /api/sessions`.
+pub(super) async fn sessions(gateway: &Inner, query: &Query) -> Result<Response<OutBody>, ApiError> {
+    let limit = query.number("limit", 1, MOST_LISTED)?.unwrap_or(USUAL_LISTED);
+    let filter = SessionFilter {
+        since_ms: moment(query, "since_ms")?,
+        program: query.text("program").map(str::to_owned),
+        include_attached: query.switch("attached")?,
+        after: query.text("after").map(place).transpose()?,
+        // One more than is shown tells whether there are more.
+        limit: Some(limit.saturating_add(1)),
+    };
+    let mut sessions = ask(gateway, move |store, owner| store.conversations(owner, &filter)).await?;
+    let more = sessions.len() > limit;
+    sessions.truncate(limit);
+    let next = sessions.last().filter(|_| more).map(ListPlace::of);
+    let next = next.map(|place| format!("{}.{}", place.active_ms, place.ordinal));
+    as_json(&SessionList { sessions, next })
+}
+
+/// A place in the list as it was told.
+fn place(text: &str) -> Result<ListPlace, ApiError> {
+    let parts = text.split_once('.').and_then(|(active_ms, ordinal)| {
+        Some(ListPlace { active_ms: active_ms.parse().ok()?, ordinal: ordinal.parse().ok()? })
+    });
+    parts.ok_or_else(|| ApiError::invalid("`after` is what `next` said on the page before"))
+}
+
+/// `GET /api/sessions/{id}`.
+pub(super) async fn session(gateway: &Inner, reference: &str) -> Result<Response<OutBody>, ApiError> {
+    let reference = reference.to_owned();
+    let found = ask(gateway, move |store, owner| {
+        let session = find_session(store, owner, &reference)?;
+        let chain = store.chain(owner, &session.id)?;
+        Ok((session, chain))
+    });
+    let (session, chain) = found.await?;
+    as_json(&json!({ "session": session, "chain": chain }))
+}
+
+#[derive(Serialize)]
+struct TranscriptPage<'a> {
+    session: &'a Session,
+    turnings: Vec<Turning>,
+    messages: Vec<MessageEntry<'a>>,
+    next_seq: Option<u64>,
+}
+
+/// `GET /api/sessions/{id}/transcript`.
+pub(super) async fn transcript(
+    gateway: &Inner,
+    reference: &str,
+    query: &Query,
+) -> Result<Response<OutBody>, ApiError> {
+    let limit = query.number("limit", 1, MOST_MESSAGES)?.unwrap_or(USUAL_MESSAGES);
+    let from = query.number("from_seq", 0, u64::from(u32::MAX))?.unwrap_or(0);
+    let reference = reference.to_owned();
+    let found = ask(gateway, move |store, owner| {
+        let session = find_session(store, owner, &reference)?;
+        let turnings = turnings(store, owner, &session)?;
+        Ok((store.transcript(owner, &session.id)?, turnings, session))
+    });
+    let (mut said, turnings, session) = found.await?;
+    said.retain(|message| message.seq >= from);
+    let next_seq = said.get(limit).map(|message| message.seq);
+    said.truncate(limit);
+    let messages = said.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
+    let messages = messages.map_err(|error| ApiError::of_store(gateway, &error))?;
+    as_json(&TranscriptPage { session: &session, turnings, messages, next_seq })
+}
+
+#[derive(Serialize)]
+struct ViewPage<'a> {
+    session: &'a Session,
+    tokens: u64,
+    items: Vec<ItemEntry<'a>>,
+}
+
+/// `GET /api/sessions/{id}/view`.
+pub(super) async fn view(gateway: &Inner, reference: &str) -> Result<Response<OutBody>, ApiError> {
+    let reference = reference.to_owned();
+    let found = ask(gateway, move |store, owner| {
+        let session = find_session(store, owner, &reference)?;
+        Ok((store.view(owner, &session.id, None)?, session))
+    });
+    let (shown, session) = found.await?;
+    let tokens = shown.iter().map(Shown::tokens).sum();
+    let items = shown.iter().map(ItemEntry::of).collect::<Result<Vec<_>, _>>();
+    let items = items.map_err(|error| ApiError::of_store(gateway, &error))?;
+    as_json(&ViewPage { session: &session, tokens, items })
+}
+
+/// `GET /api/search`.
+pub(super) async fn search(gateway: &Inner, query: &Query) -> Result<Response<OutBody>, ApiError> {
+    let text = query.text("q").filter(|text| !text.trim().is_empty());
+    let text = text.ok_or_else(|| ApiError::invalid("`q` has to say what to look for"))?.to_owned();
+    let role = match query.text("role") {
+        None => None,
+        Some(name) => Some(ROLES.into_iter().find(|role| role.name() == name).ok_or_else(|| {
+            ApiError::invalid("`role` is one of user, assistant, tool, system and developer")
+        })?),
+    };
+    let mode = if query.switch("substring")? { SearchMode::Substring } else { SearchMode::Words };
+    let session = query.text("session").map(str::to_owned);
+    let question = SearchQuery {
+        text,
+        mode,
+        session: None,
+        role,
+        tool: query.text("tool").map(str::to_owned),
+        since_ms: moment(query, "since_ms")?,
+        until_ms: moment(query, "until_ms")?,
+        limit: query.number("limit", 1, MOST_HITS)?.unwrap_or(USUAL_LISTED),
+        neighbours: query.number("context", 0, MOST_NEIGHBOURS)?.unwrap_or(0),
+    };
+    let answer = ask(gateway, move |store, owner| {
+        let session = named(store, owner, session.as_deref())?;
+        store.search(owner, &SearchQuery { session, ..question })
+    });
+    as_json(&answer.await?)
+}
+
+/// `GET /api/usage`.
+pub(super) async fn usage(gateway: &Inner, query: &Query) -> Result<Response<OutBody>, ApiError> {
+    let (since_ms, until_ms) = (moment(query, "since_ms")?, moment(query, "until_ms")?);
+    let session = query.text("session").map(str::to_owned);
+    let overview = ask(gateway, move |store, owner| {
+        let chain_of = named(store, owner, session.as_deref())?;
+        UsageOverview::of(store, owner, &CallFilter { chain_of, since_ms, until_ms })
+    });
+    as_json(&overview.await?)
+}
+
+/// The session a parameter names, if it names one.
+fn named(store: &dyn Store, owner: &Owner, reference: Option<&str>) -> Result<Option<SessionId>, StoreError> {
+    reference.map(|reference| Ok(find_tip(store, owner, reference)?.id)).transpose()
+}

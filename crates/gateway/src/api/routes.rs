@@ -1,0 +1,133 @@
+//! Which path means what, and what may stand behind its question mark.
+
+use hyper::Method;
+
+use super::error::ApiError;
+
+/// Longer names of sessions and conversations are not looked for.
+const MAX_NAME_BYTES: usize = 512;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    Description,
+    Sessions,
+    Session,
+    Transcript,
+    View,
+    Compact,
+    Undo,
+    Redo,
+    Search,
+    Usage,
+    Events,
+    Message,
+}
+
+/// One line of the table.
+pub(super) struct Line {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) parameters: &'static [&'static str],
+    pub(super) route: Route,
+}
+
+/// Everything there is.
+pub(super) const TABLE: [Line; 12] = [
+    line("GET", "/api/openapi.json", &[], Route::Description),
+    line("GET", "/api/sessions", &["limit", "after", "since_ms", "program", "attached"], Route::Sessions),
+    line("GET", "/api/sessions/{id}", &[], Route::Session),
+    line("GET", "/api/sessions/{id}/transcript", &["from_seq", "limit"], Route::Transcript),
+    line("GET", "/api/sessions/{id}/view", &[], Route::View),
+    line("POST", "/api/sessions/{id}/compact", &[], Route::Compact),
+    line("POST", "/api/sessions/{id}/undo", &[], Route::Undo),
+    line("POST", "/api/sessions/{id}/redo", &[], Route::Redo),
+    line(
+        "GET",
+        "/api/search",
+        &["q", "session", "role", "tool", "since_ms", "until_ms", "limit", "context", "substring"],
+        Route::Search,
+    ),
+    line("GET", "/api/usage", &["session", "since_ms", "until_ms"], Route::Usage),
+    line("GET", "/api/events", &["session"], Route::Events),
+    line("POST", "/api/conversations/{key}/messages", &[], Route::Message),
+];
+
+const fn line(
+    method: &'static str,
+    path: &'static str,
+    parameters: &'static [&'static str],
+    route: Route,
+) -> Line {
+    Line { method, path, parameters, route }
+}
+
+/// What was found at a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// This, with the name that stands in the path, if one does.
+    Route(Route, String),
+    /// Something that is asked for by other methods.
+    OtherMethods(String),
+}
+
+/// Finds what a request means.
+pub(super) fn find(method: &Method, path: &str) -> Result<Found, ApiError> {
+    let mut allowed = Vec::new();
+    for line in &TABLE {
+        let Some(name) = name_in(line.path, path) else { continue };
+        let is_head = *method == Method::HEAD && line.method == "GET" && line.route != Route::Events;
+        if method.as_str() == line.method || is_head {
+            return Ok(Found::Route(line.route, decoded(name)?));
+        }
+        allowed.push(line.method);
+    }
+    if allowed.is_empty() {
+        return Err(ApiError::not_found("there is nothing at this path; /api/openapi.json tells what is"));
+    }
+    Ok(Found::OtherMethods(allowed.join(", ")))
+}
+
+/// What may stand behind the question mark.
+pub(super) fn parameters_of(route: Route) -> &'static [&'static str] {
+    TABLE.iter().find(|line| line.route == route).map_or(&[], |line| line.parameters)
+}
+
+/// The part of a path that stands where its template has a name; empty where it has none.
+fn name_in<'a>(template: &str, path: &'a str) -> Option<&'a str> {
+    let (mut pattern, mut parts) = (template.split('/'), path.split('/'));
+    let mut name = "";
+    loop {
+        match (pattern.next(), parts.next()) {
+            (None, None) => return Some(name),
+            (Some(wanted), Some(part)) if wanted.starts_with('{') && !part.is_empty() => name = part,
+            (Some(wanted), Some(part)) if wanted == part => {}
+            _ => return None,
+        }
+    }
+}
+
+fn decoded(part: &str) -> Result<String, ApiError> {
+    let wrong = |what: &str| ApiError::invalid(format!("the name in the path {what}"));
+    let bytes = part.as_bytes();
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        if *byte == b'%' {
+            let digits = part.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            out.push(digits.ok_or_else(|| wrong("is not well escaped"))?);
+            at += 3;
+        } else {
+            out.push(*byte);
+            at += 1;
+        }
+    }
+    let name = String::from_utf8(out).map_err(|_| wrong("is not UTF-8"))?;
+    if name.len() > MAX_NAME_BYTES || name.contains('\0') {
+        return Err(wrong("is too long or has a zero in it"));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+#[path = "routes_tests.rs"]
+mod tests;

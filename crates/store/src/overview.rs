@@ -1,0 +1,34 @@
+//! What calls used, added up in the ways people ask for.
+
+use serde::Serialize;
+
+use crate::call::{CallFilter, UsageBy, UsageTotal};
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::store::Store;
+
+/// Calls added up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct UsageOverview {
+    /// All of them.
+    pub total: UsageTotal,
+    /// By model.
+    pub by_model: Vec<UsageTotal>,
+    /// By what they were for.
+    pub by_task: Vec<UsageTotal>,
+    /// By the program of their session.
+    pub by_program: Vec<UsageTotal>,
+}
+
+impl UsageOverview {
+    /// Adds up the calls that fit.
+    pub fn of(store: &dyn Store, owner: &Owner, filter: &CallFilter) -> Result<Self> {
+        let by = |by| store.usage(owner, filter, by);
+        Ok(Self {
+            total: by(UsageBy::Everything)?.into_iter().next().unwrap_or_default(),
+            by_model: by(UsageBy::Model)?,
+            by_task: by(UsageBy::Task)?,
+            by_program: by(UsageBy::Program)?,
+        })
+    }
+}

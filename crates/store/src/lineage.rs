@@ -46,8 +46,14 @@ impl Turning {
         self.kind == EndReason::COMPRESSION.as_str()
     }
 
+    /// Whether it is a compaction that nobody kept figures of.
+    #[must_use]
+    pub fn needs_figures(&self) -> bool {
+        self.is_compaction() && self.tokens_before.is_none()
+    }
+
     /// Takes the figures from the views themselves. A view that begins with what is said next has none of its own.
-    fn measure(&mut self, before: &[Shown], after: &[Shown]) {
+    pub fn measure(&mut self, before: &[Shown], after: &[Shown]) {
         let tokens = |view: &[Shown]| view.iter().map(Shown::tokens).sum::<u64>();
         self.messages_before = Some(before.len() as u64);
         self.tokens_before = Some(tokens(before));
@@ -113,7 +119,7 @@ pub fn turnings(store: &dyn Store, owner: &Owner, session: &Session) -> Result<V
     let mut turnings = turnings_along(&lineage, &summaries);
     let pairs = lineage.iter().zip(lineage.iter().skip(1));
     for (turning, (before, after)) in turnings.iter_mut().zip(pairs) {
-        if turning.is_compaction() && turning.tokens_before.is_none() {
+        if turning.needs_figures() {
             let before = store.view(owner, &before.id, None)?;
             turning.measure(&before, &store.view(owner, &after.id, Some(after.first_seq))?);
         }

@@ -37,6 +37,7 @@ mod sse_reader;
 mod sse_writer;
 mod stop;
 mod stream;
+mod translate;
 mod write;
 
 pub use answer::{Answer, AnswerPart, Seal, Stop, StopReason, ToolCall};
@@ -50,5 +51,8 @@ pub use sse_reader::{DEFAULT_MAX_EVENT_BYTES, SseError, SseFrame, SseFrames, Sse
 pub use sse_writer::{DONE, WireEvent, write_comment, write_event};
 pub use stream::{
     AnswerStream, DEFAULT_MAX_STREAM_BYTES, Flow, Interrupted, Interruption, StreamDecoder, StreamError,
+};
+pub use translate::{
+    LiveTranslation, TranslatedRequest, TranslationBack, TranslationError, can_translate, translate_request,
 };
 pub use write::{write_error, write_error_event, write_response, write_stream, write_usage};

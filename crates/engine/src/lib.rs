@@ -37,6 +37,7 @@ mod threshold;
 mod token_model;
 mod tool;
 mod tool_output;
+mod translating;
 mod trigger;
 mod upstream;
 mod view;
@@ -78,6 +79,7 @@ pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_fo
 pub use token_model::token_model_for;
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
 pub use tool_output::{Fitted, Fitting, LongResults, SetAside, ToolOutputPolicy};
+pub use translating::{LeftOut, TranslatingUpstream, headers_on};
 pub use trigger::{
     Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
     before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,

@@ -117,7 +117,7 @@ impl Inner {
 
     /// The conversation a request belongs to: one at hand, one of the record, or a new one.
     async fn seat_for(&self, turn: &Turn, theirs: &[Theirs<'_>]) -> Result<Arc<Seat>, Refused> {
-        let wire = turn.endpoint.wire;
+        let wire = turn.request.dialect();
         if let Some(reference) = &turn.clues.session {
             return self.named_seat(turn, reference).await;
         }
@@ -291,7 +291,7 @@ impl Inner {
                 key: (number < MAX_ALIKE).then(|| numbered(key, number)),
                 project: None,
             },
-            dialect: turn.endpoint.wire,
+            dialect: turn.request.dialect(),
         };
         let setup = self.session_setup(turn, &id).await?;
         let session = ManagedSession::create(setup, new).await.map_err(|error| Refused::of_call(&error))?;
@@ -308,7 +308,7 @@ impl Inner {
     }
 
     async fn session_setup(&self, turn: &Turn, conversation: &SessionId) -> Result<SessionSetup, Refused> {
-        let target = self.target(turn.endpoint.clone(), &turn.model).await?;
+        let target = self.target_of(turn).await?;
         Ok(self.session_setup_with(target, conversation))
     }
 

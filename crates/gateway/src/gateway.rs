@@ -11,6 +11,7 @@ use throughline_engine::{
 use throughline_provider::{Client, Endpoint};
 use throughline_store::{Owner, SessionId, Store};
 use throughline_tokens::Catalogue;
+use throughline_transcript::Dialect;
 use tokio_util::task::TaskTracker;
 
 use crate::event::{GatewayEvent, GatewayEvents};
@@ -18,6 +19,7 @@ use crate::news::News;
 use crate::refused::Refused;
 use crate::seal::SealKey;
 use crate::seats::Seats;
+use crate::turn::Turn;
 use crate::upstreams::Upstreams;
 
 /// Makes the engine of one conversation.
@@ -136,10 +138,28 @@ impl Inner {
         self.setup.events.tell(event);
     }
 
-    /// A model at an upstream, ready to be asked.
-    pub(crate) async fn target(&self, endpoint: Endpoint, model: &str) -> Result<Target, Refused> {
+    /// A model at an upstream, ready to be asked in conversations of a wire, whichever the upstream speaks.
+    pub(crate) async fn target_for(
+        &self,
+        endpoint: Endpoint,
+        model: &str,
+        wire: Dialect,
+    ) -> Result<Target, Refused> {
+        let spoken = endpoint.wire;
         let found = self.model_at(endpoint, model).await;
-        found.target(&self.setup.client).ok_or_else(Refused::internal)
+        let target = found.target(&self.setup.client).ok_or_else(Refused::internal)?;
+        let (events, model) = (Arc::clone(&self.setup.events), model.to_owned());
+        let left_out = Arc::new(move |what: &str| {
+            let words =
+                format!("requests for {model} are put on the {spoken} wire, which has no place for {what}");
+            events.tell(GatewayEvent::Warning(words));
+        });
+        Ok(target.for_wire(wire, &self.setup.host, left_out))
+    }
+
+    /// The model a request is for.
+    pub(crate) async fn target_of(&self, turn: &Turn) -> Result<Target, Refused> {
+        self.target_for(turn.endpoint.clone(), &turn.model, turn.request.dialect()).await
     }
 
     /// What is known of a model at an upstream.

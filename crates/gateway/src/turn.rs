@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use throughline_engine::{
     Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece, Rewording,
+    headers_on,
 };
 use throughline_provider::{Endpoint, HoldBack};
 use throughline_store::SessionId;
@@ -39,6 +40,7 @@ pub(crate) struct Turn {
     pub(crate) request: Request,
     pub(crate) model: String,
     pub(crate) clues: Clues,
+    /// Who is asked, on which wire that may be.
     pub(crate) endpoint: Endpoint,
     headers: Vec<(String, String)>,
     query: Option<String>,
@@ -56,6 +58,12 @@ pub(crate) async fn answer(
     let began = Instant::now();
     let (turn, upstream) = turn_of(&gateway, &asked, wire)?;
     if turn.request.leans_on_provider_state() {
+        if turn.endpoint.wire != wire {
+            return Err(Refused::bad_request(format!(
+                "the request leans on what its provider keeps, and `{}` does not speak its wire",
+                upstream.name
+            )));
+        }
         gateway.tell(GatewayEvent::Warning(format!(
             "a request for {} leans on what the provider keeps: it is passed on unmanaged",
             turn.model
@@ -88,11 +96,13 @@ pub(crate) fn turn_of(
     let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
     let model = model.ok_or_else(|| Refused::bad_request("`model` is missing"))?;
     let clues = Clues::of(&asked.headers, &request);
-    let upstream = gateway.setup.upstreams.choose(clues.upstream.as_deref(), wire, &model)?.clone();
+    let (upstream, spoken) = gateway.setup.upstreams.choose(clues.upstream.as_deref(), wire, &model)?;
+    let upstream = upstream.clone();
     let headers = client_headers(asked, &upstream);
     // Calls beside the conversation, such as for a summary, are made with the client's key too.
-    let keys = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
-    let endpoint = Endpoint { headers: keys, ..upstream.endpoint(wire) };
+    let keys: Vec<_> = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
+    let keys = if spoken == wire { keys } else { headers_on(spoken, keys) };
+    let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };
     Ok((Turn { request, model, clues, endpoint, headers, query: asked.query.clone() }, upstream))
 }
 
@@ -167,7 +177,7 @@ impl Inner {
         if session.model().model == turn.model {
             return Ok(());
         }
-        let target = self.target(turn.endpoint.clone(), &turn.model).await?;
+        let target = self.target_of(turn).await?;
         session.switch_model(target).await.map_err(|error| Refused::of_call(&error))
     }
 }

@@ -3,6 +3,7 @@
 use throughline_config::model_fits;
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};
 use throughline_transcript::Dialect;
+use throughline_wire::can_translate;
 
 use crate::refused::Refused;
 
@@ -42,6 +43,14 @@ impl UpstreamSpec {
         }
     }
 
+    /// The wire on which it answers requests of a wire: that one, or one they can be put on.
+    fn spoken_to(&self, wire: Dialect) -> Option<Dialect> {
+        if self.wires.contains(&wire) {
+            return Some(wire);
+        }
+        self.wires.iter().copied().find(|spoken| can_translate(wire, *spoken))
+    }
+
     fn serves(&self, model: &str) -> bool {
         self.models.is_empty() || self.models.iter().any(|pattern| model_fits(pattern, model))
     }
@@ -55,33 +64,36 @@ pub struct Upstreams {
 }
 
 impl Upstreams {
-    /// The upstream for a model on a wire: the one that is named, else the first that speaks the wire and serves the model.
+    /// The upstream for a model on a wire, and the wire it is asked on: the one that is named, else the first that serves
+    /// the model and speaks the wire, else the first that serves it and whose wire requests can be put on.
     pub(crate) fn choose(
         &self,
         named: Option<&str>,
         wire: Dialect,
         model: &str,
-    ) -> Result<&UpstreamSpec, Refused> {
+    ) -> Result<(&UpstreamSpec, Dialect), Refused> {
         if let Some(name) = named {
             let Some(upstream) = self.all.iter().find(|upstream| upstream.name == name) else {
                 let shown: String = name.chars().take(80).collect();
                 return Err(Refused::bad_request(format!("there is no upstream `{shown}`")));
             };
-            if !upstream.wires.contains(&wire) {
-                return Err(Refused::bad_request(format!(
-                    "the upstream `{}` does not speak the {wire} wire",
+            return upstream.spoken_to(wire).map(|spoken| (upstream, spoken)).ok_or_else(|| {
+                Refused::bad_request(format!(
+                    "the upstream `{}` does not speak the {wire} wire, nor one its requests can be put on",
                     upstream.name
-                )));
-            }
-            return Ok(upstream);
+                ))
+            });
         }
-        let mut speaking = self.all.iter().filter(|upstream| upstream.wires.contains(&wire)).peekable();
-        if speaking.peek().is_none() {
+        let mut reachable = self.all.iter().filter(|upstream| upstream.spoken_to(wire).is_some()).peekable();
+        if reachable.peek().is_none() {
             return Err(Refused::not_found(format!(
-                "no upstream speaks the {wire} wire; name one in gateway.upstreams"
+                "no upstream speaks the {wire} wire, nor one its requests can be put on; name one in gateway.upstreams"
             )));
         }
-        speaking.find(|upstream| upstream.serves(model)).ok_or_else(|| {
+        let serving: Vec<&UpstreamSpec> = reachable.filter(|upstream| upstream.serves(model)).collect();
+        let native = serving.iter().find(|upstream| upstream.wires.contains(&wire));
+        let chosen = native.or(serving.first()).copied();
+        chosen.and_then(|upstream| Some((upstream, upstream.spoken_to(wire)?))).ok_or_else(|| {
             let shown: String = model.chars().take(120).collect();
             Refused::not_found(format!(
                 "no upstream serves the model `{shown}`; see `models` in gateway.upstreams"

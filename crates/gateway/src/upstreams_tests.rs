@@ -20,19 +20,36 @@ fn the_first_that_speaks_the_wire_and_serves_the_model_is_asked() {
     ];
     let upstreams = Upstreams { all };
     let chosen =
-        |named, wire, model| upstreams.choose(named, wire, model).map(|upstream| upstream.name.as_str());
+        |named, wire, model| upstreams.choose(named, wire, model).map(|(upstream, _)| upstream.name.as_str());
     assert_eq!(chosen(None, Dialect::Chat, "gpt-5"), Ok("open"));
     assert_eq!(chosen(None, Dialect::Chat, "llama"), Ok("rest"));
     assert_eq!(chosen(None, Dialect::Anthropic, "claude-opus-4-5"), Ok("claude"));
     assert_eq!(chosen(Some("rest"), Dialect::Chat, "gpt-5"), Ok("rest"));
     let words = |result: Result<&str, Refused>| result.unwrap_err().message;
+    assert_eq!(chosen(None, Dialect::Responses, "llama"), Ok("rest"), "put on the chat wire");
     assert!(
-        words(chosen(None, Dialect::Anthropic, "gpt-5")).contains("no upstream serves the model `gpt-5`")
-    );
-    assert!(
-        words(chosen(Some("rest"), Dialect::Anthropic, "x")).contains("does not speak the anthropic wire")
+        words(chosen(Some("claude"), Dialect::Responses, "x")).contains("does not speak the responses wire")
     );
     assert!(words(chosen(Some("nobody"), Dialect::Chat, "x")).contains("no upstream `nobody`"));
     let none = Upstreams::default();
     assert!(none.choose(None, Dialect::Chat, "x").unwrap_err().message.contains("gateway.upstreams"));
+}
+
+#[test]
+fn requests_are_put_on_another_wire_where_nobody_speaks_theirs() {
+    use Dialect::{Anthropic, Chat, Responses};
+    let all = vec![
+        upstream("local", &[Chat], &["llama*"]),
+        upstream("claude", &[Anthropic], &["claude-*"]),
+        upstream("both", &[Chat, Anthropic], &["claude-9"]),
+    ];
+    let upstreams = Upstreams { all };
+    let chosen = |wire, model| {
+        upstreams.choose(None, wire, model).map(|(upstream, spoken)| (upstream.name.as_str(), spoken))
+    };
+    assert_eq!(chosen(Anthropic, "llama-4"), Ok(("local", Chat)));
+    assert_eq!(chosen(Responses, "llama-4"), Ok(("local", Chat)));
+    assert_eq!(chosen(Chat, "claude-1"), Ok(("claude", Anthropic)));
+    assert_eq!(chosen(Chat, "claude-9"), Ok(("both", Chat)), "whoever speaks the wire comes first");
+    assert!(chosen(Responses, "claude-1").is_err(), "nobody puts Responses on Anthropic");
 }

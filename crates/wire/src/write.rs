@@ -4,7 +4,7 @@
 //! the chat wire has one text and one reasoning for all parts and none for [`AnswerPart::Other`](crate::AnswerPart);
 //! Anthropic has no refusals apart from text.
 //!
-//! Not for: translation between wires, which has to keep more than a draft holds.
+//! Not for: answers that are still being written (`translate`).
 
 mod anthropic;
 mod chat;

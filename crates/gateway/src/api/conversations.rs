@@ -88,12 +88,13 @@ async fn ready(
         Some(known) => endpoint(gateway, asked, known.tip.dialect, &model)?,
         None => best_endpoint(gateway, asked, &model)?,
     };
-    let wire = endpoint.wire;
+    let wire = known.as_ref().map_or(endpoint.wire, |known| known.tip.dialect);
     let at = gateway.model_at(endpoint.clone(), &model).await;
     let seat = seat(gateway, key, known.as_ref(), &endpoint, &model).await?;
     let mut session = Arc::clone(&seat.session).lock_owned().await;
     if session.model().model != model {
-        let target = at.target(&gateway.setup.client).ok_or_else(ApiError::internal)?;
+        let target = gateway.target_for(endpoint.clone(), &model, wire).await;
+        let target = target.map_err(|refused| ApiError::of(&refused))?;
         session.switch_model(target).await.map_err(|error| ApiError::of_call(gateway, &error))?;
     }
     // Instructions hold until others are given.
@@ -170,7 +171,9 @@ async fn seat(
         return Ok(seat);
     }
     let failed = |error: &CallError| ApiError::of_call(gateway, error);
-    let target = gateway.target(endpoint.clone(), model).await.map_err(|refused| ApiError::of(&refused))?;
+    let wire = known.map_or(endpoint.wire, |known| known.tip.dialect);
+    let target = gateway.target_for(endpoint.clone(), model, wire).await;
+    let target = target.map_err(|refused| ApiError::of(&refused))?;
     let session = match known {
         Some(known) => {
             let setup = gateway.session_setup_with(target, &known.tip.id);

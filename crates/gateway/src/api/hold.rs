@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_engine::ManagedSession;
+use throughline_engine::{ManagedSession, headers_on};
 use throughline_provider::Endpoint;
 use throughline_store::{Session, SessionId, find_tip};
 use throughline_transcript::Dialect;
@@ -65,12 +65,13 @@ async fn open(
     let model = model
         .ok_or_else(|| ApiError::invalid("the session names no model, and `model.default` is not set"))?;
     let endpoint = endpoint(gateway, asked, tip.dialect, &model)?;
-    let target = gateway.target(endpoint, &model).await.map_err(|refused| ApiError::of(&refused))?;
+    let target = gateway.target_for(endpoint, &model, tip.dialect).await;
+    let target = target.map_err(|refused| ApiError::of(&refused))?;
     let setup = gateway.session_setup_with(target, conversation);
     ManagedSession::open(setup, &tip.id).await.map_err(|error| ApiError::of_call(gateway, &error))
 }
 
-/// Who is asked for a model on a wire, with the client's own key where there is no other.
+/// Who is asked for a model of conversations on a wire, whichever wire that is, with the client's own key where there is no other.
 pub(super) fn endpoint(
     gateway: &Inner,
     asked: &Asked,
@@ -78,9 +79,12 @@ pub(super) fn endpoint(
     model: &str,
 ) -> Result<Endpoint, ApiError> {
     let named = asked.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());
-    let upstream =
+    let (upstream, spoken) =
         gateway.setup.upstreams.choose(named, wire, model).map_err(|refused| ApiError::of(&refused))?;
     let mut headers = client_headers(asked, upstream);
     headers.retain(|(name, _)| is_key(name));
-    Ok(Endpoint { headers, ..upstream.endpoint(wire) })
+    if spoken != wire {
+        headers = headers_on(spoken, headers);
+    }
+    Ok(Endpoint { headers, ..upstream.endpoint(spoken) })
 }

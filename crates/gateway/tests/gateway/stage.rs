@@ -9,7 +9,7 @@ use throughline_engine::{
     LongResults, RecordPolicy, ToolOutputPolicy,
 };
 use throughline_gateway::{
-    Gateway, GatewayEvent, GatewayLimits, GatewaySetup, SealKey, UpstreamSpec, Upstreams, serve,
+    EngineSource, Gateway, GatewayEvent, GatewayLimits, GatewaySetup, SealKey, UpstreamSpec, Upstreams, serve,
 };
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, PrefixCache, RetryLimits, TimeLimits,
@@ -51,6 +51,8 @@ pub(crate) struct Stage {
     pub(crate) http: reqwest::Client,
     host: Arc<StillHost>,
     seal_key: SealKey,
+    wires: Vec<Dialect>,
+    engine: EngineSource,
     window_tokens: Option<u64>,
     url: String,
     stop: Option<DropGuard>,
@@ -60,6 +62,30 @@ impl Stage {
     /// A gateway before an upstream whose model has this window; both know it.
     pub(crate) async fn new(window_tokens: Option<u64>, script: impl Into<Script>) -> Self {
         Self::with_store(window_tokens, Arc::new(MemoryStore::new()), script).await
+    }
+
+    /// A gateway whose upstream speaks one wire only.
+    pub(crate) async fn with_wire(
+        wire: Dialect,
+        window_tokens: Option<u64>,
+        script: impl Into<Script>,
+    ) -> Self {
+        let mut stage = Self::new(window_tokens, script).await;
+        stage.wires = vec![wire];
+        stage.start().await;
+        stage
+    }
+
+    /// A gateway with an engine of its own.
+    pub(crate) async fn with_engine(
+        engine: EngineSource,
+        window_tokens: Option<u64>,
+        script: impl Into<Script>,
+    ) -> Self {
+        let mut stage = Self::new(window_tokens, script).await;
+        stage.engine = engine;
+        stage.start().await;
+        stage
     }
 
     /// A gateway with a key of its own.
@@ -92,6 +118,10 @@ impl Stage {
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
             host: Arc::default(),
             seal_key: SealKey::from_bytes([7; SealKey::BYTES]),
+            wires: Dialect::ALL.to_vec(),
+            engine: Arc::new(|| {
+                Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
+            }),
             window_tokens,
             url: String::new(),
             stop: None,
@@ -135,14 +165,12 @@ impl Stage {
                     name: "main".to_owned(),
                     base: BaseUrl::parse(&self.upstream.url()).unwrap(),
                     kind: EndpointKind::Custom,
-                    wires: Dialect::ALL.to_vec(),
+                    wires: self.wires.clone(),
                     models: Vec::new(),
                     key: None,
                 }],
             },
-            engine: Arc::new(|| {
-                Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
-            }),
+            engine: Arc::clone(&self.engine),
             policy: CallPolicy {
                 automatic: Automatic::On,
                 record: RecordPolicy::GoOn,

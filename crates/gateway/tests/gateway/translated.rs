@@ -1,0 +1,179 @@
+//! Clients of one wire before an upstream that speaks another.
+
+use serde_json::{Value, json};
+use throughline_store::{Owner, SessionFilter};
+use throughline_testkit::{Reply, Script};
+use throughline_transcript::Dialect;
+use throughline_wire::{Answer, AnswerDraft, AnswerPart, Delta, StreamDecoder, ToolCall, decode_response};
+
+use crate::stage::{MODEL, Stage, path_of};
+
+const WAYS: [(Dialect, Dialect); 3] = [
+    (Dialect::Chat, Dialect::Anthropic),
+    (Dialect::Anthropic, Dialect::Chat),
+    (Dialect::Responses, Dialect::Chat),
+];
+
+/// A client that keeps its conversation as its wire has it.
+struct Talk {
+    wire: Dialect,
+    messages: Vec<Value>,
+}
+
+impl Talk {
+    fn say(&mut self, text: &str) {
+        self.messages.push(json!({ "role": "user", "content": text }));
+    }
+
+    fn body(&self, stream: bool) -> String {
+        let list = if self.wire == Dialect::Responses { "input" } else { "messages" };
+        let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+        let tool = match self.wire {
+            Dialect::Chat => {
+                json!({ "type": "function", "function": { "name": "read", "parameters": schema } })
+            }
+            Dialect::Responses => json!({ "type": "function", "name": "read", "parameters": schema }),
+            Dialect::Anthropic => json!({ "name": "read", "input_schema": schema }),
+        };
+        let cap = if self.wire == Dialect::Responses { "max_output_tokens" } else { "max_tokens" };
+        let mut body =
+            json!({ "model": MODEL, cap: 500, "stream": stream, "tools": [tool], list: self.messages });
+        if stream && self.wire == Dialect::Chat {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+        body.to_string()
+    }
+
+    async fn ask(&mut self, stage: &Stage, stream: bool) -> Answer {
+        let response = stage.ask(self.wire, &self.body(stream)).await;
+        let (status, body) = (response.status(), response.bytes().await.unwrap());
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+        let answer = match stream {
+            false => decode_response(self.wire, &body).unwrap(),
+            true => {
+                let mut decoder = StreamDecoder::new(self.wire);
+                let mut deltas: Vec<Delta> = Vec::new();
+                decoder.feed(&body, &mut deltas).unwrap();
+                decoder.finish(&mut deltas).unwrap()
+            }
+        };
+        let said = answer.messages.iter().map(|message| serde_json::from_str(message.json()).unwrap());
+        self.messages.extend(said.collect::<Vec<Value>>());
+        answer
+    }
+
+    fn result(&mut self, id: &str, text: &str) {
+        self.messages.push(match self.wire {
+            Dialect::Chat => json!({ "role": "tool", "tool_call_id": id, "content": text }),
+            Dialect::Responses => json!({ "type": "function_call_output", "call_id": id, "output": text }),
+            Dialect::Anthropic => json!({ "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": id, "content": text }] }),
+        });
+    }
+}
+
+/// An upstream that calls a tool every other time.
+fn working() -> Script {
+    Script::answering(|request| {
+        if request.order % 2 == 1 {
+            return Reply::text(format!("Answer {}.", request.order));
+        }
+        let call = ToolCall {
+            id: format!("call_{}", request.order),
+            name: "read".to_owned(),
+            arguments: r#"{"path":"a.rs"}"#.to_owned(),
+        };
+        let parts = vec![AnswerPart::Text("I look.".to_owned()), AnswerPart::ToolCall(call)];
+        Reply::answer(AnswerDraft::of_parts(parts))
+    })
+}
+
+#[tokio::test]
+async fn a_client_works_with_tools_over_another_wire() {
+    for (client, server) in WAYS {
+        for stream in [false, true] {
+            let mut stage = Stage::with_wire(server, None, working()).await;
+            let mut talk = Talk { wire: client, messages: Vec::new() };
+            for turn in 0..3 {
+                if turn == 2 {
+                    stage.start().await;
+                }
+                talk.say(&format!("Question {turn}"));
+                let answer = talk.ask(&stage, stream).await;
+                assert_eq!(answer.text(), "I look.", "{client} over {server}");
+                let call = answer.tool_calls().next().unwrap().clone();
+                assert_eq!((call.name.as_str(), call.arguments.as_str()), ("read", r#"{"path":"a.rs"}"#));
+                talk.result(&call.id, "fn main() {}");
+                let answer = talk.ask(&stage, stream).await;
+                assert!(answer.text().starts_with("Answer "), "{client} over {server}");
+                assert!(
+                    answer.usage().is_some_and(|usage| usage.is_ok()),
+                    "{client} over {server}, {stream}: {answer:?}"
+                );
+            }
+            let calls = stage.upstream.calls();
+            assert_eq!(calls.len(), 6);
+            assert!(calls.iter().all(|call| call.path == path_of(server)), "{client} over {server}");
+            assert!(calls[5].text().contains("fn main() {}"));
+            assert_eq!(stage.opened(), [None], "{client} over {server}: one conversation, found again");
+            let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+            assert_eq!(found[0].tip.dialect, client, "the record has the client's words");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_clients_key_goes_where_the_other_wire_wants_it() {
+    let stage = Stage::with_wire(Dialect::Anthropic, None, working()).await;
+    Talk { wire: Dialect::Chat, messages: vec![json!({ "role": "user", "content": "Hi" })] }
+        .ask(&stage, false)
+        .await;
+    let call = stage.upstream.calls().pop().unwrap();
+    assert_eq!(call.header("x-api-key"), Some("sk-of-the-client"));
+    assert_eq!(call.header("authorization"), None);
+}
+
+#[tokio::test]
+async fn a_long_conversation_over_another_wire_never_overflows() {
+    for (client, server) in WAYS {
+        let script = Script::answering(|request| Reply::text(format!("Done with {}.", request.order)));
+        let stage = Stage::with_wire(server, Some(32_000), script).await;
+        let mut talk = Talk { wire: client, messages: Vec::new() };
+        for turn in 0..60 {
+            talk.say(&format!("Turn {turn}: {}", "some more words ".repeat(250)));
+            talk.ask(&stage, turn % 2 == 0).await;
+        }
+        assert!(stage.compactions() >= 1, "{client} over {server}: {}", stage.compactions());
+        assert_eq!(stage.opened(), [None]);
+    }
+}
+
+#[tokio::test]
+async fn refusals_come_in_the_clients_form() {
+    for (client, server) in WAYS {
+        let stage = Stage::with_wire(
+            server,
+            None,
+            Script::row([Reply::error(401, "authentication_error", "no such key")]),
+        )
+        .await;
+        let talk = Talk { wire: client, messages: vec![json!({ "role": "user", "content": "Hi" })] };
+        let response = stage.ask(client, &talk.body(false)).await;
+        assert_eq!(response.status(), 401, "{client} over {server}");
+        let error: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        assert!(error["error"]["message"].as_str().unwrap().contains("no such key"), "{error}");
+        assert_eq!(error["type"] == "error", client == Dialect::Anthropic, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_other_wire_cannot_do_is_refused_with_its_name() {
+    let stage = Stage::with_wire(Dialect::Anthropic, None, working()).await;
+    let body = json!({ "model": MODEL, "messages": [{ "role": "user", "content": "Hi" }],
+        "response_format": { "type": "json_object" } });
+    let response = stage.ask(Dialect::Chat, &body.to_string()).await;
+    assert_eq!(response.status(), 400);
+    let text = response.text().await.unwrap();
+    assert!(text.contains("response_format"), "{text}");
+    assert!(stage.upstream.calls().is_empty());
+}

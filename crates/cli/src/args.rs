@@ -17,6 +17,7 @@ use crate::replay_cmd::ReplayArgs;
 use crate::search_cmd::SearchArgs;
 use crate::serve::ServeArgs;
 use crate::sessions_cmd::SessionsArgs;
+use crate::token::TokenArgs;
 use crate::usage_cmd::UsageArgs;
 
 const EXIT_CODES: &str = "\
@@ -115,6 +116,7 @@ pub(crate) enum Command {
     Backup(BackupArgs),
     Models(ModelsArgs),
     Serve(ServeArgs),
+    Token(TokenArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }

@@ -51,6 +51,8 @@ mod sessions_tree_view;
 mod situation;
 mod table;
 mod text;
+mod token;
+mod token_file;
 mod usage_cmd;
 mod usage_view;
 mod when;
@@ -114,6 +116,7 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         Some(Command::Backup(arguments)) => backup_cmd::run(&arguments, context),
         Some(Command::Models(arguments)) => models_cmd::run(&arguments, context),
         Some(Command::Serve(arguments)) => serve::run(&arguments, context),
+        Some(Command::Token(arguments)) => token::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();

@@ -1,5 +1,6 @@
 //! `throughline serve`: the gateway, as a person starts it.
 
+mod access;
 mod clients;
 mod key;
 mod log;
@@ -13,7 +14,7 @@ use throughline_config::Settings;
 use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
-use throughline_gateway::{Gateway, GatewayLimits, GatewaySetup, Upstreams, serve};
+use throughline_gateway::{Access, Gateway, GatewayLimits, GatewaySetup, Upstreams, serve};
 use throughline_provider::{Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
 use tokio::net::TcpListener;
@@ -61,14 +62,15 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
     if let Some(client) = args.show {
         return context.print(&client.how_to(address));
     }
+    let access = access::at(address, context)?;
     let upstreams = upstreams::find(args.upstream.as_deref(), &settings, context)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
         Failure::new(Exit::Internal, "the machine gives no means to listen").because(io_words(&error))
     })?;
-    runtime.block_on(listen(context, settings, upstreams, address))
+    runtime.block_on(listen(context, settings, upstreams, (address, access)))
 }
 
-/// The address to listen on. What others on the network can reach would answer anyone.
+/// The address to listen on.
 fn address(bind: &str) -> Result<SocketAddr, Failure> {
     let wrong = |why: String| {
         Failure::new(Exit::BadConfig, format!("`gateway.bind` is `{bind}`, which cannot be listened on"))
@@ -76,19 +78,14 @@ fn address(bind: &str) -> Result<SocketAddr, Failure> {
             .hint("it reads HOST:PORT, as in 127.0.0.1:8790")
     };
     let mut found = bind.trim().to_socket_addrs().map_err(|error| wrong(io_words(&error)))?;
-    let address = found.next().ok_or_else(|| wrong("it names no address".to_owned()))?;
-    if address.ip().is_loopback() {
-        return Ok(address);
-    }
-    Err(wrong("others could reach it there, and it would answer anyone".to_owned())
-        .hint("addresses of this machine's own begin with 127., or are [::1]"))
+    found.next().ok_or_else(|| wrong("it names no address".to_owned()))
 }
 
 async fn listen(
     context: &Context,
     settings: Settings,
     upstreams: Upstreams,
-    address: SocketAddr,
+    (address, access): (SocketAddr, Access),
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(Exit::BadConfig, format!("cannot listen on {address}"))
@@ -140,7 +137,11 @@ async fn listen(
     };
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(Arc::clone(&context), stop.clone()));
-    serve(Gateway::new(setup), listener, stop).await;
+    let gateway = Gateway::new(setup);
+    let demands_tokens = matches!(access, Access::Tokens(_));
+    gateway.set_access(access);
+    tokio::spawn(access::follow(Arc::clone(&context), gateway.clone(), demands_tokens));
+    serve(gateway, listener, stop).await;
     context.note("stopped; everything that was answered is recorded");
     Ok(())
 }

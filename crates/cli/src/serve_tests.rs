@@ -1,12 +1,29 @@
 use super::*;
 
 #[test]
-fn only_addresses_of_this_machine_are_listened_on() {
+fn an_address_names_host_and_port() {
     assert_eq!(address("127.0.0.1:8790").unwrap().port(), 8790);
     assert!(address("[::1]:0").is_ok());
-    for bind in ["0.0.0.0:8790", "192.168.1.5:80", "8790", "127.0.0.1", "", "localhost:99999"] {
+    for bind in ["8790", "127.0.0.1", "", "localhost:99999"] {
         assert_eq!(address(bind).unwrap_err().exit(), Exit::BadConfig, "{bind}");
     }
+}
+
+#[test]
+fn what_others_can_reach_demands_a_token() {
+    let home = tempfile::tempdir().unwrap();
+    let context = Context::for_tests(home.path().to_owned());
+    let (here, everywhere) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
+    assert_eq!(access::at(here, &context).unwrap(), Access::ThisMachine);
+    assert_eq!(access::at(everywhere, &context).unwrap_err().exit(), Exit::BadConfig);
+    crate::token_file::change(&context, |book| {
+        book.add("ci", "ci", &[1; 32], 0, throughline_gateway::TokenLimits::default()).unwrap();
+        Ok(())
+    })
+    .unwrap();
+    // Once there is one, it is demanded everywhere.
+    assert!(matches!(access::at(here, &context).unwrap(), Access::Tokens(_)));
+    assert!(matches!(access::at(everywhere, &context).unwrap(), Access::Tokens(_)));
 }
 
 #[test]

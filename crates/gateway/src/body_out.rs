@@ -17,6 +17,8 @@ pub(crate) enum OutBody {
     Whole(Option<Bytes>),
     /// As it comes; it ends when whoever sends it goes away.
     Pieces(mpsc::Receiver<Bytes>),
+    /// One with something that is let go when it has gone out, or nobody wants it any more.
+    Holding { body: Box<Self>, _held: Box<dyn Send> },
 }
 
 impl OutBody {
@@ -26,6 +28,11 @@ impl OutBody {
 
     pub(crate) fn whole(bytes: Bytes) -> Self {
         Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+
+    /// The body with something that lives as long as it does.
+    pub(crate) fn holding(self, held: impl Send + 'static) -> Self {
+        Self::Holding { body: Box::new(self), _held: Box::new(held) }
     }
 
     /// A body and the end that fills it.
@@ -48,17 +55,23 @@ impl Body for OutBody {
             Self::Pieces(pieces) => {
                 pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }
+            Self::Holding { body, .. } => Pin::new(body.as_mut()).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Pieces(_) => false,
+            Self::Holding { body, .. } => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Self::Pieces(_) => SizeHint::default(),
+            Self::Holding { body, .. } => body.size_hint(),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Who may come in, and in whose name they are served.
 //!
+//! Where there are tokens, one is demanded of everyone: its owner is the tenant, its limits are held. A token travels in a
+//! header of its own, beside the provider's key of the client, or in place of that key; it is never passed on.
+//!
 //! A gateway without tokens serves the programs of its own machine. A browser runs programs of others there: a page may
 //! send requests to loopback, or have a name of its own resolved to it. What comes from a page of elsewhere is therefore
 //! refused, and so is what was meant for another host.
@@ -8,16 +11,171 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use hyper::header::{HOST, HeaderMap, ORIGIN};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
+use throughline_store::Owner;
+use tokio::time::Instant;
 
-use crate::gateway::{House, Inner};
+use crate::body_out::OutBody;
+use crate::event::GatewayEvent;
+use crate::find::blocking;
+use crate::gateway::{Access, House, Inner};
+use crate::meter::{Place, TooMuch, spent};
 use crate::refused::Refused;
+use crate::tokens::{TOKEN_PREFIX, TokenLimits};
 
-/// Lets a request in, in the name of whoever it belongs to.
-pub(crate) fn admit(house: &House, head: &Parts) -> Result<Arc<Inner>, Refused> {
-    from_here(head)?;
-    Ok(house.tenant(&house.setup.owner))
+/// The header that carries a token beside a provider's own key.
+const TOKEN_HEADER: &str = "x-throughline-token";
+/// Headers in which a token may stand in place of a provider's key.
+const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "api-key"];
+const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
+
+/// Somebody who was let in.
+pub(crate) struct Admitted {
+    /// The gateway in their name.
+    pub(crate) tenant: Arc<Inner>,
+    /// Bytes of a body they may send.
+    pub(crate) body_bytes: usize,
+    /// Whether it matters what their calls cost.
+    pub(crate) spend: Spend,
+    /// Their place among the requests at the same time, for as long as the answer takes.
+    pub(crate) place: Option<Place>,
+}
+
+/// Whether it matters what calls cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spend {
+    /// It does: what cannot be counted is refused.
+    Limited,
+    /// It does not.
+    Unlimited,
+}
+
+/// Somebody who was not.
+pub(crate) struct Denied {
+    pub(crate) refused: Refused,
+    retry_after_secs: Option<u64>,
+}
+
+impl From<Refused> for Denied {
+    fn from(refused: Refused) -> Self {
+        Self { refused, retry_after_secs: None }
+    }
+}
+
+impl Denied {
+    /// What the answer says beside its body.
+    pub(crate) fn mark(&self, response: &mut hyper::Response<OutBody>) {
+        if let Some(secs) = self.retry_after_secs {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(secs));
+        }
+        if self.refused.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+    }
+}
+
+/// Lets a request in, in the name of whoever it belongs to. Tokens are taken out of its headers: they are nobody else's.
+pub(crate) async fn admit(house: &House, head: &mut Parts) -> Result<Admitted, Denied> {
+    let presented = take_tokens(&mut head.headers);
+    let body_bytes = house.setup.limits.body_bytes;
+    let access = house.access();
+    let Access::Tokens(book) = access.as_ref() else {
+        from_here(head)?;
+        let tenant = house.tenant(&house.setup.owner);
+        return Ok(Admitted { tenant, body_bytes, spend: Spend::Unlimited, place: None });
+    };
+    let entry = presented.as_deref().and_then(|secret| book.find(secret)).ok_or_else(unknown)?;
+    let place = house.meter(&entry.name).enter(&entry.limits, Instant::now()).map_err(too_much)?;
+    let tenant = house.tenant(&entry.owner);
+    let spend = if entry.limits.limits_spend() { Spend::Limited } else { Spend::Unlimited };
+    if spend == Spend::Limited {
+        check_spend(&tenant, &entry.owner, entry.limits).await?;
+    }
+    let body_bytes = entry.limits.body_bytes.map_or(body_bytes, |own| own.min(body_bytes));
+    Ok(Admitted { tenant, body_bytes, spend, place: Some(place) })
+}
+
+/// Takes every token out of the headers; the one in the header of its own counts first.
+fn take_tokens(headers: &mut HeaderMap) -> Option<String> {
+    let own = headers.remove(TOKEN_HEADER).and_then(|value| Some(value.to_str().ok()?.trim().to_owned()));
+    let mut found = own.filter(|token| !token.is_empty());
+    for name in KEY_HEADERS {
+        let token = headers.get(name).and_then(|value| {
+            let value = value.to_str().ok()?.trim();
+            let value = match name == AUTHORIZATION.as_str() {
+                true => value
+                    .get(..7)
+                    .filter(|scheme| scheme.eq_ignore_ascii_case("bearer "))
+                    .and(value.get(7..))?,
+                false => value,
+            };
+            value.trim().starts_with(TOKEN_PREFIX).then(|| value.trim().to_owned())
+        });
+        if let Some(token) = token {
+            headers.remove(name);
+            found = found.or(Some(token));
+        }
+    }
+    found
+}
+
+fn unknown() -> Denied {
+    Denied::from(Refused {
+        status: StatusCode::UNAUTHORIZED,
+        kind: "authentication_error",
+        message: format!(
+            "a token is needed: in the header {TOKEN_HEADER}, or in place of the provider's key; `throughline token new` makes one"
+        ),
+    })
+}
+
+fn too_much(too_much: TooMuch) -> Denied {
+    let (message, retry_after_secs) = match too_much {
+        TooMuch::InAMinute { wait_secs } => ("the token's requests for this minute are used up", wait_secs),
+        TooMuch::AtOnce => ("the token has as many requests on their way as it may", 1),
+    };
+    let (status, message) = (StatusCode::TOO_MANY_REQUESTS, message.to_owned());
+    Denied {
+        refused: Refused { status, kind: "rate_limit_error", message },
+        retry_after_secs: Some(retry_after_secs.max(1)),
+    }
+}
+
+/// Refuses who has spent what they may.
+async fn check_spend(tenant: &Inner, owner: &Owner, limits: TokenLimits) -> Result<(), Denied> {
+    let (store, owner, now_ms) = (Arc::clone(&tenant.setup.store), owner.clone(), tenant.setup.host.now_ms());
+    match blocking(move || spent(store.as_ref(), &owner, &limits, now_ms)).await {
+        Ok(None) => Ok(()),
+        Ok(Some(spent)) => Err(Denied::from(no_money(format!(
+            "{:.2} dollars may be spent {}, and they are",
+            spent.limit_micro_usd as f64 / MICROS_IN_A_DOLLAR,
+            spent.span
+        )))),
+        // What cannot be counted cannot be limited.
+        Err(error) => {
+            tenant.tell(GatewayEvent::Warning(format!("what was spent is not known: {error}")));
+            Err(Denied::from(Refused::internal()))
+        }
+    }
+}
+
+/// A refusal because of money.
+pub(crate) fn no_money(message: String) -> Refused {
+    Refused { status: StatusCode::PAYMENT_REQUIRED, kind: "billing_error", message }
+}
+
+impl Spend {
+    /// Refuses what passes without being counted, where that matters.
+    pub(crate) fn refuse_uncounted(self) -> Result<(), Refused> {
+        match self {
+            Self::Unlimited => Ok(()),
+            Self::Limited => Err(no_money(
+                "the token has a limit on what calls cost, and this one would pass without being counted"
+                    .to_owned(),
+            )),
+        }
+    }
 }
 
 /// Refuses what a page of elsewhere sends, and what was meant for another host.

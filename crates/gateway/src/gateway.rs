@@ -1,7 +1,7 @@
 //! What a gateway stands on, shared by all its connections.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use throughline_config::Settings;
 use throughline_engine::{
@@ -15,10 +15,12 @@ use throughline_transcript::Dialect;
 use tokio_util::task::TaskTracker;
 
 use crate::event::{GatewayEvent, GatewayEvents};
+use crate::meter::Meter;
 use crate::news::News;
 use crate::refused::Refused;
 use crate::seal::SealKey;
 use crate::seats::Seats;
+use crate::tokens::TokenBook;
 use crate::turn::Turn;
 use crate::upstreams::Upstreams;
 
@@ -84,6 +86,18 @@ pub(crate) struct House {
     /// Calls on their way, which are recorded even if nobody waits for them any more.
     pub(crate) tasks: TaskTracker,
     tenants: Mutex<HashMap<Owner, Arc<Inner>>>,
+    access: RwLock<Arc<Access>>,
+    /// What the holders of tokens used, by the names of the tokens.
+    meters: Mutex<HashMap<String, Arc<Meter>>>,
+}
+
+/// Who may use a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Programs of this machine, all in the name of the gateway's owner.
+    ThisMachine,
+    /// Holders of these tokens, each in the name of their owner.
+    Tokens(TokenBook),
 }
 
 /// The gateway as one tenant sees it: everything it does with the record is done in this tenant's name.
@@ -103,8 +117,20 @@ impl Gateway {
     #[must_use]
     pub fn new(setup: GatewaySetup) -> Self {
         let seats = Arc::new(Seats::new(setup.limits.seats));
-        let house = House { setup, seats, tasks: TaskTracker::new(), tenants: Mutex::default() };
+        let house = House {
+            setup,
+            seats,
+            tasks: TaskTracker::new(),
+            tenants: Mutex::default(),
+            access: RwLock::new(Arc::new(Access::ThisMachine)),
+            meters: Mutex::default(),
+        };
         Self { house: Arc::new(house) }
+    }
+
+    /// Says who may use the gateway from now on. Answers that have begun are finished.
+    pub fn set_access(&self, access: Access) {
+        *self.house.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
     }
 }
 
@@ -126,6 +152,21 @@ impl House {
         });
         tenants.insert(owner.clone(), Arc::clone(&tenant));
         tenant
+    }
+
+    pub(crate) fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the holder of a token used.
+    pub(crate) fn meter(&self, token: &str) -> Arc<Meter> {
+        let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meter) = meters.get(token) {
+            return Arc::clone(meter);
+        }
+        let meter = Arc::<Meter>::default();
+        meters.insert(token.to_owned(), Arc::clone(&meter));
+        meter
     }
 
     pub(crate) fn tell(&self, event: GatewayEvent) {

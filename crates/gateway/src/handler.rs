@@ -13,8 +13,8 @@ use crate::body_in;
 use crate::body_out::OutBody;
 use crate::clues::OWN_HEADERS;
 use crate::compact;
-use crate::gate;
-use crate::gateway::House;
+use crate::gate::{self, Admitted, Spend};
+use crate::gateway::{House, Inner};
 use crate::refused::Refused;
 
 /// Headers of one connection, or that the server sets itself.
@@ -29,6 +29,9 @@ const NOT_PASSED_ON: [&str; 8] = [
     "upgrade",
 ];
 
+/// Where the tokens of a request are counted.
+const COUNT_PATH: &str = "/v1/messages/count_tokens";
+
 /// A request whose body was read.
 pub(crate) struct Asked {
     pub(crate) method: Method,
@@ -37,6 +40,10 @@ pub(crate) struct Asked {
     pub(crate) headers: HeaderMap,
     /// The body as it was sent.
     pub(crate) packed: Bytes,
+    /// What it may come to, unpacked.
+    pub(crate) body_bytes: usize,
+    /// Whether it matters what it costs.
+    pub(crate) spend: Spend,
 }
 
 impl Asked {
@@ -75,46 +82,65 @@ fn nearest_wire(path: &str) -> Dialect {
 
 /// Deals with a request.
 pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Response<OutBody> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
-    let wire = wire_at(&head.method, &path);
-    let for_errors = wire.unwrap_or_else(|| nearest_wire(&path));
     if let Some(response) = answer_alone(&head.method, &path) {
         return response;
     }
+    let wire = wire_at(&head.method, &path);
+    let for_errors = wire.unwrap_or_else(|| nearest_wire(&path));
     let form = if api::is_own(&path) { ErrorForm::Own } else { ErrorForm::Wire(for_errors) };
-    let gateway = match gate::admit(&house, &head) {
-        Ok(gateway) => gateway,
-        Err(refused) => return form.respond(&refused),
+    let Admitted { tenant, body_bytes, spend, place } = match gate::admit(&house, &mut head).await {
+        Ok(admitted) => admitted,
+        Err(denied) => {
+            let mut response = form.respond(&denied.refused);
+            denied.mark(&mut response);
+            return response;
+        }
     };
-    let packed = match body_in::read(body, gateway.setup.limits.body_bytes).await {
+    let packed = match body_in::read(body, body_bytes).await {
         Ok(packed) => packed,
         Err(refused) => return form.respond(&refused),
     };
-    let asked = Asked {
-        method: head.method,
-        path,
-        query: head.uri.query().map(str::to_owned),
-        headers: head.headers,
-        packed,
+    let query = head.uri.query().map(str::to_owned);
+    let asked = Asked { method: head.method, path, query, headers: head.headers, packed, body_bytes, spend };
+    let response = match form {
+        ErrorForm::Own => api::answer(tenant, asked).await,
+        ErrorForm::Wire(_) => {
+            answer(tenant, asked, wire).await.unwrap_or_else(|refused| form.respond(&refused))
+        }
     };
-    if form == ErrorForm::Own {
-        return api::answer(gateway, asked).await;
+    match place {
+        Some(place) => response.map(|body| body.holding(place)),
+        None => response,
     }
-    let answered = match wire {
-        Some(wire) => crate::turn::answer(gateway, asked, wire).await,
-        None if asked.method == Method::POST && asked.path == compact::PATH => {
-            compact::answer(&gateway, &asked).await
-        }
-        None if asked.path == "/v1" || asked.path.starts_with("/v1/") => {
-            crate::pass::pass_on(&gateway, asked, for_errors).await
-        }
-        None => Err(Refused::not_found(format!(
+}
+
+/// Answers what is asked for a provider.
+async fn answer(
+    gateway: Arc<Inner>,
+    asked: Asked,
+    wire: Option<Dialect>,
+) -> Result<Response<OutBody>, Refused> {
+    if let Some(wire) = wire {
+        return crate::turn::answer(gateway, asked, wire).await;
+    }
+    if asked.method == Method::POST && asked.path == compact::PATH {
+        return compact::answer(&gateway, &asked).await;
+    }
+    if asked.path != "/v1" && !asked.path.starts_with("/v1/") {
+        return Err(Refused::not_found(format!(
             "there is nothing at this path; {} are",
             "/v1/messages, /v1/chat/completions, /v1/responses and /api/openapi.json"
-        ))),
-    };
-    answered.unwrap_or_else(|refused| refused.respond(for_errors))
+        )));
+    }
+    // Looking and counting cost nothing.
+    let is_free = matches!(asked.method, Method::GET | Method::HEAD) || asked.path == COUNT_PATH;
+    if !is_free {
+        asked.spend.refuse_uncounted()?;
+    }
+    let wire = nearest_wire(&asked.path);
+    crate::pass::pass_on(&gateway, asked, wire).await
 }
 
 /// The form in which a client is told of errors.

@@ -8,8 +8,8 @@
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
 //! to, `turn` one managed call, `compact` compactions a client asks for, `seal` and `let_go` what it keeps of them,
-//! `pass` everything else, `gate` who may come in, `api` what the gateway answers itself, `news` what happens while it
-//! happens.
+//! `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the gateway answers
+//! itself, `news` what happens while it happens.
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
 
@@ -26,17 +26,20 @@ mod handler;
 mod identity;
 mod let_go;
 mod matching;
+mod meter;
 mod news;
 mod pass;
 mod refused;
 mod seal;
 mod seats;
 mod server;
+mod tokens;
 mod turn;
 mod upstreams;
 
 pub use event::{GatewayEvent, GatewayEvents, Served};
-pub use gateway::{EngineSource, Gateway, GatewayLimits, GatewaySetup};
+pub use gateway::{Access, EngineSource, Gateway, GatewayLimits, GatewaySetup};
 pub use seal::SealKey;
 pub use server::serve;
+pub use tokens::{TOKEN_PREFIX, TokenBook, TokenEntry, TokenError, TokenLimits, random_token_bytes};
 pub use upstreams::{UpstreamSpec, Upstreams};

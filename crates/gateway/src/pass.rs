@@ -22,7 +22,7 @@ pub(crate) async fn pass_on(
     let named = asked.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());
     let upstream = gateway.setup.upstreams.for_wire(named, wire);
     let upstream = upstream.ok_or_else(|| Refused::not_found("no upstream is configured"))?.clone();
-    let limit = gateway.setup.limits.body_bytes;
+    let limit = asked.body_bytes;
     let body = Bytes::from(body_in::unpack(&asked.headers, asked.packed.clone(), limit)?);
     pass_body_on(gateway, &asked, body, &upstream, wire).await
 }

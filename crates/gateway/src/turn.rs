@@ -58,6 +58,7 @@ pub(crate) async fn answer(
     let began = Instant::now();
     let (turn, upstream) = turn_of(&gateway, &asked, wire)?;
     if turn.request.leans_on_provider_state() {
+        asked.spend.refuse_uncounted()?;
         if turn.endpoint.wire != wire {
             return Err(Refused::bad_request(format!(
                 "the request leans on what its provider keeps, and `{}` does not speak its wire",
@@ -91,7 +92,7 @@ pub(crate) fn turn_of(
     asked: &Asked,
     wire: Dialect,
 ) -> Result<(Turn, UpstreamSpec), Refused> {
-    let body = body_in::unpack(&asked.headers, asked.packed.clone(), gateway.setup.limits.body_bytes)?;
+    let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
     let request = Request::decode(wire, body).map_err(|error| Refused::bad_request(error.to_string()))?;
     let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
     let model = model.ok_or_else(|| Refused::bad_request("`model` is missing"))?;

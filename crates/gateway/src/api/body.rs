@@ -2,16 +2,19 @@
 
 use hyper::StatusCode;
 use hyper::header::CONTENT_TYPE;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize as _, Deserializer};
 
 use super::error::ApiError;
 use crate::body_in;
-use crate::gateway::Inner;
 use crate::handler::Asked;
 
+/// Up to here every whole number is one as a fraction too.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Reads the body.
-pub(super) fn required<T: DeserializeOwned>(gateway: &Inner, asked: &Asked) -> Result<T, ApiError> {
-    let limit = gateway.setup.limits.body_bytes;
+pub(super) fn required<T: DeserializeOwned>(asked: &Asked) -> Result<T, ApiError> {
+    let limit = asked.body_bytes;
     let bytes = body_in::unpack(&asked.headers, asked.packed.clone(), limit)
         .map_err(|refused| ApiError::of(&refused))?;
     // A page of elsewhere can send other types without asking first.
@@ -34,6 +37,20 @@ pub(super) fn required<T: DeserializeOwned>(gateway: &Inner, asked: &Asked) -> R
 }
 
 /// Reads the body, if there is one.
-pub(super) fn optional<T: DeserializeOwned + Default>(gateway: &Inner, asked: &Asked) -> Result<T, ApiError> {
-    if asked.packed.is_empty() { Ok(T::default()) } else { required(gateway, asked) }
+pub(super) fn optional<T: DeserializeOwned + Default>(asked: &Asked) -> Result<T, ApiError> {
+    if asked.packed.is_empty() { Ok(T::default()) } else { required(asked) }
+}
+
+/// A whole number, also where it is written with a fraction of zero: to JSON that is the same number.
+pub(super) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else { return Ok(None) };
+    let of_fraction =
+        || number.as_f64().filter(|value| value.fract() == 0.0 && (0.0..=EXACT).contains(value));
+    let whole = number.as_u64().or_else(|| of_fraction().map(|value| value as u64));
+    whole.map(Some).ok_or_else(|| D::Error::custom("a number that is not a whole one"))
+}
+
+/// Whether a text says nothing.
+pub(super) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.is_control())
 }

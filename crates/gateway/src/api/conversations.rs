@@ -28,6 +28,8 @@ use crate::seats::{Seat, SeatKey};
 
 /// What the record calls conversations that are kept here.
 const PROGRAM: &str = "api";
+/// No model writes more.
+const MOST_OUTPUT_TOKENS: u64 = 4_294_967_295;
 /// Pieces of an answer that may wait to be passed on.
 const PIECES_WAITING: usize = 32;
 
@@ -39,8 +41,8 @@ struct MessageBody {
     model: Option<String>,
     #[serde(default)]
     system: Option<String>,
-    #[serde(default)]
-    max_output_tokens: Option<u32>,
+    #[serde(default, deserialize_with = "body::whole_number")]
+    max_output_tokens: Option<u64>,
     #[serde(default)]
     stream: bool,
 }
@@ -59,12 +61,12 @@ pub(super) async fn say(
     asked: &Asked,
     key: &str,
 ) -> Result<Response<OutBody>, ApiError> {
-    let message: MessageBody = body::required(gateway, asked)?;
-    if message.text.trim().is_empty() {
+    let message: MessageBody = body::required(asked)?;
+    if body::is_blank(&message.text) {
         return Err(ApiError::invalid("`text` has to say something"));
     }
-    if message.max_output_tokens == Some(0) {
-        return Err(ApiError::invalid("`max_output_tokens` is at least 1"));
+    if message.max_output_tokens.is_some_and(|tokens| !(1..=MOST_OUTPUT_TOKENS).contains(&tokens)) {
+        return Err(ApiError::invalid(format!("`max_output_tokens` is from 1 to {MOST_OUTPUT_TOKENS}")));
     }
     let ready = ready(gateway, asked, key, &message).await?;
     if message.stream { Ok(streamed(gateway, ready)) } else { whole(gateway, ready).await }
@@ -99,8 +101,7 @@ async fn ready(
     }
     // Instructions hold until others are given.
     let system = message.system.clone().or_else(|| known.and_then(|known| known.system));
-    let cap = message.max_output_tokens.map(u64::from);
-    let cap = at.output_cap_tokens(cap.or(gateway.setup.settings.model.max_tokens));
+    let cap = at.output_cap_tokens(message.max_output_tokens.or(gateway.setup.settings.model.max_tokens));
     let parts = RequestParts {
         system: system.as_deref().filter(|system| !system.is_empty()).map(System::Text),
         streaming: if message.stream { Streaming::Streamed } else { Streaming::Whole },

@@ -16,12 +16,15 @@ use crate::handler::Asked;
 
 /// The longest topic.
 const MAX_FOCUS_CHARS: usize = 2_000;
+/// More exchanges than any conversation keeps.
+const MOST_EXCHANGES: u64 = 65_535;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CompactBody {
     focus: Option<String>,
-    keep_exchanges: Option<u16>,
+    #[serde(deserialize_with = "body::whole_number")]
+    keep_exchanges: Option<u64>,
     preview: bool,
 }
 
@@ -31,16 +34,16 @@ pub(super) async fn compact(
     asked: &Asked,
     reference: &str,
 ) -> Result<Response<OutBody>, ApiError> {
-    let wish: CompactBody = body::optional(gateway, asked)?;
+    let wish: CompactBody = body::optional(asked)?;
     if wish.focus.as_ref().is_some_and(|focus| focus.chars().count() > MAX_FOCUS_CHARS) {
         return Err(ApiError::invalid(format!("`focus` has at most {MAX_FOCUS_CHARS} characters")));
     }
-    if wish.keep_exchanges == Some(0) {
-        return Err(ApiError::invalid("`keep_exchanges` is at least 1"));
+    if wish.keep_exchanges.is_some_and(|count| !(1..=MOST_EXCHANGES).contains(&count)) {
+        return Err(ApiError::invalid(format!("`keep_exchanges` is from 1 to {MOST_EXCHANGES}")));
     }
     let manual = ManualCompaction {
         focus: wish.focus.filter(|focus| !focus.trim().is_empty()),
-        keep_exchanges: wish.keep_exchanges.map(usize::from),
+        keep_exchanges: wish.keep_exchanges.and_then(|count| usize::try_from(count).ok()),
         memory_context: None,
     };
     let mut in_hand = InHand::find(gateway, asked, reference).await?;
@@ -138,7 +141,7 @@ pub(super) async fn select(
     reference: &str,
     way: Way,
 ) -> Result<Response<OutBody>, ApiError> {
-    let _: Nothing = body::optional(gateway, asked)?;
+    let _: Nothing = body::optional(asked)?;
     let mut in_hand = InHand::find(gateway, asked, reference).await?;
     let own = Arc::clone(gateway);
     let work = gateway.tasks.spawn(async move {

@@ -12,6 +12,7 @@ use throughline_store::{
 };
 use throughline_transcript::Role;
 
+use super::body::is_blank;
 use super::error::ApiError;
 use super::json as as_json;
 use super::query::Query;
@@ -27,6 +28,8 @@ const USUAL_MESSAGES: usize = 200;
 const MOST_MESSAGES: usize = 1_000;
 const MOST_HITS: usize = 1_000;
 const MOST_NEIGHBOURS: usize = 20;
+/// The latest moment that can be asked for: the largest number every reader of JSON keeps whole.
+const LATEST_MS: Millis = (1 << 53) - 1;
 /// The roles a search tells apart.
 const ROLES: [Role; 5] = [Role::User, Role::Assistant, Role::Tool, Role::System, Role::Developer];
 
@@ -42,7 +45,7 @@ async fn ask<T: Send + 'static>(
 }
 
 fn moment(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
-    query.number(name, 0, Millis::MAX)
+    query.number(name, 0, LATEST_MS)
 }
 
 #[derive(Serialize)]
@@ -144,7 +147,7 @@ pub(super) async fn view(gateway: &Inner, reference: &str) -> Result<Response<Ou
 
 /// `GET /api/search`.
 pub(super) async fn search(gateway: &Inner, query: &Query) -> Result<Response<OutBody>, ApiError> {
-    let text = query.text("q").filter(|text| !text.trim().is_empty());
+    let text = query.text("q").filter(|text| !is_blank(text));
     let text = text.ok_or_else(|| ApiError::invalid("`q` has to say what to look for"))?.to_owned();
     let role = match query.text("role") {
         None => None,

@@ -5,7 +5,7 @@ use hyper::Method;
 use super::error::ApiError;
 
 /// Longer names of sessions and conversations are not looked for.
-const MAX_NAME_BYTES: usize = 512;
+const MAX_NAME_CHARS: usize = 500;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn decoded(part: &str) -> Result<String, ApiError> {
         }
     }
     let name = String::from_utf8(out).map_err(|_| wrong("is not UTF-8"))?;
-    if name.len() > MAX_NAME_BYTES || name.contains('\0') {
+    if name.chars().count() > MAX_NAME_CHARS || name.contains('\0') {
         return Err(wrong("is too long or has a zero in it"));
     }
     Ok(name)

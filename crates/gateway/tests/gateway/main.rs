@@ -5,6 +5,7 @@
 mod api;
 mod compactions;
 mod conversations;
+mod described;
 mod doors;
 mod faithful;
 mod hygiene;
@@ -12,4 +13,5 @@ mod long;
 mod refusals;
 mod sessions;
 mod stage;
+mod tokens;
 mod translated;

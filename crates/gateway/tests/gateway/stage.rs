@@ -9,7 +9,8 @@ use throughline_engine::{
     LongResults, RecordPolicy, ToolOutputPolicy,
 };
 use throughline_gateway::{
-    EngineSource, Gateway, GatewayEvent, GatewayLimits, GatewaySetup, SealKey, UpstreamSpec, Upstreams, serve,
+    Access, EngineSource, Gateway, GatewayEvent, GatewayLimits, GatewaySetup, SealKey, UpstreamSpec,
+    Upstreams, serve,
 };
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, PrefixCache, RetryLimits, TimeLimits,
@@ -54,6 +55,13 @@ pub(crate) struct Stage {
     wires: Vec<Dialect>,
     engine: EngineSource,
     window_tokens: Option<u64>,
+    /// The model that is asked where none is named.
+    pub(crate) default_model: &'static str,
+    /// Who the upstream says it is.
+    pub(crate) kind: EndpointKind,
+    /// Who may come in.
+    pub(crate) access: Access,
+    pub(crate) gateway: Option<Gateway>,
     url: String,
     stop: Option<DropGuard>,
 }
@@ -123,6 +131,10 @@ impl Stage {
                 Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
             }),
             window_tokens,
+            default_model: "",
+            kind: EndpointKind::Custom,
+            access: Access::ThisMachine,
+            gateway: None,
             url: String::new(),
             stop: None,
         };
@@ -135,13 +147,17 @@ impl Stage {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         self.url = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
-        tokio::spawn(serve(Gateway::new(self.setup()), listener, stop.clone()));
+        let gateway = Gateway::new(self.setup());
+        gateway.set_access(self.access.clone());
+        self.gateway = Some(gateway.clone());
+        tokio::spawn(serve(gateway, listener, stop.clone()));
         self.stop = Some(stop.drop_guard());
     }
 
     fn settings(&self) -> Settings {
-        let window = self.window_tokens.map(|window| format!("model:\n  context_length: {window}\n"));
-        let loaded = Loader::new().file("config.yaml", window.as_deref().unwrap_or_default()).load();
+        let window = self.window_tokens.map(|window| format!("  context_length: {window}\n"));
+        let text = format!("model:\n  default: \"{}\"\n{}", self.default_model, window.unwrap_or_default());
+        let loaded = Loader::new().file("config.yaml", text).load();
         loaded.unwrap().settings
     }
 
@@ -164,7 +180,7 @@ impl Stage {
                 all: vec![UpstreamSpec {
                     name: "main".to_owned(),
                     base: BaseUrl::parse(&self.upstream.url()).unwrap(),
-                    kind: EndpointKind::Custom,
+                    kind: self.kind,
                     wires: self.wires.clone(),
                     models: Vec::new(),
                     key: None,

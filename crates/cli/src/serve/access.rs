@@ -1,0 +1,56 @@
+//! Who may use the gateway: programs of this machine, or holders of tokens.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use throughline_gateway::{Access, Gateway};
+
+use crate::context::Context;
+use crate::failure::{Exit, Failure};
+use crate::token_file;
+
+/// How often the list of tokens is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, they are
+/// demanded of everybody.
+pub(super) fn at(address: SocketAddr, context: &Context) -> Result<Access, Failure> {
+    let book = token_file::read(context)?;
+    match (book.entries().is_empty(), address.ip().is_loopback()) {
+        (false, _) => Ok(Access::Tokens(book)),
+        (true, true) => Ok(Access::ThisMachine),
+        (true, false) => Err(Failure::new(
+            Exit::BadConfig,
+            format!("the gateway does not listen on {address} without a token"),
+        )
+        .because("others can reach it there, and it would answer anyone")
+        .hint("`throughline token new NAME` makes one; addresses of this machine's own begin with 127., or are [::1]")),
+    }
+}
+
+/// Takes over changes of the list while the gateway runs. Once tokens were demanded they stay so: whoever revokes the
+/// last one does not mean to open the door.
+pub(super) async fn follow(context: Arc<Context>, gateway: Gateway, mut demanded: bool) {
+    // The first look is always taken: the list may have changed since it was read.
+    let mut known = None;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let stamp = token_file::stamp(&context);
+        if stamp == known {
+            continue;
+        }
+        known = stamp;
+        match token_file::read(&context) {
+            Ok(book) if book.entries().is_empty() && !demanded => {}
+            Ok(book) => {
+                demanded = true;
+                if book.entries().is_empty() {
+                    context.warn("there is no token any more: nobody is let in until there is one");
+                }
+                gateway.set_access(Access::Tokens(book));
+            }
+            Err(_) => context.warn("the list of tokens cannot be read; those known so far hold"),
+        }
+    }
+}

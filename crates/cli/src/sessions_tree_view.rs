@@ -132,6 +132,7 @@ fn link_words(session: &Session) -> String {
         LinkKind::Branch => format!("branch from message {leaves_at}"),
         LinkKind::SubAgent => format!("sub-agent at message {leaves_at}"),
         LinkKind::SideCall => format!("side call at message {leaves_at}"),
+        LinkKind::ClientCompaction => format!("its client compacted it at message {leaves_at}"),
     }
 }
 

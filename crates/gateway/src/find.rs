@@ -7,14 +7,14 @@ use throughline_engine::{ManagedSession, SessionSetup};
 use throughline_store::{
     Link, LinkKind, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
 };
-use throughline_transcript::{Message, Role};
+use throughline_transcript::{Message, Role, is_client_summary};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::event::GatewayEvent;
 use crate::gateway::Inner;
 use crate::identity::Known;
 use crate::let_go::{LetGo, Listed, let_go, unknown_of};
-use crate::matching::{Match, Theirs, compare, refreshed};
+use crate::matching::{Match, Theirs, compare, is_compacted, refreshed};
 use crate::refused::Refused;
 use crate::seats::{Recognised, Seat, SeatKey};
 use crate::turn::Turn;
@@ -241,7 +241,13 @@ impl Inner {
         let tip = seat.recognised().tip;
         let transcript = self.transcript(tip).await.map_err(|error| self.record_failed(&error))?;
         let known = known_of(&transcript);
-        let shared = let_go + compare(known.get(let_go..).unwrap_or_default(), theirs, 0).known;
+        let after = known.get(let_go..).unwrap_or_default();
+        let found = compare(after, theirs, 0);
+        if is_compacted(after, theirs, found) {
+            let tip = seat.recognised().tip;
+            return self.open_linked(turn, key, tip, LinkKind::ClientCompaction).await;
+        }
+        let shared = let_go + found.known;
         let said = transcript.get(..shared).unwrap_or_default();
         // What begins alike and was never answered alike is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
@@ -255,20 +261,35 @@ impl Inner {
 
     /// A conversation nobody has held yet. One of several of a client's session hangs on the first.
     async fn open_new(&self, turn: &Turn, key: &SeatKey, own_id: Option<&str>) -> Result<Arc<Seat>, Refused> {
-        let parent = own_id.and_then(|id| self.seats.first_of(&self.setup.owner, id));
-        let link = match parent {
-            None => None,
+        let owner = &self.setup.owner;
+        if let Some(id) = own_id
+            && turn.request.messages().iter().any(is_client_summary)
+            && let Some(parent) = self.seats.last_of(owner, id)
+        {
+            return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
+        }
+        match own_id.and_then(|id| self.seats.first_of(owner, id)) {
+            None => self.open(turn, key, None).await,
             Some(parent) => {
                 let has_tools = turn.request.tools().is_some();
                 let kind = if has_tools { LinkKind::SubAgent } else { LinkKind::SideCall };
-                let (store, owner, id) =
-                    (Arc::clone(&self.setup.store), self.setup.owner.clone(), parent.clone());
-                let session = blocking(move || store.session(&owner, &id)).await;
-                let session = session.map_err(|error| self.record_failed(&error))?;
-                Some(Link { parent, kind, leaves_at: session.next_seq })
+                self.open_linked(turn, key, parent, kind).await
             }
-        };
-        self.open(turn, key, link).await
+        }
+    }
+
+    /// A conversation that hangs on the end of another.
+    async fn open_linked(
+        &self,
+        turn: &Turn,
+        key: &SeatKey,
+        parent: SessionId,
+        kind: LinkKind,
+    ) -> Result<Arc<Seat>, Refused> {
+        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), parent.clone());
+        let session = blocking(move || store.session(&owner, &id)).await;
+        let session = session.map_err(|error| self.record_failed(&error))?;
+        self.open(turn, key, Some(Link { parent, kind, leaves_at: session.next_seq })).await
     }
 
     async fn open(&self, turn: &Turn, key: &SeatKey, link: Option<Link>) -> Result<Arc<Seat>, Refused> {

@@ -13,6 +13,7 @@ use crate::body_in;
 use crate::body_out::OutBody;
 use crate::clues::OWN_HEADERS;
 use crate::compact;
+use crate::count;
 use crate::gate::{self, Admitted, Spend};
 use crate::gateway::{House, Inner};
 use crate::refused::Refused;
@@ -127,6 +128,9 @@ async fn answer(
     }
     if asked.method == Method::POST && asked.path == compact::PATH {
         return compact::answer(&gateway, &asked).await;
+    }
+    if asked.method == Method::POST && asked.path == count::PATH {
+        return count::answer(&gateway, &asked).await;
     }
     if asked.path != "/v1" && !asked.path.starts_with("/v1/") {
         return Err(Refused::not_found(format!(

@@ -7,8 +7,8 @@
 //! Parts: `server` connections, `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
-//! to, `turn` one managed call, `compact` compactions a client asks for, `seal` and `let_go` what it keeps of them,
-//! `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the gateway answers
+//! to, `turn` one managed call, `compact` and `count` what else a client asks for, `seal` and `let_go` what it
+//! keeps of a compaction, `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the gateway answers
 //! itself, `news` what happens while it happens.
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
@@ -18,6 +18,7 @@ mod body_in;
 mod body_out;
 mod clues;
 mod compact;
+mod count;
 mod event;
 mod find;
 mod gate;

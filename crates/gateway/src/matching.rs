@@ -4,9 +4,10 @@
 //! away an edit is of no account unless a person's words changed: the model is not shown that part any more.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use throughline_transcript::Message;
+use throughline_transcript::{Message, Role};
 
 use crate::identity::{Bytes, Identity, Known, bytes_of, identity_of};
 
@@ -99,6 +100,20 @@ fn is_same(ours: &Known, theirs: &Theirs<'_>, is_folded: bool) -> bool {
 /// Whether an edit of this message changes nothing that a person said.
 fn is_small_edit(ours: &Known, theirs: &Theirs<'_>) -> bool {
     !ours.is_human && !theirs.message.is_human() && ours.identity.is_some() && theirs.identity().is_some()
+}
+
+/// Whether a request that leaves a conversation has only let some of it go: further on it repeats what was answered, and
+/// it is shorter than the conversation. So a client tells that it compacted the conversation itself.
+pub(crate) fn is_compacted(conversation: &[Known], request: &[Theirs<'_>], found: Match) -> bool {
+    if request.len() >= conversation.len() {
+        return false;
+    }
+    let further: HashSet<Identity> =
+        conversation.iter().skip(found.known).filter_map(|known| known.identity).collect();
+    request.iter().skip(found.repeated).any(|theirs| {
+        theirs.message.role() != Role::User
+            && theirs.identity().is_some_and(|identity| further.contains(&identity))
+    })
 }
 
 /// The client's words for the end of a view: pairs of an item and the message that repeats it, and the first item of them.

@@ -125,6 +125,15 @@ impl Seats {
         seats.map(|seat| &seat.conversation).min().cloned()
     }
 
+    /// The conversation of a client's session that was last spoken in.
+    pub(crate) fn last_of(&self, owner: &Owner, own_id: &str) -> Option<SessionId> {
+        let start = format!("{own_id}/");
+        let all = lock(&self.all);
+        let of_client = all.iter().filter(|(key, _)| key.owner == *owner && key.text.starts_with(&start));
+        let seats = of_client.flat_map(|(_, seats)| seats);
+        seats.max_by_key(|seat| seat.last_used()).map(|seat| seat.recognised().tip)
+    }
+
     /// A conversation, whatever it is looked for under.
     pub(crate) fn of_conversation(&self, owner: &Owner, conversation: &SessionId) -> Option<Arc<Seat>> {
         let all = lock(&self.all);

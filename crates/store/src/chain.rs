@@ -49,7 +49,7 @@ pub(crate) fn place_on(link: &Link, parent: &Session, tip: &Session) -> Result<P
             Err(StoreError::UnknownMessage { session: parent.id.clone(), seq: link.leaves_at })
         }
         LinkKind::Branch => Ok(Place { chain: None, first_seq: link.leaves_at, link: kept(link.leaves_at) }),
-        LinkKind::SubAgent | LinkKind::SideCall => {
+        LinkKind::SubAgent | LinkKind::SideCall | LinkKind::ClientCompaction => {
             Ok(Place { chain: None, first_seq: 0, link: kept(link.leaves_at) })
         }
     }
@@ -121,7 +121,7 @@ impl Stretch {
         match link.kind {
             LinkKind::Continuation => Some(Self::through(parent)),
             LinkKind::Branch => Some(Self { to_seq: Some(link.leaves_at), ..Self::through(parent) }),
-            LinkKind::SubAgent | LinkKind::SideCall => None,
+            LinkKind::SubAgent | LinkKind::SideCall | LinkKind::ClientCompaction => None,
         }
     }
 

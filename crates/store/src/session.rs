@@ -17,6 +17,8 @@ pub enum LinkKind {
     SubAgent,
     /// A call beside the conversation: a title, a count.
     SideCall,
+    /// The conversation after its client compacted it on its own account: it begins with the client's summary.
+    ClientCompaction,
 }
 
 impl LinkKind {
@@ -28,13 +30,14 @@ impl LinkKind {
             Self::Branch => "branch",
             Self::SubAgent => "sub_agent",
             Self::SideCall => "side_call",
+            Self::ClientCompaction => "client_compaction",
         }
     }
 
     /// The kind of this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Continuation, Self::Branch, Self::SubAgent, Self::SideCall]
+        [Self::Continuation, Self::Branch, Self::SubAgent, Self::SideCall, Self::ClientCompaction]
             .into_iter()
             .find(|kind| kind.name() == name)
     }

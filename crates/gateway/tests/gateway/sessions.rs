@@ -33,7 +33,9 @@ async fn a_conversation_goes_on_and_is_recorded_once() {
     let stage = Stage::new(None, counting()).await;
     let mut talk = vec![json!({"role": "system", "content": "It is Monday."}), user("one")];
     for turn in 1..=5 {
-        assert_eq!(stage.ask(Dialect::Chat, &body(&talk)).await.status(), 200);
+        let answer = stage.ask(Dialect::Chat, &body(&talk)).await;
+        assert_eq!(answer.status(), 200);
+        answer.text().await.unwrap();
         // The date in the system prompt moves on.
         talk[0] = json!({"role": "system", "content": format!("It is day {turn}.")});
         talk.push(assistant(&format!("answer {turn}")));
@@ -93,11 +95,43 @@ async fn a_gateway_that_was_started_again_finds_its_conversations() {
     stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
     stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
     stage.start().await;
-    stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 2"), user("on")])).await;
+    let answer = stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 2"), user("on")])).await;
+    // An answer that is read to its end is recorded.
+    answer.text().await.unwrap();
     assert_eq!(stage.opened(), [None, None]);
     let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
     assert_eq!(found.len(), 2);
     assert_eq!(found[0].totals.messages + found[1].totals.messages, 6);
+}
+
+#[tokio::test]
+async fn a_client_that_compacted_itself_goes_on_from_its_conversation() {
+    let stage = Stage::new(None, counting()).await;
+    let ask = |messages: &[Value]| {
+        let tools = json!([{ "name": "t", "description": "d", "input_schema": { "type": "object" } }]);
+        json!({ "model": MODEL, "max_tokens": 100, "metadata": { "user_id": "session_1" }, "tools": tools,
+            "messages": messages })
+        .to_string()
+    };
+    let mut talk = vec![user("one")];
+    for turn in 1..=4 {
+        stage.ask(Dialect::Anthropic, &ask(&talk)).await;
+        talk.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
+    }
+    // As Claude Code does it: everything but a summary is gone.
+    let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
+    let mut compacted = vec![user(note), user("go on")];
+    stage.ask(Dialect::Anthropic, &ask(&compacted)).await;
+    assert_eq!(stage.opened(), [None, Some("client_compaction")]);
+    assert_eq!(stage.upstream.calls()[4].text(), ask(&compacted), "it is sent as it came");
+    compacted.extend([assistant("answer 5"), user("further")]);
+    stage.ask(Dialect::Anthropic, &ask(&compacted)).await;
+    assert_eq!(stage.opened().len(), 2, "it goes on there");
+    // As others do it: the beginning and the end stay, with a summary between them.
+    let end = [assistant("answer 3"), user("question 3"), assistant("answer 4"), user("question 4")];
+    let kept = [&[user("one"), assistant("what happened since")], &end[..]].concat();
+    stage.ask(Dialect::Anthropic, &ask(&kept)).await;
+    assert_eq!(stage.opened(), [None, Some("client_compaction"), Some("client_compaction")]);
 }
 
 #[tokio::test]

@@ -177,3 +177,22 @@ async fn what_the_other_wire_cannot_do_is_refused_with_its_name() {
     assert!(text.contains("response_format"), "{text}");
     assert!(stage.upstream.calls().is_empty());
 }
+
+#[tokio::test]
+async fn tokens_nobody_counts_are_estimated() {
+    let body = json!({ "model": MODEL, "messages": [{ "role": "user", "content": "word ".repeat(1_000) }] })
+        .to_string();
+    let count = async |stage: &Stage| -> u64 {
+        let response = stage.post(&stage.at("/v1/messages/count_tokens"), &body).await;
+        assert_eq!(response.status(), 200);
+        let counted: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        counted["input_tokens"].as_u64().unwrap()
+    };
+    let other_wire = Stage::with_wire(Dialect::Chat, None, working()).await;
+    let estimated = count(&other_wire).await;
+    assert!((800..1_500).contains(&estimated), "{estimated}");
+    assert!(other_wire.upstream.calls().is_empty(), "nobody was asked");
+    // The scripted upstream knows no such path.
+    let cannot = Stage::new(None, working()).await;
+    assert_eq!(count(&cannot).await, estimated);
+}

@@ -79,7 +79,7 @@ pub(super) fn add(
     let is_attached = match place.link.as_ref().map(|link| link.kind) {
         Some(LinkKind::Continuation) => origins.is_some_and(|(_, is_attached)| is_attached),
         Some(LinkKind::SubAgent | LinkKind::SideCall) => true,
-        Some(LinkKind::Branch) | None => false,
+        Some(LinkKind::Branch | LinkKind::ClientCompaction) | None => false,
     };
     if let Some(chain) = place.chain {
         conn.prepare_cached("UPDATE sessions SET is_tip = 0 WHERE chain = ?1 AND is_tip = 1")?

@@ -1,0 +1,45 @@
+//! Counting the tokens of a request, for clients that ask: by whoever would answer it, else by our own estimate.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use throughline_engine::token_model_for;
+use throughline_tokens::{profile_message, profile_preamble};
+use throughline_transcript::Dialect;
+use throughline_wire::Request;
+
+use crate::body_out::OutBody;
+use crate::gateway::Inner;
+use crate::handler::Asked;
+use crate::pass::pass_body_on;
+use crate::refused::Refused;
+use crate::turn::turn_of;
+
+/// The path that is asked.
+pub(crate) const PATH: &str = "/v1/messages/count_tokens";
+
+/// Answers how many tokens a request has.
+pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Response<OutBody>, Refused> {
+    let (turn, upstream) = turn_of(gateway, asked, Dialect::Anthropic)?;
+    if turn.endpoint.wire == Dialect::Anthropic {
+        let body = Bytes::from(turn.request.encode());
+        let counted = pass_body_on(gateway, asked, body, &upstream, Dialect::Anthropic).await?;
+        // Many servers that speak the wire do not count.
+        let cannot = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
+        if !cannot.contains(&counted.status()) {
+            return Ok(counted);
+        }
+    }
+    let json = format!("{{\"input_tokens\":{}}}", estimated_tokens(&turn.request, &turn.model));
+    let mut response = Response::new(OutBody::whole(Bytes::from(json)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn estimated_tokens(request: &Request, model: &str) -> u64 {
+    let by = token_model_for(model, request.dialect());
+    let messages = request.messages().iter().map(|message| by.estimate_content(&profile_message(message)));
+    by.estimate_content(&profile_preamble(&request.preamble())) + messages.sum::<u64>()
+}

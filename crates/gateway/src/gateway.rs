@@ -14,15 +14,18 @@ use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
 use tokio_util::task::TaskTracker;
 
+use crate::counted_store::CountedStore;
 use crate::event::{GatewayEvent, GatewayEvents};
 use crate::meter::Meter;
+use crate::metered::Metered;
+use crate::metrics::Metrics;
 use crate::news::News;
 use crate::refused::Refused;
 use crate::seal::SealKey;
 use crate::seats::Seats;
 use crate::tokens::TokenBook;
 use crate::turn::Turn;
-use crate::upstreams::Upstreams;
+use crate::upstreams::{Upstreams, upstream_name};
 
 /// Makes the engine of one conversation.
 pub type EngineSource = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;
@@ -87,6 +90,7 @@ pub(crate) struct House {
     pub(crate) tasks: TaskTracker,
     tenants: Mutex<HashMap<Owner, Arc<Inner>>>,
     access: RwLock<Arc<Access>>,
+    pub(crate) metrics: Arc<Metrics>,
     /// What the holders of tokens used, by the names of the tokens.
     meters: Mutex<HashMap<String, Arc<Meter>>>,
 }
@@ -110,12 +114,16 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     /// What happens, for those of this tenant who listen.
     pub(crate) news: Arc<News>,
+    metrics: Arc<Metrics>,
 }
 
 impl Gateway {
     /// Sets a gateway up; nothing is listened to yet.
     #[must_use]
     pub fn new(setup: GatewaySetup) -> Self {
+        let metrics = Arc::<Metrics>::default();
+        let store = CountedStore { inner: Arc::clone(&setup.store), metrics: Arc::clone(&metrics) };
+        let setup = GatewaySetup { store: Arc::new(store), ..setup };
         let seats = Arc::new(Seats::new(setup.limits.seats));
         let house = House {
             setup,
@@ -124,6 +132,7 @@ impl Gateway {
             tenants: Mutex::default(),
             access: RwLock::new(Arc::new(Access::ThisMachine)),
             meters: Mutex::default(),
+            metrics,
         };
         Self { house: Arc::new(house) }
     }
@@ -141,7 +150,8 @@ impl House {
         if let Some(tenant) = tenants.get(owner) {
             return Arc::clone(tenant);
         }
-        let news = Arc::new(News::new(Arc::clone(&self.setup.events), Arc::clone(&self.setup.host)));
+        let (events, host) = (Arc::clone(&self.setup.events), Arc::clone(&self.setup.host));
+        let news = Arc::new(News::new(events, host, Arc::clone(&self.metrics)));
         let events = Arc::clone(&news) as Arc<dyn GatewayEvents>;
         let tenant = Arc::new(Inner {
             setup: GatewaySetup { owner: owner.clone(), events, ..self.setup.clone() },
@@ -149,6 +159,7 @@ impl House {
             opening: tokio::sync::Mutex::default(),
             tasks: self.tasks.clone(),
             news,
+            metrics: Arc::clone(&self.metrics),
         });
         tenants.insert(owner.clone(), Arc::clone(&tenant));
         tenant
@@ -170,6 +181,7 @@ impl House {
     }
 
     pub(crate) fn tell(&self, event: GatewayEvent) {
+        self.metrics.told(&event);
         self.setup.events.tell(event);
     }
 }
@@ -187,8 +199,11 @@ impl Inner {
         wire: Dialect,
     ) -> Result<Target, Refused> {
         let spoken = endpoint.wire;
+        let name = upstream_name(&endpoint).to_owned();
         let found = self.model_at(endpoint, model).await;
-        let target = found.target(&self.setup.client).ok_or_else(Refused::internal)?;
+        let mut target = found.target(&self.setup.client).ok_or_else(Refused::internal)?;
+        let metrics = Arc::clone(&self.metrics);
+        target.upstream = Arc::new(Metered { inner: target.upstream, metrics, name });
         let (events, model) = (Arc::clone(&self.setup.events), model.to_owned());
         let left_out = Arc::new(move |what: &str| {
             let words =

@@ -1,11 +1,14 @@
 //! One HTTP request: which path means what.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
+use throughline_store::GuardScope;
 use throughline_transcript::Dialect;
 
 use crate::api;
@@ -14,6 +17,9 @@ use crate::body_out::OutBody;
 use crate::clues::OWN_HEADERS;
 use crate::compact;
 use crate::count;
+use crate::course::Course;
+use crate::event::GatewayEvent;
+use crate::find::blocking;
 use crate::gate::{self, Admitted, Spend};
 use crate::gateway::{House, Inner};
 use crate::refused::Refused;
@@ -29,6 +35,13 @@ const NOT_PASSED_ON: [&str; 8] = [
     "transfer-encoding",
     "upgrade",
 ];
+
+/// Where the figures are.
+const METRICS_PATH: &str = "/metrics";
+/// A guard that is never set.
+const READY_GUARD: &str = "readiness";
+/// How long the record may take to show that it can be written.
+const READY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Where the tokens of a request are counted.
 const COUNT_PATH: &str = "/v1/messages/count_tokens";
@@ -83,15 +96,35 @@ fn nearest_wire(path: &str) -> Dialect {
 
 /// Deals with a request.
 pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Response<OutBody> {
-    let (mut head, body) = request.into_parts();
-    let path = head.uri.path().to_owned();
-    if let Some(response) = answer_alone(&head.method, &path) {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    if let Some(response) = answer_alone(&house, &head.method, path).await {
         return response;
     }
-    let wire = wire_at(&head.method, &path);
-    let for_errors = wire.unwrap_or_else(|| nearest_wire(&path));
-    let form = if api::is_own(&path) { ErrorForm::Own } else { ErrorForm::Wire(for_errors) };
-    let Admitted { tenant, body_bytes, spend, place } = match gate::admit(&house, &mut head).await {
+    let wire = wire_at(&head.method, path);
+    let form = match is_own(path) {
+        true => ErrorForm::Own,
+        false => ErrorForm::Wire(wire.unwrap_or_else(|| nearest_wire(path))),
+    };
+    let response = Course::begin().follow(dealt_with(&house, head, body, wire, form)).await;
+    house.metrics.request(form.name(), response.status().as_u16());
+    let open = house.metrics.open();
+    response.map(|body| body.holding(open))
+}
+
+/// Whether the gateway answers a path itself.
+fn is_own(path: &str) -> bool {
+    api::is_own(path) || path == METRICS_PATH
+}
+
+async fn dealt_with(
+    house: &House,
+    mut head: Parts,
+    body: Incoming,
+    wire: Option<Dialect>,
+    form: ErrorForm,
+) -> Response<OutBody> {
+    let Admitted { tenant, body_bytes, spend, place } = match gate::admit(house, &mut head).await {
         Ok(admitted) => admitted,
         Err(denied) => {
             let mut response = form.respond(&denied.refused);
@@ -103,18 +136,41 @@ pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Res
         Ok(packed) => packed,
         Err(refused) => return form.respond(&refused),
     };
-    let query = head.uri.query().map(str::to_owned);
+    Course::is_read();
+    let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
     let asked = Asked { method: head.method, path, query, headers: head.headers, packed, body_bytes, spend };
-    let response = match form {
-        ErrorForm::Own => api::answer(tenant, asked).await,
-        ErrorForm::Wire(_) => {
-            answer(tenant, asked, wire).await.unwrap_or_else(|refused| form.respond(&refused))
-        }
+    let answered = match form {
+        ErrorForm::Own if asked.path == METRICS_PATH => figures(house, &tenant, &asked.method),
+        ErrorForm::Own => Ok(api::answer(tenant, asked).await),
+        ErrorForm::Wire(_) => answer(tenant, asked, wire).await,
     };
+    let response = answered.unwrap_or_else(|refused| form.respond(&refused));
     match place {
         Some(place) => response.map(|body| body.holding(place)),
         None => response,
     }
+}
+
+/// Figures about the whole gateway, for whoever runs it.
+fn figures(house: &House, tenant: &Inner, method: &Method) -> Result<Response<OutBody>, Refused> {
+    if tenant.setup.owner != house.setup.owner {
+        return Err(Refused {
+            status: StatusCode::FORBIDDEN,
+            kind: "permission_error",
+            message: format!("figures about all tenants are for tokens of the owner `{}`", house.setup.owner),
+        });
+    }
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Err(Refused {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            kind: "invalid_request_error",
+            message: "GET only".to_owned(),
+        });
+    }
+    let mut response = Response::new(OutBody::whole(Bytes::from(house.metrics.render())));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
 }
 
 /// Answers what is asked for a provider.
@@ -157,6 +213,14 @@ enum ErrorForm {
 }
 
 impl ErrorForm {
+    /// What requests that are told of errors in it are counted under.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Wire(wire) => wire.name(),
+            Self::Own => "own",
+        }
+    }
+
     fn respond(self, refused: &Refused) -> Response<OutBody> {
         match self {
             Self::Wire(wire) => refused.respond(wire),
@@ -165,20 +229,46 @@ impl ErrorForm {
     }
 }
 
-/// What needs neither a body nor anyone else.
-fn answer_alone(method: &Method, path: &str) -> Option<Response<OutBody>> {
-    let is_question = matches!(*method, Method::GET | Method::HEAD);
+/// What needs neither a body nor a token.
+async fn answer_alone(house: &House, method: &Method, path: &str) -> Option<Response<OutBody>> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    let is_head = *method == Method::HEAD;
     match path {
-        "/" if is_question => Some(text(*method == Method::HEAD, "throughline\n")),
-        "/healthz" | "/readyz" if is_question => Some(text(*method == Method::HEAD, "ok\n")),
+        "/" => Some(text(is_head, StatusCode::OK, "throughline\n")),
+        "/healthz" => Some(text(is_head, StatusCode::OK, "ok\n")),
+        "/readyz" if is_ready(house).await => Some(text(is_head, StatusCode::OK, "ok\n")),
+        "/readyz" => Some(text(
+            is_head,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the record cannot be written; the log says why\n",
+        )),
         _ => None,
     }
 }
 
-fn text(is_head: bool, words: &'static str) -> Response<OutBody> {
+/// Whether the record can be written to, found out by writing nothing to it.
+async fn is_ready(house: &House) -> bool {
+    let store = Arc::clone(&house.setup.store);
+    let written = blocking(move || store.set_guard(&GuardScope::Global, READY_GUARD, None));
+    match tokio::time::timeout(READY_WITHIN, written).await {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            house.tell(GatewayEvent::Warning(format!("not ready: {error}")));
+            false
+        }
+        Err(_) => {
+            house.tell(GatewayEvent::Warning("not ready: the record does not answer".to_owned()));
+            false
+        }
+    }
+}
+
+fn text(is_head: bool, status: StatusCode, words: &'static str) -> Response<OutBody> {
     let body = if is_head { OutBody::empty() } else { OutBody::whole(Bytes::from_static(words.as_bytes())) };
     let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::OK;
+    *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }

@@ -7,9 +7,10 @@
 //! Parts: `server` connections, `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
-//! to, `turn` one managed call, `compact` and `count` what else a client asks for, `seal` and `let_go` what it
-//! keeps of a compaction, `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the gateway answers
-//! itself, `news` what happens while it happens.
+//! to, `turn` one managed call, `compact` and `count` what else a client asks for, `seal` and `let_go` what it keeps of a
+//! compaction, `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the
+//! gateway answers itself, `news` what happens while it happens, `metrics` in figures (from `metered` calls and a
+//! `counted_store`), `course` what goes along with a request.
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
 
@@ -19,6 +20,8 @@ mod body_out;
 mod clues;
 mod compact;
 mod count;
+mod counted_store;
+mod course;
 mod event;
 mod find;
 mod gate;
@@ -28,6 +31,8 @@ mod identity;
 mod let_go;
 mod matching;
 mod meter;
+mod metered;
+mod metrics;
 mod news;
 mod pass;
 mod refused;

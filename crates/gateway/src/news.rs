@@ -10,6 +10,7 @@ use throughline_store::Millis;
 use tokio::sync::broadcast;
 
 use crate::event::{GatewayEvent, GatewayEvents};
+use crate::metrics::Metrics;
 
 /// Events that may wait for a slow listener.
 const WAITING: usize = 1_024;
@@ -25,12 +26,13 @@ pub(crate) struct Told {
 pub(crate) struct News {
     outer: Arc<dyn GatewayEvents>,
     host: Arc<dyn Host>,
+    metrics: Arc<Metrics>,
     board: broadcast::Sender<Told>,
 }
 
 impl News {
-    pub(crate) fn new(outer: Arc<dyn GatewayEvents>, host: Arc<dyn Host>) -> Self {
-        Self { outer, host, board: broadcast::Sender::new(WAITING) }
+    pub(crate) fn new(outer: Arc<dyn GatewayEvents>, host: Arc<dyn Host>, metrics: Arc<Metrics>) -> Self {
+        Self { outer, host, metrics, board: broadcast::Sender::new(WAITING) }
     }
 
     /// Everything that happens from now on.
@@ -41,6 +43,7 @@ impl News {
 
 impl GatewayEvents for News {
     fn tell(&self, event: GatewayEvent) {
+        self.metrics.told(&event);
         if self.board.receiver_count() > 0 {
             // Nobody may be left by now, which is no trouble.
             let _ = self.board.send(Told { at_ms: self.host.now_ms(), event: event.clone() });

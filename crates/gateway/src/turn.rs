@@ -20,6 +20,7 @@ use crate::body_in;
 use crate::body_out::OutBody;
 use crate::clues::Clues;
 use crate::compact;
+use crate::course::carried;
 use crate::event::{GatewayEvent, Served};
 use crate::find::{Place, recognised};
 use crate::gateway::Inner;
@@ -136,11 +137,11 @@ impl Inner {
         let id = session.id().clone();
         let (ended, end) = oneshot::channel();
         let gateway = Arc::clone(self);
-        self.tasks.spawn(async move {
+        self.tasks.spawn(carried(async move {
             let result = gateway.call(&seat, session, input, known).await;
             // Whoever asked may be gone.
             let _ = ended.send(result);
-        });
+        }));
         let way_back = WayBack { wire, streaming, waiting, end, guard: cancel.drop_guard() };
         Ok((way_back.respond().await, (id, model)))
     }

@@ -7,6 +7,14 @@ use throughline_wire::can_translate;
 
 use crate::refused::Refused;
 
+/// Where upstreams stand in the settings.
+const SETTINGS: &str = "gateway.upstreams.";
+
+/// What the upstream behind an endpoint is called.
+pub(crate) fn upstream_name(endpoint: &Endpoint) -> &str {
+    endpoint.settings_prefix.strip_prefix(SETTINGS).unwrap_or(&endpoint.settings_prefix)
+}
+
 /// A server that answers.
 #[derive(Clone, Debug)]
 pub struct UpstreamSpec {
@@ -29,7 +37,7 @@ impl UpstreamSpec {
     #[must_use]
     pub fn endpoint(&self, wire: Dialect) -> Endpoint {
         let key_source = match self.key {
-            Some(_) => KeySource::Setting(format!("gateway.upstreams.{}", self.name)),
+            Some(_) => KeySource::Setting(format!("{SETTINGS}{}", self.name)),
             None => KeySource::NotNeeded,
         };
         Endpoint {
@@ -39,7 +47,7 @@ impl UpstreamSpec {
             key: self.key.clone(),
             key_source,
             headers: Vec::new(),
-            settings_prefix: format!("gateway.upstreams.{}", self.name),
+            settings_prefix: format!("{SETTINGS}{}", self.name),
         }
     }
 

@@ -10,6 +10,7 @@ mod doors;
 mod faithful;
 mod hygiene;
 mod long;
+mod operations;
 mod refusals;
 mod sessions;
 mod stage;

@@ -1,0 +1,85 @@
+//! A record whose failures are counted, and the calls that are booked in it. It changes nothing about either.
+
+use std::sync::Arc;
+
+use throughline_store::{
+    Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
+    EndReason, Guard, GuardScope, HeldLock, Holder, LockOutcome, LockRequest, Millis, NewArtifact, NewCall,
+    NewMessage, NewSession, Owner, PreambleId, Result, SearchAnswer, SearchQuery, Selection, Session,
+    SessionFilter, SessionId, Shown, Store, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount,
+    UsageBy, UsageTotal, ViewItem,
+};
+
+use crate::metrics::Metrics;
+
+/// Passes everything on.
+pub(crate) struct CountedStore {
+    pub(crate) inner: Arc<dyn Store>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl CountedStore {
+    fn noted<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.metrics.record_error(error);
+        }
+        result
+    }
+}
+
+/// Methods that are passed on as they are.
+macro_rules! passed_on {
+    ($(fn $name:ident(&self $(, $argument:ident: $kind:ty)*) -> $result:ty;)*) => {
+        $(fn $name(&self $(, $argument: $kind)*) -> $result {
+            self.noted(self.inner.$name($($argument),*))
+        })*
+    };
+}
+
+impl Store for CountedStore {
+    passed_on! {
+        fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session>;
+        fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session>;
+        fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
+        fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>>;
+        fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>>;
+        fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
+        fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
+        fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()>;
+        fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()>;
+        fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>>;
+        fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
+        fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
+        fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
+        fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
+        fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>>;
+        fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
+        fn select_view(&self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis, limit_tokens: u64) -> Result<Session>;
+        fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
+        fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
+        fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
+        fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
+        fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;
+        fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
+        fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>>;
+        fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact>;
+        fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact>;
+        fn read_artifact(&self, owner: &Owner, id: &ArtifactId, range: ArtifactRange) -> Result<String>;
+        fn artifacts(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>>;
+        fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer>;
+        fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()>;
+        fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
+        fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
+        fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
+        fn locks(&self) -> Result<Vec<HeldLock>>;
+    }
+
+    fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64> {
+        let booked = calls.clone();
+        let result = self.noted(self.inner.record_calls(owner, id, calls));
+        if result.is_ok() {
+            self.metrics.booked(&booked);
+        }
+        result
+    }
+}

@@ -43,9 +43,6 @@ const READY_GUARD: &str = "readiness";
 /// How long the record may take to show that it can be written.
 const READY_WITHIN: Duration = Duration::from_secs(2);
 
-/// Where the tokens of a request are counted.
-const COUNT_PATH: &str = "/v1/messages/count_tokens";
-
 /// A request whose body was read.
 pub(crate) struct Asked {
     pub(crate) method: Method,
@@ -194,9 +191,8 @@ async fn answer(
             "/v1/messages, /v1/chat/completions, /v1/responses and /api/openapi.json"
         )));
     }
-    // Looking and counting cost nothing.
-    let is_free = matches!(asked.method, Method::GET | Method::HEAD) || asked.path == COUNT_PATH;
-    if !is_free {
+    // Looking costs nothing.
+    if !matches!(asked.method, Method::GET | Method::HEAD) {
         asked.spend.refuse_uncounted()?;
     }
     let wire = nearest_wire(&asked.path);

@@ -1,10 +1,11 @@
 //! The gateway's own API: what is recorded, compaction by hand, what happens.
 
 use serde_json::{Value, json};
+use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::Dialect;
 
-use crate::stage::{MODEL, Stage};
+use crate::stage::{MODEL, Stage, eventually};
 
 /// A gateway through which one conversation of so many questions was held.
 async fn after_talk(window_tokens: Option<u64>, turns: usize) -> (Stage, Vec<Value>) {
@@ -17,10 +18,18 @@ async fn after_talk(window_tokens: Option<u64>, turns: usize) -> (Stage, Vec<Val
         assert_eq!(stage.ask(Dialect::Chat, &body).await.status(), 200);
         talk.push(json!({"role": "assistant", "content": "The answer is in the harbour."}));
     }
+    stage.until_said(2 * turns).await;
     (stage, talk)
 }
 
 impl Stage {
+    /// Waits until the only conversation has so many messages and a call booked for each answer.
+    async fn until_said(&self, messages: usize) {
+        let found = || self.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+        let totals = || found().first().map(|one| (one.totals.messages, one.totals.calls * 2));
+        eventually(|| totals() == Some((messages as u64, messages as u64))).await;
+    }
+
     pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
         let response = self.http.get(self.at(path)).send().await.unwrap();
         let status = response.status().as_u16();
@@ -96,6 +105,7 @@ async fn a_compaction_is_previewed_made_and_undone_and_the_client_goes_on() {
     assert_eq!(stage.ask(Dialect::Chat, &body).await.status(), 200);
     assert_eq!(stage.opened(), [None]);
     assert!(stage.upstream.calls().last().unwrap().text().len() < body.len());
+    stage.until_said(26).await;
     let (_, said) = stage.get("/api/sessions/last/transcript").await;
     assert_eq!(said["messages"].as_array().unwrap().len(), 26);
     assert_eq!(said["turnings"][0]["kind"], "compression");

@@ -5,7 +5,7 @@ use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::Dialect;
 
-use crate::stage::{MODEL, Stage};
+use crate::stage::{MODEL, Stage, eventually};
 
 fn body(messages: &[Value]) -> String {
     json!({ "model": MODEL, "messages": messages }).to_string()
@@ -44,8 +44,8 @@ async fn a_conversation_goes_on_and_is_recorded_once() {
     assert_eq!(stage.opened(), [None]);
     let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
     assert_eq!(found.len(), 1);
-    let said = stage.store.transcript(&Owner::default(), &found[0].tip.id).unwrap();
-    assert_eq!(said.len(), 11);
+    let said = || stage.store.transcript(&Owner::default(), &found[0].tip.id).unwrap();
+    eventually(|| said().len() == 11).await;
 }
 
 #[tokio::test]
@@ -96,12 +96,11 @@ async fn a_gateway_that_was_started_again_finds_its_conversations() {
     stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
     stage.start().await;
     let answer = stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 2"), user("on")])).await;
-    // An answer that is read to its end is recorded.
     answer.text().await.unwrap();
     assert_eq!(stage.opened(), [None, None]);
-    let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
-    assert_eq!(found.len(), 2);
-    assert_eq!(found[0].totals.messages + found[1].totals.messages, 6);
+    let found = || stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+    assert_eq!(found().len(), 2);
+    eventually(|| found().iter().map(|one| one.totals.messages).sum::<u64>() == 6).await;
 }
 
 #[tokio::test]

@@ -250,3 +250,14 @@ pub(crate) fn path_of(dialect: Dialect) -> &'static str {
         Dialect::Anthropic => "/v1/messages",
     }
 }
+
+/// Waits for what is done a moment after the last byte of an answer went out.
+pub(crate) async fn eventually(is_so: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("it never came to be");
+}

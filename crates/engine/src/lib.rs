@@ -38,6 +38,7 @@ mod token_model;
 mod tool;
 mod tool_output;
 mod translating;
+mod tried;
 mod trigger;
 mod upstream;
 mod view;
@@ -62,7 +63,9 @@ pub use outcome::{
     AbortReason, BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem,
     NewSummary, NoOpReason, PrepareOutcome, Quality, Room,
 };
-pub use recovery::{Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, next_step};
+pub use recovery::{
+    Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, Waiting, next_step,
+};
 pub use registry::{
     BUILT_IN_ENGINE, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry, RegistryError,
 };

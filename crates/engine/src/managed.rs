@@ -244,6 +244,8 @@ pub struct ManagedSession {
     /// What a compaction that is due is due to.
     due: Option<Trigger>,
     switch: Switch,
+    /// Whether the provider refuses a request whose cap on output does not fit beside the prompt.
+    checks_caps: bool,
     /// Held for as long as the session is open, if it is.
     held: Option<HeldConversation>,
 }
@@ -290,6 +292,7 @@ impl ManagedSession {
             idle_looked_at: None,
             due: None,
             switch: Switch::No,
+            checks_caps: false,
             held,
             setup,
         };

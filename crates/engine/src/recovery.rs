@@ -15,6 +15,8 @@ use throughline_tokens::COMPACTIONS_PER_CALL;
 
 use crate::trigger::Automatic;
 
+pub use crate::tried::Tried;
+
 /// Waits to get one call through.
 const MOST_WAITS: u32 = 3;
 /// Waits after a provider took too long: each time may be billed.
@@ -36,13 +38,15 @@ const UNSTATED_BYTES_PERCENT: u64 = 75;
 /// Of a limit, so much is aimed at: sizes after a compaction are estimates.
 const AIM_PERCENT: u64 = 90;
 /// A smaller window than this is a misreading.
-const SMALLEST_BELIEVABLE_WINDOW: u64 = 512;
+pub(crate) const SMALLEST_BELIEVABLE_WINDOW: u64 = 512;
 
 /// Figures of the call that failed.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances<'a> {
     /// Whether compaction happens on its own.
     pub automatic: Automatic,
+    /// Who waits when a provider is busy.
+    pub waiting: Waiting,
     /// The model's window, as far as it is known.
     pub window_tokens: u64,
     /// The prompt that was sent, as well as it is known.
@@ -79,64 +83,14 @@ pub struct Alternative {
     pub prompt_room_tokens: u64,
 }
 
-/// Something that was done to get a call through.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Tried {
-    /// The provider stated a smaller window, which holds from now on.
-    LearntWindow {
-        /// The window.
-        tokens: u64,
-    },
-    /// The conversation was compacted.
-    Compacted {
-        /// Tokens before.
-        before_tokens: u64,
-        /// Tokens after.
-        after_tokens: u64,
-    },
-    /// A compaction changed nothing.
-    CompactedInVain {
-        /// Why.
-        detail: String,
-    },
-    /// The output cap was lowered.
-    LoweredCap {
-        /// To this.
-        tokens: u64,
-    },
-    /// Older pictures were replaced by labels.
-    RemovedImages {
-        /// Bytes that saved.
-        bytes: u64,
-    },
-    /// Another model was asked.
-    AskedAnother {
-        /// Which.
-        model: String,
-    },
-    /// Some time was given to it.
-    Waited {
-        /// How long.
-        ms: u64,
-    },
-}
-
-impl fmt::Display for Tried {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LearntWindow { tokens } => write!(f, "took the window to be {tokens} tokens"),
-            Self::Compacted { before_tokens, after_tokens } => {
-                write!(f, "compacted from {before_tokens} to {after_tokens} tokens")
-            }
-            Self::CompactedInVain { detail } => write!(f, "compacting changed nothing ({detail})"),
-            Self::LoweredCap { tokens } => write!(f, "lowered the output cap to {tokens} tokens"),
-            Self::RemovedImages { bytes } => write!(f, "replaced older pictures by labels ({bytes} bytes)"),
-            Self::AskedAnother { model } => write!(f, "asked {model}"),
-            Self::Waited { ms } if ms % 1_000 == 0 => write!(f, "waited {} s", ms / 1_000),
-            Self::Waited { ms } => write!(f, "waited {ms} ms"),
-        }
-    }
+/// Who waits when a provider is busy or takes too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// The call itself, for as long as is reasonable.
+    #[default]
+    Here,
+    /// Whoever makes the call: clients of a gateway have rules of their own, and show that they wait.
+    ByCaller,
 }
 
 /// What to do next.
@@ -343,15 +297,18 @@ impl Case<'_> {
             && !matches!(last, Some(Tried::CompactedInVain { .. }))
     }
 
+    /// Whether a window that was stated is smaller than the one that was believed in.
+    fn is_smaller(&self, window: &u64) -> bool {
+        (SMALLEST_BELIEVABLE_WINDOW..self.here.window_tokens).contains(window)
+    }
+
     fn prompt_too_long(&self, stated_window: Option<u64>) -> Step {
-        let here = self.here;
         if self.may_compact() {
-            let smaller = |window: &u64| (SMALLEST_BELIEVABLE_WINDOW..here.window_tokens).contains(window);
-            let learn_window_tokens = stated_window.filter(smaller);
+            let learn_window_tokens = stated_window.filter(|window| self.is_smaller(window));
             let compacted = self.count(|one| matches!(one, Tried::Compacted { .. })) > 0;
             // The usual size was refused once more and nobody says what would fit: half of it is tried.
-            let target_tokens =
-                (compacted && learn_window_tokens.is_none()).then_some(here.prompt_tokens / 2);
+            let half = || self.here.prompt_tokens / 2;
+            let target_tokens = (compacted && learn_window_tokens.is_none()).then(half);
             return Step::Compact { learn_window_tokens, target_tokens };
         }
         self.larger_model_or(self.why_no_compaction())
@@ -367,6 +324,11 @@ impl Case<'_> {
 
     fn cap_too_large(&self, largest: Option<u64>, window: Option<u64>, prompt: Option<u64>) -> Step {
         let here = self.here;
+        // In a window so much smaller the prompt is what takes the room: an answer cut short would only put it off.
+        let fills = |window: &u64| prompt.unwrap_or(here.prompt_tokens) > window / 2;
+        if window.is_some_and(|window| self.is_smaller(&window) && fills(&window)) && self.may_compact() {
+            return self.prompt_too_long(window);
+        }
         let room = match (window, prompt) {
             (Some(window), Some(prompt)) => Some(window.saturating_sub(prompt + CAP_MARGIN_TOKENS)),
             (Some(window), None) => {
@@ -375,10 +337,10 @@ impl Case<'_> {
             }
             _ => None,
         };
-        let half = here.output_cap_tokens.map(|cap| cap / 2);
         let stated = largest.into_iter().chain(room).min();
         // What is stated but not lower than what was refused cannot be meant.
-        let lower = stated.filter(|cap| here.output_cap_tokens.is_none_or(|sent| *cap < sent)).or(half);
+        let lower = stated.filter(|cap| here.output_cap_tokens.is_none_or(|sent| *cap < sent));
+        let lower = lower.or_else(|| Some(here.output_cap_tokens? / 2));
         let tries = self.count(|one| matches!(one, Tried::LoweredCap { .. }));
         match lower {
             Some(tokens) if tokens > 0 && tries < MOST_CAPS => Step::LowerCap { tokens },
@@ -450,12 +412,10 @@ impl Case<'_> {
                 Some(longest / 2 + longest / 2 * self.here.jitter_permille.min(999) / 1_000)
             }
         };
-        let most = match self.trouble.kind {
-            TroubleKind::Timeout => MOST_WAITS_AFTER_TIMEOUT,
-            _ => MOST_WAITS,
-        };
+        let is_timeout = self.trouble.kind == TroubleKind::Timeout;
+        let most = if is_timeout { MOST_WAITS_AFTER_TIMEOUT } else { MOST_WAITS };
         match wait {
-            Some(ms) if waits < most => Step::Wait { ms },
+            Some(ms) if waits < most && self.here.waiting == Waiting::Here => Step::Wait { ms },
             _ => self.fitting_model_or(Advice::TryLater),
         }
     }
@@ -469,8 +429,7 @@ impl Case<'_> {
 
     /// Another model that takes more than the one that refused.
     fn larger_model_or(&self, advice: Advice) -> Step {
-        let here = self.here;
-        self.model_with_room(here.prompt_tokens.max(here.window_tokens), advice)
+        self.model_with_room(self.here.prompt_tokens.max(self.here.window_tokens), advice)
     }
 
     /// Another model that takes this prompt.

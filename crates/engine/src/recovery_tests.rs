@@ -6,12 +6,13 @@ use throughline_provider::{
     ConnectStage, ImageComplaint, RequestComplaint, Trouble, TroubleKind, WrongWireSign,
 };
 
-use super::{Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, next_step};
+use super::{Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, Waiting, next_step};
 use crate::trigger::Automatic;
 
 /// A window of 200,000, a prompt of 150,000 in 600,000 bytes, a cap of 32,000, no pictures, nobody else to ask.
 const HERE: Circumstances<'static> = Circumstances {
     automatic: Automatic::On,
+    waiting: Waiting::Here,
     window_tokens: 200_000,
     prompt_tokens: 150_000,
     body_bytes: 600_000,
@@ -110,15 +111,17 @@ fn an_output_cap_is_lowered_and_nothing_else() {
         // "190000 + 20000 > 200000": room for 10,000, less a margin.
         (cap(None, Some(200_000), Some(190_000)), vec![], lower(9_936)),
         (cap(Some(10_000), Some(200_000), Some(190_000)), vec![], lower(9_936)),
-        // The prompt is only estimated.
-        (cap(None, Some(160_000), None), vec![], lower(6_800)),
+        // A window smaller than believed, of which the prompt takes more than half: then it is the prompt.
+        (cap(None, Some(160_000), None), vec![], compact(Some(160_000), None)),
+        (cap(None, Some(160_000), Some(90_000)), vec![], compact(Some(160_000), None)),
+        (cap(None, Some(100_000), Some(40_000)), vec![], Step::LowerCap { tokens: 16_000 }),
         // Nothing stated, or nothing that could be meant: half.
         (cap(None, None, None), vec![], lower(16_000)),
         (cap(Some(64_000), None, None), vec![], lower(16_000)),
         // Three times at most.
         (cap(None, None, None), vec![lowered(1), lowered(1), lowered(1)], Step::GiveUp(Advice::SetOutputCap)),
         // No answer fits at all: then it is the prompt.
-        (cap(None, Some(150_000), Some(150_000)), vec![], compact(None, None)),
+        (cap(None, Some(200_000), Some(200_000)), vec![], compact(None, None)),
     ];
     for (kind, tried, expected) in cases {
         assert_eq!(step(kind.clone(), &tried, &HERE), expected, "{kind:?} after {tried:?}");
@@ -290,4 +293,14 @@ fn every_row_of_steps_ends() {
             }
         }
     }
+}
+
+#[test]
+fn a_caller_who_waits_by_themselves_is_told_at_once() {
+    let here = Circumstances { waiting: Waiting::ByCaller, ..HERE };
+    for kind in [TroubleKind::RateLimit, TroubleKind::Overload, TroubleKind::Timeout] {
+        assert_eq!(step(kind, &[], &here), Step::GiveUp(Advice::TryLater));
+    }
+    // What does not pass by waiting is seen to as ever.
+    assert_eq!(step(too_long(None), &[], &here), compact(None, None));
 }

@@ -47,8 +47,10 @@ impl std::fmt::Debug for Target {
 impl Target {
     /// The model with its limits, when a request has this cap on output.
     pub(crate) fn in_force(&self, output_cap_tokens: Option<u64>) -> Result<ModelInForce, LimitError> {
+        // Room for as much as the whole window holds is asked for by clients that do not know the window.
+        let meant = output_cap_tokens.filter(|cap| *cap < self.policy.window_tokens);
         let policy = LimitPolicy {
-            reserved_output_tokens: output_cap_tokens.unwrap_or(self.policy.reserved_output_tokens),
+            reserved_output_tokens: meant.unwrap_or(self.policy.reserved_output_tokens),
             ..self.policy
         };
         let limits = Limits::compute(&policy)?;

@@ -23,6 +23,9 @@ use members::{Members, Value};
 pub use build::{RequestParts, System};
 pub use error::RequestError;
 
+/// A smaller allowance for thinking is refused.
+const LEAST_THINKING_TOKENS: u64 = 1_024;
+
 /// Whether an answer is asked for as a stream of events or in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streaming {
@@ -264,6 +267,28 @@ impl Request {
         for cap in present {
             self.members.set(cap.name(), &tokens.to_string());
         }
+        self.keep_thinking_below(tokens);
+    }
+
+    /// Thinking counts towards the cap and is refused unless it leaves room for words.
+    fn keep_thinking_below(&mut self, cap_tokens: u64) {
+        let Some(thinking) = self.member("thinking").filter(|_| self.dialect == Dialect::Anthropic) else {
+            return;
+        };
+        let budget = thinking.get("budget_tokens").and_then(|tokens| tokens.0.parse::<u64>().ok());
+        let lower = cap_tokens - cap_tokens / 4;
+        if budget.is_none_or(|tokens| tokens < cap_tokens) || lower < LEAST_THINKING_TOKENS {
+            return;
+        }
+        let mut json = format!("{{\"budget_tokens\":{lower}");
+        for (name, value) in thinking.members().filter(|(name, _)| name != "budget_tokens") {
+            json.push(',');
+            throughline_transcript::write_json_string(&name, &mut json);
+            json.push(':');
+            json.push_str(value.0);
+        }
+        json.push('}');
+        self.members.set("thinking", &json);
     }
 
     /// Caps the output under one name and takes any other out.

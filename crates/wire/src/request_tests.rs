@@ -320,3 +320,19 @@ fn parts_that_do_not_fit_are_refused() {
     let blocks = RequestParts { system: Some(System::Blocks(RawJson("[]"))), ..RequestParts::new("m") };
     assert!(matches!(build(Responses, &blocks), RequestError::WrongType { member: "instructions", .. }));
 }
+
+#[test]
+fn a_lowered_cap_leaves_thinking_less_room_than_words_and_thinking_together() {
+    let body = r#"{"model":"m","max_tokens":32000,"thinking":{"budget_tokens":31999,"type":"enabled"},"messages":[]}"#;
+    let mut request = Request::decode(Dialect::Anthropic, body.into()).unwrap();
+    request.set_output_cap(8_000);
+    let sent = String::from_utf8(request.encode()).unwrap();
+    let thinking = r#""thinking":{"budget_tokens":6000,"type":"enabled"}"#;
+    assert!(sent.contains("\"max_tokens\":8000") && sent.contains(thinking), "{sent}");
+    // Enough room, or too little for any thinking: left as it is.
+    for cap in [40_000, 1_200] {
+        let mut request = Request::decode(Dialect::Anthropic, body.into()).unwrap();
+        request.set_output_cap(cap);
+        assert!(String::from_utf8(request.encode()).unwrap().contains("\"budget_tokens\":31999"));
+    }
+}

@@ -14,7 +14,7 @@ use crate::encode::{Encoded, ForThisCall};
 use crate::envelope::Envelope;
 use crate::event::EngineEvent;
 use crate::managed::fold::{Ask, CompactionResult};
-use crate::recovery::Tried;
+use crate::recovery::{Tried, Waiting};
 use crate::status::{PendingRequest, Pressure};
 use crate::target::Target;
 use crate::trigger::{BeforeCall, Trigger, Urgency, Verdict, before_call};
@@ -25,6 +25,8 @@ const SECOND_AIM_PERCENT: u64 = 90;
 
 /// Where nothing could be folded, it is looked again after so many messages.
 const LOOK_AGAIN_AFTER_MESSAGES: usize = 4;
+/// How much of the window stays free beside prompt and answer when a cap is fitted to an estimate, in percent.
+const CAP_MARGIN_PERCENT: u64 = 2;
 
 /// A call to be made.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub struct CallInput {
     pub task: String,
     /// What goes along with the request without being part of it.
     pub along: Along,
+    /// Who waits when a provider is busy.
+    pub waiting: Waiting,
     /// Calls the call off; what was received until then is kept.
     pub cancel: CancellationToken,
 }
@@ -53,6 +57,7 @@ impl CallInput {
             pieces: None,
             task: "chat".to_owned(),
             along: Along::default(),
+            waiting: Waiting::default(),
             cancel: CancellationToken::new(),
         }
     }
@@ -109,6 +114,7 @@ pub(super) struct OnItsWay {
     pub(super) for_this_call: ForThisCall,
     /// Which of the alternatives is asked instead of the model.
     pub(super) alternative: Option<usize>,
+    pub(super) waiting: Waiting,
 }
 
 /// What was sent and when.
@@ -143,7 +149,7 @@ impl ManagedSession {
     /// May be dropped at any moment: what was recorded until then is recorded, and the conversation goes on. Whoever wants
     /// what had arrived of the answer kept as well cancels it by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, CallError> {
-        let CallInput { envelope, messages, pieces, task, along, cancel } = input;
+        let CallInput { envelope, messages, pieces, task, along, waiting, cancel } = input;
         if envelope.dialect() != self.dialect {
             let (conversation, request) = (self.dialect, envelope.dialect());
             return Err(CallError::OtherWire { conversation, request });
@@ -155,8 +161,9 @@ impl ManagedSession {
         self.take_in(messages).await?;
         self.known.update(&envelope);
         self.use_output_cap(envelope.output_cap_tokens()).await?;
-        let mut way = OnItsWay::default();
+        let mut way = OnItsWay { waiting, ..OnItsWay::default() };
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
+        self.fit_cap(&envelope, &mut way);
         loop {
             let sent = self.write(&envelope, &along, &way)?;
             self.prepare_ahead(sent.pending.total_tokens).await;
@@ -192,6 +199,17 @@ impl ManagedSession {
         self.take_in(messages).await?;
         self.known.update(envelope);
         self.use_output_cap(envelope.output_cap_tokens()).await
+    }
+
+    /// Lowers a cap on output for which there is no room, where the provider is known to refuse the request otherwise.
+    fn fit_cap(&self, envelope: &Envelope, way: &mut OnItsWay) {
+        let Some(cap) = envelope.output_cap_tokens().filter(|_| self.checks_caps) else { return };
+        let (window, prompt) = (self.setup.target.policy.window_tokens, self.pending().total_tokens);
+        let room = window.saturating_sub(prompt + window * CAP_MARGIN_PERCENT / 100);
+        if 0 < room && room < cap {
+            self.tell(EngineEvent::CapLowered { tokens: room, was_tokens: Some(cap) });
+            way.for_this_call.output_cap_tokens = Some(room);
+        }
     }
 
     /// Whoever is asked.

@@ -11,7 +11,9 @@ use super::settle::failure_words;
 use super::{CallError, ManagedSession, in_force, with_window};
 use crate::event::EngineEvent;
 use crate::images::{old_image_bytes, without_old_images};
-use crate::recovery::{Advice, Alternative, Circumstances, GaveUp, Step, Tried, next_step};
+use crate::recovery::{
+    Advice, Alternative, Circumstances, GaveUp, SMALLEST_BELIEVABLE_WINDOW, Step, Tried, next_step,
+};
 use crate::trigger::{Trigger, Urgency};
 use crate::upstream::{Unanswered, UnansweredCause};
 
@@ -54,6 +56,7 @@ impl ManagedSession {
             alternatives.iter().map(|(_, alternative)| alternative.clone()).collect();
         let here = Circumstances {
             automatic: self.setup.policy.automatic,
+            waiting: way.waiting,
             window_tokens: self.asked(way).policy.window_tokens,
             prompt_tokens: self.pending().total_tokens,
             body_bytes: sent.encoded.body.len() as u64,
@@ -93,6 +96,12 @@ impl ManagedSession {
                 self.fold_for_room(target_tokens).await
             }
             Step::LowerCap { tokens } => {
+                if let TroubleKind::OutputCapTooLarge { window_tokens: Some(window), .. } = trouble.kind {
+                    self.checks_caps |= way.alternative.is_none();
+                    if (SMALLEST_BELIEVABLE_WINDOW..self.asked(way).policy.window_tokens).contains(&window) {
+                        self.learn_window(window, way).await?;
+                    }
+                }
                 self.tell(EngineEvent::CapLowered { tokens, was_tokens: was_cap_tokens });
                 way.for_this_call.output_cap_tokens = Some(tokens);
                 Tried::LoweredCap { tokens }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use throughline_engine::{
-    Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece, Rewording,
+    Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece, Rewording, Waiting,
     headers_on,
 };
 use throughline_provider::{Endpoint, HoldBack};
@@ -131,6 +131,7 @@ impl Inner {
         let input = CallInput {
             pieces: Some(pieces),
             along: Along { headers: turn.headers, query: turn.query, hold_back: HoldBack::UntilContent },
+            waiting: Waiting::ByCaller,
             cancel: cancel.clone(),
             ..CallInput::new(Envelope::of_request(turn.request), new)
         };

@@ -1,0 +1,14 @@
+//! Real agents and SDKs through a real gateway, against an upstream that answers by script and enforces its window.
+//!
+//! They are installed by `.ci/clients`; where one is missing its tests are skipped, unless everything has to run.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+mod claude_code;
+mod codex;
+mod gateway;
+mod hermes;
+mod installed;
+mod job;
+mod process;
+mod sdk;

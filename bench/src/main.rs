@@ -1,6 +1,7 @@
 //! Benchmarks that print tables: retention, speed, estimates, the record.
 
 mod anchor;
+mod chat;
 mod estimate;
 mod measure;
 mod prepare;
@@ -63,6 +64,15 @@ enum Command {
         #[arg(long)]
         folder: Option<PathBuf>,
     },
+    /// How long `throughline chat` takes to its prompt beside a large record, and what it adds to the first token.
+    Chat {
+        /// The program that is measured.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// How many messages its record has.
+        #[arg(long, default_value_t = 100_000)]
+        messages: usize,
+    },
     /// One size, for `scale`.
     #[command(hide = true)]
     ScaleOne {
@@ -94,6 +104,7 @@ fn main() -> ExitCode {
         Command::Scale { megabytes } => scale::run(&megabytes),
         Command::Prepare => prepare::run(),
         Command::Store { messages, folder } => store(folder, messages),
+        Command::Chat { program, messages } => chat::run(&program, messages),
         Command::ScaleOne { path } => scale::one(&path),
         Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),
     };

@@ -21,7 +21,7 @@ const SESSION_MESSAGES: usize = 4_000;
 const QUESTIONS: usize = 40;
 /// Continuations that are timed, one after another on the same conversation.
 const CONTINUATIONS: usize = 50;
-const START_MS: i64 = 1_790_000_000_000;
+pub(crate) const START_MS: i64 = 1_790_000_000_000;
 
 /// One line of the table.
 struct Line {
@@ -31,17 +31,18 @@ struct Line {
     holds: Option<bool>,
 }
 
+/// Lines of a benchmark, each with its target where it has one.
 #[derive(Default)]
-struct Table {
+pub(crate) struct Table {
     lines: Vec<Line>,
 }
 
 impl Table {
-    fn note(&mut self, what: impl Into<String>, measured: String) {
+    pub(crate) fn note(&mut self, what: impl Into<String>, measured: String) {
         self.lines.push(Line { what: what.into(), target: None, measured, holds: None });
     }
 
-    fn at_most(&mut self, what: impl Into<String>, value: f64, limit: f64, unit: &str) {
+    pub(crate) fn at_most(&mut self, what: impl Into<String>, value: f64, limit: f64, unit: &str) {
         self.lines.push(Line {
             what: what.into(),
             target: Some(format!("<= {limit} {unit}")),
@@ -59,7 +60,7 @@ impl Table {
         });
     }
 
-    fn print(&self) -> String {
+    pub(crate) fn print(&self) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{:<52} {:>18} {:>26}", "", "target", "measured");
         for line in &self.lines {
@@ -93,7 +94,7 @@ pub(crate) fn run(folder: &Path, messages: usize) -> Result<String, String> {
     Ok(format!("The record with {messages} messages\n\n{}", table.print()))
 }
 
-fn told(error: throughline_store::StoreError) -> String {
+pub(crate) fn told(error: throughline_store::StoreError) -> String {
     let mut out = error.to_string();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
@@ -122,7 +123,7 @@ fn new_session(number: usize) -> NewSession {
 }
 
 /// Appends everything; gives the bytes of text.
-fn append(
+pub(crate) fn append(
     store: &SqliteStore,
     author: &mut Author,
     messages: usize,
@@ -334,7 +335,7 @@ fn continuations(store: &SqliteStore, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-fn percentiles(times: &mut [f64]) -> (f64, f64) {
+pub(crate) fn percentiles(times: &mut [f64]) -> (f64, f64) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| {
         times.get(((times.len() as f64 - 1.0) * share).round() as usize).copied().unwrap_or_default()

@@ -10,6 +10,7 @@ mod step;
 mod turn;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use throughline_engine::{
     CallError, CompactionResult, Envelope, ManagedSession, ManualCompaction, SessionSetup, Target,
@@ -25,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approval::{Approvals, Asking};
 use crate::approver::Approver;
-use crate::event::{AgentEvents, PassOn};
+use crate::event::AgentEvents;
+use crate::in_order::InOrder;
 use crate::output_limit::OutputLimit;
 use crate::results::Finished;
 use crate::tool::ToolBox;
@@ -36,8 +38,8 @@ pub use turn::TurnDone;
 /// Results of tools that are not in the record yet are kept under this name.
 const FINISHED_CALLS: &str = "finished_calls";
 /// How the model reads what was set aside.
-const READ_SET_ASIDE: &str =
-    "Read pieces of it with the tool recall: artifact, first_line and count, or search it by query.";
+const READ_SET_ASIDE: &str = "Read any lines of it with recall {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, or \
+find words in it with recall {\"query\": \"...\"}.";
 
 /// What an agent stands on.
 #[derive(Clone)]
@@ -71,6 +73,8 @@ struct Standing {
 pub struct Agent {
     session: ManagedSession,
     setup: AgentSetup,
+    /// Pieces of answers and what happens to the context, in the order in which they came.
+    in_order: Arc<InOrder>,
     approvals: Approvals,
     standing: Standing,
     envelope: Envelope,
@@ -85,20 +89,25 @@ pub struct Agent {
 impl Agent {
     /// Begins a conversation with this system prompt.
     pub async fn begin(setup: AgentSetup, new: NewSession, prompt: &str) -> Result<Self, CallError> {
-        let setup = own(setup);
+        let (setup, in_order) = own(setup);
         let session = ManagedSession::create(setup.session.clone(), new).await?;
-        Self::hold(setup, session, prompt).await
+        Self::hold(setup, in_order, session, prompt).await
     }
 
     /// Takes a conversation up where it stands, with the system prompt and the tools it was begun with, byte for byte;
     /// `prompt` is for one that never sent any.
     pub async fn resume(setup: AgentSetup, id: &SessionId, prompt: &str) -> Result<Self, CallError> {
-        let setup = own(setup);
+        let (setup, in_order) = own(setup);
         let session = ManagedSession::open(setup.session.clone(), id).await?;
-        Self::hold(setup, session, prompt).await
+        Self::hold(setup, in_order, session, prompt).await
     }
 
-    async fn hold(setup: AgentSetup, session: ManagedSession, prompt: &str) -> Result<Self, CallError> {
+    async fn hold(
+        setup: AgentSetup,
+        in_order: Arc<InOrder>,
+        session: ManagedSession,
+        prompt: &str,
+    ) -> Result<Self, CallError> {
         let engine_tools = session.tool_schemas().await?;
         let (store, owner, id) =
             (Arc::clone(&setup.session.store), setup.session.owner.clone(), session.id().clone());
@@ -121,6 +130,7 @@ impl Agent {
             finished: finished.into_iter().filter(|one| waiting.contains(&one.call_id)).collect(),
             session,
             setup,
+            in_order,
             standing,
             envelope,
             engine_tools,
@@ -166,6 +176,30 @@ impl Agent {
         };
         self.after_move(&before);
         result
+    }
+
+    /// How long until [`while_idle`](Self::while_idle) may be worth while; `None` when time alone makes no difference.
+    #[must_use]
+    pub fn idle_in(&self) -> Option<Duration> {
+        self.session.idle_in_ms().map(Duration::from_millis)
+    }
+
+    /// Compacts if nothing was said for so long that the provider's cache is cold anyway; `None` where nothing was tried or
+    /// it was called off, which leaves the conversation as it was.
+    pub async fn while_idle(&mut self, cancel: &CancellationToken) -> Option<CompactionResult> {
+        let before = self.session.id().clone();
+        let result = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            result = Box::pin(self.session.idle()) => result,
+        };
+        self.after_move(&before);
+        result
+    }
+
+    /// Waits until a summary that is being prepared is there. May be dropped at any moment.
+    pub async fn until_prepared(&mut self) {
+        self.session.until_prepared().await;
     }
 
     /// Goes back to the view before the last compaction.
@@ -221,14 +255,15 @@ impl Agent {
 }
 
 /// The setup with what is the agent's own.
-fn own(mut setup: AgentSetup) -> AgentSetup {
-    setup.session.events = Arc::new(PassOn(Arc::clone(&setup.events)));
+fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<InOrder>) {
+    let in_order = Arc::new(InOrder::new(Arc::clone(&setup.events)));
+    setup.session.events = Arc::<InOrder>::clone(&in_order);
     setup.session.tool_output = ToolOutputPolicy {
         exempt: vec!["read_file".to_owned(), "recall".to_owned()],
         recall: setup.tools.find("recall").is_ok().then(|| READ_SET_ASIDE.to_owned()),
         ..ToolOutputPolicy::default()
     };
-    setup
+    (setup, in_order)
 }
 
 fn envelope(setup: &AgentSetup, dialect: Dialect, standing: &Standing) -> Result<Envelope, CallError> {

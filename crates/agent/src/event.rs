@@ -1,6 +1,6 @@
 //! What a person is told while an agent works. None of it goes to the model.
 
-use throughline_engine::{EngineEvent, EventSink, Pressure};
+use throughline_engine::{EngineEvent, Pressure};
 use throughline_provider::CacheOutcome;
 use throughline_tokens::{Cost, Usage};
 use throughline_wire::StopReason;
@@ -88,14 +88,5 @@ pub trait AgentEvents: Send + Sync {
 impl<F: Fn(AgentEvent) + Send + Sync> AgentEvents for F {
     fn tell(&self, event: AgentEvent) {
         self(event);
-    }
-}
-
-/// Events about the context, passed on.
-pub(crate) struct PassOn(pub(crate) std::sync::Arc<dyn AgentEvents>);
-
-impl EventSink for PassOn {
-    fn tell(&self, event: EngineEvent) {
-        self.0.tell(AgentEvent::Engine(event));
     }
 }

@@ -15,6 +15,7 @@ mod context_files;
 mod danger;
 mod difference;
 mod event;
+mod in_order;
 mod output_limit;
 mod place;
 mod prompt;

@@ -12,6 +12,7 @@ mod editor;
 mod first_run;
 mod highlight;
 mod interrupts;
+mod keyboard;
 mod kitchen;
 mod lines;
 mod markdown;
@@ -20,7 +21,6 @@ mod screen;
 mod slash;
 mod talk;
 mod trouble;
-mod typed_ahead;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::sync::Arc;

@@ -16,6 +16,12 @@ use throughline_transcript::{Message, Part, Role, Span, compact_json_string};
 const END_PERCENT: usize = 33;
 /// Digits of an artifact's name that the model is given; enough to name one.
 const NAME_DIGITS: usize = 16;
+/// What stands around what is left of a result.
+const TAG: &str = "persisted-output";
+/// Stands for the artifact's name in the words about how to read it.
+const ARTIFACT: &str = "{artifact}";
+/// Where nothing can read it.
+const NO_RECALL: &str = "If more of it is needed, call the tool again for a narrower part.";
 
 /// What becomes of long results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +39,7 @@ pub struct ToolOutputPolicy {
     pub long_results: LongResults,
     /// Tools whose single results may have any length: they were asked for a piece of a known size.
     pub exempt: Vec<String>,
-    /// How the model can read what was set aside, in words for the model; it is given the name of the artifact.
+    /// How the model can read what was set aside, in words for the model; `{artifact}` in them becomes its name.
     pub recall: Option<String>,
 }
 
@@ -169,27 +175,44 @@ impl<'a> Fitting<'a> {
         shown_chars
     }
 
-    /// What the model is shown in place of a result.
+    /// What the model is shown in place of a result: how large it is, where it is, how to read pieces of it, and how it
+    /// begins and ends.
     fn shown(&self, read: &Read<'_>, artifact: &ArtifactId) -> String {
         let text = &*read.text;
         let name = artifact.as_str().get(..NAME_DIGITS).unwrap_or(artifact.as_str());
-        let recall = self.policy.recall.as_deref();
-        let recall = recall.unwrap_or("If more of it is needed, call the tool again for a narrower part.");
-        let (chars, lines) = (read.chars, count_lines(text));
+        let recall = self.policy.recall.as_deref().unwrap_or(NO_RECALL).replace(ARTIFACT, name);
+        let (chars, lines, size) = (read.chars, count_lines(text), size_words(text.len()));
         let about = format!(
-            "[Long output set aside: {chars} characters in {lines} lines, kept as artifact {name}. {recall}"
+            "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines} lines.\nAll of it is kept as artifact \
+             {name}.\n{recall}"
         );
         if self.preview_chars == 0 {
-            return about + "]";
+            return format!("{about}\n</{TAG}>");
         }
         let end_chars = self.preview_chars * END_PERCENT / 100;
         let begins = beginning(text, self.preview_chars - end_chars);
         let ends = ending(text.get(begins.len()..).unwrap_or_default(), end_chars);
         let left_out = chars - begins.chars().count() - ends.chars().count();
+        let (begins, ends) = (unclosed(begins), unclosed(ends.trim_end_matches('\n')));
         format!(
-            "{about} It begins and ends like this:]\n{begins}\n[... {left_out} characters left out ...]\n{ends}"
+            "{about}\nIt begins and ends like this:\n\n{begins}\n[... {left_out} characters left out ...]\n{ends}\n</{TAG}>"
         )
     }
+}
+
+/// Output that holds the closing tag does not end the block.
+fn unclosed(text: &str) -> Cow<'_, str> {
+    if text.contains("</") {
+        Cow::Owned(text.replace(&format!("</{TAG}"), &format!("< /{TAG}")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// A size as people say it.
+fn size_words(bytes: usize) -> String {
+    let kilobytes = bytes as f64 / 1_024.0;
+    if kilobytes < 1_024.0 { format!("{kilobytes:.1} KB") } else { format!("{:.1} MB", kilobytes / 1_024.0) }
 }
 
 /// A tool result where it stands.

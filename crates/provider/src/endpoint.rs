@@ -291,7 +291,7 @@ impl Endpoint {
         let kind = kind_of(settings, given.as_ref(), &filled)?;
         let base = match given {
             Some(base) => base,
-            None => match kind.usual_address() {
+            None => match listening_address(kind, &filled).as_deref().or(kind.usual_address()) {
                 Some(usual) => BaseUrl::parse(usual)
                     .map_err(|reason| EndpointError::BadAddress { prefix: prefix.clone(), reason })?,
                 None => return Err(EndpointError::NoAddress { prefix }),
@@ -392,6 +392,38 @@ fn kind_of(
         let names: Vec<&str> = keyed.iter().filter_map(|kind| kind.usual_key_variable()).collect();
         EndpointError::NotConfigured { prefix: settings.prefix.to_owned(), variables: names.join(", ") }
     })
+}
+
+/// Where a server on this machine was told to listen, by the variables that it reads itself or its clients do.
+fn listening_address(kind: EndpointKind, variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
+    let address = match kind {
+        EndpointKind::Ollama => variable("OLLAMA_HOST")?,
+        EndpointKind::LlamaCpp => {
+            let (host, port) = (variable("LLAMA_ARG_HOST"), variable("LLAMA_ARG_PORT"));
+            if host.is_none() && port.is_none() {
+                return None;
+            }
+            let host = host.unwrap_or_else(|| "127.0.0.1".to_owned());
+            format!("{host}:{}", port.unwrap_or_else(|| "8080".to_owned()))
+        }
+        EndpointKind::LmStudio => variable("LM_STUDIO_API_BASE")?,
+        _ => return None,
+    };
+    let address = address.trim();
+    let (scheme, rest) = address.split_once("://").unwrap_or(("http", address));
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // Whoever listens everywhere listens here too.
+    let host = match host {
+        _ if host.starts_with(':') => format!("127.0.0.1{host}"),
+        _ if host.starts_with("0.0.0.0") => host.replacen("0.0.0.0", "127.0.0.1", 1),
+        _ => host.replacen("[::]", "127.0.0.1", 1),
+    };
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let usual = if kind == EndpointKind::Ollama && !address.contains("://") { ":11434" } else { "" };
+    let port = if has_port { "" } else { usual };
+    let path = if path.trim_matches('/').is_empty() { "v1" } else { path };
+    let url = format!("{scheme}://{host}{port}/{path}");
+    BaseUrl::parse(&url).is_ok().then_some(url)
 }
 
 fn unknown_provider(prefix: &str, name: &str) -> EndpointError {

@@ -55,6 +55,30 @@ fn every_kind_by_its_name() {
 }
 
 #[test]
+fn servers_on_this_machine_are_where_they_were_told_to_listen() {
+    for (kind, variables, url) in [
+        ("ollama", &[("OLLAMA_HOST", "127.0.0.1:7001")][..], "http://127.0.0.1:7001/v1"),
+        ("ollama", &[("OLLAMA_HOST", "0.0.0.0")][..], "http://127.0.0.1:11434/v1"),
+        ("ollama", &[("OLLAMA_HOST", ":7002")][..], "http://127.0.0.1:7002/v1"),
+        ("ollama", &[("OLLAMA_HOST", "https://models.lan/")][..], "https://models.lan/v1"),
+        ("ollama", &[("OLLAMA_HOST", "not an address")][..], "http://127.0.0.1:11434/v1"),
+        ("llama.cpp", &[("LLAMA_ARG_PORT", "7003")][..], "http://127.0.0.1:7003/v1"),
+        (
+            "llama.cpp",
+            &[("LLAMA_ARG_HOST", "10.0.0.5"), ("LLAMA_ARG_PORT", "7004")][..],
+            "http://10.0.0.5:7004/v1",
+        ),
+        ("lmstudio", &[("LM_STUDIO_API_BASE", "http://127.0.0.1:7005/v1")][..], "http://127.0.0.1:7005/v1"),
+    ] {
+        let endpoint = Endpoint::resolve(&EndpointSettings { provider: kind, ..NONE }, with(variables));
+        assert_eq!(endpoint.unwrap().base.as_str(), url, "{variables:?}");
+    }
+    let configured = EndpointSettings { provider: "ollama", base_url: "http://10.0.0.9:11434/v1", ..NONE };
+    let endpoint = Endpoint::resolve(&configured, with(&[("OLLAMA_HOST", "127.0.0.1:7001")])).unwrap();
+    assert_eq!(endpoint.base.as_str(), "http://10.0.0.9:11434/v1", "what is configured counts first");
+}
+
+#[test]
 fn auto_takes_what_is_there() {
     let auto = |model: &'static str, base_url: &'static str, keys| {
         let settings = EndpointSettings { provider: "auto", model, base_url, ..NONE };

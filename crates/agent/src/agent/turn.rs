@@ -1,11 +1,10 @@
 //! A turn: a person says something, and the agent works until it has nothing more to do.
 
-use throughline_engine::{CallError, CallInput, CallOutcome, Incoming, Piece};
+use throughline_engine::{CallError, CallInput, CallOutcome, Incoming};
 use throughline_store::StoredRendition;
 use throughline_tokens::Usage;
 use throughline_transcript::{Dialect, Message, Role, SharedText, decode_message, text_message};
-use throughline_wire::{Delta, StopReason, ToolCall};
-use tokio::sync::mpsc;
+use throughline_wire::{StopReason, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use super::Agent;
@@ -14,8 +13,6 @@ use crate::results::{self, Finished};
 
 /// Answers of one turn; more is a loop that nobody watches.
 const MOST_STEPS: usize = 500;
-/// Pieces of an answer that may wait to be shown.
-const PIECES_WAITING: usize = 64;
 /// Share of the threshold from which the model is told that memory can be saved.
 const REMIND_FROM_PERMILLE: u64 = 700;
 /// Longer results are not shown with a reminder behind them: they may be set aside themselves.
@@ -88,26 +85,21 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<CallOutcome, CallError> {
         let before = self.session.id().clone();
-        let (sender, mut pieces) = mpsc::channel(PIECES_WAITING);
+        let in_order = std::sync::Arc::clone(&self.in_order);
         let input = CallInput {
-            pieces: Some(sender),
+            pieces: Some(in_order.begin()),
             cancel: cancel.child_token(),
             ..CallInput::new(self.envelope.clone(), messages)
         };
-        let events = &self.setup.events;
         let outcome = {
             let mut call = Box::pin(self.session.call(input));
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(piece) = pieces.recv() => show(piece, |event| events.tell(event)),
-                    outcome = &mut call => break outcome,
-                }
+            tokio::select! {
+                biased;
+                outcome = async { in_order.show_coming().await; std::future::pending().await } => outcome,
+                outcome = &mut call => outcome,
             }
         };
-        while let Ok(piece) = pieces.try_recv() {
-            show(piece, |event| events.tell(event));
-        }
+        in_order.show_waiting();
         self.after_move(&before);
         self.forget_recorded().await;
         let outcome = outcome?;
@@ -167,18 +159,6 @@ fn with_nudge(text: &str) -> String {
 
 fn message(json: &str) -> Option<Message> {
     decode_message(SharedText::new(json.to_owned()))
-}
-
-fn show(piece: Piece, tell: impl Fn(AgentEvent)) {
-    let Piece::Chunk(chunk) = piece else { return };
-    for delta in chunk.deltas {
-        match delta {
-            Delta::Text(text) | Delta::Refusal(text) => tell(AgentEvent::Text(text)),
-            Delta::Reasoning(text) => tell(AgentEvent::Reasoning(text)),
-            Delta::ToolCallStart { name, .. } => tell(AgentEvent::CallBegun { tool: name }),
-            Delta::Started { .. } | Delta::ToolCallArguments { .. } | Delta::ToolCallEnd { .. } => {}
-        }
-    }
 }
 
 fn events_of(outcome: &CallOutcome, tell: impl Fn(AgentEvent)) {

@@ -92,7 +92,7 @@ async fn long_output_is_set_aside_once_and_read_in_pieces() {
         let (role, text) = last_text(request);
         match role.as_str() {
             "user" => wanting(&[("terminal", r#"{"command":"seq -f 'row %g of the long list' 1 1500"}"#)]),
-            _ if text.contains("kept as artifact") => {
+            _ if text.starts_with("<persisted-output>") => {
                 let name =
                     text.split("kept as artifact ").nth(1).and_then(|rest| rest.get(..16)).unwrap_or("");
                 wanting(&[("recall", &format!(r#"{{"artifact":"{name}","first_line":700,"count":300}}"#))])
@@ -109,10 +109,59 @@ async fn long_output_is_set_aside_once_and_read_in_pieces() {
         .filter(|event| matches!(event, AgentEvent::Engine(EngineEvent::OutputSetAside { .. })))
         .count();
     assert_eq!(aside, 1, "what was read back is not set aside again");
+    let sent = stage.upstream.calls().iter().map(last_text).map(|(_, text)| text).nth(1).unwrap();
+    assert!(sent.contains("characters (") && sent.contains(" KB) in 1501 lines."), "its size: {sent}");
+    assert!(
+        sent.contains("recall {\"artifact\": \"") && sent.contains("\"first_line\": 1"),
+        "how to read it: {sent}"
+    );
+    assert!(
+        sent.contains("\nrow 1 of the long list\nrow 2") && sent.contains("[exit code 0]"),
+        "a preview: {sent}"
+    );
+    assert!(sent.ends_with("</persisted-output>"), "{sent}");
     let pieces = last_result(&stage);
     assert!(pieces.starts_with("row 700 of the long list") && pieces.contains("row 999 of"), "{pieces}");
     let kept = stage.transcript().into_iter().find(|json| json.contains("row 1499 of")).unwrap();
     assert!(kept.contains("row 600 of"), "the record has what the command printed");
+}
+
+#[tokio::test]
+async fn a_step_over_its_budget_spills_the_longest_and_nothing_is_worked_out_again() {
+    let script = Script::answering(|request| match last_text(request).0.as_str() {
+        "user" => wanting(&[
+            ("read_file", r#"{"path":"small.txt"}"#),
+            ("read_file", r#"{"path":"large.txt"}"#),
+            ("read_file", r#"{"path":"middle.txt"}"#),
+        ]),
+        _ => Reply::text("I have read them."),
+    });
+    let stage = Stage::new(Dialect::Chat, 32_768, script).await;
+    let lines = |name: &str, count: usize| -> String {
+        (0..count).map(|line| format!("{name} {line} of the files that are read\n")).collect()
+    };
+    stage.write("small.txt", &lines("small", 250));
+    stage.write("large.txt", &lines("large", 450));
+    stage.write("middle.txt", &lines("middle", 430));
+    let mut agent = stage.begin(Asking::Never).await;
+    agent.turn("read all", &CancellationToken::new()).await.unwrap();
+    let results = |call: usize| -> Vec<String> {
+        let body = stage.upstream.calls()[call].json();
+        let all = body["messages"].as_array().unwrap().clone();
+        let tools = all.iter().filter(|message| message["role"] == "tool");
+        tools.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    };
+    let sent = results(1);
+    let spilled: Vec<bool> = sent.iter().map(|text| text.starts_with("<persisted-output>")).collect();
+    assert_eq!(spilled, [false, true, false], "the longest, and no more than has to be");
+    let kept = stage.transcript();
+    assert!(kept.iter().any(|json| json.contains("large 449 of")), "the record has the original");
+    // Another process, another file: what was sent is sent again.
+    drop(agent);
+    stage.write("large.txt", "gone\n");
+    let mut agent = stage.resume(Asking::Never).await;
+    agent.turn("read all", &CancellationToken::new()).await.unwrap();
+    assert_eq!(results(2), sent);
 }
 
 #[tokio::test]

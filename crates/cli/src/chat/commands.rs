@@ -123,6 +123,7 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
         ManualCompaction { focus: wish.focus, keep_exchanges: wish.keep_exchanges, memory_context: None };
     let cancel = talk.stopping();
     talk.interrupts.forget();
+    let folded_before = talk.agent.session().compactions();
     let result = {
         let compacting = talk.agent.compact(manual, &cancel);
         tokio::pin!(compacting);
@@ -136,7 +137,10 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
     talk.screen.rest();
     match result {
         // What came of it was told as it happened.
-        Some(CompactionResult::Completed(_)) => talk.show_status(),
+        Some(CompactionResult::Completed(_)) => {
+            talk.tell_of_fading(folded_before);
+            talk.show_status();
+        }
         Some(_) => {}
         None => talk.screen.say(&note("stopped; the conversation is as it was")),
     }

@@ -14,8 +14,8 @@ use rustyline::{
     Cmd, ColorMode, CompletionType, Config, EditMode, Editor, Helper, KeyCode, KeyEvent, Modifiers,
 };
 
+use super::screen::Printer;
 use super::slash::COMMANDS;
-use super::typed_ahead::typed_ahead;
 use crate::failure::{Exit, Failure};
 
 /// Lines that are remembered.
@@ -84,11 +84,16 @@ impl Line {
         }
     }
 
-    /// Waits for a person.
-    pub(super) fn read(&mut self) -> Result<Input, Failure> {
+    /// What writes above the line while it is typed, where the terminal can do that.
+    pub(super) fn printer(&mut self) -> Option<Printer> {
+        let printer = self.editor.create_external_printer().ok()?;
+        Some(Box::new(printer))
+    }
+
+    /// Waits for a person, who has typed this already.
+    pub(super) fn read(&mut self, before: &str) -> Result<Input, Failure> {
         let styled = if self.colour { PROMPT.cyan().bold().to_string() } else { PROMPT.to_owned() };
-        let before = typed_ahead();
-        match self.editor.readline_with_initial(&(PROMPT.to_owned(), styled), (&before, "")) {
+        match self.editor.readline_with_initial(&(PROMPT.to_owned(), styled), (before, "")) {
             Ok(text) => {
                 let text = joined(&text);
                 if !text.trim().is_empty() {

@@ -6,92 +6,189 @@
 use std::time::Duration;
 
 use throughline_engine::ModelWish;
-use throughline_provider::{Endpoint, EndpointError, EndpointKind, ListedModel};
+use throughline_provider::{Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 
 use super::kitchen::Kitchen;
 use crate::args::Arguments;
 use crate::failure::{Exit, Failure};
 use crate::online::{client, not_configured, refused};
-use crate::text::{on_one_line, shorten};
+use crate::text::{counted, on_one_line, shorten};
 
 /// Servers on this machine answer at once or are not there.
 const PROBE: Duration = Duration::from_millis(800);
 /// Models that are listed to choose from.
 const MAX_LISTED: usize = 20;
+/// Who may have a key in the environment, the most usual first.
+const WITH_KEYS: [EndpointKind; 4] =
+    [EndpointKind::Anthropic, EndpointKind::OpenAi, EndpointKind::OpenRouter, EndpointKind::OpenAiCodex];
+/// Who may answer on this machine.
+const ON_THIS_MACHINE: [EndpointKind; 3] =
+    [EndpointKind::Ollama, EndpointKind::LlamaCpp, EndpointKind::LmStudio];
 
-/// A server that answered, and what it has.
+/// Somebody who could serve a model.
 struct Found {
-    kind: EndpointKind,
-    models: Vec<ListedModel>,
+    endpoint: Endpoint,
+    /// What it has, where it was asked: whoever bills is asked only when chosen.
+    models: Option<Vec<ListedModel>>,
+}
+
+impl Found {
+    /// In one line for a person.
+    fn words(&self) -> String {
+        let Self { endpoint, models } = self;
+        match (&endpoint.key_source, models) {
+            (KeySource::Variable(name), _) => format!("{} by the key in {name}", endpoint.kind),
+            (_, models) => format!(
+                "{} at {} with {}",
+                endpoint.kind,
+                endpoint.base.as_str(),
+                counted(models.as_ref().map_or(0, Vec::len) as u64, "model", "models")
+            ),
+        }
+    }
 }
 
 /// The wish, made whole: a model that somebody serves. Asks the person where they can be asked.
 pub(super) async fn complete(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, Failure> {
+    let is_named = !wish.model.trim().is_empty();
+    let is_open = wish.base_url.trim().is_empty() && matches!(wish.provider.trim(), "" | "auto");
     match kitchen.endpoint(&wish) {
-        Ok(_) if !wish.model.trim().is_empty() => Ok(wish),
-        Ok(endpoint) => choose_model(kitchen, wish, &endpoint).await,
-        Err(EndpointError::NotConfigured { .. }) => choose_server(kitchen, wish).await,
+        Ok(_) if is_named => Ok(wish),
+        Ok(endpoint) if !is_open => {
+            let chosen = Found { endpoint, models: None };
+            let name = choose_model(kitchen, &chosen).await?;
+            save(kitchen, &[("model.default", &name)])?;
+            Ok(ModelWish { model: name, ..wish })
+        }
+        Ok(_) | Err(EndpointError::NotConfigured { .. }) => look_around(kitchen, wish).await,
         Err(error) => Err(not_configured(&error)),
     }
 }
 
-/// An endpoint is there, but no model was named.
-async fn choose_model(kitchen: &Kitchen, wish: ModelWish, endpoint: &Endpoint) -> Result<ModelWish, Failure> {
-    let client = client(&kitchen.context, endpoint)?;
-    let listed = client.list_models(endpoint).await;
-    let listed = listed.map_err(|trouble| {
-        refused(&trouble, endpoint, "").hint("or name a model: throughline config set model.default NAME")
-    })?;
-    let name = pick(kitchen, endpoint.kind, &listed)?;
-    save(kitchen, &[("model.default", &name)])?;
-    Ok(ModelWish { model: name, ..wish })
-}
-
-/// Nothing is configured: keys in the environment were looked for already, so servers on this machine are.
-async fn choose_server(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, Failure> {
-    let found = probe(kitchen).await;
-    let Some(first) = found.first() else {
-        return Err(Failure::new(Exit::BadConfig, "there is no model to talk to yet")
-            .because(
-                "no key was found in ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY or CODEX_ACCESS_TOKEN",
-            )
-            .because("no server answers on this machine (Ollama on port 11434, llama.cpp on 8080, LM Studio on 1234)")
-            .hint("with a key: export ANTHROPIC_API_KEY=... and throughline chat --model claude-sonnet-4-5")
-            .hint("on this machine: start Ollama and throughline chat --model ollama:qwen3:8b")
-            .hint("anywhere else: throughline config set model.base_url http://host:port/v1")
-            .hint("without any model: throughline --help lists what works offline"));
-    };
-    for server in &found {
-        kitchen.context.note(&format!(
-            "{} answers on this machine with {}",
-            server.kind,
-            crate::text::counted(server.models.len() as u64, "model", "models")
-        ));
+/// Nothing says who is to be asked: whoever can be is found, told of and chosen from.
+async fn look_around(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, Failure> {
+    let found = everybody(kitchen).await;
+    if found.is_empty() {
+        return Err(nobody(kitchen));
     }
-    let name = pick(kitchen, first.kind, &first.models)?;
-    save(kitchen, &[("model.provider", first.kind.name()), ("model.default", &name)])?;
-    Ok(ModelWish { provider: first.kind.name().to_owned(), model: name, ..wish })
+    for one in &found {
+        kitchen.context.note(&format!("found {}", one.words()));
+    }
+    let named = wish.model.trim();
+    let (chosen, name) = if named.is_empty() {
+        let chosen = choose(kitchen, &found)?;
+        (chosen, choose_model(kitchen, chosen).await?)
+    } else {
+        let has = |one: &&Found| one.models.iter().flatten().any(|model| model.id == named);
+        (found.iter().find(has).ok_or_else(|| nobody_has(named, &found))?, named.to_owned())
+    };
+    let provider = chosen.endpoint.kind.name();
+    save(kitchen, &[("model.provider", provider), ("model.default", &name)])?;
+    Ok(ModelWish { provider: provider.to_owned(), model: name, ..wish })
 }
 
-/// Servers on this machine that answer, with at least one model.
-async fn probe(kitchen: &Kitchen) -> Vec<Found> {
-    let look = |kind: EndpointKind| async move {
+/// Everybody who could serve a model: by a key in the environment, or because they answer on this machine.
+async fn everybody(kitchen: &Kitchen) -> Vec<Found> {
+    let endpoint = |kind: EndpointKind| {
         let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None, None) };
-        let endpoint = kitchen.endpoint(&wish).ok()?;
+        kitchen.endpoint(&wish).ok()
+    };
+    let by_key = |endpoint: &Endpoint| matches!(endpoint.key_source, KeySource::Variable(_));
+    let keyed = WITH_KEYS.into_iter().filter_map(endpoint).filter(by_key);
+    let mut found: Vec<Found> = keyed.map(|endpoint| Found { endpoint, models: None }).collect();
+    let look = |kind: EndpointKind| async move {
+        let endpoint = endpoint(kind)?;
         let client = client(&kitchen.context, &endpoint).ok()?;
         let listed = tokio::time::timeout(PROBE, client.list_models(&endpoint)).await.ok()?.ok()?;
-        (!listed.is_empty()).then_some(Found { kind, models: listed })
+        (!listed.is_empty()).then_some(Found { endpoint, models: Some(listed) })
     };
-    let (ollama, llama, studio) =
-        tokio::join!(look(EndpointKind::Ollama), look(EndpointKind::LlamaCpp), look(EndpointKind::LmStudio));
-    [ollama, llama, studio].into_iter().flatten().collect()
+    let [ollama, llama, studio] = ON_THIS_MACHINE;
+    let (ollama, llama, studio) = tokio::join!(look(ollama), look(llama), look(studio));
+    found.extend([ollama, llama, studio].into_iter().flatten());
+    found
 }
 
-/// One of the models: the only one, or the one a person names.
-fn pick(kitchen: &Kitchen, kind: EndpointKind, listed: &[ListedModel]) -> Result<String, Failure> {
-    if let [only] = listed {
+/// There is neither a key nor a server: what was looked for, and every way to begin.
+fn nobody(kitchen: &Kitchen) -> Failure {
+    let keys: Vec<&str> = WITH_KEYS.iter().filter_map(|kind| kind.usual_key_variable()).collect();
+    let places = ON_THIS_MACHINE.iter().filter_map(|kind| {
+        let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None, None) };
+        Some(format!("{kind} at {}", kitchen.endpoint(&wish).ok()?.base.as_str()))
+    });
+    let places: Vec<String> = places.collect();
+    Failure::new(Exit::BadConfig, "there is no model to talk to yet")
+        .because(format!("none of the variables {} holds a key", keys.join(", ")))
+        .because(format!("nobody answers on this machine: {}", places.join(", ")))
+        .hint("with a key: export ANTHROPIC_API_KEY=... and throughline chat --model claude-sonnet-4-5")
+        .hint("on this machine: start Ollama and throughline chat --model ollama:qwen3:8b")
+        .hint("anywhere else: throughline config set model.base_url http://host:port/v1")
+        .hint("without any model: throughline --help lists what works offline")
+}
+
+/// A model was named that nobody is known to have: another is not taken in its place.
+fn nobody_has(named: &str, found: &[Found]) -> Failure {
+    let named = on_one_line(named);
+    let failure = Failure::new(Exit::BadConfig, format!("nobody is known to have the model `{named}`"));
+    let failure = found.iter().fold(failure, |failure, one| {
+        let names: Vec<String> =
+            one.models.iter().flatten().take(MAX_LISTED).map(|model| on_one_line(&model.id)).collect();
+        if names.is_empty() {
+            return failure;
+        }
+        failure.because(format!("{} has {}", one.endpoint.kind, shorten(&names.join(", "), 400)))
+    });
+    let hints = found.iter().map(|one| format!("throughline chat --model {}:{named}", one.endpoint.kind));
+    hints.fold(failure, Failure::hint)
+}
+
+/// One of those that were found: the only one, or the one a person names.
+fn choose<'a>(kitchen: &Kitchen, found: &'a [Found]) -> Result<&'a Found, Failure> {
+    if let [only] = found {
+        return Ok(only);
+    }
+    let unnamed = || {
+        let hints = found.iter().map(|one| {
+            let example = one.models.as_ref().and_then(|models| models.first());
+            let name = example.map_or("NAME", |model| model.id.as_str());
+            format!("throughline chat --model {}:{}", one.endpoint.kind, on_one_line(name))
+        });
+        let failure = Failure::new(Exit::BadConfig, "several could be asked, and none is chosen");
+        hints.fold(failure, Failure::hint).hint("to keep one: throughline config set model.provider NAME")
+    };
+    if !kitchen.context.can_ask {
+        return Err(unnamed());
+    }
+    let mut question = "Who shall be asked?\n".to_owned();
+    for (at, one) in found.iter().enumerate() {
+        question.push_str(&format!("  {:>2}  {}\n", at + 1, one.words()));
+    }
+    question.push_str("Number or name: ");
+    let typed = kitchen.context.ask(&question).unwrap_or_default();
+    let by_number = typed.parse::<usize>().ok().and_then(|at| found.get(at.checked_sub(1)?));
+    let by_name = || {
+        let kind = EndpointKind::parse(&typed)?;
+        found.iter().find(|one| one.endpoint.kind == kind)
+    };
+    by_number.or_else(by_name).ok_or_else(unnamed)
+}
+
+/// One of the models of whoever was chosen: the only one, or the one a person names.
+async fn choose_model(kitchen: &Kitchen, chosen: &Found) -> Result<String, Failure> {
+    let Found { endpoint, models } = chosen;
+    let listed = match models {
+        Some(models) => models.clone(),
+        None => {
+            let listed = client(&kitchen.context, endpoint)?.list_models(endpoint).await;
+            listed.map_err(|trouble| {
+                refused(&trouble, endpoint, "")
+                    .hint("or name a model: throughline config set model.default NAME")
+            })?
+        }
+    };
+    if let [only] = listed.as_slice() {
         return Ok(only.id.clone());
     }
+    let kind = endpoint.kind;
     let names: Vec<String> = listed.iter().take(MAX_LISTED).map(|model| on_one_line(&model.id)).collect();
     let unnamed = || {
         Failure::new(Exit::BadConfig, "no model is named")
@@ -132,12 +229,12 @@ fn save(kitchen: &Kitchen, settings: &[(&str, &str)]) -> Result<(), Failure> {
         return Ok(());
     }
     for (key, value) in settings {
-        carry_out_quietly(kitchen, &["throughline", "config", "set", key, value])?;
+        carry_out(kitchen, &["throughline", "config", "set", key, value])?;
     }
     Ok(())
 }
 
-fn carry_out_quietly(kitchen: &Kitchen, line: &[&str]) -> Result<(), Failure> {
+fn carry_out(kitchen: &Kitchen, line: &[&str]) -> Result<(), Failure> {
     use clap::Parser as _;
     let parsed =
         Arguments::try_parse_from(line).map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;

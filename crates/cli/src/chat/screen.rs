@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use owo_colors::OwoColorize as _;
+use rustyline::ExternalPrinter;
 use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd};
-use throughline_engine::{CompressReport, EngineEvent, Quality};
+use throughline_engine::{CompressReport, EngineEvent, Quality, Trigger};
 use throughline_wire::StopReason;
 
 use super::highlight::difference_line;
@@ -16,12 +17,16 @@ use super::lines::Tally;
 use super::markdown::{Looks, Markdown};
 use crate::context::Context;
 use crate::figures::{dollars, rounded};
-use crate::text::{on_one_line, printable, shorten, thousands};
+use crate::text::{counted, on_one_line, printable, shorten, thousands};
 
 /// Lines of a difference that are shown.
 const DIFFERENCE_LINES: usize = 40;
 /// Lines of a command's output that are shown: how it ended says most.
 const OUTPUT_LINES: usize = 8;
+
+const PREPARING: &str = "a summary of the older part is being prepared meanwhile, for when the window fills";
+const WHILE_IDLE: &str =
+    "nothing was said for a while and the provider's cache is cold, so the older part is folded now";
 
 /// Who looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,20 @@ pub(super) struct Screen {
     context: Arc<Context>,
     audience: Audience,
     state: Mutex<State>,
+    /// What writes above the line a person types, while one does.
+    above: Mutex<Option<Printer>>,
+}
+
+/// Writes above the line that is being typed.
+pub(super) type Printer = Box<dyn ExternalPrinter + Send>;
+
+/// While this is there, everything is written above the line a person types.
+pub(super) struct Typing<'a>(&'a Screen);
+
+impl Drop for Typing<'_> {
+    fn drop(&mut self) {
+        *self.0.above() = None;
+    }
 }
 
 struct State {
@@ -49,6 +68,8 @@ struct State {
     passing: bool,
     /// Whether a person has just been shown what a tool will do.
     asked: bool,
+    /// Whether it was told that a summary is ready for this view.
+    told_ready: bool,
     tally: Tally,
 }
 
@@ -64,9 +85,30 @@ impl Screen {
                 reasoning: false,
                 passing: false,
                 asked: false,
+                told_ready: false,
                 tally: Tally::default(),
             }),
+            above: Mutex::new(None),
         }
+    }
+
+    fn above(&self) -> MutexGuard<'_, Option<Printer>> {
+        self.above.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A person types from now on: whatever happens is written above their line.
+    pub(super) fn typing(&self, printer: Option<Printer>) -> Typing<'_> {
+        *self.above() = printer;
+        Typing(self)
+    }
+
+    /// Writes above the line that is being typed; whether one is.
+    fn print_above(&self, text: &str) -> bool {
+        let mut above = self.above();
+        let Some(printer) = above.as_mut() else { return false };
+        let plain = || anstream::adapter::strip_str(text).to_string();
+        let text = if self.context.colour_stdout { text.to_owned() } else { plain() };
+        printer.print(text).is_ok()
     }
 
     // Each value is replaced whole, so a panic elsewhere leaves them usable.
@@ -81,7 +123,9 @@ impl Screen {
 
     /// Another conversation begins.
     pub(super) fn forget_tally(&self) {
-        self.state().tally = Tally::default();
+        let mut state = self.state();
+        state.tally = Tally::default();
+        state.told_ready = false;
     }
 
     /// Ends whatever line is open.
@@ -107,6 +151,7 @@ impl Screen {
     fn line(&self, text: &str) {
         let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
         match self.audience {
+            Audience::Person if self.print_above(&text) => {}
             // Nobody can be told when a terminal is gone.
             Audience::Person => drop(self.context.print(&text)),
             Audience::Script => self.context.tell(&text),
@@ -178,17 +223,35 @@ impl Screen {
 
     fn engine(&self, state: &mut State, event: &EngineEvent) {
         match event {
-            EngineEvent::Pressure { .. } | EngineEvent::PreparationReady { .. } => {}
-            EngineEvent::PreparationStarted => self.pass(state, "a summary is prepared for later ..."),
+            EngineEvent::Pressure { .. } => {}
+            EngineEvent::PreparationStarted => self.remark(state, PREPARING),
+            EngineEvent::PreparationReady { messages } => {
+                if !std::mem::replace(&mut state.told_ready, true) {
+                    let messages = counted(*messages as u64, "message", "messages");
+                    self.remark(state, &format!("a summary of {messages} is ready for when it is needed"));
+                }
+            }
+            EngineEvent::CompactionStarted { trigger: Trigger::Idle } => self.remark(state, WHILE_IDLE),
             EngineEvent::CompactionStarted { .. } => {
                 self.pass(state, "folding the older part into a summary ...")
             }
             other => {
+                if matches!(other, EngineEvent::CompactionCompleted { .. }) {
+                    state.told_ready = false;
+                }
                 if let Some(words) = engine_words(other) {
                     self.end_text(state);
                     self.line(&words);
                 }
             }
+        }
+    }
+
+    /// Something that only a person wants to know.
+    fn remark(&self, state: &mut State, text: &str) {
+        if self.audience == Audience::Person {
+            self.end_text(state);
+            self.line(&note(text));
         }
     }
 

@@ -1,10 +1,11 @@
 //! A conversation with a person at a terminal.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use owo_colors::OwoColorize as _;
 use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Question};
-use throughline_engine::{CallError, ModelWish};
+use throughline_engine::{CallError, CompactionResult, ModelWish};
 use throughline_store::{Dependants, SessionFilter, Store as _};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,7 @@ use super::editor::{Input, Line, ask_line};
 use super::first_run;
 use super::highlight::difference_line;
 use super::interrupts::Interrupts;
+use super::keyboard::Keyboard;
 use super::kitchen::{Company, Connected, Kitchen};
 use super::lines;
 use super::screen::{Audience, Screen, note};
@@ -27,6 +29,8 @@ use crate::text::{counted, printable};
 
 /// Sessions that are offered when one is to be named.
 const SESSIONS_OFFERED: usize = 50;
+/// However cold the cache is: whoever has just come may be about to type.
+const LEAST_IDLE: Duration = Duration::from_secs(2);
 /// From the second compaction on detail fades; told once a conversation.
 const FADES: &str = "this conversation has been folded twice: details of its beginning fade from what the model sees. Nothing is \
 lost: the model can recall everything, /search finds it, /undo goes back, and /new begins afresh";
@@ -91,6 +95,7 @@ pub(super) struct Talk {
     pub(super) interrupts: Interrupts,
     company: Company,
     stopper: Stopper,
+    keyboard: Keyboard,
 }
 
 /// What stops the turn that runs, shared with whoever asks questions in it.
@@ -113,6 +118,7 @@ impl Stopper {
 struct AtTerminal {
     screen: Arc<Screen>,
     stopper: Stopper,
+    keyboard: Keyboard,
 }
 
 impl Approver for AtTerminal {
@@ -125,6 +131,8 @@ impl Approver for AtTerminal {
             } else {
                 "allow? [y] this once, [n] no: "
             };
+            // What was typed before the question was seen does not answer it.
+            self.keyboard.put_by();
             let asking = tokio::task::spawn_blocking(move || ask_line(prompt)).await;
             match asking.ok().flatten().map(|typed| typed.trim().to_lowercase()).as_deref() {
                 Some("y" | "yes") => Answer::Once,
@@ -158,14 +166,16 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     let context = Arc::clone(&kitchen.context);
     let screen = Arc::new(Screen::new(&context, Audience::Person));
     let stopper = Stopper::default();
-    let approver = AtTerminal { screen: Arc::clone(&screen), stopper: stopper.clone() };
+    let keyboard = Keyboard::default();
+    let (asks, stops, keys) = (Arc::clone(&screen), stopper.clone(), keyboard.clone());
+    let approver = AtTerminal { screen: asks, stopper: stops, keyboard: keys };
     let company = Company { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
     let interrupts = runtime.block_on(async { Interrupts::listen() });
     let opened =
         runtime.block_on(open(&kitchen, args.model.as_deref(), args.resume.as_deref(), company.clone()))?;
     let mut line = Line::new(&context.home.join("history"), &kitchen.folder, context.colour_stdout)?;
     let Opened { agent, connected, wish, resumed } = opened;
-    let mut talk = Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper };
+    let mut talk = Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper, keyboard };
     talk.greet(resumed.as_deref());
     let mut interrupts = 0;
     loop {
@@ -174,7 +184,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
         if talk.interrupts.forget() && interrupts > 0 {
             break;
         }
-        let text = match line.read()? {
+        let text = match wait_for_person(&mut talk, &mut line, runtime)? {
             Input::Text(text) => text,
             Input::Interrupted => {
                 interrupts += 1;
@@ -187,6 +197,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
             Input::End => break,
         };
         interrupts = 0;
+        let quiet = talk.keyboard.quiet();
         let after = match slash::read(&text) {
             Typed::Words("") => continue,
             Typed::Words(words) => runtime.block_on(talk.turn(words)),
@@ -211,9 +222,26 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
                 report_failure(&failure, Some(&context));
             }
         }
+        drop(quiet);
     }
     talk.leave();
     Ok(())
+}
+
+/// Waits for a person, and sees to the conversation meanwhile.
+fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Result<Input, Failure> {
+    let before = talk.keyboard.take();
+    let screen = Arc::clone(&talk.screen);
+    let _typing = screen.typing(line.printer());
+    let over = CancellationToken::new();
+    std::thread::scope(|scope| {
+        let resting = scope.spawn(|| runtime.block_on(talk.while_waiting(&over)));
+        let input = line.read(&before);
+        over.cancel();
+        // It ends where it stands; a panic in it has been told by then.
+        let _ = resting.join();
+        input
+    })
 }
 
 impl Talk {
@@ -257,10 +285,7 @@ impl Talk {
         if leave {
             return Ok(After::Leave);
         }
-        let folded = self.agent.session().compactions();
-        if folded_before < 2 && folded >= 2 {
-            self.screen.say(&note(FADES));
-        }
+        self.tell_of_fading(folded_before);
         match done {
             Some(Err(CallError::Cancelled)) => {
                 self.screen.say(&note("stopped; what was said and done until now is kept"));
@@ -270,6 +295,45 @@ impl Talk {
         }
         self.show_status();
         Ok(After::GoOn)
+    }
+
+    /// Nobody says anything: what is being prepared is told when it is there, and once the provider's cache is cold the
+    /// older part may be folded.
+    async fn while_waiting(&mut self, over: &CancellationToken) {
+        if self.agent.session().is_preparing() {
+            tokio::select! {
+                () = over.cancelled() => return,
+                () = self.agent.until_prepared() => {}
+            }
+        }
+        while let Some(wait) = self.agent.idle_in() {
+            tokio::select! {
+                () = over.cancelled() => return,
+                () = tokio::time::sleep(wait.max(LEAST_IDLE)) => {}
+            }
+            let folded_before = self.agent.session().compactions();
+            match self.agent.while_idle(over).await {
+                Some(CompactionResult::Completed(_)) => {
+                    self.tell_of_fading(folded_before);
+                    self.show_status();
+                }
+                // What came of it was told as it happened.
+                Some(_) => {}
+                None if over.is_cancelled() => {
+                    self.screen
+                        .say(&note("nothing was folded, since you went on; the conversation is as it was"));
+                }
+                None => {}
+            }
+        }
+        over.cancelled().await;
+    }
+
+    /// Told once, when a conversation has been folded for the second time.
+    pub(super) fn tell_of_fading(&self, folded_before: u64) {
+        if folded_before < 2 && self.agent.session().compactions() >= 2 {
+            self.screen.say(&note(FADES));
+        }
     }
 
     /// How full things are.

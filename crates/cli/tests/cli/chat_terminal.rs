@@ -1,125 +1,11 @@
 //! `throughline chat` in a real terminal: typing, completion, questions, resizing, and Ctrl-C at every moment.
 
-use std::io::{Read as _, Write as _};
-use std::num::NonZero;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
-
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use throughline_testkit::{Gate, RecordedRequest, Reply, ReplyFault, Script};
+use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
 use crate::chat::{Served, served, wanting, world_of};
-use crate::harness::{NOW, World};
-
-const COLUMNS: u16 = 90;
-const ROWS: u16 = 40;
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn cells(count: u16) -> NonZero<u16> {
-    NonZero::new(count).unwrap()
-}
-
-/// A terminal with the program in it.
-struct Terminal {
-    child: Box<dyn Child + Send + Sync>,
-    master: Box<dyn MasterPty + Send>,
-    keys: Box<dyn std::io::Write + Send>,
-    seen: Arc<(Mutex<Seen>, Condvar)>,
-}
-
-struct Seen {
-    parser: vt100::Parser,
-    over: bool,
-}
-
-impl Terminal {
-    fn start(world: &World, arguments: &[&str]) -> Self {
-        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_throughline"));
-        command.args(arguments);
-        command.cwd(world.path(""));
-        command.env_clear();
-        for (name, value) in [("TERM", "xterm-256color"), ("THROUGHLINE_NOW", NOW), ("PATH", "/usr/bin:/bin")]
-        {
-            command.env(name, value);
-        }
-        command.env("THROUGHLINE_HOME", world.home());
-        command.env("HOME", world.user());
-        let child = pair.slave.spawn_command(command).unwrap();
-        drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader().unwrap();
-        let keys = pair.master.take_writer().unwrap();
-        let seen = Seen { parser: vt100::Parser::new(cells(ROWS), cells(COLUMNS), 1_000), over: false };
-        let seen = Arc::new((Mutex::new(seen), Condvar::new()));
-        let shared = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            let mut buffer = [0u8; 4_096];
-            loop {
-                let read = reader.read(&mut buffer).unwrap_or(0);
-                let (lock, told) = &*shared;
-                let mut seen = lock.lock().unwrap();
-                seen.parser.process(&buffer[..read]);
-                seen.over = read == 0;
-                told.notify_all();
-                if read == 0 {
-                    return;
-                }
-            }
-        });
-        Self { child, master: pair.master, keys, seen }
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
-    }
-
-    /// What is on the screen.
-    fn screen(&self) -> String {
-        self.seen.0.lock().unwrap().parser.screen().contents()
-    }
-
-    /// Waits until the screen is as it should be.
-    fn until(&self, what: &str, fits: impl Fn(&str) -> bool) {
-        let (lock, told) = &*self.seen;
-        let deadline = Instant::now() + PATIENCE;
-        let mut seen = lock.lock().unwrap();
-        loop {
-            let screen = seen.parser.screen().contents();
-            if fits(&screen) {
-                return;
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero() && !seen.over, "{what} was never seen:\n{screen}");
-            seen = told.wait_timeout(seen, left).unwrap().0;
-        }
-    }
-
-    fn see(&self, text: &str) {
-        self.until(text, |screen| screen.contains(text));
-    }
-
-    /// Waits for an empty prompt at the end of the screen.
-    fn prompt(&self) {
-        self.until("a prompt", |screen| screen.trim_end().ends_with('›'));
-    }
-
-    /// Waits until the program is gone; how it ended.
-    fn end(mut self) -> u32 {
-        let (lock, told) = &*self.seen;
-        let deadline = Instant::now() + PATIENCE;
-        let mut seen = lock.lock().unwrap();
-        while !seen.over {
-            let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "it never ended:\n{}", seen.parser.screen().contents());
-            seen = told.wait_timeout(seen, left).unwrap().0;
-        }
-        drop(seen);
-        self.child.wait().unwrap().exit_code()
-    }
-}
+use crate::harness::World;
+use crate::terminal::Terminal;
 
 /// What a request says last.
 fn last(request: &RecordedRequest) -> String {
@@ -243,9 +129,7 @@ fn ctrl_c_stops_an_answer_and_a_tool_and_keeps_the_conversation() {
     terminal.see("✗ run sleep 300: stopped");
     terminal.prompt();
     // The window is made small and large again in between.
-    let narrow = PtySize { rows: 30, cols: 44, pixel_width: 0, pixel_height: 0 };
-    terminal.master.resize(narrow).unwrap();
-    terminal.seen.0.lock().unwrap().parser.screen_mut().set_size(cells(30), cells(44));
+    terminal.resize(30, 44);
     terminal.press("still there\r");
     terminal.see("You said still there.");
     terminal.prompt();
@@ -277,16 +161,98 @@ fn what_is_typed_while_an_answer_comes_is_kept_for_the_next_line() {
     terminal.prompt();
     terminal.press("slow\r");
     terminal.see("This answer takes");
-    terminal.press("later words\r");
-    terminal.see("later words");
+    terminal.press("later wrods\x7f\x7f\x7f\x7fords\r");
     gate.open();
     terminal.see("› later words");
+    let screen = terminal.screen();
+    assert!(
+        screen.contains("This answer takes its time, and somebody types meanwhile."),
+        "keys are not echoed into an answer:\n{screen}"
+    );
+    assert_eq!(screen.matches("later").count(), 1, "{screen}");
     assert_eq!(served.upstream.calls().len(), 1, "it is shown, not sent");
     terminal.press("\r");
     terminal.see("You said later words.");
     terminal.prompt();
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let gate = Gate::new();
+    let closed = gate.clone();
+    let served = served(Script::answering(move |request| {
+        if request.text().contains("did not allow this") {
+            return Reply::text("As you like.");
+        }
+        let call = ToolCall {
+            id: "c1".to_owned(),
+            name: "write_file".to_owned(),
+            arguments: r#"{"path":"made.txt","content":"hello\n"}"#.to_owned(),
+        };
+        let said = AnswerPart::Text("I am going to write a file now.".to_owned());
+        Reply::answer(AnswerDraft::of_parts(vec![said, AnswerPart::ToolCall(call)]))
+            .failing_after(3, ReplyFault::Wait(closed.clone()))
+    }));
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("write\r");
+    terminal.see("I am going");
+    terminal.press("y\r");
+    gate.open();
+    terminal.see("allow? [y] this once, [s] for this session, [n] no:");
+    terminal.press("n\r");
+    terminal.see("As you like.");
+    assert!(!world.path("made.txt").exists(), "nobody allowed it");
+    terminal.see("› y");
+    terminal.press("\x03");
+    terminal.see("leaves; the conversation stays");
+    terminal.prompt();
+    terminal.press("\x04");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
+    let served = served(Script::answering(|request| {
+        Reply::text(format!("{}That was about {}.", "Words without end. ".repeat(250), last(request)))
+    }));
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    for number in 1..=6 {
+        terminal.press(&format!("question {number}\r"));
+        terminal.see(&format!("That was about question {number}."));
+        terminal.prompt();
+    }
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+    let calls = served.upstream.calls().len();
+    assert_eq!(calls, 6);
+    // An hour later the prompt is in nobody's cache any more.
+    let later = [("THROUGHLINE_NOW", "2026-11-15T13:00:00Z")];
+    let mut terminal = Terminal::start_with(&world, &["chat", "--resume", "last"], &later);
+    terminal.prompt();
+    terminal.press("a line that is being typed");
+    terminal.see("the provider's cache is cold, so the older part is folded now");
+    terminal.see("compacted 12 -> ");
+    terminal.until("the line under what was told", |screen| {
+        screen.trim_end().ends_with("› a line that is being typed")
+    });
+    assert_eq!(served.upstream.calls().len(), calls, "by rules, which ask nobody");
+    terminal.press("\r");
+    terminal.see("That was about a line that is being typed.");
+    terminal.prompt();
+    // Whoever goes back does not find it folded again.
+    terminal.press("/undo\r");
+    terminal.see("the model sees again what it saw before");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+    let sessions = String::from_utf8(world.run(&["sessions", "--json"]).stdout).unwrap();
+    assert!(sessions.contains("\"compactions\": 1"), "{sessions}");
 }
 
 #[test]

@@ -6,12 +6,22 @@ mod bad_input;
 mod basics;
 mod chat;
 #[cfg(unix)]
+mod chat_first_run;
+#[cfg(unix)]
+mod chat_local_model;
+#[cfg(unix)]
 mod chat_terminal;
 mod compress;
 mod harness;
 mod inspect;
+#[cfg(unix)]
+#[expect(clippy::panic, reason = "a test that cannot go on should say where")]
+#[path = "../../../engine/tests/local_model/server.rs"]
+mod local_model;
 mod models;
 mod record;
 mod replay;
 mod samples;
 mod settings;
+#[cfg(unix)]
+mod terminal;

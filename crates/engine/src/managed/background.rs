@@ -61,20 +61,23 @@ impl ManagedSession {
     }
 
     /// Waits until a summary that is on its way is there: for whoever holds the clock of a conversation, and whose next
-    /// call comes only when everything due until then is done.
+    /// call comes only when everything due until then is done; and for whoever tells a person of it meanwhile. May be
+    /// dropped at any moment.
     pub async fn until_prepared(&mut self) {
         self.finish_preparing().await;
     }
 
     /// Waits for a summary that is on its way.
     pub(super) async fn finish_preparing(&mut self) {
-        let Some(mut preparing) = self.preparing.take() else { return };
+        // It stays where it is until it is there: whoever stops waiting does not give it up.
+        let Some(preparing) = &mut self.preparing else { return };
         let outcome = match tokio::time::timeout(LONGEST_WAIT, &mut preparing.0).await {
             Ok(Ok(Ok(outcome))) => outcome,
             Ok(Ok(Err(error))) => PrepareOutcome::Failed { detail: error.to_string() },
             Ok(Err(error)) => PrepareOutcome::Failed { detail: error.to_string() },
             Err(_) => PrepareOutcome::Failed { detail: "it took too long".to_owned() },
         };
+        self.preparing = None;
         let (reached, event) = match outcome {
             PrepareOutcome::Nothing => return,
             PrepareOutcome::Ready { messages } => {

@@ -178,6 +178,8 @@ impl ManagedSession {
         self.view = record::load(&self.setup, &session.id, at_ms).await?.view;
         self.writing = None;
         self.moved_on(reason, old).await;
+        // Whoever chose this view does not want it folded as soon as they look away.
+        self.idle_looked_at = Some(self.view.len());
         Ok(())
     }
 

@@ -68,11 +68,16 @@ impl Served {
         panic!("the local model was not ready within two minutes");
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     pub(crate) fn endpoint(&self, dialect: Dialect) -> Endpoint {
         let settings = EndpointSettings {
             prefix: "model",
             provider: "llama.cpp",
-            base_url: &self.url,
+            base_url: self.url(),
             wire: Some(dialect),
             api_key: "",
             api_key_env: "",

@@ -150,6 +150,27 @@ async fn a_person_who_asks_for_something_else_does_not_wait_for_what_is_prepared
 }
 
 #[tokio::test]
+async fn who_stops_waiting_for_what_is_prepared_does_not_give_it_up() {
+    let (stage, slow) = stage(Dialect::Anthropic, 16_000, 0);
+    let mut session = stage.open().await;
+    let mut turn = 0;
+    while slow.asked.load(Ordering::Relaxed) == 0 {
+        talk(&stage, &mut session, turn).await;
+        turn += 1;
+    }
+    tokio::select! {
+        biased;
+        () = session.until_prepared() => panic!("nobody has written it yet"),
+        () = tokio::task::yield_now() => {}
+    }
+    assert!(session.is_preparing());
+    slow.allowed.add_permits(1_000);
+    session.until_prepared().await;
+    let ready = |event: &EngineEvent| matches!(event, EngineEvent::PreparationReady { .. });
+    assert!(stage.told().iter().any(ready), "{:?}", stage.told());
+}
+
+#[tokio::test]
 async fn nothing_is_prepared_when_compaction_is_off() {
     let (mut stage, slow) = stage(Dialect::Chat, 16_000, 1_000);
     stage.setup.policy.automatic = Automatic::Off;

@@ -294,6 +294,9 @@ async fn a_cold_cache_is_the_moment_to_fold() {
     assert!(matches!(result, CompactionResult::Completed(_)), "{result:?}");
     assert_eq!(completed(&stage)[0].0, Trigger::Idle);
     assert_eq!(session.idle_in_ms(), None, "there is room now");
+    session.undo().await.unwrap();
+    assert_eq!(session.idle_in_ms(), None, "whoever went back does not find it folded again");
+    assert!(session.idle().await.is_none());
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ async fn a_long_result_is_shown_short_and_kept_whole() {
         let log = words(3, 4_000);
         session.call(CallInput::new(envelope(dialect), vec![result(dialect, "call_1", &log)])).await.unwrap();
         let body = stage.script.last_body();
-        assert!(body.contains("Long output set aside") && body.len() < 6_000, "{dialect}: {}", body.len());
+        assert!(body.contains("<persisted-output>") && body.len() < 6_000, "{dialect}: {}", body.len());
         // The record has all of it, as a message and as an artifact.
         assert!(stage.transcript().iter().any(|json| json.contains(&log)), "{dialect}");
         let told = stage.told().into_iter().find_map(|event| match event {

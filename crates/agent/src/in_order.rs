@@ -1,0 +1,87 @@
+//! Pieces of an answer and what happens to the context come on two ways; a person is told of both in the order in which
+//! they came. Otherwise a remark could stand in the middle of a word that had arrived before it.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use throughline_engine::{EngineEvent, EventSink, Piece};
+use throughline_wire::Delta;
+use tokio::sync::mpsc;
+
+use crate::event::{AgentEvent, AgentEvents};
+
+/// Pieces of an answer that may wait to be shown.
+const PIECES_WAITING: usize = 64;
+
+/// Tells of pieces and events in their order.
+pub(crate) struct InOrder {
+    events: Arc<dyn AgentEvents>,
+    /// Pieces of the answer that comes right now.
+    waiting: Mutex<Option<mpsc::Receiver<Piece>>>,
+}
+
+impl InOrder {
+    pub(crate) fn new(events: Arc<dyn AgentEvents>) -> Self {
+        Self { events, waiting: Mutex::new(None) }
+    }
+
+    // The receiver is replaced whole, so a panic elsewhere leaves it usable.
+    fn waiting(&self) -> MutexGuard<'_, Option<mpsc::Receiver<Piece>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another answer is going to come by this sender.
+    pub(crate) fn begin(&self) -> mpsc::Sender<Piece> {
+        let (sender, receiver) = mpsc::channel(PIECES_WAITING);
+        *self.waiting() = Some(receiver);
+        sender
+    }
+
+    /// Shows pieces as they come, until none can come any more.
+    pub(crate) async fn show_coming(&self) {
+        while let Some(piece) = self.next().await {
+            self.show(piece);
+        }
+    }
+
+    async fn next(&self) -> Option<Piece> {
+        poll_fn(|context| match self.waiting().as_mut() {
+            Some(receiver) => receiver.poll_recv(context),
+            None => Poll::Ready(None),
+        })
+        .await
+    }
+
+    /// Shows what has come.
+    pub(crate) fn show_waiting(&self) {
+        loop {
+            let piece = self.waiting().as_mut().and_then(|receiver| receiver.try_recv().ok());
+            let Some(piece) = piece else { return };
+            self.show(piece);
+        }
+    }
+
+    fn show(&self, piece: Piece) {
+        let Piece::Chunk(chunk) = piece else { return };
+        for delta in chunk.deltas {
+            match delta {
+                Delta::Text(text) | Delta::Refusal(text) => self.events.tell(AgentEvent::Text(text)),
+                Delta::Reasoning(text) => self.events.tell(AgentEvent::Reasoning(text)),
+                Delta::ToolCallStart { name, .. } => self.events.tell(AgentEvent::CallBegun { tool: name }),
+                Delta::Started { .. } | Delta::ToolCallArguments { .. } | Delta::ToolCallEnd { .. } => {}
+            }
+        }
+    }
+}
+
+impl EventSink for InOrder {
+    fn tell(&self, event: EngineEvent) {
+        self.show_waiting();
+        self.events.tell(AgentEvent::Engine(event));
+    }
+}
+
+#[cfg(test)]
+#[path = "in_order_tests.rs"]
+mod tests;

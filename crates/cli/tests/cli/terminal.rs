@@ -1,0 +1,135 @@
+//! A real terminal with the program in it: keys go in, and what is on the screen is looked at.
+
+use std::io::{Read as _, Write as _};
+use std::num::NonZero;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::harness::{NOW, World};
+
+const COLUMNS: u16 = 90;
+const ROWS: u16 = 40;
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).unwrap()
+}
+
+/// A terminal with the program in it.
+pub(crate) struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn std::io::Write + Send>,
+    seen: Arc<(Mutex<Seen>, Condvar)>,
+}
+
+struct Seen {
+    parser: vt100::Parser,
+    over: bool,
+}
+
+impl Terminal {
+    pub(crate) fn start(world: &World, arguments: &[&str]) -> Self {
+        Self::start_with(world, arguments, &[])
+    }
+
+    /// With more in the environment.
+    pub(crate) fn start_with(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_throughline"));
+        command.args(arguments);
+        command.cwd(world.path(""));
+        command.env_clear();
+        for (name, value) in [("TERM", "xterm-256color"), ("THROUGHLINE_NOW", NOW), ("PATH", "/usr/bin:/bin")]
+        {
+            command.env(name, value);
+        }
+        command.env("THROUGHLINE_HOME", world.home());
+        command.env("HOME", world.user());
+        for (name, value) in environment {
+            command.env(name, value);
+        }
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let keys = pair.master.take_writer().unwrap();
+        let seen = Seen { parser: vt100::Parser::new(cells(ROWS), cells(COLUMNS), 1_000), over: false };
+        let seen = Arc::new((Mutex::new(seen), Condvar::new()));
+        let shared = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let mut buffer = [0u8; 4_096];
+            loop {
+                let read = reader.read(&mut buffer).unwrap_or(0);
+                let (lock, told) = &*shared;
+                let mut seen = lock.lock().unwrap();
+                seen.parser.process(&buffer[..read]);
+                seen.over = read == 0;
+                told.notify_all();
+                if read == 0 {
+                    return;
+                }
+            }
+        });
+        Self { child, master: pair.master, keys, seen }
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// The window is made smaller or larger.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        self.master.resize(size).unwrap();
+        self.seen.0.lock().unwrap().parser.screen_mut().set_size(cells(rows), cells(columns));
+    }
+
+    /// What is on the screen.
+    pub(crate) fn screen(&self) -> String {
+        self.seen.0.lock().unwrap().parser.screen().contents()
+    }
+
+    /// Waits until the screen is as it should be.
+    pub(crate) fn until(&self, what: &str, fits: impl Fn(&str) -> bool) {
+        let (lock, told) = &*self.seen;
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = lock.lock().unwrap();
+        loop {
+            let screen = seen.parser.screen().contents();
+            if fits(&screen) {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.over, "{what} was never seen:\n{screen}");
+            seen = told.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    pub(crate) fn see(&self, text: &str) {
+        self.until(text, |screen| screen.contains(text));
+    }
+
+    /// Waits for an empty prompt at the end of the screen.
+    pub(crate) fn prompt(&self) {
+        self.until("a prompt", |screen| screen.trim_end().ends_with('›'));
+    }
+
+    /// Waits until the program is gone; how it ended.
+    pub(crate) fn end(mut self) -> u32 {
+        let (lock, told) = &*self.seen;
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = lock.lock().unwrap();
+        while !seen.over {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "it never ended:\n{}", seen.parser.screen().contents());
+            seen = told.wait_timeout(seen, left).unwrap().0;
+        }
+        drop(seen);
+        self.child.wait().unwrap().exit_code()
+    }
+}

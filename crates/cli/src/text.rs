@@ -158,6 +158,20 @@ pub(crate) fn wrap(text: &str, max_columns: usize, hang: usize) -> String {
     out
 }
 
+/// A text behind a label that takes up so many columns; further lines stand under the text. The label may have colours.
+pub(crate) fn labelled(label: &str, label_columns: usize, text: &str, max_columns: usize) -> String {
+    let shown = columns(&anstream::adapter::strip_str(label).to_string());
+    let gap = " ".repeat(label_columns.saturating_sub(shown));
+    let mut out = String::new();
+    for (at, line) in wrap(text, max_columns.saturating_sub(label_columns).max(8), 0).lines().enumerate() {
+        match at {
+            0 => out.push_str(&format!("{label}{gap}{line}\n")),
+            _ => out.push_str(&format!("{}{line}\n", " ".repeat(label_columns))),
+        }
+    }
+    out
+}
+
 /// A whole number with thousands set apart by commas.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();

@@ -6,14 +6,13 @@ use throughline_engine::{CompactionResult, ManualCompaction};
 use throughline_store::{EndReason, Store as _};
 
 use super::context_view;
-use super::screen::note;
 use super::slash::{COMMANDS, compress_wish};
 use super::talk::Talk;
 use super::trouble::failure_of;
 use crate::args::Arguments;
 use crate::failure::{Exit, Failure, path_words};
 use crate::record::refused;
-use crate::text::{columns, printable, wrap};
+use crate::text::{columns, labelled, printable};
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +31,8 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
         "compress" => compress(talk, arguments).await?,
         "undo" => {
             talk.agent.undo().await.map_err(failure_of)?;
-            talk.screen.say(&note(
-                "the model sees again what it saw before the last compaction, and everything since",
-            ));
+            talk.screen
+                .note("the model sees again what it saw before the last compaction, and everything since");
             talk.show_status();
         }
         "context" => {
@@ -45,14 +43,14 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
         "insights" if arguments.is_empty() => run(talk, &["insights"])?,
         "insights" => run(talk, &["insights", "--days", arguments.trim_start_matches("--days").trim()])?,
         "sessions" => run(talk, &["sessions"])?,
-        "search" if arguments.is_empty() => talk.screen.say(&note("say what to look for: /search WORDS")),
+        "search" if arguments.is_empty() => talk.screen.note("say what to look for: /search WORDS"),
         "search" => run(talk, &["search", arguments])?,
         "config" if arguments.is_empty() => run(talk, &["config", "show"])?,
         "config" => run(talk, &["config", "get", arguments])?,
-        "export" if arguments.is_empty() => talk.screen.say(&note("say where to: /export FILE")),
+        "export" if arguments.is_empty() => talk.screen.note("say where to: /export FILE"),
         "export" => {
             run(talk, &["sessions", "export", &id, "--out", arguments])?;
-            talk.screen.say(&note(&format!("written to {}", printable(arguments))));
+            talk.screen.note(&format!("written to {}", printable(arguments)));
         }
         "new" => {
             let old = talk.change(None).await?;
@@ -66,18 +64,18 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
         }
         "resume" if arguments.is_empty() => {
             run(talk, &["sessions"])?;
-            talk.screen.say(&note("/resume ID goes on with one of them"));
+            talk.screen.note("/resume ID goes on with one of them");
         }
         "resume" => drop(talk.change(Some(arguments)).await?),
         "title" if arguments.is_empty() => {
             let session = talk.kitchen.store.session(&talk.kitchen.owner, talk.agent.session().id());
             let title = session.map_err(refused)?.title;
-            talk.screen.say(&note(
+            talk.screen.note(
                 &title.map_or_else(
                     || "it has no title yet: /title TITLE".to_owned(),
                     |title| printable(&title),
                 ),
-            ));
+            );
         }
         "title" => rename(talk, arguments)?,
         "model" if arguments.is_empty() => {
@@ -101,7 +99,8 @@ fn run(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         Failure::new(Exit::Usage, first)
     })?;
-    crate::carry_out(&talk.kitchen.context, parsed.command)
+    // Some of them wait for the network in a way of their own.
+    tokio::task::block_in_place(|| crate::carry_out(&talk.kitchen.context, parsed.command))
 }
 
 async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
@@ -142,7 +141,7 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
             talk.show_status();
         }
         Some(_) => {}
-        None => talk.screen.say(&note("stopped; the conversation is as it was")),
+        None => talk.screen.note("stopped; the conversation is as it was"),
     }
     Ok(())
 }
@@ -150,14 +149,14 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
 fn rename(talk: &Talk, title: &str) -> Result<(), Failure> {
     let id = talk.agent.session().id();
     talk.kitchen.store.rename(&talk.kitchen.owner, id, Some(title)).map_err(refused)?;
-    talk.screen.say(&note(&format!("this conversation is called {}", printable(title))));
+    talk.screen.note(&format!("this conversation is called {}", printable(title)));
     Ok(())
 }
 
 async fn switch_model(talk: &mut Talk, name: &str) -> Result<(), Failure> {
     let wire = talk.agent.session().dialect();
-    let wish = talk.kitchen.wish(Some(name), Some(wire));
-    let connected = talk.kitchen.connect(&wish).await.map_err(|failure| {
+    let wish = talk.kitchen.wish(Some(name));
+    let connected = talk.kitchen.connect(&wish, Some(wire)).await.map_err(|failure| {
         failure
             .hint(format!("this conversation is held on the {wire} wire; /new can begin one with any model"))
     })?;
@@ -168,12 +167,12 @@ async fn switch_model(talk: &mut Talk, name: &str) -> Result<(), Failure> {
     } else {
         ""
     };
-    talk.screen.say(&note(&format!(
+    talk.screen.note(&format!(
         "{} from here on, {} tokens of window ({}){smaller}",
         printable(&connected.at.model),
         crate::text::thousands(connected.at.window.tokens),
         connected.at.window.source
-    )));
+    ));
     talk.connected = connected;
     talk.wish = wish;
     Ok(())
@@ -201,7 +200,7 @@ fn tools(talk: &Talk) -> String {
     let width = talk.kitchen.context.columns_now();
     let mut out = String::new();
     for tool in talk.agent.tools() {
-        out.push_str(&wrap(&format!("{:<14}{}", tool.name, printable(&tool.description)), width, 14));
+        out.push_str(&labelled(&tool.name.bold().to_string(), 14, &printable(&tool.description), width));
     }
     out
 }
@@ -213,7 +212,8 @@ fn help(width: usize) -> String {
         let name = format!("/{}", command.name);
         let arguments =
             if command.arguments.is_empty() { String::new() } else { format!("{} - ", command.arguments) };
-        out.push_str(&wrap(&format!("{name:<widest$}{arguments}{}", command.what), width, widest));
+        let what = format!("{arguments}{}", command.what);
+        out.push_str(&labelled(&name.bold().to_string(), widest, &what, width));
     }
     out.push_str("Ctrl-C stops an answer, a tool or a compaction; everything said stays.\n");
     out

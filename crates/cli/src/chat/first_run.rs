@@ -90,7 +90,7 @@ async fn look_around(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, Fa
 /// Everybody who could serve a model: by a key in the environment, or because they answer on this machine.
 async fn everybody(kitchen: &Kitchen) -> Vec<Found> {
     let endpoint = |kind: EndpointKind| {
-        let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None, None) };
+        let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None) };
         kitchen.endpoint(&wish).ok()
     };
     let by_key = |endpoint: &Endpoint| matches!(endpoint.key_source, KeySource::Variable(_));
@@ -112,7 +112,7 @@ async fn everybody(kitchen: &Kitchen) -> Vec<Found> {
 fn nobody(kitchen: &Kitchen) -> Failure {
     let keys: Vec<&str> = WITH_KEYS.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     let places = ON_THIS_MACHINE.iter().filter_map(|kind| {
-        let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None, None) };
+        let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None) };
         Some(format!("{kind} at {}", kitchen.endpoint(&wish).ok()?.base.as_str()))
     });
     let places: Vec<String> = places.collect();

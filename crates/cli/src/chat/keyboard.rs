@@ -64,6 +64,8 @@ mod terminal {
         let before = tcgetattr(stdin).ok()?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+        // Ctrl-C stops an answer and not what was typed.
+        silent.local_modes.insert(LocalModes::NOFLSH);
         tcsetattr(stdin, OptionalActions::Now, &silent).ok()?;
         Some(Echo(before))
     }

@@ -10,13 +10,14 @@ use throughline_agent::{
 };
 use throughline_config::Settings;
 use throughline_engine::{
-    Automatic, Beforehand, CallPolicy, ContextEngine, LockPolicy, ModelAtEndpoint, ModelWish, RecordPolicy,
-    RouteHealth, SessionSetup, Target, ToolOutputPolicy, learnt_scope, learnt_window,
+    Automatic, Beforehand, CallPolicy, ContextEngine, Host, LockPolicy, ModelAtEndpoint, ModelWish,
+    RecordPolicy, RouteHealth, SessionSetup, Target, ToolOutputPolicy, learnt_scope, learnt_window,
 };
-use throughline_provider::{Client, Endpoint};
+use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
+use throughline_wire::can_translate;
 
 use super::ChatArgs;
 use crate::config_cmd::load_settings;
@@ -95,22 +96,44 @@ impl Kitchen {
         self.asking
     }
 
-    /// The model that is wanted, on the wire of the conversation if there is one already.
-    pub(super) fn wish(&self, model: Option<&str>, wire: Option<Dialect>) -> ModelWish {
+    /// The model that is wanted.
+    pub(super) fn wish(&self, model: Option<&str>) -> ModelWish {
         let main = ModelWish::main(&self.settings);
-        let wish = model.map_or_else(|| main.clone(), |name| main.named(name));
-        ModelWish { wire: wire.or(wish.wire), ..wish }
+        model.map_or_else(|| main.clone(), |name| main.named(name))
     }
 
     /// Who serves a model.
-    pub(super) fn endpoint(&self, wish: &ModelWish) -> Result<Endpoint, throughline_provider::EndpointError> {
+    pub(super) fn endpoint(&self, wish: &ModelWish) -> Result<Endpoint, EndpointError> {
         wish.endpoint(|name| self.context.variable(name).map(str::to_owned))
     }
 
-    /// Finds out everything about a model. The endpoint is asked for the window only where nobody else knows it for
-    /// certain: a person waits.
-    pub(super) async fn connect(&self, wish: &ModelWish) -> Result<Connected, Failure> {
-        let endpoint = self.endpoint(wish).map_err(|error| not_configured(&error))?;
+    /// Who serves a model to a conversation of a wire: on that wire, or on one its requests can be put on.
+    fn reach(&self, wish: &ModelWish, held_on: Dialect) -> Result<Endpoint, EndpointError> {
+        let on = |wire: Dialect| self.endpoint(&ModelWish { wire: Some(wire), ..wish.clone() });
+        let reachable = |spoken: &Dialect| *spoken == held_on || can_translate(held_on, *spoken);
+        // Whoever set a wire knows what the server speaks.
+        if let Some(spoken) = wish.wire.filter(reachable) {
+            return on(spoken);
+        }
+        match on(held_on) {
+            Err(EndpointError::WireNotSpoken { prefix, provider, wire }) => {
+                let kind = EndpointKind::parse(provider);
+                let spoken = kind.into_iter().flat_map(EndpointKind::wires).copied().find(reachable);
+                spoken.map_or(Err(EndpointError::WireNotSpoken { prefix, provider, wire }), on)
+            }
+            reached => reached,
+        }
+    }
+
+    /// Finds out everything about a model, for a conversation that is held on a wire already or for a new one. The endpoint
+    /// is asked for the window only where nobody else knows it for certain: a person waits.
+    pub(super) async fn connect(
+        &self,
+        wish: &ModelWish,
+        held_on: Option<Dialect>,
+    ) -> Result<Connected, Failure> {
+        let reached = held_on.map_or_else(|| self.endpoint(wish), |wire| self.reach(wish, wire));
+        let endpoint = reached.map_err(|error| not_configured(&error))?;
         let client = client(&self.context, &endpoint)?;
         let learnt = learnt_window(self.store.as_ref(), &learnt_scope(&endpoint, &wish.model), self.now_ms())
             .map_err(refused)?;
@@ -123,6 +146,7 @@ impl Kitchen {
         };
         let target =
             at.target(&client).ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
+        let target = self.put_on(held_on.unwrap_or(at.wire), target);
         Ok(Connected { output_cap_tokens: at.output_cap_tokens(self.settings.model.max_tokens), target, at })
     }
 
@@ -130,8 +154,7 @@ impl Kitchen {
     async fn alternatives(&self, wish: &ModelWish, dialect: Dialect) -> (Vec<Target>, Vec<String>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());
         for other in wish.fallbacks(&self.settings) {
-            let other = ModelWish { wire: Some(dialect), ..other };
-            match self.connect(&other).await {
+            match self.connect(&other, Some(dialect)).await {
                 Ok(connected) => found.push(connected.target),
                 Err(failure) => {
                     problems.push(format!("{} cannot stand in: {}", other.model, failure.words()))
@@ -166,8 +189,9 @@ impl Kitchen {
         company: Company,
     ) -> Result<AgentSetup, Failure> {
         let dialect = connected.target.dialect;
-        let endpoint = self.endpoint(wish).map_err(|error| not_configured(&error))?;
-        let (engine, mut problems) = self.engine(&client(&self.context, &endpoint)?).await?;
+        let endpoint = connected.at.endpoint.as_ref();
+        let endpoint = endpoint.ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
+        let (engine, mut problems) = self.engine(&client(&self.context, endpoint)?).await?;
         let (alternatives, cannot) = self.alternatives(wish, dialect).await;
         problems.extend(cannot);
         problems.iter().for_each(|problem| self.context.warn(problem));

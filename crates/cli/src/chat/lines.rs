@@ -10,7 +10,7 @@ use crate::failure::path_words;
 use crate::figures::{cost_words, rounded};
 use crate::gauge::Gauge;
 use crate::models_cmd::key_words;
-use crate::text::{columns, percent, thousands, wrap};
+use crate::text::{columns, labelled, percent, thousands};
 
 /// Cells of the gauge in the status line.
 const GAUGE_CELLS: usize = 12;
@@ -29,7 +29,9 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
     let at = &connected.at;
     let limits = &agent.session().model().limits;
     let provider = at.endpoint.as_ref().map(|endpoint| {
-        format!("{} on the {} wire, {}", endpoint.kind, at.wire, key_words(&endpoint.key_source))
+        let held_on = agent.session().dialect();
+        let over = if held_on == at.wire { String::new() } else { format!(" for one on the {held_on} wire") };
+        format!("{} on the {} wire{over}, {}", endpoint.kind, at.wire, key_words(&endpoint.key_source))
     });
     let threshold = if limits.threshold_tokens == limits.threshold_configured_tokens {
         format!("from {} tokens on", thousands(limits.threshold_tokens))
@@ -59,10 +61,7 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
     }
     let mut out = String::new();
     for (label, text) in rows {
-        let line = wrap(&format!("{label:<9}{text}"), width, 9);
-        let (label, rest) = line.split_at_checked(9).unwrap_or(("", &line));
-        out.push_str(&label.dimmed().to_string());
-        out.push_str(rest);
+        out.push_str(&labelled(&label.dimmed().to_string(), 9, &text, width));
     }
     out
 }

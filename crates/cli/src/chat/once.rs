@@ -59,7 +59,8 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
         Asking::Never | Asking::Nobody => Arc::new(NobodyThere),
     };
     let company = Company { approver, events: Arc::<Screen>::clone(&screen) };
-    let opened = talk::open(kitchen, args.model.as_deref(), args.resume.as_deref(), company).await?;
+    let opened =
+        talk::open(kitchen, kitchen.wish(args.model.as_deref()), args.resume.as_deref(), company).await?;
     let mut agent: Agent = opened.agent;
     let cancel = CancellationToken::new();
     let mut interrupts = Interrupts::listen();

@@ -17,7 +17,7 @@ use super::lines::Tally;
 use super::markdown::{Looks, Markdown};
 use crate::context::Context;
 use crate::figures::{dollars, rounded};
-use crate::text::{counted, on_one_line, printable, shorten, thousands};
+use crate::text::{counted, labelled, on_one_line, printable, shorten, thousands};
 
 /// Lines of a difference that are shown.
 const DIFFERENCE_LINES: usize = 40;
@@ -141,6 +141,11 @@ impl Screen {
         self.line(text);
     }
 
+    /// A remark of the program's own.
+    pub(super) fn note(&self, text: &str) {
+        self.say(&note(text, self.context.columns_now()));
+    }
+
     /// A question of what a tool may do, which shows what will change.
     pub(super) fn question(&self, text: &str) {
         self.say(text);
@@ -206,7 +211,10 @@ impl Screen {
         let first = match &done.end {
             ToolEnd::Done => format!("{} {title}{}", "✓".green(), took.dimmed()),
             ToolEnd::Failed(why) => {
-                let why = shorten(&on_one_line(why), 200);
+                // A command says last how it ended, after everything that it printed.
+                let mut lines = why.lines().filter(|line| !line.trim().is_empty());
+                let why = if done.tool == "terminal" { lines.next_back() } else { lines.next() };
+                let why = shorten(&on_one_line(why.unwrap_or_default()), 200);
                 format!("{} {title}{}: {why}", "✗".red(), took.dimmed())
             }
             ToolEnd::Denied => format!("{} {title}: not allowed", "✗".yellow()),
@@ -241,7 +249,7 @@ impl Screen {
                 }
                 if let Some(words) = engine_words(other) {
                     self.end_text(state);
-                    self.line(&words);
+                    self.line(&note(&words, self.context.columns_now()));
                 }
             }
         }
@@ -251,7 +259,7 @@ impl Screen {
     fn remark(&self, state: &mut State, text: &str) {
         if self.audience == Audience::Person {
             self.end_text(state);
-            self.line(&note(text));
+            self.line(&note(text, self.context.columns_now()));
         }
     }
 
@@ -272,7 +280,7 @@ impl Screen {
             StopReason::Refused => "the model declined to answer",
             _ => return,
         };
-        self.line(&note(why));
+        self.line(&note(why, self.context.columns_now()));
     }
 }
 
@@ -336,14 +344,14 @@ fn beside(tool: &str, shown: &str) -> String {
     out
 }
 
-/// A remark of the program's own.
-pub(super) fn note(text: &str) -> String {
-    format!("{} {}", "·".cyan(), printable(text))
+/// A remark of the program's own, within so many columns.
+fn note(text: &str, width: usize) -> String {
+    labelled(&"·".cyan().to_string(), 2, &printable(text), width)
 }
 
-/// An event about the context in one line, if a person should know of it.
+/// An event about the context, if a person should know of it.
 fn engine_words(event: &EngineEvent) -> Option<String> {
-    Some(note(&match event {
+    Some(match event {
         EngineEvent::CompactionCompleted { quality, report, .. } => compacted_words(*quality, report),
         EngineEvent::CompactionNoOp { detail, .. } => format!("nothing was folded: {detail}"),
         EngineEvent::CompactionAborted { detail, .. } => {
@@ -375,7 +383,7 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
         | EngineEvent::PreparationStarted
         | EngineEvent::PreparationReady { .. }
         | EngineEvent::CompactionStarted { .. } => return None,
-    }))
+    })
 }
 
 /// A compaction in figures.

@@ -19,7 +19,7 @@ use super::interrupts::Interrupts;
 use super::keyboard::Keyboard;
 use super::kitchen::{Company, Connected, Kitchen};
 use super::lines;
-use super::screen::{Audience, Screen, note};
+use super::screen::{Audience, Screen};
 use super::slash::{self, Typed};
 use super::trouble::failure_of;
 use crate::context::report_failure;
@@ -47,7 +47,7 @@ pub(super) struct Opened {
 /// Begins a conversation, or takes one up.
 pub(super) async fn open(
     kitchen: &Kitchen,
-    model: Option<&str>,
+    wish: ModelWish,
     resume: Option<&str>,
     company: Company,
 ) -> Result<Opened, Failure> {
@@ -61,8 +61,8 @@ pub(super) async fn open(
         None => None,
     };
     let wire = known.as_ref().map(|(tip, _)| tip.dialect);
-    let wish = first_run::complete(kitchen, kitchen.wish(model, wire)).await?;
-    let connected = kitchen.connect(&wish).await?;
+    let wish = first_run::complete(kitchen, wish).await?;
+    let connected = kitchen.connect(&wish, wire).await?;
     let prompt = kitchen.prompt();
     match known {
         None => {
@@ -171,8 +171,12 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     let approver = AtTerminal { screen: asks, stopper: stops, keyboard: keys };
     let company = Company { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
     let interrupts = runtime.block_on(async { Interrupts::listen() });
-    let opened =
-        runtime.block_on(open(&kitchen, args.model.as_deref(), args.resume.as_deref(), company.clone()))?;
+    let opened = runtime.block_on(open(
+        &kitchen,
+        kitchen.wish(args.model.as_deref()),
+        args.resume.as_deref(),
+        company.clone(),
+    ))?;
     let mut line = Line::new(&context.home.join("history"), &kitchen.folder, context.colour_stdout)?;
     let Opened { agent, connected, wish, resumed } = opened;
     let mut talk = Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper, keyboard };
@@ -191,7 +195,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
                 if interrupts > 1 {
                     break;
                 }
-                talk.screen.say(&note("Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays"));
+                talk.screen.note("Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays");
                 continue;
             }
             Input::End => break,
@@ -210,7 +214,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
                     || "/help lists what there is".to_owned(),
                     |nearest| format!("did you mean /{nearest}?"),
                 );
-                talk.screen.say(&note(&format!("there is no command /{name}; {meant}")));
+                talk.screen.note(&format!("there is no command /{name}; {meant}"));
                 Ok(After::GoOn)
             }
         };
@@ -288,7 +292,7 @@ impl Talk {
         self.tell_of_fading(folded_before);
         match done {
             Some(Err(CallError::Cancelled)) => {
-                self.screen.say(&note("stopped; what was said and done until now is kept"));
+                self.screen.note("stopped; what was said and done until now is kept");
             }
             Some(Err(error)) => return Err(failure_of(error)),
             Some(Ok(_)) | None => {}
@@ -320,8 +324,7 @@ impl Talk {
                 // What came of it was told as it happened.
                 Some(_) => {}
                 None if over.is_cancelled() => {
-                    self.screen
-                        .say(&note("nothing was folded, since you went on; the conversation is as it was"));
+                    self.screen.note("nothing was folded, since you went on; the conversation is as it was");
                 }
                 None => {}
             }
@@ -332,7 +335,7 @@ impl Talk {
     /// Told once, when a conversation has been folded for the second time.
     pub(super) fn tell_of_fading(&self, folded_before: u64) {
         if folded_before < 2 && self.agent.session().compactions() >= 2 {
-            self.screen.say(&note(FADES));
+            self.screen.note(FADES);
         }
     }
 
@@ -349,8 +352,7 @@ impl Talk {
 
     /// Goes on with another conversation, or begins one. Gives back the one that was.
     pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, Failure> {
-        let model = Some(self.wish.model.clone());
-        let opened = open(&self.kitchen, model.as_deref(), resume, self.company.clone()).await?;
+        let opened = open(&self.kitchen, self.wish.clone(), resume, self.company.clone()).await?;
         self.forget_if_empty();
         let Opened { agent, connected, wish, resumed } = opened;
         let old = std::mem::replace(&mut self.agent, agent);
@@ -383,6 +385,6 @@ impl Talk {
             self.forget_if_empty();
             return;
         }
-        self.screen.say(&note(&format!("throughline chat --resume {id} goes on from here")));
+        self.screen.note(&format!("throughline chat --resume {id} goes on from here"));
     }
 }

@@ -61,6 +61,10 @@ fn a_person_types_asks_for_help_and_leaves() {
     terminal.press("/compres\r");
     terminal.see("did you mean /compress?");
     terminal.prompt();
+    // What asks the network in its own way does so from here too.
+    terminal.press("/model\r");
+    terminal.see("custom at http://127.0.0.1:");
+    terminal.prompt();
     terminal.press("first line\\\rsecond line\r");
     terminal.see("second line**.");
     terminal.prompt();
@@ -120,8 +124,11 @@ fn ctrl_c_stops_an_answer_and_a_tool_and_keeps_the_conversation() {
     terminal.prompt();
     terminal.press("hang\r");
     terminal.see("This answer will never");
+    terminal.press("typed before");
     terminal.press("\x03");
     terminal.see("stopped; what was said and done until now is kept");
+    terminal.see("› typed before");
+    terminal.press("\x15");
     terminal.prompt();
     terminal.press("sleep\r");
     terminal.see("run sleep 300 ...");

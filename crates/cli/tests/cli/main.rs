@@ -10,6 +10,8 @@ mod chat_first_run;
 #[cfg(unix)]
 mod chat_local_model;
 #[cfg(unix)]
+mod chat_models;
+#[cfg(unix)]
 mod chat_terminal;
 mod compress;
 mod harness;

@@ -110,8 +110,11 @@ impl Terminal {
         }
     }
 
+    /// Waits for a text, wherever its lines are broken.
     pub(crate) fn see(&self, text: &str) {
-        self.until(text, |screen| screen.contains(text));
+        self.until(text, |screen| {
+            screen.contains(text) || screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(text)
+        });
     }
 
     /// Waits for an empty prompt at the end of the screen.

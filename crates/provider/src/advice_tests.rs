@@ -16,7 +16,8 @@ fn endpoint(provider: &str, base_url: &str, api_key: &str, api_key_env: &str) ->
         headers: &[],
         model: "",
     };
-    Endpoint::resolve(&settings, |_| Some("secret-key".to_owned())).unwrap()
+    let key = |name: &str| name.ends_with("KEY").then(|| "secret-key".to_owned());
+    Endpoint::resolve(&settings, key).unwrap()
 }
 
 #[test]

@@ -127,11 +127,13 @@ impl Terminal {
         limit: Duration,
         cancel: &CancellationToken,
     ) -> Result<String, ToolError> {
+        let mut leash = Leash(child.child.id());
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
             ended = tokio::time::timeout(limit, child.finish()) => Some(ended),
         };
+        leash.0 = if ended.is_none() { leash.0 } else { None };
         match ended {
             Some(Ok(words)) => Ok(format!("{}{words}", child.output())),
             Some(Err(_)) => {
@@ -268,6 +270,15 @@ impl Running {
 
     fn output(&self) -> String {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).text()
+    }
+}
+
+/// A command and everything it started, which do not outlive whoever waits for them.
+struct Leash(Option<u32>);
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        signal_group(self.0, Signal::Force);
     }
 }
 

@@ -98,6 +98,28 @@ async fn whoever_leaves_leaves_nothing_running() {
     until_there(&folder.path().join("left.txt")).await;
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn whoever_stops_waiting_leaves_nothing_running_either() {
+    let (folder, tool) = terminal();
+    let (up, stop) = (folder.path().join("up.txt"), CancellationToken::new());
+    // It does not listen when it is asked to end, and neither does what it started.
+    let arguments = json!({"command": "trap '' TERM; sleep 300 & echo $! > up.tmp; mv up.tmp up.txt; wait"});
+    tokio::select! {
+        ended = tool.run(&arguments, &stop) => panic!("it does not end: {ended:?}"),
+        () = until_there(&up) => {}
+    }
+    let started: i32 = std::fs::read_to_string(&up).unwrap().trim().parse().unwrap();
+    for _ in 0..3_000 {
+        let state = std::fs::read_to_string(format!("/proc/{started}/stat")).unwrap_or_default();
+        if state.is_empty() || state.contains(") Z ") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("process {started} still runs");
+}
+
 #[test]
 fn what_would_run_is_said_first() {
     let (_folder, tool) = terminal();

@@ -180,8 +180,8 @@ impl Stage {
         }
     }
 
-    pub(crate) async fn begin(&self, asking: Asking) -> Agent {
-        let new = NewSession {
+    pub(crate) fn new_session(&self) -> NewSession {
+        NewSession {
             id: id(),
             owner: Owner::default(),
             link: None,
@@ -190,8 +190,11 @@ impl Stage {
             title: None,
             origin: Origin { program: "chat".to_owned(), key: None, project: None },
             dialect: self.dialect,
-        };
-        Agent::begin(self.setup(asking), new, PROMPT).await.unwrap()
+        }
+    }
+
+    pub(crate) async fn begin(&self, asking: Asking) -> Agent {
+        Agent::begin(self.setup(asking), self.new_session(), PROMPT).await.unwrap()
     }
 
     /// As another process would, with another prompt in its hands.

@@ -12,7 +12,7 @@ use super::trouble::failure_of;
 use crate::args::Arguments;
 use crate::failure::{Exit, Failure, path_words};
 use crate::record::refused;
-use crate::text::{columns, labelled, printable};
+use crate::text::{columns, labelled, printable, wrap};
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,7 +215,7 @@ fn help(width: usize) -> String {
         let what = format!("{arguments}{}", command.what);
         out.push_str(&labelled(&name.bold().to_string(), widest, &what, width));
     }
-    out.push_str("Ctrl-C stops an answer, a tool or a compaction; everything said stays.\n");
+    out.push_str(&wrap("Ctrl-C stops an answer, a tool or a compaction; everything said stays.", width, 0));
     out
 }
 

@@ -150,6 +150,16 @@ impl Kitchen {
         Ok(Connected { output_cap_tokens: at.output_cap_tokens(self.settings.model.max_tokens), target, at })
     }
 
+    /// The model for a conversation of this wire, whichever it is asked on.
+    fn put_on(&self, held_on: Dialect, target: Target) -> Target {
+        let (context, model, spoken) = (Arc::clone(&self.context), target.model.clone(), target.dialect);
+        let left_out = Arc::new(move |what: &str| {
+            context.warn(&format!("{model} is asked on the {spoken} wire, which has no place for {what}"));
+        });
+        let host: Arc<dyn Host> = Arc::<ThisMachine>::clone(&self.host);
+        target.for_wire(held_on, &host, left_out)
+    }
+
     /// Models to be asked when the first cannot answer; what is wrong with those that cannot be asked.
     async fn alternatives(&self, wish: &ModelWish, dialect: Dialect) -> (Vec<Target>, Vec<String>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());

@@ -146,6 +146,12 @@ impl Screen {
         self.say(&note(text, self.context.columns_now()));
     }
 
+    /// What runs is being stopped.
+    pub(super) fn stopping(&self) {
+        let mut state = self.state();
+        self.pass(&mut state, "stopping ... Ctrl-C again leaves");
+    }
+
     /// A question of what a tool may do, which shows what will change.
     pub(super) fn question(&self, text: &str) {
         self.say(text);

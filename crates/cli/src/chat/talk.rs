@@ -281,6 +281,7 @@ impl Talk {
                             break None;
                         }
                         cancel.cancel();
+                        self.screen.stopping();
                     }
                 }
             }

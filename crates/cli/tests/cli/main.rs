@@ -13,6 +13,8 @@ mod chat_local_model;
 mod chat_models;
 #[cfg(unix)]
 mod chat_terminal;
+#[cfg(unix)]
+mod chat_trouble;
 mod compress;
 mod harness;
 mod inspect;

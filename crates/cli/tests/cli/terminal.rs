@@ -28,6 +28,8 @@ pub(crate) struct Terminal {
 
 struct Seen {
     parser: vt100::Parser,
+    /// Every byte that was written.
+    all: Vec<u8>,
     over: bool,
 }
 
@@ -38,7 +40,17 @@ impl Terminal {
 
     /// With more in the environment.
     pub(crate) fn start_with(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        Self::start_sized(world, arguments, environment, (ROWS, COLUMNS))
+    }
+
+    /// In a window of so many rows and columns.
+    pub(crate) fn start_sized(
+        world: &World,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        (rows, cols): (u16, u16),
+    ) -> Self {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_throughline"));
         command.args(arguments);
@@ -57,7 +69,8 @@ impl Terminal {
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().unwrap();
         let keys = pair.master.take_writer().unwrap();
-        let seen = Seen { parser: vt100::Parser::new(cells(ROWS), cells(COLUMNS), 1_000), over: false };
+        let parser = vt100::Parser::new(cells(rows), cells(cols), 1_000);
+        let seen = Seen { parser, all: Vec::new(), over: false };
         let seen = Arc::new((Mutex::new(seen), Condvar::new()));
         let shared = Arc::clone(&seen);
         std::thread::spawn(move || {
@@ -67,6 +80,7 @@ impl Terminal {
                 let (lock, told) = &*shared;
                 let mut seen = lock.lock().unwrap();
                 seen.parser.process(&buffer[..read]);
+                seen.all.extend_from_slice(&buffer[..read]);
                 seen.over = read == 0;
                 told.notify_all();
                 if read == 0 {
@@ -92,6 +106,18 @@ impl Terminal {
     /// What is on the screen.
     pub(crate) fn screen(&self) -> String {
         self.seen.0.lock().unwrap().parser.screen().contents()
+    }
+
+    /// Everything that was ever written to it.
+    pub(crate) fn everything(&self) -> String {
+        String::from_utf8_lossy(&self.seen.0.lock().unwrap().all).into_owned()
+    }
+
+    /// The program dies without a word.
+    pub(crate) fn kill(mut self) {
+        let process = self.child.process_id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
+        rustix::process::kill_process(process.unwrap(), rustix::process::Signal::KILL).unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Waits until the screen is as it should be.

@@ -14,7 +14,7 @@ use throughline_config::Settings;
 use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
-use throughline_gateway::{Access, Gateway, GatewayLimits, GatewaySetup, Upstreams, serve};
+use throughline_gateway::{Access, Gateway, GatewayLimits, GatewaySetup, Tls, Upstreams, serve};
 use throughline_provider::{Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
 use tokio::net::TcpListener;
@@ -63,11 +63,15 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
         return context.print(&client.how_to(address));
     }
     let access = access::at(address, context)?;
+    let tls = access::tls(&settings, context)?;
+    if tls.is_none() && !address.ip().is_loopback() {
+        context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
+    }
     let upstreams = upstreams::find(args.upstream.as_deref(), &settings, context)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
         Failure::new(Exit::Internal, "the machine gives no means to listen").because(io_words(&error))
     })?;
-    runtime.block_on(listen(context, settings, upstreams, (address, access)))
+    runtime.block_on(listen(context, settings, upstreams, (address, access, tls)))
 }
 
 /// The address to listen on.
@@ -85,7 +89,7 @@ async fn listen(
     context: &Context,
     settings: Settings,
     upstreams: Upstreams,
-    (address, access): (SocketAddr, Access),
+    (address, access, tls): (SocketAddr, Access, Option<Tls>),
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(Exit::BadConfig, format!("cannot listen on {address}"))
@@ -110,7 +114,8 @@ async fn listen(
     };
     let (engines, problems) = Engines::find(parts).await?;
     problems.iter().for_each(|problem| context.warn(problem));
-    context.print(&greeting(&context, address, &upstreams))?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    context.print(&greeting(&context, (scheme, address), &upstreams))?;
     let gateway = &settings.gateway;
     let setup = GatewaySetup {
         store,
@@ -140,6 +145,7 @@ async fn listen(
     let gateway = Gateway::new(setup);
     let demands_tokens = matches!(access, Access::Tokens(_));
     gateway.set_access(access);
+    gateway.set_tls(tls);
     tokio::spawn(access::follow(Arc::clone(&context), gateway.clone(), demands_tokens));
     serve(gateway, listener, stop).await;
     context.note("stopped; everything that was answered is recorded");
@@ -162,8 +168,8 @@ fn outgoing(context: &Context, upstreams: &Upstreams) -> Result<Client, Failure>
 }
 
 /// What a person sees who starts it.
-fn greeting(context: &Context, address: SocketAddr, upstreams: &Upstreams) -> String {
-    let mut out = format!("Listening on http://{address}\n\nUpstreams:\n");
+fn greeting(context: &Context, (scheme, address): (&str, SocketAddr), upstreams: &Upstreams) -> String {
+    let mut out = format!("Listening on {scheme}://{address}\n\nUpstreams:\n");
     for upstream in &upstreams.all {
         out.push_str(&upstreams::line(upstream));
     }

@@ -210,6 +210,10 @@ section! {
         require_record: bool = switch(),
         /// The largest body of a request, in bytes.
         max_body_bytes: usize = count(1_024, 1_073_741_824),
+        /// The file with the certificate; without one, no TLS is spoken.
+        tls_cert: String = text(),
+        /// The file with its key.
+        tls_key: String = text(),
     }
 }
 

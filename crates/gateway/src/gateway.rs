@@ -12,6 +12,7 @@ use throughline_provider::{Client, Endpoint};
 use throughline_store::{Owner, SessionId, Store};
 use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::counted_store::CountedStore;
@@ -23,6 +24,7 @@ use crate::news::News;
 use crate::refused::Refused;
 use crate::seal::SealKey;
 use crate::seats::Seats;
+use crate::tls::Tls;
 use crate::tokens::TokenBook;
 use crate::turn::Turn;
 use crate::upstreams::{Upstreams, upstream_name};
@@ -90,6 +92,9 @@ pub(crate) struct House {
     pub(crate) tasks: TaskTracker,
     tenants: Mutex<HashMap<Owner, Arc<Inner>>>,
     access: RwLock<Arc<Access>>,
+    tls: RwLock<Option<Tls>>,
+    /// Cancelled when the gateway stops: what never ends by itself ends then.
+    pub(crate) closing: CancellationToken,
     pub(crate) metrics: Arc<Metrics>,
     /// What the holders of tokens used, by the names of the tokens.
     meters: Mutex<HashMap<String, Arc<Meter>>>,
@@ -115,6 +120,7 @@ pub(crate) struct Inner {
     /// What happens, for those of this tenant who listen.
     pub(crate) news: Arc<News>,
     metrics: Arc<Metrics>,
+    pub(crate) closing: CancellationToken,
 }
 
 impl Gateway {
@@ -131,10 +137,17 @@ impl Gateway {
             tasks: TaskTracker::new(),
             tenants: Mutex::default(),
             access: RwLock::new(Arc::new(Access::ThisMachine)),
+            tls: RwLock::default(),
+            closing: CancellationToken::new(),
             meters: Mutex::default(),
             metrics,
         };
         Self { house: Arc::new(house) }
+    }
+
+    /// Has the gateway speak TLS on connections that are taken from now on, or not.
+    pub fn set_tls(&self, tls: Option<Tls>) {
+        *self.house.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
     }
 
     /// Says who may use the gateway from now on. Answers that have begun are finished.
@@ -160,6 +173,7 @@ impl House {
             tasks: self.tasks.clone(),
             news,
             metrics: Arc::clone(&self.metrics),
+            closing: self.closing.clone(),
         });
         tenants.insert(owner.clone(), Arc::clone(&tenant));
         tenant
@@ -167,6 +181,10 @@ impl House {
 
     pub(crate) fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn tls(&self) -> Option<Tls> {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What the holder of a token used.

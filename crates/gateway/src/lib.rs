@@ -4,7 +4,7 @@
 //! record, the view that fits, cache marks, recovery. Answers go back as they come, byte for byte. What is no request of a
 //! known wire is passed on untouched.
 //!
-//! Parts: `server` connections, `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
+//! Parts: `server` connections (`tls` where they are secret), `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
 //! to, `turn` one managed call, `compact` and `count` what else a client asks for, `seal` and `let_go` what it keeps of a
@@ -39,6 +39,7 @@ mod refused;
 mod seal;
 mod seats;
 mod server;
+mod tls;
 mod tokens;
 mod turn;
 mod upstreams;
@@ -47,5 +48,6 @@ pub use event::{GatewayEvent, GatewayEvents, Served};
 pub use gateway::{Access, EngineSource, Gateway, GatewayLimits, GatewaySetup};
 pub use seal::SealKey;
 pub use server::serve;
+pub use tls::{Tls, TlsError};
 pub use tokens::{TOKEN_PREFIX, TokenBook, TokenEntry, TokenError, TokenLimits, random_token_bytes};
 pub use upstreams::{UpstreamSpec, Upstreams};

@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -41,6 +42,7 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationTo
         }
     }
     drop(listener);
+    gateway.house.closing.cancel();
     open.close();
     open.wait().await;
     gateway.house.tasks.close();
@@ -50,6 +52,21 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationTo
 async fn connection(stream: TcpStream, house: Arc<House>, stop: CancellationToken) {
     // Pieces of a stream are small and each is wanted at once.
     let _ = stream.set_nodelay(true);
+    match house.tls() {
+        None => served(stream, house, stop).await,
+        Some(tls) => {
+            // Who only opens connections does not keep them open.
+            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIME, tls.acceptor().accept(stream)).await {
+                served(stream, house, stop).await;
+            }
+        }
+    }
+}
+
+async fn served<S>(stream: S, house: Arc<House>, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |request: Request<Incoming>| {
         let house = Arc::clone(&house);
         async move { Ok::<_, Infallible>(handle(house, request).await) }

@@ -1,13 +1,14 @@
-//! Who may use the gateway: programs of this machine, or holders of tokens.
+//! Who may use the gateway: programs of this machine, or holders of tokens; and whether others can listen to them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use throughline_gateway::{Access, Gateway};
+use throughline_config::Settings;
+use throughline_gateway::{Access, Gateway, Tls, TlsError};
 
 use crate::context::Context;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, io_words};
 use crate::token_file;
 
 /// How often the list of tokens is looked at.
@@ -27,6 +28,29 @@ pub(super) fn at(address: SocketAddr, context: &Context) -> Result<Access, Failu
         .because("others can reach it there, and it would answer anyone")
         .hint("`throughline token new NAME` makes one; addresses of this machine's own begin with 127., or are [::1]")),
     }
+}
+
+/// What the gateway speaks TLS with, if it shall.
+pub(super) fn tls(settings: &Settings, context: &Context) -> Result<Option<Tls>, Failure> {
+    let gateway = &settings.gateway;
+    let (certificate, key) = match (gateway.tls_cert.trim(), gateway.tls_key.trim()) {
+        ("", "") => return Ok(None),
+        ("", _) => return Err(unusable("tls_cert", "it is not set, but `gateway.tls_key` is".to_owned())),
+        (_, "") => return Err(unusable("tls_key", "it is not set, but `gateway.tls_cert` is".to_owned())),
+        files => files,
+    };
+    let read = |setting: &'static str, file: &str| {
+        std::fs::read(context.home.join(file)).map_err(|error| unusable(setting, io_words(&error)))
+    };
+    let (certificate, key) = (read("tls_cert", certificate)?, read("tls_key", key)?);
+    Tls::from_pem(&certificate, &key).map(Some).map_err(|error| {
+        let setting = if matches!(error, TlsError::NoKey) { "tls_key" } else { "tls_cert" };
+        unusable(setting, error.to_string())
+    })
+}
+
+fn unusable(setting: &str, why: String) -> Failure {
+    Failure::new(Exit::BadConfig, format!("`gateway.{setting}` cannot be used")).because(why)
 }
 
 /// Takes over changes of the list while the gateway runs. Once tokens were demanded they stay so: whoever revokes the

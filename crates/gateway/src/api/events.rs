@@ -30,6 +30,7 @@ pub(super) async fn stream(gateway: &Arc<Inner>, query: &Query) -> Result<Respon
     // Nothing that happens between the head of the answer and the first look is missed.
     let mut news = gateway.news.listen();
     let (sender, body) = OutBody::pieces();
+    let closing = gateway.closing.clone();
     tokio::spawn(async move {
         let mut only = only;
         let mut first = Vec::new();
@@ -40,6 +41,7 @@ pub(super) async fn stream(gateway: &Arc<Inner>, query: &Query) -> Result<Respon
         loop {
             let told = tokio::select! {
                 () = sender.closed() => return,
+                () = closing.cancelled() => return,
                 told = news.recv() => told,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {
                     let mut comment = Vec::new();

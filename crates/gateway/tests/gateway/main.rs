@@ -12,6 +12,7 @@ mod hygiene;
 mod long;
 mod operations;
 mod refusals;
+mod secret;
 mod sessions;
 mod stage;
 mod tokens;

@@ -64,6 +64,7 @@ pub(crate) struct Stage {
     pub(crate) gateway: Option<Gateway>,
     url: String,
     stop: Option<DropGuard>,
+    running: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Stage {
@@ -137,6 +138,7 @@ impl Stage {
             gateway: None,
             url: String::new(),
             stop: None,
+            running: None,
         };
         stage.start().await;
         stage
@@ -150,8 +152,14 @@ impl Stage {
         let gateway = Gateway::new(self.setup());
         gateway.set_access(self.access.clone());
         self.gateway = Some(gateway.clone());
-        tokio::spawn(serve(gateway, listener, stop.clone()));
+        self.running = Some(tokio::spawn(serve(gateway, listener, stop.clone())));
         self.stop = Some(stop.drop_guard());
+    }
+
+    /// Tells the gateway to stop; what comes back ends when it has.
+    pub(crate) fn stop(&mut self) -> tokio::task::JoinHandle<()> {
+        drop(self.stop.take());
+        self.running.take().unwrap()
     }
 
     fn settings(&self) -> Settings {

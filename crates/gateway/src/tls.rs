@@ -1,0 +1,54 @@
+//! Connections nobody else can read.
+
+use std::sync::Arc;
+
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, ServerConfig};
+
+/// What the server speaks inside; clients that could speak more ask.
+const INSIDE: &[u8] = b"http/1.1";
+
+/// A certificate and its key, ready to be used.
+#[derive(Clone)]
+pub struct Tls(TlsAcceptor);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The file has no certificate.
+    #[error("there is no certificate in it")]
+    NoCertificate,
+    /// The file has no key.
+    #[error("there is no private key in it")]
+    NoKey,
+    /// They cannot be used, or not together.
+    #[error("certificate and key cannot be used together: {0}")]
+    Unusable(#[from] rustls::Error),
+}
+
+impl Tls {
+    /// From a certificate, with those it rests on behind it, and its key, both as PEM.
+    pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
+        let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or(TlsError::NoCertificate)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsError::NoKey)?;
+        let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions()?.with_no_client_auth();
+        let mut config = builder.with_single_cert(chain, key)?;
+        config.alpn_protocols = vec![INSIDE.to_vec()];
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    pub(crate) fn acceptor(&self) -> &TlsAcceptor {
+        &self.0
+    }
+}

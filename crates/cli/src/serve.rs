@@ -114,6 +114,7 @@ async fn listen(
     };
     let (engines, problems) = Engines::find(parts).await?;
     problems.iter().for_each(|problem| context.warn(problem));
+    let collector = access::collector(&settings)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     context.print(&greeting(&context, (scheme, address), &upstreams))?;
     let gateway = &settings.gateway;
@@ -146,6 +147,9 @@ async fn listen(
     let demands_tokens = matches!(access, Access::Tokens(_));
     gateway.set_access(access);
     gateway.set_tls(tls);
+    if let Some(collector) = collector {
+        gateway.send_traces_to(collector);
+    }
     tokio::spawn(access::follow(Arc::clone(&context), gateway.clone(), demands_tokens));
     serve(gateway, listener, stop).await;
     context.note("stopped; everything that was answered is recorded");

@@ -214,6 +214,8 @@ section! {
         tls_cert: String = text(),
         /// The file with its key.
         tls_key: String = text(),
+        /// Who collects traces, if anyone does.
+        traces_url: String = address(),
     }
 }
 

@@ -2,26 +2,35 @@
 //! for the request, whichever task does it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+
+use serde_json::json;
+use throughline_engine::EngineEvent;
+
+use crate::traces::{Ended, Span, SpanKind, Trace};
 
 tokio::task_local! {
     static COURSE: Arc<Course>;
 }
 
 /// One request.
-#[derive(Debug)]
 pub(crate) struct Course {
     /// When all of it was there.
     read: OnceLock<Instant>,
     /// Calls to upstreams that were made for it.
     calls: AtomicU64,
+    /// Its trace, if somebody collects traces.
+    trace: Option<Trace>,
+    /// When a compaction was begun for it.
+    compaction: Mutex<Option<Instant>>,
 }
 
 impl Course {
     /// A request that begins now.
-    pub(crate) fn begin() -> Arc<Self> {
-        Arc::new(Self { read: OnceLock::new(), calls: AtomicU64::new(0) })
+    pub(crate) fn begin(trace: Option<Trace>) -> Arc<Self> {
+        let (read, calls) = (OnceLock::new(), AtomicU64::new(0));
+        Arc::new(Self { read, calls, trace, compaction: Mutex::default() })
     }
 
     /// The request the present task works for.
@@ -34,6 +43,45 @@ impl Course {
         COURSE.scope(self, work).await
     }
 
+    /// A piece of work that was done for the request, for whoever collects traces.
+    pub(crate) fn add_span(&self, span: Span) {
+        if let Some(trace) = &self.trace {
+            trace.add(span);
+        }
+    }
+
+    /// Something was told about the conversation while the present task worked on it.
+    pub(crate) fn told(event: &EngineEvent) {
+        let Some(course) = Self::current() else { return };
+        let mut compaction = course.compaction.lock().unwrap_or_else(PoisonError::into_inner);
+        let (outcome, ended, more) = match event {
+            EngineEvent::CompactionStarted { .. } => {
+                *compaction = Some(Instant::now());
+                return;
+            }
+            EngineEvent::CompactionCompleted { report, .. } => {
+                let tokens = report.tokens;
+                let more = vec![
+                    ("throughline.tokens.before", json!(tokens.before)),
+                    ("throughline.tokens.after", json!(tokens.after)),
+                ];
+                ("completed", Ended::Well, more)
+            }
+            EngineEvent::CompactionNoOp { .. } => ("no_op", Ended::Well, Vec::new()),
+            EngineEvent::CompactionAborted { .. } => ("aborted", Ended::Badly, Vec::new()),
+            _ => return,
+        };
+        let Some(began) = compaction.take() else { return };
+        let mut attributes = vec![("throughline.outcome", json!(outcome))];
+        attributes.extend(more);
+        course.add_span(Span { name: "compaction", kind: SpanKind::Internal, began, ended, attributes });
+    }
+
+    /// What lives as long as the answer does; the trace of the request ends with it.
+    pub(crate) fn until_answered(self: Arc<Self>, about: About) -> Answering {
+        Answering { course: self, about }
+    }
+
     /// All of the request is there: from now on, time is the gateway's.
     pub(crate) fn is_read() {
         let _ = COURSE.try_with(|course| course.read.set(Instant::now()));
@@ -43,6 +91,38 @@ impl Course {
     pub(crate) fn until_first_call(&self) -> Option<Duration> {
         let is_first = self.calls.fetch_add(1, Ordering::Relaxed) == 0;
         self.read.get().filter(|_| is_first).map(Instant::elapsed)
+    }
+}
+
+/// A request in a few words.
+pub(crate) struct About {
+    pub(crate) method: String,
+    /// What was asked for; nothing that names a session.
+    pub(crate) form: &'static str,
+    pub(crate) status: u16,
+}
+
+/// An answer that is on its way out.
+pub(crate) struct Answering {
+    course: Arc<Course>,
+    about: About,
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let Some(trace) = &self.course.trace else { return };
+        let About { method, form, status } = &self.about;
+        trace.end(Span {
+            name: "request",
+            kind: SpanKind::Server,
+            began: Instant::now(),
+            ended: if *status < 500 { Ended::Well } else { Ended::Badly },
+            attributes: vec![
+                ("http.request.method", json!(method)),
+                ("http.response.status_code", json!(status)),
+                ("throughline.wire", json!(form)),
+            ],
+        });
     }
 }
 

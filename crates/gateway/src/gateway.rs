@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use hyper::HeaderMap;
 use throughline_config::Settings;
 use throughline_engine::{
     Beforehand, CallPolicy, ContextEngine, EngineEvent, Host, ModelAtEndpoint, ModelWish, SessionSetup,
     Target, ToolOutputPolicy, learnt_scope, learnt_window,
 };
-use throughline_provider::{Client, Endpoint};
+use throughline_provider::{BaseUrl, Client, Endpoint};
 use throughline_store::{Owner, SessionId, Store};
 use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
@@ -26,6 +27,7 @@ use crate::seal::SealKey;
 use crate::seats::Seats;
 use crate::tls::Tls;
 use crate::tokens::TokenBook;
+use crate::traces::{Trace, Tracer};
 use crate::turn::Turn;
 use crate::upstreams::{Upstreams, upstream_name};
 
@@ -93,6 +95,7 @@ pub(crate) struct House {
     tenants: Mutex<HashMap<Owner, Arc<Inner>>>,
     access: RwLock<Arc<Access>>,
     tls: RwLock<Option<Tls>>,
+    tracer: Mutex<Option<Tracer>>,
     /// Cancelled when the gateway stops: what never ends by itself ends then.
     pub(crate) closing: CancellationToken,
     pub(crate) metrics: Arc<Metrics>,
@@ -138,6 +141,7 @@ impl Gateway {
             tenants: Mutex::default(),
             access: RwLock::new(Arc::new(Access::ThisMachine)),
             tls: RwLock::default(),
+            tracer: Mutex::default(),
             closing: CancellationToken::new(),
             meters: Mutex::default(),
             metrics,
@@ -148,6 +152,15 @@ impl Gateway {
     /// Has the gateway speak TLS on connections that are taken from now on, or not.
     pub fn set_tls(&self, tls: Option<Tls>) {
         *self.house.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+    }
+
+    /// Has a trace of every request sent to a collector. Called where tasks can be started.
+    pub fn send_traces_to(&self, collector: BaseUrl) {
+        let setup = &self.house.setup;
+        let (client, host, events) =
+            (setup.client.clone(), Arc::clone(&setup.host), Arc::clone(&setup.events));
+        let tracer = Tracer::start(collector, client, host, events);
+        *self.house.tracer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracer);
     }
 
     /// Says who may use the gateway from now on. Answers that have begun are finished.
@@ -181,6 +194,20 @@ impl House {
 
     pub(crate) fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The trace of a request, if traces are collected.
+    pub(crate) fn trace(&self, headers: &HeaderMap) -> Option<Trace> {
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner);
+        tracer.as_ref().and_then(|tracer| tracer.trace(headers))
+    }
+
+    /// Sends the traces that are left.
+    pub(crate) async fn finish_traces(&self) {
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(tracer) = tracer {
+            tracer.finish().await;
+        }
     }
 
     pub(crate) fn tls(&self) -> Option<Tls> {

@@ -17,7 +17,7 @@ use crate::body_out::OutBody;
 use crate::clues::OWN_HEADERS;
 use crate::compact;
 use crate::count;
-use crate::course::Course;
+use crate::course::{About, Course};
 use crate::event::GatewayEvent;
 use crate::find::blocking;
 use crate::gate::{self, Admitted, Spend};
@@ -103,10 +103,14 @@ pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Res
         true => ErrorForm::Own,
         false => ErrorForm::Wire(wire.unwrap_or_else(|| nearest_wire(path))),
     };
-    let response = Course::begin().follow(dealt_with(&house, head, body, wire, form)).await;
-    house.metrics.request(form.name(), response.status().as_u16());
+    let course = Course::begin(house.trace(&head.headers));
+    let method = head.method.to_string();
+    let response = Arc::clone(&course).follow(dealt_with(&house, head, body, wire, form)).await;
+    let status = response.status().as_u16();
+    house.metrics.request(form.name(), status);
     let open = house.metrics.open();
-    response.map(|body| body.holding(open))
+    let answering = course.until_answered(About { method, form: form.name(), status });
+    response.map(|body| body.holding((open, answering)))
 }
 
 /// Whether the gateway answers a path itself.

@@ -10,7 +10,8 @@
 //! to, `turn` one managed call, `compact` and `count` what else a client asks for, `seal` and `let_go` what it keeps of a
 //! compaction, `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the
 //! gateway answers itself, `news` what happens while it happens, `metrics` in figures (from `metered` calls and a
-//! `counted_store`), `course` what goes along with a request.
+//! `counted_store`), `course` what goes along with a request, `traces` as collectors take
+//! them.
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
 
@@ -41,6 +42,7 @@ mod seats;
 mod server;
 mod tls;
 mod tokens;
+mod traces;
 mod turn;
 mod upstreams;
 

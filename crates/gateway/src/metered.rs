@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde_json::json;
 use throughline_engine::{Pieces, UnansweredCause, Upstream, UpstreamFuture};
 use throughline_provider::{OutgoingCall, Trouble};
 use tokio_util::sync::CancellationToken;
 
 use crate::course::Course;
 use crate::metrics::{CallEnd, Metrics};
+use crate::traces::{Ended, Span, SpanKind};
 
 /// Passes calls on and counts them.
 pub(crate) struct Metered {
@@ -25,7 +27,8 @@ impl Upstream for Metered {
         cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         Box::pin(async move {
-            if let Some(added) = Course::current().and_then(|course| course.until_first_call()) {
+            let course = Course::current();
+            if let Some(added) = course.as_ref().and_then(|course| course.until_first_call()) {
                 self.metrics.added(added);
             }
             let (wire, began) = (call.dialect.name(), Instant::now());
@@ -38,6 +41,21 @@ impl Upstream for Metered {
                 },
             };
             self.metrics.call(wire, &self.name, end, began.elapsed());
+            if let Some(course) = course {
+                let attributes = vec![
+                    ("throughline.upstream", json!(self.name)),
+                    ("throughline.wire", json!(wire)),
+                    ("throughline.outcome", json!(end.name())),
+                ];
+                let ended = if end == CallEnd::Failed { Ended::Badly } else { Ended::Well };
+                course.add_span(Span {
+                    name: "upstream call",
+                    kind: SpanKind::Client,
+                    began,
+                    ended,
+                    attributes,
+                });
+            }
             result
         })
     }

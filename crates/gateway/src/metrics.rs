@@ -104,7 +104,7 @@ pub(crate) enum CallEnd {
 }
 
 impl CallEnd {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Answered => "answered",
             Self::Failed => "failed",

@@ -9,6 +9,7 @@ use throughline_engine::Host;
 use throughline_store::Millis;
 use tokio::sync::broadcast;
 
+use crate::course::Course;
 use crate::event::{GatewayEvent, GatewayEvents};
 use crate::metrics::Metrics;
 
@@ -44,6 +45,9 @@ impl News {
 impl GatewayEvents for News {
     fn tell(&self, event: GatewayEvent) {
         self.metrics.told(&event);
+        if let GatewayEvent::Engine { event, .. } = &event {
+            Course::told(event);
+        }
         if self.board.receiver_count() > 0 {
             // Nobody may be left by now, which is no trouble.
             let _ = self.board.send(Told { at_ms: self.host.now_ms(), event: event.clone() });

@@ -47,6 +47,7 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationTo
     open.wait().await;
     gateway.house.tasks.close();
     gateway.house.tasks.wait().await;
+    gateway.house.finish_traces().await;
 }
 
 async fn connection(stream: TcpStream, house: Arc<House>, stop: CancellationToken) {

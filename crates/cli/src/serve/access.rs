@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use throughline_config::Settings;
 use throughline_gateway::{Access, Gateway, Tls, TlsError};
+use throughline_provider::BaseUrl;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words};
@@ -47,6 +48,15 @@ pub(super) fn tls(settings: &Settings, context: &Context) -> Result<Option<Tls>,
         let setting = if matches!(error, TlsError::NoKey) { "tls_key" } else { "tls_cert" };
         unusable(setting, error.to_string())
     })
+}
+
+/// Who collects traces, if anyone does.
+pub(super) fn collector(settings: &Settings) -> Result<Option<BaseUrl>, Failure> {
+    let address = settings.gateway.traces_url.trim();
+    if address.is_empty() {
+        return Ok(None);
+    }
+    BaseUrl::parse(address).map(Some).map_err(|error| unusable("traces_url", error.to_string()))
 }
 
 fn unusable(setting: &str, why: String) -> Failure {

@@ -20,6 +20,7 @@ use super::body;
 use super::error::ApiError;
 use super::hold::endpoint;
 use crate::body_out::OutBody;
+use crate::course::carried;
 use crate::event::GatewayEvent;
 use crate::find::blocking;
 use crate::gateway::Inner;
@@ -242,7 +243,7 @@ async fn whole(gateway: &Arc<Inner>, ready: Ready) -> Result<Response<OutBody>, 
     ready.input.cancel = cancel.clone();
     // A client that hangs up calls the call off, as on every wire.
     let _guard = cancel.drop_guard();
-    let work = gateway.tasks.spawn(async move { call(&own, ready).await });
+    let work = gateway.tasks.spawn(carried(async move { call(&own, ready).await }));
     super::json(&work.await.map_err(|_| ApiError::internal())??)
 }
 
@@ -253,7 +254,7 @@ fn streamed(gateway: &Arc<Inner>, mut ready: Ready) -> Response<OutBody> {
     ready.input.pieces = Some(pieces);
     ready.input.cancel = cancel.clone();
     let own = Arc::clone(gateway);
-    let work = gateway.tasks.spawn(async move { call(&own, ready).await });
+    let work = gateway.tasks.spawn(carried(async move { call(&own, ready).await }));
     tokio::spawn(async move {
         let _guard = cancel.drop_guard();
         loop {

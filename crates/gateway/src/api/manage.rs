@@ -11,6 +11,7 @@ use super::body;
 use super::error::ApiError;
 use super::hold::InHand;
 use crate::body_out::OutBody;
+use crate::course::carried;
 use crate::gateway::Inner;
 use crate::handler::Asked;
 
@@ -55,11 +56,11 @@ pub(super) async fn compact(
     }
     let own = Arc::clone(gateway);
     // Whoever asked may leave; what was begun is brought to its end and seen to.
-    let work = gateway.tasks.spawn(async move {
+    let work = gateway.tasks.spawn(carried(async move {
         let result = in_hand.session.compact(manual).await;
         in_hand.settle(&own).await;
         (result, json!(in_hand.session.id()))
-    });
+    }));
     let (result, session) = work.await.map_err(|_| ApiError::internal())?;
     super::json(&compacted_json(&result, session))
 }
@@ -144,7 +145,7 @@ pub(super) async fn select(
     let _: Nothing = body::optional(asked)?;
     let mut in_hand = InHand::find(gateway, asked, reference).await?;
     let own = Arc::clone(gateway);
-    let work = gateway.tasks.spawn(async move {
+    let work = gateway.tasks.spawn(carried(async move {
         let from = in_hand.session.id().clone();
         let done = match way {
             Way::Back => in_hand.session.undo().await,
@@ -160,7 +161,7 @@ pub(super) async fn select(
                 "pressure": pressure,
             })
         })
-    });
+    }));
     let done = work.await.map_err(|_| ApiError::internal())?;
     super::json(&done.map_err(|error| ApiError::of_call(gateway, &error))?)
 }

@@ -16,4 +16,5 @@ mod secret;
 mod sessions;
 mod stage;
 mod tokens;
+mod traced;
 mod translated;

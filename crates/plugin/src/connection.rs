@@ -1,0 +1,414 @@
+//! A process that speaks the protocol: started, asked, listened to, and ended.
+//!
+//! Whatever it does is bounded: the length of its lines, how much else it prints, how long an answer may take. One that
+//! breaks a bound is killed; whoever waits is told why.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::lines::{ReadLine, read_line};
+use crate::protocol::{Line, RpcError, answer_line, code, method, request_line};
+use crate::services::HostServices;
+
+/// How an engine is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// What it is given.
+    pub arguments: Vec<String>,
+    /// Where it runs.
+    pub folder: PathBuf,
+}
+
+/// What an engine may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineBounds {
+    /// Until it has said who it is.
+    pub start: Duration,
+    /// For anything but a compaction.
+    pub answer: Duration,
+    /// For a compaction, or preparing one.
+    pub compress: Duration,
+    /// Bytes of a line.
+    pub line_bytes: usize,
+    /// Lines on its standard output that are none of the protocol.
+    pub stray_lines: usize,
+    /// The pause before it is started again after it ended; it doubles each time.
+    pub pause: Duration,
+}
+
+impl Default for EngineBounds {
+    fn default() -> Self {
+        Self {
+            start: Duration::from_secs(10),
+            answer: Duration::from_secs(10),
+            compress: Duration::from_secs(300),
+            line_bytes: 256 * 1024 * 1024,
+            stray_lines: 100,
+            pause: Duration::from_secs(1),
+        }
+    }
+}
+
+/// A line of standard error that is passed on to the log.
+const LOG_LINE_BYTES: usize = 4 * 1024;
+/// Lines of standard error that are passed on, a process.
+const LOG_LINES: usize = 10_000;
+
+/// Why an engine gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    /// It is not there any more, or never was.
+    Gone(String),
+    /// It answered with an error.
+    Error(RpcError),
+    /// It answered with something else than was asked for.
+    Unreadable(String),
+}
+
+type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>>>;
+
+/// A process that is there.
+pub(crate) struct Connection {
+    stdin: tokio::sync::Mutex<ChildStdin>,
+    waiting: Waiting,
+    next_id: AtomicU64,
+    /// Why it ended, once it has.
+    ended: Arc<Mutex<Option<String>>>,
+    child: Mutex<Child>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Connection {
+    /// Starts a process.
+    pub(crate) fn open(
+        launch: &Launch,
+        bounds: EngineBounds,
+        services: &Arc<dyn HostServices>,
+    ) -> Result<Arc<Self>, String> {
+        let mut command = Command::new(&launch.program);
+        command
+            .args(&launch.arguments)
+            .current_dir(&launch.folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("{} cannot be started: {error}", launch.program.display()))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("it has no pipes".to_owned());
+        };
+        let waiting = Waiting::default();
+        let ended = Arc::<Mutex<Option<String>>>::default();
+        let log = Arc::clone(services);
+        let errors = tokio::spawn(async move { pass_on_errors(stderr, log.as_ref()).await });
+        let connection = Arc::new_cyclic(|own: &std::sync::Weak<Self>| {
+            let listener = Listener {
+                own: own.clone(),
+                waiting: Arc::clone(&waiting),
+                ended: Arc::clone(&ended),
+                services: Arc::clone(services),
+                bounds,
+            };
+            let reading = tokio::spawn(async move { listener.listen(stdout).await });
+            Self {
+                stdin: tokio::sync::Mutex::new(stdin),
+                waiting,
+                next_id: AtomicU64::new(1),
+                ended,
+                child: Mutex::new(child),
+                tasks: vec![errors, reading],
+            }
+        });
+        Ok(connection)
+    }
+
+    /// Whether it still runs, as far as is known.
+    pub(crate) fn is_open(&self) -> bool {
+        lock(&self.ended).is_none()
+    }
+
+    /// Asks and waits.
+    pub(crate) async fn ask<P: Serialize>(
+        &self,
+        method: &str,
+        params: &P,
+        limit: Duration,
+    ) -> Result<Box<RawValue>, NoAnswer> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let line =
+            request_line(id, method, params).map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
+        let (sender, receiver) = oneshot::channel();
+        lock(&self.waiting).insert(id, sender);
+        let forget = Forget { waiting: &self.waiting, id };
+        if let Some(why) = lock(&self.ended).clone() {
+            return Err(NoAnswer::Gone(why));
+        }
+        let answered = tokio::time::timeout(limit, async {
+            self.write(&line).await?;
+            receiver.await.map_err(|_| NoAnswer::Gone(self.why_ended()))
+        });
+        let answered = answered.await;
+        drop(forget);
+        match answered {
+            Ok(Ok(Ok(result))) => Ok(result),
+            Ok(Ok(Err(error))) => Err(NoAnswer::Error(error)),
+            Ok(Err(gone)) => Err(gone),
+            Err(_) => {
+                let why = format!("it did not answer `{method}` within {} s", limit.as_secs_f32());
+                self.kill(&why);
+                Err(NoAnswer::Gone(why))
+            }
+        }
+    }
+
+    async fn write(&self, line: &str) -> Result<(), NoAnswer> {
+        let mut stdin = self.stdin.lock().await;
+        let written = async {
+            stdin.write_all(line.as_bytes()).await?;
+            stdin.flush().await
+        };
+        written.await.map_err(|_| NoAnswer::Gone(self.why_ended()))
+    }
+
+    fn why_ended(&self) -> String {
+        lock(&self.ended).clone().unwrap_or_else(|| "it closed its standard input".to_owned())
+    }
+
+    /// Ends it; the first reason counts.
+    pub(crate) fn kill(&self, why: &str) {
+        end(&self.ended, &self.waiting, why);
+        // It may be gone already.
+        let _ = lock(&self.child).start_kill();
+    }
+
+    /// What it ended with, if it has by itself.
+    fn exit_words(&self) -> String {
+        match lock(&self.child).try_wait() {
+            Ok(Some(status)) => format!("it ended ({status})"),
+            _ => "it closed its standard output".to_owned(),
+        }
+    }
+}
+
+/// Takes a question back that nobody waits for any more.
+struct Forget<'a> {
+    waiting: &'a Waiting,
+    id: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        lock(self.waiting).remove(&self.id);
+    }
+}
+
+/// Remembers why it ended, and lets go of everyone who waits.
+fn end(ended: &Mutex<Option<String>>, waiting: &Waiting, why: &str) {
+    lock(ended).get_or_insert_with(|| why.to_owned());
+    lock(waiting).clear();
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Listens to what a process says.
+struct Listener {
+    own: std::sync::Weak<Connection>,
+    waiting: Waiting,
+    ended: Arc<Mutex<Option<String>>>,
+    services: Arc<dyn HostServices>,
+    bounds: EngineBounds,
+}
+
+impl Listener {
+    async fn listen(self, stdout: impl AsyncRead + Unpin) {
+        let mut from = BufReader::with_capacity(64 * 1024, stdout);
+        let mut buffer = Vec::new();
+        let mut stray = 0;
+        let why = loop {
+            match read_line(&mut from, &mut buffer, self.bounds.line_bytes).await {
+                Ok(ReadLine::Line) => {}
+                Ok(ReadLine::TooLong) => {
+                    break Some(format!("it wrote a line of more than {} bytes", self.bounds.line_bytes));
+                }
+                Ok(ReadLine::End) | Err(_) => break None,
+            }
+            if !buffer.is_empty() && !self.take(&buffer) {
+                stray += 1;
+                self.services.log(&shown(&buffer));
+                if stray > self.bounds.stray_lines {
+                    break Some(format!(
+                        "it wrote more than {} lines that are no answers",
+                        self.bounds.stray_lines
+                    ));
+                }
+            }
+        };
+        // A process that closes its output has a moment to end by itself: how it ended says more.
+        if why.is_none() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        match self.own.upgrade() {
+            Some(connection) => connection.kill(&why.unwrap_or_else(|| connection.exit_words())),
+            None => end(&self.ended, &self.waiting, why.as_deref().unwrap_or("it ended")),
+        }
+    }
+
+    /// Takes a line; `false` when it is none of the protocol.
+    fn take(&self, line: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(line) else { return false };
+        let Ok(parsed) = serde_json::from_str::<Line<'_>>(text) else { return false };
+        let Line { id, method, params, result, error } = parsed;
+        match (method, id) {
+            (Some(method), id) => {
+                self.serve(id, method, params.map(ToOwned::to_owned));
+                true
+            }
+            (None, Some(id)) => {
+                let Some(sender) = id.as_u64().and_then(|id| lock(&self.waiting).remove(&id)) else {
+                    // An answer nobody waits for: too late, or to nothing that was asked.
+                    return result.is_some() || error.is_some();
+                };
+                let answer = match (result, error) {
+                    (_, Some(error)) => Err(error),
+                    (Some(result), None) => Ok(result.to_owned()),
+                    (None, None) => RawValue::from_string("null".to_owned())
+                        .map_err(|error| RpcError::new(code::FAILED, error.to_string())),
+                };
+                // Whoever asked may have given up.
+                let _ = sender.send(answer);
+                true
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// Answers what the engine asks of its host.
+    fn serve(&self, id: Option<Value>, asked: String, params: Option<Box<RawValue>>) {
+        let (services, own) = (Arc::clone(&self.services), self.own.clone());
+        tokio::spawn(async move {
+            let answer = served(services.as_ref(), &asked, params.as_deref()).await;
+            let Some((id, connection)) = id.zip(own.upgrade()) else { return };
+            if let Ok(line) = answer_line(&id, &answer) {
+                // An engine that has ended needs no answer.
+                let _ = connection.write(&line).await;
+            }
+        });
+    }
+}
+
+/// What a host answers to an engine.
+async fn served(
+    services: &dyn HostServices,
+    asked: &str,
+    params: Option<&RawValue>,
+) -> Result<Box<RawValue>, RpcError> {
+    #[derive(serde::Deserialize)]
+    struct Key {
+        key: String,
+        #[serde(default)]
+        value: Value,
+    }
+    #[derive(serde::Deserialize)]
+    struct Prefix {
+        #[serde(default)]
+        prefix: String,
+    }
+    #[derive(serde::Deserialize)]
+    struct LogLine {
+        message: String,
+    }
+    let params = params.map_or("{}", RawValue::get);
+    match asked {
+        method::HOST_SUMMARISE => {
+            let wish = read(params)?;
+            written(services.summarise(&wish).await)
+        }
+        method::HOST_STORE_GET => {
+            let Key { key, .. } = read(params)?;
+            written(services.get(&key).await)
+        }
+        method::HOST_STORE_PUT => {
+            let Key { key, value } = read(params)?;
+            written(services.put(&key, value).await)
+        }
+        method::HOST_STORE_DELETE => {
+            let Key { key, .. } = read(params)?;
+            written(services.delete(&key).await)
+        }
+        method::HOST_STORE_LIST => {
+            let Prefix { prefix } = read(params)?;
+            written(services.list(&prefix).await)
+        }
+        method::HOST_LOG => {
+            let LogLine { message } = read(params)?;
+            services.log(&message);
+            written(Ok(()))
+        }
+        other => Err(RpcError::new(code::UNKNOWN_METHOD, format!("there is no method `{other}`"))),
+    }
+}
+
+fn read<'a, T: serde::Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
+    serde_json::from_str(params).map_err(|error| RpcError::new(code::BAD_PARAMETERS, error.to_string()))
+}
+
+fn written<T: Serialize>(answer: Result<T, String>) -> Result<Box<RawValue>, RpcError> {
+    let answer = answer.map_err(|words| RpcError::new(code::UNAVAILABLE, words))?;
+    serde_json::value::to_raw_value(&answer).map_err(|error| RpcError::new(code::FAILED, error.to_string()))
+}
+
+async fn pass_on_errors(stderr: impl AsyncRead + Unpin, services: &dyn HostServices) {
+    let mut from = BufReader::new(stderr);
+    let mut buffer = Vec::new();
+    let mut lines = 0;
+    loop {
+        match read_line(&mut from, &mut buffer, 16 * LOG_LINE_BYTES).await {
+            Ok(ReadLine::Line) => {
+                lines += 1;
+                if lines <= LOG_LINES {
+                    services.log(&shown(&buffer));
+                }
+            }
+            // What is longer is read on in pieces, and not shown.
+            Ok(ReadLine::TooLong) => {
+                use tokio::io::AsyncBufReadExt as _;
+                let taken = from.buffer().len();
+                from.consume(taken);
+            }
+            Ok(ReadLine::End) | Err(_) => return,
+        }
+    }
+}
+
+/// A line as far as the log shows it.
+fn shown(line: &[u8]) -> String {
+    let line = line.get(..LOG_LINE_BYTES).unwrap_or(line);
+    let text = String::from_utf8_lossy(line);
+    text.chars().filter(|character| !character.is_control()).collect()
+}

@@ -1,0 +1,23 @@
+//! Context engines in other processes: the protocol they speak, a host that is safe from them, and Throughline as such
+//! an engine for the hosts of others.
+//!
+//! Parts: `protocol` the messages; `connection` one process, bounded in all it does; `process_engine` that process as a
+//! [`ContextEngine`](throughline_engine::ContextEngine); `services` what a host offers to its engines; `serve` the other
+//! way round.
+//!
+//! Not for: where engines are looked up, and what a view has to be like (`throughline-engine` checks every one).
+
+mod connection;
+mod lines;
+mod process_engine;
+mod protocol;
+mod serve;
+mod services;
+
+pub use connection::{EngineBounds, Launch};
+pub use process_engine::ProcessEngine;
+pub use protocol::{
+    Capabilities, Greeting, Introduction, PROTOCOL_VERSION, RpcError, SummaryText, SummaryWish, code, method,
+};
+pub use serve::serve_engine;
+pub use services::{HostServices, PlainServices, ServiceFuture};

@@ -1,0 +1,350 @@
+//! A context engine in another process, as the host has it.
+//!
+//! One process serves one conversation. It is started when it is first needed, and again when it has ended, after a pause
+//! that grows; what it has to know to go on (the model, the session) it is then told again. Nothing it does can hurt the
+//! conversation: an answer that is late, broken or absent is an error with a reason, and the view it proposes is checked
+//! by the host as any other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use throughline_engine::{
+    Boundary, CompressOutcome, CompressRequest, ContextEngine, EngineError, EngineFuture, EngineStatus,
+    MeasuredUsage, ModelInForce, PendingRequest, PrepareOutcome, SessionEnd, SessionStart, Snapshot,
+    ToolAnswer, ToolRequest, ToolSchema,
+};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::connection::{Connection, EngineBounds, Launch, NoAnswer};
+use crate::protocol::{Capabilities, Greeting, Introduction, PROTOCOL_VERSION, code, method};
+use crate::services::HostServices;
+
+/// The longest pause before a process is started again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// An engine in another process.
+pub struct ProcessEngine {
+    name: String,
+    launch: Launch,
+    bounds: EngineBounds,
+    services: Arc<dyn HostServices>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Open>,
+    /// What it is told again when it is started again.
+    model: Option<ModelInForce>,
+    start: Option<SessionStart>,
+    /// Starts and calls in a row that ended the process.
+    failures: u32,
+    /// Before this it is not started again, and why.
+    not_before: Option<(Instant, String)>,
+}
+
+#[derive(Clone)]
+struct Open {
+    connection: Arc<Connection>,
+    introduction: Arc<Introduction>,
+}
+
+impl ProcessEngine {
+    /// An engine of this name. Nothing is started yet.
+    #[must_use]
+    pub fn new(name: &str, launch: Launch, bounds: EngineBounds, services: Arc<dyn HostServices>) -> Self {
+        Self { name: name.to_owned(), launch, bounds, services, state: Mutex::default() }
+    }
+
+    /// Starts it if it does not run, and tells who it says it is.
+    pub async fn introduction(&self) -> Result<Introduction, EngineError> {
+        let mut state = self.state.lock().await;
+        Ok(Introduction::clone(&self.opened(&mut state).await?.introduction))
+    }
+
+    async fn capabilities(&self) -> Result<Capabilities, EngineError> {
+        let mut state = self.state.lock().await;
+        Ok(self.opened(&mut state).await?.introduction.capabilities)
+    }
+
+    /// The process, started if it does not run.
+    async fn opened(&self, state: &mut State) -> Result<Open, EngineError> {
+        if let Some(open) = state.open.as_ref().filter(|open| open.connection.is_open()) {
+            return Ok(open.clone());
+        }
+        if let Some((not_before, why)) = &state.not_before
+            && Instant::now() < *not_before
+        {
+            let left = not_before.duration_since(Instant::now()).as_secs() + 1;
+            return Err(self.unavailable(&format!("{why}; it is started again in {left} s")));
+        }
+        state.open = None;
+        match self.start(state).await {
+            Ok(open) => {
+                state.open = Some(open.clone());
+                Ok(open)
+            }
+            Err(error) => {
+                self.put_off(state, &error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    async fn start(&self, state: &State) -> Result<Open, EngineError> {
+        let opened = Connection::open(&self.launch, self.bounds, &self.services);
+        let connection = opened.map_err(|why| self.unavailable(&why))?;
+        let greeting = Greeting {
+            protocol: PROTOCOL_VERSION,
+            host: concat!("throughline ", env!("CARGO_PKG_VERSION")).to_owned(),
+            engine: self.name.clone(),
+        };
+        let asked = connection.ask(method::INITIALIZE, &greeting, self.bounds.start).await;
+        let introduction: Introduction = self.read(asked, method::INITIALIZE)?;
+        if introduction.protocol != PROTOCOL_VERSION {
+            let why = format!(
+                "it speaks version {} of the protocol; this program speaks {PROTOCOL_VERSION}",
+                introduction.protocol
+            );
+            connection.kill(&why);
+            return Err(self.bad_answer(&why));
+        }
+        if let Some(model) = &state.model {
+            let told = connection.ask(method::UPDATE_MODEL, model, self.bounds.answer).await;
+            self.read::<serde::de::IgnoredAny>(told, method::UPDATE_MODEL)?;
+        }
+        if let Some(start) = &state.start {
+            let told = connection.ask(method::SESSION_STARTED, start, self.bounds.answer).await;
+            self.read::<serde::de::IgnoredAny>(told, method::SESSION_STARTED)?;
+        }
+        Ok(Open { connection, introduction: Arc::new(introduction) })
+    }
+
+    /// Lets it be for a while.
+    fn put_off(&self, state: &mut State, why: &str) {
+        let pause = self.bounds.pause.saturating_mul(1 << state.failures.min(6)).min(LONGEST_PAUSE);
+        state.failures += 1;
+        state.not_before = Some((Instant::now() + pause, why.to_owned()));
+        self.services.log(&format!("the context engine `{}`: {why}", self.name));
+    }
+
+    /// Asks it; what ended it is remembered.
+    async fn ask<P: Serialize + Sync, T: DeserializeOwned>(
+        &self,
+        asked: &str,
+        params: &P,
+        limit: Duration,
+    ) -> Result<T, EngineError> {
+        let open = {
+            let mut state = self.state.lock().await;
+            self.opened(&mut state).await?
+        };
+        let answer = open.connection.ask(asked, params, limit).await;
+        let is_gone = matches!(answer, Err(NoAnswer::Gone(_)));
+        let read = self.read(answer, asked);
+        let mut state = self.state.lock().await;
+        match (&read, is_gone) {
+            (Err(error), true) => self.put_off(&mut state, &error.to_string()),
+            (Ok(_), _) => (state.failures, state.not_before) = (0, None),
+            (Err(_), false) => {}
+        }
+        read
+    }
+
+    async fn tell<P: Serialize + Sync>(&self, asked: &str, params: &P) -> Result<(), EngineError> {
+        self.ask::<P, serde::de::IgnoredAny>(asked, params, self.bounds.answer).await.map(drop)
+    }
+
+    fn read<T: DeserializeOwned>(
+        &self,
+        answer: Result<Box<serde_json::value::RawValue>, NoAnswer>,
+        asked: &str,
+    ) -> Result<T, EngineError> {
+        match answer {
+            Ok(result) => serde_json::from_str(result.get())
+                .map_err(|error| self.bad_answer(&format!("`{asked}`: {error}"))),
+            Err(NoAnswer::Gone(why)) => Err(self.unavailable(&why)),
+            Err(NoAnswer::Unreadable(why)) => Err(self.bad_answer(&format!("`{asked}`: {why}"))),
+            Err(NoAnswer::Error(error)) => Err(self.unavailable(&format!("`{asked}`: {}", error.message))),
+        }
+    }
+
+    fn unavailable(&self, detail: &str) -> EngineError {
+        EngineError::Unavailable { engine: self.name.clone(), detail: detail.to_owned() }
+    }
+
+    fn bad_answer(&self, detail: &str) -> EngineError {
+        EngineError::BadAnswer { engine: self.name.clone(), detail: detail.to_owned() }
+    }
+}
+
+/// A conversation on its way to an engine.
+#[derive(Serialize)]
+struct OfConversation<'a> {
+    conversation: &'a Snapshot,
+}
+
+/// A size on its way to an engine.
+#[derive(Serialize)]
+struct OfPrompt {
+    prompt_tokens: u64,
+}
+
+/// Nothing on its way to an engine.
+#[derive(Serialize)]
+struct Nothing {}
+
+impl ContextEngine for ProcessEngine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn update_model<'a>(&'a self, model: &'a ModelInForce) -> EngineFuture<'a, ()> {
+        Box::pin(async move {
+            // One that is started from now on is told when it starts.
+            let is_running = {
+                let mut state = self.state.lock().await;
+                state.model = Some(model.clone());
+                state.open.as_ref().is_some_and(|open| open.connection.is_open())
+            };
+            match is_running {
+                true => self.tell(method::UPDATE_MODEL, model).await,
+                false => self.introduction().await.map(drop),
+            }
+        })
+    }
+
+    fn update_from_response<'a>(&'a self, usage: &'a MeasuredUsage) -> EngineFuture<'a, ()> {
+        Box::pin(self.tell(method::UPDATE_FROM_RESPONSE, usage))
+    }
+
+    fn should_compress(&self, prompt_tokens: u64) -> EngineFuture<'_, bool> {
+        Box::pin(async move {
+            self.ask(method::SHOULD_COMPRESS, &OfPrompt { prompt_tokens }, self.bounds.answer).await
+        })
+    }
+
+    fn should_compress_preflight<'a>(&'a self, pending: &'a PendingRequest) -> EngineFuture<'a, bool> {
+        Box::pin(async move {
+            match self.capabilities().await?.preflight {
+                true => self.ask(method::SHOULD_COMPRESS_PREFLIGHT, pending, self.bounds.answer).await,
+                false => self.should_compress(pending.total_tokens).await,
+            }
+        })
+    }
+
+    fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
+        Box::pin(async move {
+            match self.capabilities().await?.has_content {
+                true => {
+                    self.ask(method::HAS_CONTENT, &OfConversation { conversation }, self.bounds.answer).await
+                }
+                false => Ok(!conversation.messages.is_empty()),
+            }
+        })
+    }
+
+    fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {
+        Box::pin(self.ask(method::COMPRESS, request, self.bounds.compress))
+    }
+
+    fn prepare<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {
+        Box::pin(async move {
+            match self.capabilities().await?.prepare {
+                true => {
+                    self.ask(method::PREPARE, &OfConversation { conversation }, self.bounds.compress).await
+                }
+                false => Ok(PrepareOutcome::Nothing),
+            }
+        })
+    }
+
+    fn messages_appended<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, ()> {
+        Box::pin(async move {
+            match self.capabilities().await?.messages {
+                true => self.tell(method::MESSAGES_APPENDED, &OfConversation { conversation }).await,
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn session_started<'a>(&'a self, start: &'a SessionStart) -> EngineFuture<'a, ()> {
+        Box::pin(async move {
+            let is_running = {
+                let mut state = self.state.lock().await;
+                state.start = Some(start.clone());
+                state.open.as_ref().is_some_and(|open| open.connection.is_open())
+            };
+            match is_running {
+                true => self.tell(method::SESSION_STARTED, start).await,
+                false => self.introduction().await.map(drop),
+            }
+        })
+    }
+
+    fn session_ended<'a>(&'a self, ended: &'a SessionEnd) -> EngineFuture<'a, ()> {
+        Box::pin(async move {
+            match self.capabilities().await?.lifecycle {
+                true => self.tell(method::SESSION_ENDED, ended).await,
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn session_reset(&self) -> EngineFuture<'_, ()> {
+        Box::pin(async move {
+            match self.capabilities().await?.lifecycle {
+                true => self.tell(method::SESSION_RESET, &Nothing {}).await,
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn boundary<'a>(&'a self, boundary: &'a Boundary) -> EngineFuture<'a, ()> {
+        Box::pin(async move {
+            {
+                let mut state = self.state.lock().await;
+                if let Some(start) = &mut state.start {
+                    start.session.clone_from(&boundary.new);
+                }
+            }
+            match self.capabilities().await?.lifecycle {
+                true => self.tell(method::BOUNDARY, boundary).await,
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn tool_schemas(&self) -> EngineFuture<'_, Vec<ToolSchema>> {
+        Box::pin(async move {
+            match self.capabilities().await?.tools {
+                true => self.ask(method::TOOL_SCHEMAS, &Nothing {}, self.bounds.answer).await,
+                false => Ok(Vec::new()),
+            }
+        })
+    }
+
+    fn handle_tool_call<'a>(&'a self, call: &'a ToolRequest) -> EngineFuture<'a, ToolAnswer> {
+        Box::pin(async move {
+            let unknown = || EngineError::UnknownTool { engine: self.name.clone(), tool: call.name.clone() };
+            if !self.capabilities().await?.tools {
+                return Err(unknown());
+            }
+            let open = {
+                let mut state = self.state.lock().await;
+                self.opened(&mut state).await?
+            };
+            match open.connection.ask(method::TOOL_CALL, call, self.bounds.compress).await {
+                Err(NoAnswer::Error(error)) if error.code == code::UNKNOWN_TOOL => Err(unknown()),
+                answer => self.read(answer, method::TOOL_CALL),
+            }
+        })
+    }
+
+    fn status(&self) -> EngineFuture<'_, EngineStatus> {
+        Box::pin(self.ask(method::STATUS, &Nothing {}, self.bounds.answer))
+    }
+}

@@ -1,0 +1,213 @@
+//! What host and engine say to each other: JSON-RPC 2.0, a line a message, in both directions.
+//!
+//! The parameters and results of every method are those of [`ContextEngine`](throughline_engine::ContextEngine) in JSON.
+//! `docs/engine-protocol.md` is the same for people.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The version spoken here. Both sides say theirs first; a host speaks with engines of this version only.
+pub const PROTOCOL_VERSION: u64 = 1;
+
+/// Methods a host asks an engine.
+pub mod method {
+    /// Says who is there. Before anything else.
+    pub const INITIALIZE: &str = "initialize";
+    /// The model and its limits.
+    pub const UPDATE_MODEL: &str = "update_model";
+    /// What a call used.
+    pub const UPDATE_FROM_RESPONSE: &str = "update_from_response";
+    /// Whether a measured prompt calls for a compaction.
+    pub const SHOULD_COMPRESS: &str = "should_compress";
+    /// Whether a pending request does.
+    pub const SHOULD_COMPRESS_PREFLIGHT: &str = "should_compress_preflight";
+    /// Whether there is anything to fold.
+    pub const HAS_CONTENT: &str = "has_content_to_compress";
+    /// Make a new view.
+    pub const COMPRESS: &str = "compress";
+    /// Get ready for that.
+    pub const PREPARE: &str = "prepare";
+    /// The conversation has grown.
+    pub const MESSAGES_APPENDED: &str = "messages_appended";
+    /// A conversation begins.
+    pub const SESSION_STARTED: &str = "session_started";
+    /// It is over.
+    pub const SESSION_ENDED: &str = "session_ended";
+    /// It begins anew.
+    pub const SESSION_RESET: &str = "session_reset";
+    /// It goes on in another session.
+    pub const BOUNDARY: &str = "boundary";
+    /// Tools for the model.
+    pub const TOOL_SCHEMAS: &str = "get_tool_schemas";
+    /// A call of one.
+    pub const TOOL_CALL: &str = "handle_tool_call";
+    /// How it stands.
+    pub const STATUS: &str = "get_status";
+    /// Asked of the host: a summary by whoever writes them.
+    pub const HOST_SUMMARISE: &str = "host/summarise";
+    /// Asked of the host: a value of the engine's own store.
+    pub const HOST_STORE_GET: &str = "host/store_get";
+    /// Asked of the host: keep a value.
+    pub const HOST_STORE_PUT: &str = "host/store_put";
+    /// Asked of the host: forget a value.
+    pub const HOST_STORE_DELETE: &str = "host/store_delete";
+    /// Asked of the host: the names of values that begin with something.
+    pub const HOST_STORE_LIST: &str = "host/store_list";
+    /// Told to the host: a line for its log.
+    pub const HOST_LOG: &str = "host/log";
+}
+
+/// Codes of errors.
+pub mod code {
+    /// The line is no JSON.
+    pub const NOT_JSON: i64 = -32_700;
+    /// It is no request.
+    pub const NOT_A_REQUEST: i64 = -32_600;
+    /// Nobody knows the method.
+    pub const UNKNOWN_METHOD: i64 = -32_601;
+    /// The parameters are not those of the method.
+    pub const BAD_PARAMETERS: i64 = -32_602;
+    /// It failed; the message says how.
+    pub const FAILED: i64 = -32_000;
+    /// There is no such tool.
+    pub const UNKNOWN_TOOL: i64 = -32_001;
+    /// What was asked of the host cannot be had now.
+    pub const UNAVAILABLE: i64 = -32_002;
+}
+
+/// A line, whoever wrote it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Line<'a> {
+    #[serde(default)]
+    pub(crate) id: Option<Value>,
+    #[serde(default)]
+    pub(crate) method: Option<String>,
+    #[serde(default, borrow)]
+    pub(crate) params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub(crate) result: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(crate) error: Option<RpcError>,
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RpcError {
+    /// See [`code`].
+    pub code: i64,
+    /// In words.
+    pub message: String,
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+#[derive(Serialize)]
+struct Request<'a, P> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a P,
+}
+
+#[derive(Serialize)]
+struct Answer<'a, R> {
+    jsonrpc: &'static str,
+    id: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a RpcError>,
+}
+
+/// A request as a line.
+pub(crate) fn request_line<P: Serialize>(id: u64, method: &str, params: &P) -> serde_json::Result<String> {
+    as_line(&Request { jsonrpc: "2.0", id, method, params })
+}
+
+/// An answer as a line.
+pub(crate) fn answer_line(
+    id: &Value,
+    answer: &Result<Box<RawValue>, RpcError>,
+) -> serde_json::Result<String> {
+    let (result, error) = match answer {
+        Ok(result) => (Some(result), None),
+        Err(error) => (None, Some(error)),
+    };
+    as_line(&Answer { jsonrpc: "2.0", id, result, error })
+}
+
+fn as_line<T: Serialize>(value: &T) -> serde_json::Result<String> {
+    let mut line = serde_json::to_string(value)?;
+    line.push('\n');
+    Ok(line)
+}
+
+/// What a host says of itself at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// The version of the protocol it speaks.
+    pub protocol: u64,
+    /// The program, with its version.
+    pub host: String,
+    /// The name under which the engine was chosen.
+    pub engine: String,
+}
+
+/// What an engine says of itself at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Introduction {
+    /// The version of the protocol it speaks.
+    pub protocol: u64,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+    /// What it does beside compacting.
+    #[serde(default)]
+    pub capabilities: Capabilities,
+}
+
+/// What an engine does beside compacting. What it does not do it is not asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Capabilities {
+    /// Looks at pending requests in its own way (`should_compress_preflight`).
+    pub preflight: bool,
+    /// Knows whether there is anything to fold (`has_content_to_compress`).
+    pub has_content: bool,
+    /// Prepares in the background (`prepare`).
+    pub prepare: bool,
+    /// Wants to be told of every message (`messages_appended`).
+    pub messages: bool,
+    /// Wants to be told of ends, resets and boundaries (`session_ended`, `session_reset`, `boundary`).
+    pub lifecycle: bool,
+    /// Has tools for the model (`get_tool_schemas`, `handle_tool_call`).
+    pub tools: bool,
+}
+
+/// A summary that an engine wants from its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryWish {
+    /// What to do, in words for the model.
+    pub instructions: String,
+    /// What to summarise.
+    pub text: String,
+    /// At most so many tokens.
+    #[serde(default)]
+    pub max_tokens: Option<u64>,
+}
+
+/// A summary by the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryText {
+    /// The summary.
+    pub text: String,
+    /// The model that wrote it.
+    pub author: String,
+}

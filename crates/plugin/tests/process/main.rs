@@ -1,0 +1,8 @@
+//! Engines in other processes, well-behaved and otherwise.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+#![cfg(unix)]
+
+mod behaved;
+mod misbehaved;
+mod script;

@@ -10,9 +10,11 @@ use crate::chat::ChatArgs;
 use crate::config_cmd::ConfigArgs;
 use crate::context::ColourChoice;
 use crate::doctor_cmd::DoctorArgs;
+use crate::engine_cmd::EngineArgs;
 use crate::import_cmd::ImportArgs;
 use crate::insights_cmd::InsightsArgs;
 use crate::models_cmd::ModelsArgs;
+use crate::plugins_cmd::PluginsArgs;
 use crate::replay_cmd::ReplayArgs;
 use crate::search_cmd::SearchArgs;
 use crate::serve::ServeArgs;
@@ -117,6 +119,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Serve(ServeArgs),
     Token(TokenArgs),
+    Plugins(PluginsArgs),
+    Engine(EngineArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }

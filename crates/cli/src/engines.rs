@@ -1,14 +1,16 @@
 //! From settings to the engine of each conversation: who writes its summaries, and which engine `context.engine` means.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use throughline_compaction::{PruneRules, RuleSummariser};
-use throughline_config::Settings;
+use throughline_config::{EngineFallback, Settings};
 use throughline_engine::{
-    Compressor, CompressorSetup, ContextEngine, EngineDirectory, Host, ModelSummaries, OnSummaryFailure,
-    OneSummariser, Registry, RouteHealth, RouteSearch, SummariserSource, SummarySetup, SummaryWishes,
-    learnt_window,
+    Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host, ModelSummaries,
+    OnSummaryFailure, OneSummariser, Registry, RouteHealth, RouteSearch, SummariserSource, SummarySetup,
+    SummaryWishes, learnt_window,
 };
+use throughline_plugin::{EngineBounds, ProcessEngine, WithStandIn};
 use throughline_provider::Client;
 use throughline_redact::Redactor;
 use throughline_store::{GuardScope, Store};
@@ -17,6 +19,8 @@ use throughline_tokens::Catalogue;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::files::engine_directories;
+use crate::plugins_cmd::read_manifest;
+use crate::services::Services;
 
 /// What engines are made from.
 pub(crate) struct EngineParts<'a> {
@@ -38,7 +42,9 @@ pub(crate) struct Engines {
     compressor: CompressorSetup,
     summaries: Option<SummarySetup>,
     name: String,
+    fallback: EngineFallback,
     directories: Vec<EngineDirectory>,
+    context: Arc<Context>,
 }
 
 impl Engines {
@@ -78,7 +84,8 @@ impl Engines {
         let compressor =
             CompressorSetup { on_failure, prune, redactor, recall, ..CompressorSetup::by_rules() };
         let (name, directories) = (settings.context.engine.clone(), engine_directories(&context.home));
-        let engines = Self { compressor, summaries, name, directories };
+        let (fallback, context) = (settings.context.fallback, Arc::new(context.clone()));
+        let engines = Self { compressor, summaries, name, fallback, directories, context };
         engines.try_make()?;
         Ok((engines, problems))
     }
@@ -92,11 +99,33 @@ impl Engines {
     fn try_make(&self) -> Result<Arc<dyn ContextEngine>, Failure> {
         let own = self.clone();
         Registry::new(Arc::new(move || own.built_in()))
-            .select(&self.name, &self.directories)
-            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))
+            .select(&self.name, &self.directories, &|directory| self.installed(directory))
+            .map_err(|error| {
+                Failure::new(Exit::BadConfig, error.to_string())
+                    .hint("`throughline plugins` lists the engines there are and what is wrong with them")
+            })
     }
 
-    fn built_in(&self) -> Arc<dyn ContextEngine> {
+    /// The engine of a directory, for one conversation.
+    fn installed(&self, directory: &EngineDirectory) -> Result<Arc<dyn ContextEngine>, String> {
+        let manifest = read_manifest(directory)?;
+        let launch = manifest.launch(&directory.path, Path::is_file);
+        let routes = self.summaries.as_ref().map(|setup| setup.routes.clone()).unwrap_or_default();
+        let services = Services::new(&self.context, &directory.name, routes);
+        let bounds = EngineBounds::default();
+        let engine = Arc::new(ProcessEngine::new(&directory.name, launch, bounds, Arc::new(services)));
+        if self.fallback == EngineFallback::Nobody {
+            return Ok(engine);
+        }
+        let context = Arc::clone(&self.context);
+        let stepped_in = Arc::new(move |error: &EngineError| {
+            context.warn(&format!("{error}; the built-in engine steps in"));
+        });
+        Ok(Arc::new(WithStandIn::new(engine, self.built_in(), stepped_in)))
+    }
+
+    /// The engine that comes with the program.
+    pub(crate) fn built_in(&self) -> Arc<dyn ContextEngine> {
         let summarisers: Arc<dyn SummariserSource> = match &self.summaries {
             None => Arc::new(OneSummariser(Arc::new(RuleSummariser))),
             Some(setup) => Arc::new(ModelSummaries::new(setup.clone())),

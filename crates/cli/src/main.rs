@@ -10,6 +10,7 @@ mod config_cmd;
 mod context;
 mod doctor_cmd;
 mod doctor_view;
+mod engine_cmd;
 mod engines;
 mod failure;
 mod figures;
@@ -31,6 +32,7 @@ mod models_cmd;
 mod models_view;
 mod online;
 mod output;
+mod plugins_cmd;
 mod process;
 mod record;
 #[cfg(test)]
@@ -41,6 +43,7 @@ mod replay_view;
 mod search_cmd;
 mod search_view;
 mod serve;
+mod services;
 mod sessions_change;
 mod sessions_cmd;
 mod sessions_export;
@@ -117,6 +120,8 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         Some(Command::Models(arguments)) => models_cmd::run(&arguments, context),
         Some(Command::Serve(arguments)) => serve::run(&arguments, context),
         Some(Command::Token(arguments)) => token::run(&arguments, context),
+        Some(Command::Plugins(arguments)) => plugins_cmd::run(&arguments, context),
+        Some(Command::Engine(arguments)) => engine_cmd::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();

@@ -45,12 +45,17 @@ pub(crate) fn proxy(context: &Context) -> Option<String> {
 pub(crate) fn client(context: &Context, endpoint: &Endpoint) -> Result<Client, Failure> {
     // What runs on this machine is never behind a proxy.
     let proxy = proxy(context).filter(|_| !endpoint.base.is_local());
-    let options = ClientOptions {
-        limits: TimeLimits::of(endpoint),
-        retries: RetryLimits::ONCE,
-        proxy,
-        jitter_seed: context.random_bits(),
-    };
+    client_within(context, TimeLimits::of(endpoint), proxy)
+}
+
+/// A client for whichever endpoints the settings name.
+pub(crate) fn client_for_any(context: &Context) -> Result<Client, Failure> {
+    client_within(context, TimeLimits::REMOTE, proxy(context))
+}
+
+fn client_within(context: &Context, limits: TimeLimits, proxy: Option<String>) -> Result<Client, Failure> {
+    let jitter_seed = context.random_bits();
+    let options = ClientOptions { limits, retries: RetryLimits::ONCE, proxy, jitter_seed };
     Client::new(options).map_err(|error| {
         Failure::new(Exit::BadConfig, "no connection can be set up")
             .because(error.to_string())

@@ -6,6 +6,7 @@
 
 mod datum;
 mod edit;
+mod flat;
 mod keys;
 mod kind;
 mod loader;
@@ -20,12 +21,13 @@ mod yaml;
 
 pub use datum::{Datum, Secret};
 pub use edit::{Edit, Editor};
+pub use flat::{FlatEntry, FlatValue, read_flat};
 pub use loader::{Loaded, Loader, Value};
 pub use problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, warning_lines};
 pub use reference::{default_file, describe};
 pub use settings::{
-    AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, GatewaySettings, GatewayUpstream,
-    ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings, SecuritySettings, Settings,
-    SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
+    AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, EngineFallback, GatewaySettings,
+    GatewayUpstream, ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings, SecuritySettings,
+    Settings, SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
 };
 pub use yaml::MAX_FILE_BYTES;

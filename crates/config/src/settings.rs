@@ -126,6 +126,18 @@ section! {
     ContextSettings {
         /// Name of the engine.
         engine: String = name(),
+        /// Which engine steps in when that one gives no answer.
+        fallback: EngineFallback = choice(),
+    }
+}
+
+choices! {
+    /// Which engine steps in when the chosen one gives no answer.
+    EngineFallback {
+        /// None: the conversation goes on without a compaction, and people are told.
+        Nobody = "none",
+        /// The built-in one.
+        Compressor = "compressor",
     }
 }
 

@@ -67,7 +67,8 @@ pub use recovery::{
     Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, Waiting, next_step,
 };
 pub use registry::{
-    BUILT_IN_ENGINE, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry, RegistryError,
+    BUILT_IN_ENGINE, DirectoryEngines, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry,
+    RegistryError,
 };
 pub use ride::Ride;
 pub use snapshot::Snapshot;

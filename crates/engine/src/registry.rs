@@ -21,6 +21,9 @@ pub const BUILT_IN_ENGINE: &str = "compressor";
 /// Makes an engine for one conversation.
 pub type EngineFactory = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;
 
+/// Makes the engine of a directory, or says why it cannot be run.
+pub type DirectoryEngines<'a> = &'a dyn Fn(&EngineDirectory) -> Result<Arc<dyn ContextEngine>, String>;
+
 /// A directory under `plugins/context_engine/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineDirectory {
@@ -71,17 +74,15 @@ pub struct EngineListing {
 /// Why no engine can be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// Found in the folder of plugins; running one is not possible yet.
-    #[error(
-        "the context engine `{name}` was found in {}, but engines from directories cannot be run yet; \
-         `context.engine: compressor` is the built-in one",
-        path.display()
-    )]
-    NotRunnable {
+    /// Found in the folder of plugins, and broken.
+    #[error("the context engine `{name}` in {} cannot be run: {why}", path.display())]
+    Broken {
         /// The engine.
         name: String,
         /// Its directory.
         path: PathBuf,
+        /// Why.
+        why: String,
     },
     /// Nobody knows it.
     #[error("there is no context engine `{name}`, which `context.engine` names; there {}", listed(known))]
@@ -142,18 +143,20 @@ impl Registry {
         Ok(())
     }
 
-    /// The engine that `context.engine` names, made for one conversation.
+    /// The engine that `context.engine` names, made for one conversation; `run` makes those of directories.
     pub fn select(
         &self,
         configured: &str,
         directories: &[EngineDirectory],
+        run: DirectoryEngines<'_>,
     ) -> Result<Arc<dyn ContextEngine>, RegistryError> {
         let name = configured.trim();
         if is_built_in(name) {
             return Ok((self.built_in)());
         }
         if let Some(found) = directories.iter().find(|one| one.name == name && !one.is_hidden()) {
-            return Err(RegistryError::NotRunnable { name: name.to_owned(), path: found.path.clone() });
+            let path = found.path.clone();
+            return run(found).map_err(|why| RegistryError::Broken { name: name.to_owned(), path, why });
         }
         match self.registered.get(name) {
             Some(factory) => Ok(factory()),

@@ -62,10 +62,17 @@ fn directory(name: &str) -> EngineDirectory {
     EngineDirectory { name: name.to_owned(), path: PathBuf::from("plugins/context_engine").join(name) }
 }
 
+fn run(directory: &EngineDirectory) -> Result<Arc<dyn ContextEngine>, String> {
+    match directory.name.as_str() {
+        "broken" => Err("it has no manifest".to_owned()),
+        _ => Ok(Arc::new(Plain("from a directory"))),
+    }
+}
+
 /// The engine a name yields, or the words of the refusal.
 fn chosen(configured: &str, directories: &[&str]) -> String {
     let directories: Vec<_> = directories.iter().copied().map(directory).collect();
-    match registry().select(configured, &directories) {
+    match registry().select(configured, &directories, &run) {
         Ok(engine) => engine.name().to_owned(),
         Err(error) => error.to_string(),
     }
@@ -80,16 +87,13 @@ fn names_and_places() {
         // Being there activates nothing, not even under the name of the built-in one.
         ("compressor", &["lcm", "compressor"], "compressor"),
         ("window", &[], "window"),
-        (
-            "lcm",
-            &["lcm"],
-            "the context engine `lcm` was found in plugins/context_engine/lcm, but engines from directories cannot be run yet; `context.engine: compressor` is the built-in one",
-        ),
+        ("lcm", &["lcm"], "from a directory"),
         // A directory outranks an engine that a program registered.
+        ("window", &["window"], "from a directory"),
         (
-            "window",
-            &["window"],
-            "the context engine `window` was found in plugins/context_engine/window, but engines from directories cannot be run yet; `context.engine: compressor` is the built-in one",
+            "broken",
+            &["broken"],
+            "the context engine `broken` in plugins/context_engine/broken cannot be run: it has no manifest",
         ),
         (
             "lcm",
@@ -123,7 +127,7 @@ fn a_name_belongs_to_one_engine() {
 
 #[tokio::test]
 async fn what_an_engine_need_not_implement_has_an_answer() {
-    let engine = registry().select("window", &[]).unwrap();
+    let engine = registry().select("window", &[], &run).unwrap();
     assert_eq!(engine.tool_schemas().await.unwrap(), []);
     let call = ToolRequest {
         session: throughline_store::SessionId::from_text("s"),

@@ -2,22 +2,26 @@
 //! an engine for the hosts of others.
 //!
 //! Parts: `protocol` the messages; `connection` one process, bounded in all it does; `process_engine` that process as a
-//! [`ContextEngine`](throughline_engine::ContextEngine); `services` what a host offers to its engines; `serve` the other
+//! [`ContextEngine`](throughline_engine::ContextEngine); `manifest` how it is started; `services` what a host offers to its engines; `stand_in` who answers when it does not; `serve` the other
 //! way round.
 //!
 //! Not for: where engines are looked up, and what a view has to be like (`throughline-engine` checks every one).
 
 mod connection;
 mod lines;
+mod manifest;
 mod process_engine;
 mod protocol;
 mod serve;
 mod services;
+mod stand_in;
 
 pub use connection::{EngineBounds, Launch};
+pub use manifest::{MANIFEST_FILE, Manifest, ManifestError};
 pub use process_engine::ProcessEngine;
 pub use protocol::{
     Capabilities, Greeting, Introduction, PROTOCOL_VERSION, RpcError, SummaryText, SummaryWish, code, method,
 };
 pub use serve::serve_engine;
 pub use services::{HostServices, PlainServices, ServiceFuture};
+pub use stand_in::{SteppedIn, WithStandIn};

@@ -16,6 +16,8 @@ mod chat_terminal;
 #[cfg(unix)]
 mod chat_trouble;
 mod compress;
+#[cfg(unix)]
+mod engines;
 mod harness;
 mod inspect;
 #[cfg(unix)]

@@ -1,0 +1,122 @@
+//! `throughline plugins`: the context engines there are, and what is wrong with them.
+
+use clap::Args;
+use serde_json::json;
+use throughline_engine::{BUILT_IN_ENGINE, EngineDirectory};
+use throughline_plugin::{MANIFEST_FILE, Manifest};
+
+use crate::config_cmd::load_settings;
+use crate::context::Context;
+use crate::failure::{Failure, path_words};
+use crate::files::engine_directories;
+use crate::output::print_json;
+use crate::text::on_one_line;
+
+/// List the context engines there are: built in, installed, selected, broken and why
+#[derive(Debug, Args)]
+#[command(after_help = "\
+An engine is installed by putting its directory into plugins/context_engine in the
+home directory, and used by naming it: throughline config set context.engine NAME.
+Its plugin.yaml says `command` (the program and what it is given), and may say
+`name`, `version` and `description`.")]
+pub(crate) struct PluginsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// One engine.
+struct Listed {
+    name: String,
+    /// Where it is; nothing for the built-in one.
+    directory: Option<EngineDirectory>,
+    manifest: Option<Manifest>,
+    problem: Option<String>,
+    is_selected: bool,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
+    let settings = load_settings(context, &[])?.settings;
+    let selected = settings.context.engine.trim();
+    let selected = if selected.is_empty() { BUILT_IN_ENGINE } else { selected };
+    let mut directories = engine_directories(&context.home);
+    directories.retain(|directory| !directory.name.starts_with(['.', '_']));
+    directories.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut listed = vec![Listed {
+        name: BUILT_IN_ENGINE.to_owned(),
+        directory: None,
+        manifest: None,
+        problem: None,
+        is_selected: selected == BUILT_IN_ENGINE,
+    }];
+    listed.extend(directories.into_iter().map(|directory| installed(directory, selected)));
+    if args.json {
+        let engines: Vec<_> = listed.iter().map(as_json).collect();
+        return print_json(context, &json!({ "selected": selected, "engines": engines }));
+    }
+    context.print(&render(&listed))?;
+    if !listed.iter().any(|one| one.is_selected) {
+        context.warn(&format!("`context.engine` names `{selected}`, which is not there"));
+    }
+    Ok(())
+}
+
+fn installed(directory: EngineDirectory, selected: &str) -> Listed {
+    let name = directory.name.clone();
+    let is_selected = name == selected && name != BUILT_IN_ENGINE;
+    let (manifest, problem) = match read_manifest(&directory) {
+        Ok(_) if name == BUILT_IN_ENGINE => {
+            (None, Some("the name belongs to the built-in engine; rename the directory".to_owned()))
+        }
+        Ok(manifest) => (Some(manifest), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    Listed { name, directory: Some(directory), manifest, problem, is_selected }
+}
+
+/// Reads the manifest of an engine, or says what is wrong with it.
+pub(crate) fn read_manifest(directory: &EngineDirectory) -> Result<Manifest, String> {
+    let path = directory.path.join(MANIFEST_FILE);
+    let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("{MANIFEST_FILE} is missing"),
+        _ => format!("{MANIFEST_FILE} cannot be read: {error}"),
+    })?;
+    Manifest::read(&directory.name, &bytes).map_err(|error| on_one_line(&error.to_string()))
+}
+
+fn as_json(one: &Listed) -> serde_json::Value {
+    let manifest = one.manifest.as_ref();
+    json!({
+        "name": one.name,
+        "place": one.directory.as_ref().map_or_else(|| "built in".to_owned(), |directory| directory.path.display().to_string()),
+        "version": manifest.map(|manifest| manifest.version.as_str()),
+        "description": manifest.map(|manifest| manifest.description.as_str()),
+        "command": manifest.map(|manifest| manifest.command.as_slice()),
+        "selected": one.is_selected,
+        "problem": one.problem,
+    })
+}
+
+fn render(listed: &[Listed]) -> String {
+    let mut out = String::new();
+    for one in listed {
+        let mark = if one.is_selected { "*" } else { " " };
+        let place = match &one.directory {
+            None => "built in".to_owned(),
+            Some(directory) => path_words(&directory.path),
+        };
+        let version = one.manifest.as_ref().map(|manifest| manifest.version.as_str()).unwrap_or_default();
+        let name = [one.name.as_str(), version].join(" ");
+        out.push_str(&format!("{mark} {:24} {place}\n", on_one_line(name.trim_end())));
+        let description = one.manifest.as_ref().map(|manifest| on_one_line(&manifest.description));
+        for line in description.into_iter().filter(|line| !line.is_empty()) {
+            out.push_str(&format!("    {line}\n"));
+        }
+        if let Some(problem) = &one.problem {
+            out.push_str(&format!("    broken: {problem}\n"));
+        }
+    }
+    out.push_str("\n* is the one in use (context.engine)\n");
+    out
+}

@@ -1,0 +1,115 @@
+//! The manifest of an engine: a directory with a `plugin.yaml` in it.
+
+use std::path::{Path, PathBuf};
+
+use throughline_config::{ConfigErrors, FlatEntry, FlatValue, read_flat};
+
+use crate::connection::Launch;
+
+/// The file that makes a directory an engine.
+pub const MANIFEST_FILE: &str = "plugin.yaml";
+
+/// What an engine says of itself before it is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// The program and what it is given.
+    pub command: Vec<String>,
+}
+
+/// What is wrong with a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// It is no such file.
+    #[error(transparent)]
+    Unreadable(#[from] ConfigErrors),
+    /// Something is missing.
+    #[error("{MANIFEST_FILE}: `{key}` is missing")]
+    Missing {
+        /// What.
+        key: &'static str,
+    },
+    /// Something is of the wrong kind.
+    #[error("{MANIFEST_FILE}:{line}: `{key}` must be {wanted}")]
+    WrongKind {
+        /// What.
+        key: String,
+        /// Where.
+        line: usize,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// It names another engine than its directory.
+    #[error("{MANIFEST_FILE}: it names the engine `{name}`, but its directory is called `{directory}`")]
+    OtherName {
+        /// The name in it.
+        name: String,
+        /// The name of the directory.
+        directory: String,
+    },
+}
+
+impl Manifest {
+    /// Reads the manifest of the directory of this name.
+    pub fn read(directory: &str, bytes: &[u8]) -> Result<Self, ManifestError> {
+        let entries = read_flat(MANIFEST_FILE, bytes)?;
+        let find = |key: &str| entries.iter().find(|entry| entry.key == key);
+        let text = |key: &'static str| find(key).map(text_of).transpose();
+        let name = text("name")?.unwrap_or_else(|| directory.to_owned());
+        if name != directory {
+            return Err(ManifestError::OtherName { name, directory: directory.to_owned() });
+        }
+        let command = find("command").ok_or(ManifestError::Missing { key: "command" })?;
+        Ok(Self {
+            name,
+            version: text("version")?.unwrap_or_default(),
+            description: text("description")?.unwrap_or_default(),
+            command: command_of(command)?,
+        })
+    }
+
+    /// How it is started from its directory. A program that lies there is meant before one of the same name elsewhere.
+    #[must_use]
+    pub fn launch(&self, folder: &Path, is_file: impl Fn(&Path) -> bool) -> Launch {
+        let (program, arguments) = match self.command.split_first() {
+            Some((program, arguments)) => (program.as_str(), arguments.to_vec()),
+            None => ("", Vec::new()),
+        };
+        let beside = folder.join(program);
+        let program = if is_file(&beside) { beside } else { PathBuf::from(program) };
+        Launch { program, arguments, folder: folder.to_path_buf() }
+    }
+}
+
+fn text_of(entry: &FlatEntry) -> Result<String, ManifestError> {
+    match &entry.value {
+        FlatValue::Text(text) => Ok(text.trim().to_owned()),
+        FlatValue::List(_) | FlatValue::Other => Err(wrong(entry, "a text")),
+    }
+}
+
+/// A program with what it is given: a list, or a text that is parted at its spaces.
+fn command_of(entry: &FlatEntry) -> Result<Vec<String>, ManifestError> {
+    let words = match &entry.value {
+        FlatValue::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
+        FlatValue::List(words) => words.clone(),
+        FlatValue::Other => Vec::new(),
+    };
+    match words.first() {
+        Some(program) if !program.is_empty() => Ok(words),
+        _ => Err(wrong(entry, "a program with what it is given, as a list of texts")),
+    }
+}
+
+fn wrong(entry: &FlatEntry, wanted: &'static str) -> ManifestError {
+    ManifestError::WrongKind { key: entry.key.clone(), line: entry.line, wanted }
+}
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

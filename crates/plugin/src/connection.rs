@@ -68,6 +68,10 @@ const LOG_LINE_BYTES: usize = 4 * 1024;
 /// Lines of standard error that are passed on, a process.
 const LOG_LINES: usize = 10_000;
 
+/// How long a process that closed its output is waited for, in moments.
+const MOMENTS: usize = 40;
+const MOMENT: Duration = Duration::from_millis(25);
+
 /// Why an engine gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
@@ -168,7 +172,8 @@ impl Connection {
             return Err(NoAnswer::Gone(why));
         }
         let answered = tokio::time::timeout(limit, async {
-            self.write(&line).await?;
+            // What cannot be written to it has no answer either; whoever listens to it says why.
+            let _ = self.write(&line).await;
             receiver.await.map_err(|_| NoAnswer::Gone(self.why_ended()))
         });
         let answered = answered.await;
@@ -185,17 +190,14 @@ impl Connection {
         }
     }
 
-    async fn write(&self, line: &str) -> Result<(), NoAnswer> {
+    async fn write(&self, line: &str) -> std::io::Result<()> {
         let mut stdin = self.stdin.lock().await;
-        let written = async {
-            stdin.write_all(line.as_bytes()).await?;
-            stdin.flush().await
-        };
-        written.await.map_err(|_| NoAnswer::Gone(self.why_ended()))
+        stdin.write_all(line.as_bytes()).await?;
+        stdin.flush().await
     }
 
     fn why_ended(&self) -> String {
-        lock(&self.ended).clone().unwrap_or_else(|| "it closed its standard input".to_owned())
+        lock(&self.ended).clone().unwrap_or_else(|| "it does not answer any more".to_owned())
     }
 
     /// Ends it; the first reason counts.
@@ -203,6 +205,10 @@ impl Connection {
         end(&self.ended, &self.waiting, why);
         // It may be gone already.
         let _ = lock(&self.child).start_kill();
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(lock(&self.child).try_wait(), Ok(None))
     }
 
     /// What it ended with, if it has by itself.
@@ -270,8 +276,12 @@ impl Listener {
             }
         };
         // A process that closes its output has a moment to end by itself: how it ended says more.
-        if why.is_none() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        for _ in 0..MOMENTS {
+            let is_running = self.own.upgrade().is_some_and(|connection| connection.is_running());
+            if why.is_some() || !is_running {
+                break;
+            }
+            tokio::time::sleep(MOMENT).await;
         }
         match self.own.upgrade() {
             Some(connection) => connection.kill(&why.unwrap_or_else(|| connection.exit_words())),

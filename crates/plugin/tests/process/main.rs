@@ -1,6 +1,6 @@
 //! Engines in other processes, well-behaved and otherwise.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![cfg(unix)]
 
 mod behaved;

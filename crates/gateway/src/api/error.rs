@@ -92,13 +92,16 @@ impl ApiError {
             CallError::OtherWire { .. } | CallError::Limits { .. } => {
                 Self::conflict("conflict", error.to_string())
             }
-            CallError::GaveUp(gave_up) => match gave_up.trouble.kind {
-                TroubleKind::Timeout => {
-                    Self::new(StatusCode::GATEWAY_TIMEOUT, "upstream_failed", error.to_string())
-                }
-                // The provider's own status is in the words: here it would be taken for ours.
-                _ => Self::new(StatusCode::BAD_GATEWAY, "upstream_failed", error.to_string()),
-            },
+            CallError::GaveUp(gave_up) => {
+                // The provider's own status is in the words: here it would be taken for ours. Which setting would help
+                // is for whoever runs the gateway, who is told.
+                let status = match gave_up.trouble.kind {
+                    TroubleKind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+                    _ => StatusCode::BAD_GATEWAY,
+                };
+                gateway.tell(GatewayEvent::Warning(error.to_string()));
+                Self::new(status, "upstream_failed", gave_up.trouble.to_string())
+            }
             CallError::Engine(_) => {
                 gateway.tell(GatewayEvent::Warning(error.to_string()));
                 Self::internal()

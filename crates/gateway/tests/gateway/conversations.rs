@@ -73,6 +73,10 @@ async fn a_message_whose_call_failed_may_be_sent_again() {
     let body = json!({ "text": "one", "model": MODEL });
     let (status, refused) = stage.send(PATH, &body).await;
     assert_eq!((status, &refused["error"]["code"]), (502, &json!("upstream_failed")), "{refused}");
+    assert!(
+        !refused.to_string().contains("gateway.upstreams"),
+        "settings are nobody's business here: {refused}"
+    );
     let (status, answer) = stage.send(PATH, &body).await;
     assert_eq!((status, &answer["text"]), (200, &json!("yes")));
     assert_eq!(sent(&stage)["messages"].as_array().unwrap().len(), 1);

@@ -1,22 +1,109 @@
-//! Bodies of requests: read to their end within a limit, and unpacked where a client packed them.
+//! Bodies of requests: read to their end within limits of size and time, and unpacked where a client packed them.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::HeaderMap;
-use hyper::body::Incoming;
-use hyper::header::CONTENT_ENCODING;
+use hyper::body::Body;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 
+use crate::gateway::GatewayLimits;
 use crate::refused::Refused;
 
-/// Reads a body as it was sent.
-pub(crate) async fn read(body: Incoming, limit_bytes: usize) -> Result<Bytes, Refused> {
-    match Limited::new(body, limit_bytes).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refused::too_large(limit_bytes)),
-        Err(_) => Err(Refused::bad_request("the body broke off")),
+/// All bodies that are being read or worked on, whose bytes are counted.
+#[derive(Debug, Default)]
+pub(crate) struct Bodies {
+    held_bytes: Arc<AtomicUsize>,
+}
+
+/// A body that was read; while this lives, its bytes count.
+#[derive(Debug)]
+pub(crate) struct HeldBytes {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
     }
+}
+
+impl Bodies {
+    /// Reads a body as it was sent, within the limits.
+    pub(crate) async fn read<B>(
+        &self,
+        body: B,
+        limit_bytes: usize,
+        limits: &GatewayLimits,
+    ) -> Result<(Bytes, HeldBytes), Refused>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        // One that says at once that it is too long is not listened to.
+        if body.size_hint().lower() > u64::try_from(limit_bytes).unwrap_or(u64::MAX) {
+            return Err(Refused::too_large(limit_bytes));
+        }
+        let reading = self.frames(body, limit_bytes, limits);
+        tokio::time::timeout(limits.body_time, reading).await.unwrap_or_else(|_| Err(Refused::too_slow()))
+    }
+
+    async fn frames<B>(
+        &self,
+        mut body: B,
+        limit_bytes: usize,
+        limits: &GatewayLimits,
+    ) -> Result<(Bytes, HeldBytes), Refused>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let mut held = HeldBytes { all: Arc::clone(&self.held_bytes), bytes: 0 };
+        let mut first = Bytes::new();
+        let mut whole = Vec::new();
+        loop {
+            let frame = tokio::time::timeout(limits.body_silence, body.frame()).await;
+            let Some(frame) = frame.map_err(|_| Refused::too_slow())? else { break };
+            let frame = frame.map_err(|_| Refused::bad_request("the body broke off"))?;
+            let Ok(data) = frame.into_data() else { continue };
+            held.bytes += data.len();
+            let all = held.all.fetch_add(data.len(), Ordering::Relaxed) + data.len();
+            if held.bytes > limit_bytes {
+                return Err(Refused::too_large(limit_bytes));
+            }
+            if all > limits.all_bodies_bytes {
+                return Err(Refused::too_busy());
+            }
+            // Most bodies come in one piece, which is not copied.
+            if first.is_empty() && whole.is_empty() {
+                first = data;
+                continue;
+            }
+            if whole.is_empty() {
+                let rest = usize::try_from(body.size_hint().lower()).unwrap_or(0).min(limit_bytes);
+                whole.reserve(first.len() + data.len() + rest);
+                whole.extend_from_slice(&std::mem::take(&mut first));
+            }
+            whole.extend_from_slice(&data);
+        }
+        let bytes = if whole.is_empty() { first } else { Bytes::from(whole) };
+        Ok((bytes, held))
+    }
+}
+
+/// Refuses what says of itself that it is no JSON. What says nothing is looked at.
+pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Refused> {
+    let is_json = |value: &HeaderValue| {
+        let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
+        let kind = value.split(';').next().unwrap_or_default().trim();
+        kind == "application/json" || kind.ends_with("+json")
+    };
+    if headers.get_all(CONTENT_TYPE).iter().all(is_json) {
+        return Ok(());
+    }
+    Err(Refused::unsupported("the content-type is to be application/json"))
 }
 
 /// Unpacks a body as its headers say. Several encodings are undone in the reverse of their order.

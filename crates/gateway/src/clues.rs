@@ -8,6 +8,8 @@ use throughline_wire::Request;
 pub(crate) const SESSION_HEADER: &str = "x-throughline-session";
 /// The header by which a client names an upstream.
 pub(crate) const UPSTREAM_HEADER: &str = "x-throughline-upstream";
+/// The header by which a client is told under which name its request is in the log.
+pub(crate) const REQUEST_HEADER: &str = "x-throughline-request";
 /// Headers that are for the gateway alone begin with this.
 pub(crate) const OWN_HEADERS: &str = "x-throughline-";
 

@@ -16,6 +16,8 @@ tokio::task_local! {
 
 /// One request.
 pub(crate) struct Course {
+    /// The name under which it is in the log.
+    id: String,
     /// When all of it was there.
     read: OnceLock<Instant>,
     /// Calls to upstreams that were made for it.
@@ -28,9 +30,13 @@ pub(crate) struct Course {
 
 impl Course {
     /// A request that begins now.
-    pub(crate) fn begin(trace: Option<Trace>) -> Arc<Self> {
+    pub(crate) fn begin(id: String, trace: Option<Trace>) -> Arc<Self> {
         let (read, calls) = (OnceLock::new(), AtomicU64::new(0));
-        Arc::new(Self { read, calls, trace, compaction: Mutex::default() })
+        Arc::new(Self { id, read, calls, trace, compaction: Mutex::default() })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
     }
 
     /// The request the present task works for.
@@ -124,6 +130,12 @@ impl Drop for Answering {
             ],
         });
     }
+}
+
+/// The name of the request that the present task works for, for logs.
+#[must_use]
+pub fn current_request() -> Option<String> {
+    Course::current().map(|course| course.id().to_owned())
 }
 
 /// Work that another task does for the request the present one works for.

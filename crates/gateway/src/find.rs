@@ -335,7 +335,7 @@ impl Inner {
 
     pub(crate) fn record_failed(&self, error: &StoreError) -> Refused {
         self.tell(GatewayEvent::Warning(format!("the record cannot be used: {error}")));
-        Refused::internal()
+        Refused::unrecorded()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use hyper::HeaderMap;
 use throughline_config::Settings;
@@ -16,6 +17,7 @@ use throughline_transcript::Dialect;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::body_in::Bodies;
 use crate::counted_store::CountedStore;
 use crate::event::{GatewayEvent, GatewayEvents};
 use crate::meter::Meter;
@@ -41,11 +43,29 @@ pub struct GatewayLimits {
     pub body_bytes: usize,
     /// Conversations that are kept at hand; the others are read from the record again.
     pub seats: usize,
+    /// Connections that are open at the same time; further ones wait.
+    pub connections: usize,
+    /// Bytes of all bodies that are being read or worked on.
+    pub all_bodies_bytes: usize,
+    /// How long a client may take for the head of a request.
+    pub head_time: Duration,
+    /// How long it may say nothing in the middle of a body, ...
+    pub body_silence: Duration,
+    /// ... and how long it may take for all of it.
+    pub body_time: Duration,
 }
 
 impl Default for GatewayLimits {
     fn default() -> Self {
-        Self { body_bytes: 64 * 1024 * 1024, seats: 2_000 }
+        Self {
+            body_bytes: 64 * 1024 * 1024,
+            seats: 2_000,
+            connections: 8_192,
+            all_bodies_bytes: 512 * 1024 * 1024,
+            head_time: Duration::from_secs(30),
+            body_silence: Duration::from_secs(30),
+            body_time: Duration::from_secs(300),
+        }
     }
 }
 
@@ -101,6 +121,8 @@ pub(crate) struct House {
     pub(crate) metrics: Arc<Metrics>,
     /// What the holders of tokens used, by the names of the tokens.
     meters: Mutex<HashMap<String, Arc<Meter>>>,
+    /// Bodies that are being read or worked on.
+    pub(crate) bodies: Bodies,
 }
 
 /// Who may use a gateway.
@@ -145,6 +167,7 @@ impl Gateway {
             closing: CancellationToken::new(),
             meters: Mutex::default(),
             metrics,
+            bodies: Bodies::default(),
         };
         Self { house: Arc::new(house) }
     }

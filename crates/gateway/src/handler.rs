@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use throughline_store::GuardScope;
 use throughline_transcript::Dialect;
 
 use crate::api;
-use crate::body_in;
 use crate::body_out::OutBody;
-use crate::clues::OWN_HEADERS;
+use crate::clues::{OWN_HEADERS, REQUEST_HEADER};
 use crate::compact;
 use crate::count;
 use crate::course::{About, Course};
@@ -60,8 +59,17 @@ pub(crate) struct Asked {
 impl Asked {
     /// Headers for whoever is asked next: those meant for the gateway and for this connection are left out.
     pub(crate) fn headers_to_pass(&self) -> Vec<(String, String)> {
+        let of_connection: Vec<String> = self
+            .headers
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|names| names.split(',').map(|name| name.trim().to_ascii_lowercase()))
+            .collect();
         let named = self.headers.iter().filter(|(name, _)| {
-            !name.as_str().starts_with(OWN_HEADERS) && !NOT_PASSED_ON.contains(&name.as_str())
+            !name.as_str().starts_with(OWN_HEADERS)
+                && !NOT_PASSED_ON.contains(&name.as_str())
+                && !of_connection.iter().any(|own| own == name.as_str())
         });
         let readable =
             named.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?)));
@@ -103,14 +111,23 @@ pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Res
         true => ErrorForm::Own,
         false => ErrorForm::Wire(wire.unwrap_or_else(|| nearest_wire(path))),
     };
-    let course = Course::begin(house.trace(&head.headers));
+    let course = Course::begin(request_id(&house), house.trace(&head.headers));
     let method = head.method.to_string();
-    let response = Arc::clone(&course).follow(dealt_with(&house, head, body, wire, form)).await;
+    let mut response = Arc::clone(&course).follow(dealt_with(&house, head, body, wire, form)).await;
+    if let Ok(id) = HeaderValue::from_str(course.id()) {
+        response.headers_mut().insert(REQUEST_HEADER, id);
+    }
     let status = response.status().as_u16();
     house.metrics.request(form.name(), status);
     let open = house.metrics.open();
     let answering = course.until_answered(About { method, form: form.name(), status });
     response.map(|body| body.holding((open, answering)))
+}
+
+/// A name for a request, by which it is found in the log.
+fn request_id(house: &House) -> String {
+    let host = &house.setup.host;
+    format!("{:08x}{:08x}", host.random(), host.random())
 }
 
 /// Whether the gateway answers a path itself.
@@ -133,8 +150,8 @@ async fn dealt_with(
             return response;
         }
     };
-    let packed = match body_in::read(body, body_bytes).await {
-        Ok(packed) => packed,
+    let (packed, _held) = match house.bodies.read(body, body_bytes, &house.setup.limits).await {
+        Ok(read) => read,
         Err(refused) => return form.respond(&refused),
     };
     Course::is_read();

@@ -46,6 +46,7 @@ mod traces;
 mod turn;
 mod upstreams;
 
+pub use course::current_request;
 pub use event::{GatewayEvent, GatewayEvents, Served};
 pub use gateway::{Access, EngineSource, Gateway, GatewayLimits, GatewaySetup};
 pub use seal::SealKey;

@@ -11,6 +11,9 @@ use throughline_wire::{ErrorBody, write_error};
 use crate::body_out::OutBody;
 use crate::handler::put_headers;
 
+/// What errors of the record are called.
+const UNRECORDED: &str = "record_error";
+
 /// Why a request gets no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
@@ -36,6 +39,38 @@ impl Refused {
         }
     }
 
+    /// A client that takes too long to say what it wants.
+    pub(crate) fn too_slow() -> Self {
+        Self {
+            status: StatusCode::REQUEST_TIMEOUT,
+            kind: "timeout_error",
+            message: "the body did not come in time".to_owned(),
+        }
+    }
+
+    /// More at once than there is memory for.
+    pub(crate) fn too_busy() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: "overloaded_error",
+            message: "the gateway is working on as much as it can hold; try again in a moment".to_owned(),
+        }
+    }
+
+    /// The record cannot be used.
+    pub(crate) fn unrecorded() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: UNRECORDED,
+            message: "the request cannot be recorded; the gateway's log says why".to_owned(),
+        }
+    }
+
+    /// Whether the record is what is in the way.
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        self.kind == UNRECORDED
+    }
+
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -59,7 +94,8 @@ impl Refused {
                 (StatusCode::BAD_REQUEST, "invalid_request_error")
             }
             CallError::Locked { .. } => (StatusCode::CONFLICT, "api_error"),
-            CallError::Record(_) | CallError::Engine(_) | CallError::Limits { .. } | CallError::Cancelled => {
+            CallError::Record(_) => return Self::unrecorded(),
+            CallError::Engine(_) | CallError::Limits { .. } | CallError::Cancelled => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "api_error")
             }
         };

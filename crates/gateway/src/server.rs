@@ -11,6 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -18,21 +19,29 @@ use crate::event::GatewayEvent;
 use crate::gateway::{Gateway, House};
 use crate::handler::handle;
 
-/// How long a client may take to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_secs(30);
 /// How long is waited when the machine has no room for another connection.
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns.
 pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
     let open = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(gateway.house.setup.limits.connections.max(1)));
     loop {
+        let taken = async {
+            // Whoever finds no place waits outside, where it takes no memory of ours.
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
+        };
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            taken = listener.accept() => match taken {
+            (place, taken) = taken => match taken {
                 Ok((stream, _)) => {
-                    open.spawn(connection(stream, Arc::clone(&gateway.house), stop.clone()));
+                    let connection = connection(stream, Arc::clone(&gateway.house), stop.clone());
+                    open.spawn(async move {
+                        let _place = place;
+                        connection.await;
+                    });
                 }
                 Err(error) => {
                     gateway.house.tell(GatewayEvent::Warning(format!("a connection was not taken: {error}")));
@@ -57,7 +66,9 @@ async fn connection(stream: TcpStream, house: Arc<House>, stop: CancellationToke
         None => served(stream, house, stop).await,
         Some(tls) => {
             // Who only opens connections does not keep them open.
-            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIME, tls.acceptor().accept(stream)).await {
+            if let Ok(Ok(stream)) =
+                tokio::time::timeout(house.setup.limits.head_time, tls.acceptor().accept(stream)).await
+            {
                 served(stream, house, stop).await;
             }
         }
@@ -68,12 +79,13 @@ async fn served<S>(stream: S, house: Arc<House>, stop: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let head_time = house.setup.limits.head_time;
     let service = service_fn(move |request: Request<Incoming>| {
         let house = Arc::clone(&house);
         async move { Ok::<_, Infallible>(handle(house, request).await) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+    builder.timer(TokioTimer::new()).header_read_timeout(head_time);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {

@@ -6,8 +6,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use throughline_engine::{
-    Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece, Rewording, Waiting,
-    headers_on,
+    Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece, RecordPolicy,
+    Rewording, Waiting, headers_on,
 };
 use throughline_provider::{Endpoint, HoldBack};
 use throughline_store::SessionId;
@@ -76,7 +76,19 @@ pub(crate) async fn answer(
     if let Some(request) = compact::without_trigger(&turn.request) {
         return compact::answer_trigger(&gateway, Turn { request, ..turn }).await;
     }
-    let (response, session) = gateway.managed(turn, wire).await?;
+    let is_same_wire = turn.endpoint.wire == wire;
+    let (response, session) = match gateway.managed(turn, wire).await {
+        Err(refused) if refused.is_unrecorded() && is_same_wire && gateway.goes_on_unrecorded() => {
+            asked.spend.refuse_uncounted()?;
+            gateway.tell(GatewayEvent::Warning(
+                "NOT RECORDED: a request is passed on unmanaged, because the record cannot be used"
+                    .to_owned(),
+            ));
+            let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
+            return pass_body_on(&gateway, &asked, Bytes::from(body), &upstream, wire).await;
+        }
+        answered => answered?,
+    };
     gateway.tell(GatewayEvent::Served(Served {
         wire,
         model: session.1,
@@ -93,6 +105,7 @@ pub(crate) fn turn_of(
     asked: &Asked,
     wire: Dialect,
 ) -> Result<(Turn, UpstreamSpec), Refused> {
+    body_in::check_type(&asked.headers)?;
     let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
     let request = Request::decode(wire, body).map_err(|error| Refused::bad_request(error.to_string()))?;
     let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
@@ -109,6 +122,11 @@ pub(crate) fn turn_of(
 }
 
 impl Inner {
+    /// Whether requests are answered when the record cannot be used.
+    fn goes_on_unrecorded(&self) -> bool {
+        self.setup.policy.record == RecordPolicy::GoOn
+    }
+
     async fn managed(
         self: &Arc<Self>,
         turn: Turn,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throughline_engine::EngineEvent;
-use throughline_gateway::{GatewayEvent, GatewayEvents, Served};
+use throughline_gateway::{GatewayEvent, GatewayEvents, Served, current_request};
 
 use crate::context::Context;
 use crate::text::{on_one_line, thousands};
@@ -22,7 +22,9 @@ impl Log {
 impl GatewayEvents for Log {
     fn tell(&self, event: GatewayEvent) {
         if let Some(line) = line(&event) {
-            self.context.note(&on_one_line(&line));
+            // What happens beside any request, such as a summary that is ready, has no name to be found by.
+            let request = current_request().map(|id| format!("  request {id}")).unwrap_or_default();
+            self.context.note(&on_one_line(&format!("{line}{request}")));
         }
     }
 }

@@ -5,9 +5,11 @@
 mod api;
 mod compactions;
 mod conversations;
+mod daily;
 mod described;
 mod doors;
 mod faithful;
+mod hostile;
 mod hygiene;
 mod long;
 mod operations;

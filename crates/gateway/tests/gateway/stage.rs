@@ -62,6 +62,8 @@ pub(crate) struct Stage {
     /// Who may come in.
     pub(crate) access: Access,
     pub(crate) gateway: Option<Gateway>,
+    /// What is too much.
+    pub(crate) limits: GatewayLimits,
     url: String,
     stop: Option<DropGuard>,
     running: Option<tokio::task::JoinHandle<()>>,
@@ -136,6 +138,7 @@ impl Stage {
             kind: EndpointKind::Custom,
             access: Access::ThisMachine,
             gateway: None,
+            limits: GatewayLimits { body_bytes: 8 * 1024 * 1024, ..GatewayLimits::default() },
             url: String::new(),
             stop: None,
             running: None,
@@ -205,7 +208,7 @@ impl Stage {
                 long_results: LongResults::LeftAlone,
                 ..ToolOutputPolicy::default()
             },
-            limits: GatewayLimits { body_bytes: 8 * 1024 * 1024, ..GatewayLimits::default() },
+            limits: self.limits,
             seal_key: self.seal_key.clone(),
             events: Arc::new(move |event| events.lock().unwrap().push(event)),
         }

@@ -1,0 +1,147 @@
+//! A gateway in daily use: stalls, parallel requests, stopping, names of requests.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use throughline_store::{Owner, SessionFilter};
+use throughline_testkit::{Gate, Reply, ReplyFault, Script};
+use throughline_transcript::Dialect;
+
+use crate::stage::{MODEL, Stage};
+
+fn body(messages: &[Value], streamed: bool) -> String {
+    json!({ "model": MODEL, "max_tokens": 64, "stream": streamed, "messages": messages }).to_string()
+}
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+fn assistant(text: &str) -> Value {
+    json!({ "role": "assistant", "content": text })
+}
+
+#[tokio::test]
+async fn an_upstream_that_is_down_is_an_error_of_the_wire() {
+    let mut stage = Stage::new(None, Script::always(Reply::reset())).await;
+    stage.start().await;
+    for dialect in [Dialect::Chat, Dialect::Anthropic] {
+        let response = stage.ask(dialect, &body(&[user("go")], false)).await;
+        assert_eq!(response.status(), 502);
+        let error: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        assert_eq!(error["type"] == "error", dialect == Dialect::Anthropic);
+        assert!(!error["error"]["message"].as_str().unwrap().contains("127.0.0.1:0"), "{error}");
+    }
+}
+
+/// Two requests go on from the same place. Neither waits for the other, and both are whole in the record.
+#[tokio::test]
+async fn parallel_requests_of_one_conversation_do_not_wait_for_each_other() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let script = Script::answering(move |request| {
+        let last = request.json()["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+        match last.as_str().unwrap() {
+            "slowly" => Reply::text("the slow one").failing_after(0, ReplyFault::Wait(held.clone())),
+            "quickly" => Reply::text("the quick one"),
+            _ => Reply::text("first"),
+        }
+    });
+    let stage = Arc::new(Stage::new(None, script).await);
+    let start = [user("one")];
+    stage.ask(Dialect::Chat, &body(&start, false)).await.text().await.unwrap();
+    let talk = |text: &str| [user("one"), assistant("first"), user(text)];
+    let slow = {
+        let (stage, body) = (Arc::clone(&stage), body(&talk("slowly"), false));
+        tokio::spawn(async move { stage.ask(Dialect::Chat, &body).await.text().await.unwrap() })
+    };
+    gate.until_reached().await;
+    // It is answered while the other one is still on its way.
+    let quick = stage.ask(Dialect::Chat, &body(&talk("quickly"), false)).await.text().await.unwrap();
+    assert!(quick.contains("the quick one"), "{quick}");
+    assert!(!slow.is_finished());
+    gate.open();
+    assert!(slow.await.unwrap().contains("the slow one"));
+    assert_eq!(stage.opened(), [None, Some("branch")]);
+    // Both go on where they stand.
+    for (said, answered) in [("slowly", "the slow one"), ("quickly", "the quick one")] {
+        let mut on = talk(said).to_vec();
+        on.extend([assistant(answered), user(&format!("and then {said}?"))]);
+        let again = stage.ask(Dialect::Chat, &body(&on, false)).await;
+        assert_eq!(again.status(), 200);
+        again.text().await.unwrap();
+    }
+    assert_eq!(stage.opened().len(), 2);
+}
+
+/// Many requests at once, all of them new turns of conversations of their own: all are recorded once.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_conversations_at_once_are_kept_apart() {
+    let script = Script::answering(|request| {
+        let said = request.json()["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+        Reply::text(format!("heard: {}", said.as_str().unwrap()))
+    });
+    let stage = Arc::new(Stage::new(None, script).await);
+    let mut tasks = Vec::new();
+    for number in 0..24 {
+        let stage = Arc::clone(&stage);
+        tasks.push(tokio::spawn(async move {
+            let mut talk = vec![user(&format!("conversation {number}"))];
+            for turn in 0..4 {
+                let response = stage.ask(Dialect::Chat, &body(&talk, false)).await;
+                let answer: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+                let answer = answer["choices"][0]["message"].clone();
+                let said = talk.last().unwrap()["content"].as_str().unwrap();
+                assert_eq!(answer["content"], format!("heard: {said}"));
+                talk.push(answer);
+                talk.push(user(&format!("turn {turn} of {number}")));
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let filter = SessionFilter { limit: None, ..SessionFilter::default() };
+    let found = stage.store.conversations(&Owner::default(), &filter).unwrap();
+    assert_eq!(found.len(), 24);
+    assert!(found.iter().all(|one| one.totals.messages == 8), "{found:#?}");
+}
+
+#[tokio::test]
+async fn stopping_lets_answers_that_have_begun_come_to_their_end() {
+    let gate = Gate::new();
+    let reply = Reply::text("a stream of some length that is finished later");
+    let mut stage =
+        Stage::new(None, Script::always(reply.failing_after(3, ReplyFault::Wait(gate.clone())))).await;
+    let mut response = stage.ask(Dialect::Chat, &body(&[user("go")], true)).await;
+    let mut text = String::from_utf8(response.chunk().await.unwrap().unwrap().to_vec()).unwrap();
+    gate.until_reached().await;
+    let stopped = stage.stop();
+    // Nobody new is let in any more ...
+    let url = stage.at("/healthz");
+    while reqwest::get(&url).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    // ... and who is in is served.
+    gate.open();
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    assert!(text.contains("later") && text.ends_with("data: [DONE]\n\n"), "{text}");
+    stopped.await.unwrap();
+}
+
+#[tokio::test]
+async fn every_answer_says_under_which_name_it_is_in_the_log() {
+    let stage = Stage::new(None, Script::always(Reply::text("ok"))).await;
+    let mut names = Vec::new();
+    for text in ["one", "two"] {
+        let response = stage.ask(Dialect::Chat, &body(&[user(text)], false)).await;
+        names.push(response.headers().get("x-throughline-request").unwrap().to_str().unwrap().to_owned());
+    }
+    let refused = stage.ask(Dialect::Chat, "{").await;
+    names.push(refused.headers().get("x-throughline-request").unwrap().to_str().unwrap().to_owned());
+    assert!(names.iter().all(|name| name.len() == 16), "{names:?}");
+    names.dedup();
+    assert_eq!(names.len(), 3);
+}

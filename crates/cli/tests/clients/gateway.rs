@@ -10,20 +10,58 @@ use crate::process::Running;
 pub(crate) struct Gateway {
     home: tempfile::TempDir,
     url: String,
-    _process: Running,
+    process: Running,
+}
+
+/// What a gateway has to live with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disk {
+    /// As much as there is.
+    Plenty,
+    /// No file grows beyond a megabyte or so.
+    Full,
 }
 
 impl Gateway {
     /// Starts it before an upstream of which it knows nothing but the address.
     pub(crate) fn before(upstream: &str) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::start(tempfile::tempdir().unwrap(), upstream)
+    }
+
+    /// Starts it where one ran before.
+    pub(crate) fn start(home: tempfile::TempDir, upstream: &str) -> Self {
+        Self::start_on(home, upstream, Disk::Plenty)
+    }
+
+    pub(crate) fn start_on(home: tempfile::TempDir, upstream: &str, disk: Disk) -> Self {
         let output = home.path().join("screen");
-        let process = Running::start(
-            command(home.path()).args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]),
-            &output,
-        );
+        let mut serve = command(home.path());
+        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]);
+        if disk == Disk::Full {
+            // A file that may not grow any more is what a full disk looks like to a program.
+            let program = env!("CARGO_BIN_EXE_throughline");
+            let line = format!("trap '' XFSZ; ulimit -f 2000; exec {program} \"$@\"");
+            let arguments: Vec<_> = serve.get_args().map(std::ffi::OsStr::to_owned).collect();
+            let mut shell = Command::new("/bin/sh");
+            shell.env_clear().env("THROUGHLINE_HOME", home.path()).env("HOME", home.path());
+            shell.current_dir(home.path()).args(["-c", &line, "serve"]).args(arguments);
+            serve = shell;
+        }
+        let process = Running::start(&mut serve, &output);
         let url = wait_for_address(&output);
-        Self { home, url, _process: process }
+        Self { home, url, process }
+    }
+
+    /// Ends it without warning, and leaves what it kept.
+    pub(crate) fn kill(self) -> tempfile::TempDir {
+        let Self { home, process, .. } = self;
+        drop(process);
+        home
+    }
+
+    /// Where it keeps everything.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     pub(crate) fn url(&self) -> &str {

@@ -1,4 +1,5 @@
-//! Real agents and SDKs through a real gateway, against an upstream that answers by script and enforces its window.
+//! Real agents and SDKs through a real gateway, against an upstream that answers by script and enforces its window; and
+//! what becomes of requests when the gateway is killed or its record cannot be written.
 //!
 //! They are installed by `.ci/clients`; where one is missing its tests are skipped, unless everything has to run.
 
@@ -6,6 +7,7 @@
 
 mod claude_code;
 mod codex;
+mod faults;
 mod gateway;
 mod hermes;
 mod installed;

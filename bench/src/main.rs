@@ -3,6 +3,7 @@
 mod anchor;
 mod chat;
 mod estimate;
+mod gateway;
 mod measure;
 mod prepare;
 mod recorded;
@@ -44,6 +45,15 @@ enum Command {
     Replay {
         /// Folder of recorded Claude Code sessions.
         folder: PathBuf,
+    },
+    /// What the gateway adds to a call, and what many open streams take.
+    Gateway {
+        /// The program.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// LiteLLM's proxy, to be measured beside it.
+        #[arg(long)]
+        litellm: Option<PathBuf>,
     },
     /// How fast transcripts are decoded and compacted.
     Speed,
@@ -100,6 +110,7 @@ fn main() -> ExitCode {
         }
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Replay { folder } => replay::run(&folder),
+        Command::Gateway { program, litellm } => gateway::run(&program, litellm),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
         Command::Prepare => prepare::run(),

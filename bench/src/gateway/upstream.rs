@@ -1,0 +1,97 @@
+//! Who answers: at once and always the same, or a stream that stays open until it is let go.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+const ANSWER: &str = "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"It is seven.\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":4,\"total_tokens\":1004}}";
+const FIRST_EVENT: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"It is\"},\"finish_reason\":null}]}\n\n";
+const LAST_EVENTS: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" seven.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+/// A server on loopback, which ends with the run.
+pub(super) struct Upstream {
+    address: SocketAddr,
+    held: Arc<watch::Sender<bool>>,
+}
+
+impl Upstream {
+    pub(super) async fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let held = Arc::new(watch::Sender::new(false));
+        let of_server = Arc::clone(&held);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, of_server.subscribe()));
+            }
+        });
+        Ok(Self { address, held })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// From now on streams stop after their first event.
+    pub(super) fn hold_streams(&self) {
+        self.held.send_replace(true);
+    }
+
+    pub(super) fn release_streams(&self) {
+        self.held.send_replace(false);
+    }
+}
+
+/// Answers on one connection until the other side goes.
+async fn serve(mut stream: TcpStream, mut held: watch::Receiver<bool>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut read = Vec::new();
+    loop {
+        let head = loop {
+            if let Some(end) = memchr::memmem::find(&read, b"\r\n\r\n") {
+                break end + 4;
+            }
+            if stream.read_buf(&mut read).await? == 0 {
+                return Ok(());
+            }
+        };
+        let length = content_length(&read[..head]);
+        while read.len() < head + length {
+            if stream.read_buf(&mut read).await? == 0 {
+                return Ok(());
+            }
+        }
+        let body = &read[head..head + length];
+        let is_streamed = memchr::memmem::find(body, b"\"stream\":true").is_some()
+            || memchr::memmem::find(body, b"\"stream\": true").is_some();
+        if is_streamed {
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            stream.write_all(format!("{head}{}", chunk(FIRST_EVENT)).as_bytes()).await?;
+            // The run is over when nobody says so any more.
+            let _ = held.wait_for(|held| !held).await;
+            stream.write_all(format!("{}0\r\n\r\n", chunk(LAST_EVENTS)).as_bytes()).await?;
+        } else {
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                ANSWER.len()
+            );
+            stream.write_all(format!("{head}{ANSWER}").as_bytes()).await?;
+        }
+        read.drain(..head + length);
+    }
+}
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+fn content_length(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let stated = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    stated.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+}

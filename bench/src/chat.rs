@@ -66,7 +66,7 @@ fn doctor(program: &Path, home: &Path) -> Result<String, String> {
         return Err(format!("the record is not sound: {}", String::from_utf8_lossy(&ended.stderr)));
     }
     let said = String::from_utf8_lossy(&ended.stdout);
-    Ok(said.lines().next().unwrap_or_default().chars().take(26).collect())
+    Ok(said.split(':').next().unwrap_or_default().trim().to_owned())
 }
 
 /// The number a question ends with.

@@ -10,6 +10,7 @@ use super::slash::{COMMANDS, compress_wish};
 use super::talk::Talk;
 use super::trouble::failure_of;
 use crate::args::Arguments;
+use crate::context::Context;
 use crate::failure::{Exit, Failure, path_words};
 use crate::record::refused;
 use crate::text::{columns, labelled, printable, wrap};
@@ -39,7 +40,7 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
             let width = talk.kitchen.context.columns_now();
             talk.screen.say(&context_view::render(&talk.agent, width));
         }
-        "usage" => run(talk, &["usage", &id])?,
+        "usage" => run_here(talk, &["usage", &id])?,
         "insights" if arguments.is_empty() => run(talk, &["insights"])?,
         "insights" => run(talk, &["insights", "--days", arguments.trim_start_matches("--days").trim()])?,
         "sessions" => run(talk, &["sessions"])?,
@@ -92,6 +93,19 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
 
 /// Carries out a command of the program.
 fn run(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
+    run_in(&talk.kitchen.context, talk, words)
+}
+
+/// Carries out a command of the program with the model and the window of this conversation, whoever told them.
+fn run_here(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
+    let mut context = Context::clone(&talk.kitchen.context);
+    let model = talk.agent.session().model();
+    context.sets.push(format!("model.default={}", model.model));
+    context.sets.push(format!("model.context_length={}", model.window_tokens));
+    run_in(&context, talk, words)
+}
+
+fn run_in(context: &Context, talk: &Talk, words: &[&str]) -> Result<(), Failure> {
     talk.screen.rest();
     let line = std::iter::once("throughline").chain(words.iter().copied());
     let parsed = Arguments::try_parse_from(line).map_err(|error| {
@@ -100,7 +114,7 @@ fn run(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
         Failure::new(Exit::Usage, first)
     })?;
     // Some of them wait for the network in a way of their own.
-    tokio::task::block_in_place(|| crate::carry_out(&talk.kitchen.context, parsed.command))
+    tokio::task::block_in_place(|| crate::carry_out(context, parsed.command))
 }
 
 async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
@@ -116,7 +130,7 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
         if let Some(keep) = &keep {
             words.extend(["--keep", keep]);
         }
-        return run(talk, &words);
+        return run_here(talk, &words);
     }
     let manual =
         ManualCompaction { focus: wish.focus, keep_exchanges: wish.keep_exchanges, memory_context: None };

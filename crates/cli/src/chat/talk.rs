@@ -25,7 +25,7 @@ use super::trouble::failure_of;
 use crate::context::report_failure;
 use crate::failure::Failure;
 use crate::record::Record;
-use crate::text::{counted, printable};
+use crate::text::{counted, printable, wrap};
 
 /// Sessions that are offered when one is to be named.
 const SESSIONS_OFFERED: usize = 50;
@@ -256,10 +256,8 @@ impl Talk {
         if let Some(resumed) = resumed {
             out.push_str(&format!("{} {resumed}\n", "resumed".dimmed()));
         }
-        out.push_str(&format!(
-            "{}\n",
-            "/help lists commands; Alt-Enter or a \\ at the end goes on in a new line".dimmed()
-        ));
+        let hint = wrap("/help lists commands; Alt-Enter or a \\ at the end goes on in a new line", width, 0);
+        out.push_str(&format!("{}\n", hint.trim_end().dimmed()));
         self.screen.say(&out);
     }
 

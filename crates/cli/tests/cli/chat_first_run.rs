@@ -74,6 +74,10 @@ fn what_was_found_is_told_and_what_was_chosen_is_kept() {
     terminal.press("are you there\r");
     terminal.see("I am here.");
     terminal.prompt();
+    // The window that the server told holds for every page.
+    terminal.press("/usage\r");
+    terminal.see("of 32,768 tokens");
+    terminal.prompt();
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);
     let written = std::fs::read_to_string(world.home().join("config.yaml")).unwrap();

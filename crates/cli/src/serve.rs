@@ -60,7 +60,8 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
     let settings = load_settings(context, &flags)?.settings;
     let address = address(&settings.gateway.bind)?;
     if let Some(client) = args.show {
-        return context.print(&client.how_to(address));
+        let is_tls = !settings.gateway.tls_cert.is_empty();
+        return context.print(&client.how_to(&base_url(is_tls, address)));
     }
     let access = access::at(address, context)?;
     let tls = access::tls(&settings, context)?;
@@ -115,8 +116,7 @@ async fn listen(
     let (engines, problems) = Engines::find(parts).await?;
     problems.iter().for_each(|problem| context.warn(problem));
     let collector = access::collector(&settings)?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    context.print(&greeting(&context, (scheme, address), &upstreams))?;
+    context.print(&greeting(&context, &base_url(tls.is_some(), address), &upstreams))?;
     let gateway = &settings.gateway;
     let setup = GatewaySetup {
         store,
@@ -171,16 +171,22 @@ fn outgoing(context: &Context, upstreams: &Upstreams) -> Result<Client, Failure>
     })
 }
 
+/// Where clients find it.
+fn base_url(is_tls: bool, address: SocketAddr) -> String {
+    let scheme = if is_tls { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
 /// What a person sees who starts it.
-fn greeting(context: &Context, (scheme, address): (&str, SocketAddr), upstreams: &Upstreams) -> String {
-    let mut out = format!("Listening on {scheme}://{address}\n\nUpstreams:\n");
+fn greeting(context: &Context, base_url: &str, upstreams: &Upstreams) -> String {
+    let mut out = format!("Listening on {base_url}\n\nUpstreams:\n");
     for upstream in &upstreams.all {
         out.push_str(&upstreams::line(upstream));
     }
     out.push_str(&format!("\nRecord: {}\n", path_words(&context.record_path())));
     out.push_str("\nPoint your agent at it:\n");
     for client in KnownClient::value_variants() {
-        out.push_str(&format!("  {:<12} {}\n", client.name(), client.in_short(address)));
+        out.push_str(&format!("  {:<12} {}\n", client.name(), client.in_short(base_url)));
     }
     out.push_str("\nCtrl-C finishes the answers that have begun, then stops.\n");
     out

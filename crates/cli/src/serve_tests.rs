@@ -28,8 +28,8 @@ fn what_others_can_reach_demands_a_token() {
 
 #[test]
 fn every_client_is_told_where_the_gateway_is() {
-    let at: SocketAddr = "127.0.0.1:9000".parse().unwrap();
+    let at = base_url(true, "127.0.0.1:9000".parse().unwrap());
     for client in KnownClient::value_variants() {
-        assert!(client.how_to(at).contains("127.0.0.1:9000"), "{client:?}");
+        assert!(client.how_to(&at).contains("https://127.0.0.1:9000"), "{client:?}");
     }
 }

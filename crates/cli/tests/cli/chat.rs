@@ -215,7 +215,7 @@ fn an_engine_that_cannot_be_had_is_no_reason_to_take_another() {
     let found = choose("lcm");
     assert_eq!(found.code, Some(4));
     assert!(
-        found.stderr.contains("was found in") && found.stderr.contains("cannot be run yet"),
+        found.stderr.contains("cannot be run") && found.stderr.contains("plugin.yaml is missing"),
         "{}",
         found.stderr
     );

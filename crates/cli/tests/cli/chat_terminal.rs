@@ -186,6 +186,20 @@ fn what_is_typed_while_an_answer_comes_is_kept_for_the_next_line() {
 }
 
 #[test]
+fn what_comes_in_one_go_is_not_lost_behind_the_first_line() {
+    let served = model();
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("one of them\rthe other\r");
+    terminal.see("You said one of them.");
+    terminal.see("You said the other.");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
 fn what_was_typed_before_a_question_does_not_answer_it() {
     let gate = Gate::new();
     let closed = gate.clone();

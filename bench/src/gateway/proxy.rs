@@ -50,7 +50,9 @@ impl Proxy {
             command
                 .args(["--host", "127.0.0.1", "--port", &address.port().to_string(), "--config"])
                 .arg(folder.join("config.yaml"))
-                .env("HOME", folder);
+                .env("HOME", folder)
+                // It serves this run alone, on loopback, and anyone may ask.
+                .env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true");
             command
         };
         Self::start(program, address, &config, start).await

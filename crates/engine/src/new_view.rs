@@ -6,6 +6,7 @@
 //! is smaller. A view that breaks one is refused, and the conversation stays as it was.
 
 use serde_json::json;
+use throughline_compaction::find_summary;
 use throughline_store::{
     Continuation, EndReason, Millis, NewSummary as StoredSummary, NewViewItem, Run, SessionId,
     StoredRendition, SummaryId, ViewItem,
@@ -112,7 +113,9 @@ fn in_order(items: &[NewItem]) -> Result<(), String> {
 fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
     let own =
         |at: &usize| matches!(view.items().get(*at).map(|item| &item.place), Some(Place::Message { .. }));
-    let said = |at: &usize| own(at) && view.messages().get(*at).is_some_and(Message::is_human);
+    // A client that makes room for itself leaves a summary in a person's name, which is folded like any other.
+    let speaks = |message: &Message| message.is_human() && find_summary(message).is_none();
+    let said = |at: &usize| own(at) && view.messages().get(*at).is_some_and(speaks);
     let Some(last) = (0..view.len()).rev().find(said) else { return Ok(()) };
     let place = items.iter().position(|item| *item == NewItem::Kept { item: last });
     let Some(place) = place else {

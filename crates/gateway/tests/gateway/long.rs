@@ -62,3 +62,36 @@ async fn five_hundred_turns_never_show_the_client_an_overflow() {
     }
     assert_eq!(broken, stage.compactions());
 }
+
+/// A client that made room for itself has its own summary where the task was: there is no other word of a person.
+#[tokio::test]
+async fn a_client_with_a_summary_of_its_own_is_folded_on_from_it() {
+    const STEPS: usize = 120;
+    let stage = Stage::new(
+        Some(32_000),
+        Script::answering(|request| Reply::text(format!("Done with {}.", request.order))),
+    )
+    .await;
+    let own = format!(
+        "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted.\n\n## Active Task\nRead on.\n\n{}",
+        "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
+    );
+    let mut talk = vec![
+        json!({ "role": "system", "content": "Be thorough." }),
+        json!({ "role": "user", "content": own }),
+        json!({ "role": "assistant", "content": "Understood." }),
+    ];
+    for step in 0..STEPS {
+        let id = format!("call_{step}");
+        talk.push(json!({ "role": "assistant", "content": null, "tool_calls": [
+            { "id": id, "type": "function", "function": { "name": "read", "arguments": "{}" } }] }));
+        talk.push(json!({ "role": "tool", "tool_call_id": id, "content": words(step) }));
+        let body = json!({ "model": MODEL, "messages": talk }).to_string();
+        let response = stage.ask(Dialect::Chat, &body).await;
+        let status = response.status();
+        assert_eq!(status, 200, "step {step}: {}", response.text().await.unwrap());
+        let answer: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        talk.push(answer["choices"][0]["message"].clone());
+    }
+    assert!(stage.compactions() >= 3, "{}", stage.compactions());
+}

@@ -204,13 +204,17 @@ async fn stop_on_signal(context: Arc<Context>, stop: CancellationToken) {
 #[cfg(unix)]
 async fn wait_for_signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+    // A terminal that is closed is no reason to lose the answers that have begun.
+    let (Ok(mut terminate), Ok(mut hang_up)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
         let _ = tokio::signal::ctrl_c().await;
         return;
     };
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
+        _ = hang_up.recv() => {}
     }
 }
 

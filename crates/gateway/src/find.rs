@@ -119,7 +119,7 @@ impl Inner {
     async fn seat_for(&self, turn: &Turn, theirs: &[Theirs<'_>]) -> Result<Arc<Seat>, Refused> {
         let wire = turn.request.dialect();
         if let Some(reference) = &turn.clues.session {
-            return self.named_seat(turn, reference).await;
+            return self.named_seat(turn, reference, theirs).await;
         }
         let own_id = turn.clues.own_id.as_deref().map(|id| format!("{wire}:{id}"));
         let scope = own_id.clone().unwrap_or_else(|| wire.name().to_owned());
@@ -184,7 +184,12 @@ impl Inner {
     }
 
     /// A conversation that the client names by its id in the record.
-    async fn named_seat(&self, turn: &Turn, reference: &str) -> Result<Arc<Seat>, Refused> {
+    async fn named_seat(
+        &self,
+        turn: &Turn,
+        reference: &str,
+        theirs: &[Theirs<'_>],
+    ) -> Result<Arc<Seat>, Refused> {
         let (store, owner, asked) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), reference.to_owned());
         let found = blocking(move || {
@@ -196,10 +201,15 @@ impl Inner {
         let root = chain.first().unwrap_or(&session).id.clone();
         let key = SeatKey { owner: self.setup.owner.clone(), text: format!("session/{root}") };
         let _opening = self.opening.lock().await;
-        if let Some(seat) = self.seats.under(&key).pop() {
-            return Ok(seat);
+        if self.seats.under(&key).is_empty() {
+            self.take_up(turn, &key, &session.id).await?;
         }
-        self.take_up(turn, &key, &session.id).await
+        // What does not go on from its end leaves it somewhere, as without a name.
+        match best(self.seats.under(&key), theirs, 0) {
+            Some((seat, (_, true))) => Ok(seat),
+            Some((seat, _)) => self.branch(turn, &key, &seat, theirs, 0).await,
+            None => Err(Refused::internal()),
+        }
     }
 
     /// Brings conversations of the record that are looked for under this key back to hand.

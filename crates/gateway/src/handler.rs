@@ -21,6 +21,7 @@ use crate::event::GatewayEvent;
 use crate::find::blocking;
 use crate::gate::{self, Admitted, Spend};
 use crate::gateway::{House, Inner};
+use crate::path::is_crooked;
 use crate::refused::Refused;
 
 /// Headers of one connection, or that the server sets itself.
@@ -111,6 +112,11 @@ pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Res
         true => ErrorForm::Own,
         false => ErrorForm::Wire(wire.unwrap_or_else(|| nearest_wire(path))),
     };
+    if is_crooked(path) {
+        return form.respond(&Refused::bad_request(
+            "the path goes up or stands still somewhere; it has to be plain",
+        ));
+    }
     let course = Course::begin(request_id(&house), house.trace(&head.headers));
     let method = head.method.to_string();
     let mut response = Arc::clone(&course).follow(dealt_with(&house, head, body, wire, form)).await;

@@ -36,6 +36,7 @@ mod metered;
 mod metrics;
 mod news;
 mod pass;
+mod path;
 mod refused;
 mod seal;
 mod seats;

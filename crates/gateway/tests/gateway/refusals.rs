@@ -116,3 +116,20 @@ async fn a_client_that_hangs_up_ends_the_call() {
     drop(response);
     stage.upstream.until_hung_up().await;
 }
+
+#[tokio::test]
+async fn nothing_leads_out_of_v1() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let stage = Stage::new(None, Script::always(Reply::text("hello"))).await;
+    let address = stage.at("").replace("http://", "");
+    for path in ["/v1/../admin/keys", "/v1/%2e%2e/%2e%2e/admin", "/v1/x/../chat/completions", "/v1/..%5cx"] {
+        // A client that tidies paths up would hide what this is about.
+        let mut raw = tokio::net::TcpStream::connect(&address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+        raw.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        raw.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400"), "{path}: {answer}");
+    }
+    assert!(stage.upstream.requests().is_empty(), "nothing of it went on");
+}

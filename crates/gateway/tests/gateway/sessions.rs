@@ -152,3 +152,32 @@ async fn sub_agents_and_side_calls_hang_on_the_clients_conversation() {
     let listed = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
     assert_eq!(listed.len(), 1);
 }
+
+#[tokio::test]
+async fn a_named_conversation_is_left_where_a_request_says_something_else() {
+    let stage = Stage::new(None, counting()).await;
+    let ask = async |messages: &[Value], named: Option<&str>| {
+        let mut request = stage.http.post(stage.at("/v1/chat/completions")).body(body(messages));
+        if let Some(named) = named {
+            request = request.header("x-throughline-session", named);
+        }
+        let response = request.header("content-type", "application/json").send().await.unwrap();
+        let status = response.status().as_u16();
+        response.text().await.unwrap();
+        status
+    };
+    let start = [user("one")];
+    assert_eq!(ask(&start, None).await, 200);
+    let id = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap()[0]
+        .tip
+        .id
+        .to_string();
+    let on = [user("one"), assistant("answer 1"), user("two")];
+    assert_eq!(ask(&on, Some(&id)).await, 200);
+    assert_eq!(stage.opened(), [None], "it goes on");
+    assert_eq!(ask(&on, Some(&id)).await, 200, "made again, it is answered again");
+    assert_eq!(stage.opened(), [None, Some("branch")]);
+    let edited = [user("one"), assistant("answer 1"), user("two, in other words")];
+    assert_eq!(ask(&edited, Some(&id)).await, 200);
+    assert_eq!(ask(&start, Some(&id)).await, 200, "from the beginning, too");
+}

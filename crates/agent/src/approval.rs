@@ -139,6 +139,10 @@ fn needed(effect: &Effect) -> Option<Grant> {
 fn danger(effect: &Effect) -> Option<Danger> {
     match effect {
         Effect::Runs { danger, .. } => *danger,
+        // Hooks and settings in there are run by git without a question.
+        Effect::Writes { path, .. } if path.iter().any(|part| part.eq_ignore_ascii_case(".git")) => {
+            Some(Danger::RunsLater)
+        }
         Effect::Reads { .. } | Effect::Writes { .. } => None,
     }
 }

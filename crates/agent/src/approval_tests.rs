@@ -52,6 +52,12 @@ fn once_is_once_and_a_session_is_for_just_that() {
     approvals.answered(&question, Answer::Session);
     assert_eq!(approvals.judge(&writes("/w/b", true)), Judgement::Allowed);
     assert!(matches!(approvals.judge(&writes("/etc/x", false)), Judgement::Ask(_)));
+    // What git runs by itself is no file like others.
+    for own in ["/w/.git/config", "/w/sub/.git/hooks/pre-commit", "/w/.GIT/config"] {
+        let question = asked(&approvals, &writes(own, true));
+        assert_eq!((question.dangers.as_slice(), question.for_session), (&[Danger::RunsLater][..], false));
+    }
+    assert_eq!(approvals.judge(&writes("/w/.gitignore", true)), Judgement::Allowed);
     let denied = asked(&approvals, &writes("/etc/x", false));
     assert!(!approvals.answered(&denied, Answer::Deny));
 }

@@ -20,6 +20,8 @@ pub enum Danger {
     Stops,
     /// Sends files or secrets away.
     Sends,
+    /// Changes what git runs by itself later on.
+    RunsLater,
 }
 
 impl Danger {
@@ -34,6 +36,7 @@ impl Danger {
             Self::RunsFetched => "runs what it fetches from the network",
             Self::Stops => "stops the machine or processes",
             Self::Sends => "may send files or keys away",
+            Self::RunsLater => "changes what git itself keeps, and may run something later on",
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::failure::{Exit, Failure};
 use crate::online::{client, not_configured, refused};
 use crate::text::{counted, on_one_line, shorten};
 
-/// Servers on this machine answer at once or are not there.
-const PROBE: Duration = Duration::from_millis(800);
+/// Whoever is not on this machine refuses at once; whoever is may be busy with a model.
+const PROBE: Duration = Duration::from_secs(4);
 /// Models that are listed to choose from.
 const MAX_LISTED: usize = 20;
 /// Who may have a key in the environment, the most usual first.

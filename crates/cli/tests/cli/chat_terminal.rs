@@ -29,7 +29,7 @@ fn model() -> Served {
                 .failing_after(3, ReplyFault::Stall),
             "write" => wanting("c1", "write_file", r#"{"path":"made.txt","content":"hello\n"}"#),
             "remove" => wanting("c2", "terminal", r#"{"command":"rm -rf nothing-here"}"#),
-            "sleep" => wanting("c3", "terminal", r#"{"command":"sleep 300"}"#),
+            "sleep" => wanting("c3", "terminal", r#"{"command":"touch asleep; sleep 300"}"#),
             _ => Reply::text(format!("# Heard\nYou said **{said}**.\n\n```rust\nlet x = 1;\n```\nEnd.")),
         }
     }))
@@ -131,9 +131,10 @@ fn ctrl_c_stops_an_answer_and_a_tool_and_keeps_the_conversation() {
     terminal.press("\x15");
     terminal.prompt();
     terminal.press("sleep\r");
-    terminal.see("run sleep 300 ...");
+    terminal.see("run touch asleep; sleep 300 ...");
+    terminal.made(&world.path("asleep"));
     terminal.press("\x03");
-    terminal.see("✗ run sleep 300: stopped");
+    terminal.see("✗ run touch asleep; sleep 300: stopped");
     terminal.prompt();
     // The window is made small and large again in between.
     terminal.resize(30, 44);

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::num::NonZero;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::harness::{NOW, World};
 const COLUMNS: u16 = 90;
 const ROWS: u16 = 40;
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn cells(count: u16) -> NonZero<u16> {
     NonZero::new(count).unwrap()
@@ -141,6 +142,28 @@ impl Terminal {
         self.until(text, |screen| {
             screen.contains(text) || screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(text)
         });
+    }
+
+    /// Waits until a text has been written, even where it is gone from the screen again.
+    pub(crate) fn passed(&self, text: &str) {
+        let (lock, told) = &*self.seen;
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = lock.lock().unwrap();
+        while !seen.all.windows(text.len()).any(|part| part == text.as_bytes()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let screen = seen.parser.screen().contents();
+            assert!(!left.is_zero() && !seen.over, "{text} was never written:\n{screen}");
+            seen = told.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    /// Waits for a file that whatever runs in the terminal makes.
+    pub(crate) fn made(&self, file: &Path) {
+        let deadline = Instant::now() + PATIENCE;
+        while !file.exists() {
+            assert!(Instant::now() < deadline, "{} was never made:\n{}", file.display(), self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits for an empty prompt at the end of the screen.

@@ -105,10 +105,10 @@ impl Agent {
     async fn hold(
         setup: AgentSetup,
         in_order: Arc<InOrder>,
-        session: ManagedSession,
+        mut session: ManagedSession,
         prompt: &str,
     ) -> Result<Self, CallError> {
-        let engine_tools = session.tool_schemas().await?;
+        let engine_tools = session.tool_schemas().await;
         let (store, owner, id) =
             (Arc::clone(&setup.session.store), setup.session.owner.clone(), session.id().clone());
         let (preamble, finished) = blocking(move || {

@@ -7,10 +7,10 @@ use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::{EngineFallback, Settings};
 use throughline_engine::{
     Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host, ModelSummaries,
-    OnSummaryFailure, OneSummariser, Registry, RouteHealth, RouteSearch, SummariserSource, SummarySetup,
-    SummaryWishes, learnt_window,
+    OnSummaryFailure, OneSummariser, Registry, RegistryError, RouteHealth, RouteSearch, SummariserSource,
+    SummarySetup, SummaryWishes, learnt_window,
 };
-use throughline_plugin::{EngineBounds, ProcessEngine, WithStandIn};
+use throughline_plugin::{AbsentEngine, EngineBounds, EngineHealth, ProcessEngine, WithStandIn};
 use throughline_provider::Client;
 use throughline_redact::Redactor;
 use throughline_store::{GuardScope, Store};
@@ -19,8 +19,11 @@ use throughline_tokens::Catalogue;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::files::engine_directories;
-use crate::plugins_cmd::read_manifest;
+use crate::plugins_cmd::{problem_with, read_manifest};
 use crate::services::Services;
+
+/// Where to look when an engine cannot be had.
+const ASK_PLUGINS: &str = "`throughline plugins` lists the engines there are and what is wrong with them";
 
 /// What engines are made from.
 pub(crate) struct EngineParts<'a> {
@@ -44,6 +47,7 @@ pub(crate) struct Engines {
     name: String,
     fallback: EngineFallback,
     directories: Vec<EngineDirectory>,
+    health: Arc<EngineHealth>,
     context: Arc<Context>,
 }
 
@@ -85,25 +89,43 @@ impl Engines {
             CompressorSetup { on_failure, prune, redactor, recall, ..CompressorSetup::by_rules() };
         let (name, directories) = (settings.context.engine.clone(), engine_directories(&context.home));
         let (fallback, context) = (settings.context.fallback, Arc::new(context.clone()));
-        let engines = Self { compressor, summaries, name, fallback, directories, context };
-        engines.try_make()?;
+        let health = Arc::<EngineHealth>::default();
+        let engines = Self { compressor, summaries, name, fallback, directories, health, context };
+        match engines.try_make() {
+            // A broken engine stops no conversation; a name that means nothing is a mistake in the settings.
+            Ok(_) | Err(RegistryError::Broken { .. }) => {}
+            Err(error) => return Err(Failure::new(Exit::BadConfig, error.to_string()).hint(ASK_PLUGINS)),
+        }
         Ok((engines, problems))
     }
 
     /// The engine of one more conversation.
     pub(crate) fn make(&self) -> Arc<dyn ContextEngine> {
-        // The name was tried when these were found.
-        self.try_make().unwrap_or_else(|_| self.built_in())
+        self.try_make().unwrap_or_else(|problem| match problem {
+            RegistryError::Broken { why, .. } => self.absent(&why),
+            other => self.absent(&other.to_string()),
+        })
     }
 
-    fn try_make(&self) -> Result<Arc<dyn ContextEngine>, Failure> {
+    /// What is wrong with the engine in use, as far as can be seen before it is started.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let directory = self.directories.iter().find(|directory| directory.name == self.name.trim())?;
+        let problem = problem_with(&self.context, directory)?;
+        let name = &directory.name;
+        Some(format!(
+            "the context engine `{name}` is broken: {problem}; nothing is compacted until it is mended"
+        ))
+    }
+
+    fn try_make(&self) -> Result<Arc<dyn ContextEngine>, RegistryError> {
         let own = self.clone();
         Registry::new(Arc::new(move || own.built_in()))
             .select(&self.name, &self.directories, &|directory| self.installed(directory))
-            .map_err(|error| {
-                Failure::new(Exit::BadConfig, error.to_string())
-                    .hint("`throughline plugins` lists the engines there are and what is wrong with them")
-            })
+    }
+
+    /// In the place of an engine that cannot be made.
+    fn absent(&self, why: &str) -> Arc<dyn ContextEngine> {
+        self.with_fallback(Arc::new(AbsentEngine::new(self.name.trim(), why)))
     }
 
     /// The engine of a directory, for one conversation.
@@ -113,15 +135,20 @@ impl Engines {
         let routes = self.summaries.as_ref().map(|setup| setup.routes.clone()).unwrap_or_default();
         let services = Services::new(&self.context, &directory.name, routes);
         let bounds = EngineBounds::default();
-        let engine = Arc::new(ProcessEngine::new(&directory.name, launch, bounds, Arc::new(services)));
+        let engine = ProcessEngine::new(&directory.name, launch, bounds, Arc::new(services));
+        Ok(self.with_fallback(Arc::new(engine.sharing(&self.health))))
+    }
+
+    /// With the built-in engine behind it, where the settings say so.
+    fn with_fallback(&self, engine: Arc<dyn ContextEngine>) -> Arc<dyn ContextEngine> {
         if self.fallback == EngineFallback::Nobody {
-            return Ok(engine);
+            return engine;
         }
         let context = Arc::clone(&self.context);
         let stepped_in = Arc::new(move |error: &EngineError| {
             context.warn(&format!("{error}; the built-in engine steps in"));
         });
-        Ok(Arc::new(WithStandIn::new(engine, self.built_in(), stepped_in)))
+        Arc::new(WithStandIn::new(engine, self.built_in(), stepped_in))
     }
 
     /// The engine that comes with the program.

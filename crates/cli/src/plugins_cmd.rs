@@ -1,9 +1,11 @@
 //! `throughline plugins`: the context engines there are, and what is wrong with them.
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::json;
 use throughline_engine::{BUILT_IN_ENGINE, EngineDirectory};
-use throughline_plugin::{MANIFEST_FILE, Manifest};
+use throughline_plugin::{Launch, MANIFEST_FILE, Manifest};
 
 use crate::config_cmd::load_settings;
 use crate::context::Context;
@@ -24,6 +26,9 @@ pub(crate) struct PluginsArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// Where programs are looked for when nobody says so.
+const USUAL_PATH: &str = "/bin:/usr/bin";
 
 /// One engine.
 struct Listed {
@@ -50,7 +55,7 @@ pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<(), Failure> 
         problem: None,
         is_selected: selected == BUILT_IN_ENGINE,
     }];
-    listed.extend(directories.into_iter().map(|directory| installed(directory, selected)));
+    listed.extend(directories.into_iter().map(|directory| installed(context, directory, selected)));
     if args.json {
         let engines: Vec<_> = listed.iter().map(as_json).collect();
         return print_json(context, &json!({ "selected": selected, "engines": engines }));
@@ -62,17 +67,59 @@ pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<(), Failure> 
     Ok(())
 }
 
-fn installed(directory: EngineDirectory, selected: &str) -> Listed {
+fn installed(context: &Context, directory: EngineDirectory, selected: &str) -> Listed {
     let name = directory.name.clone();
     let is_selected = name == selected && name != BUILT_IN_ENGINE;
     let (manifest, problem) = match read_manifest(&directory) {
         Ok(_) if name == BUILT_IN_ENGINE => {
             (None, Some("the name belongs to the built-in engine; rename the directory".to_owned()))
         }
-        Ok(manifest) => (Some(manifest), None),
+        Ok(manifest) => {
+            let problem = missing_program(context, &manifest.launch(&directory.path, Path::is_file));
+            (Some(manifest), problem)
+        }
         Err(problem) => (None, Some(problem)),
     };
     Listed { name, directory: Some(directory), manifest, problem, is_selected }
+}
+
+/// What is wrong with an engine, as far as can be seen without starting it.
+pub(crate) fn problem_with(context: &Context, directory: &EngineDirectory) -> Option<String> {
+    match read_manifest(directory) {
+        Ok(manifest) => missing_program(context, &manifest.launch(&directory.path, Path::is_file)),
+        Err(problem) => Some(problem),
+    }
+}
+
+/// Says so when there is no program to be started.
+fn missing_program(context: &Context, launch: &Launch) -> Option<String> {
+    let program = &launch.program;
+    let shown = path_words(program);
+    if program.components().count() > 1 {
+        // As the engine's own folder sees it.
+        let place = launch.folder.join(program);
+        return match (place.is_file(), is_executable(&place)) {
+            (false, _) => Some(format!("its program {shown} is not there")),
+            (true, false) => {
+                Some(format!("its program {shown} may not be run (chmod +x makes it a program)"))
+            }
+            (true, true) => None,
+        };
+    }
+    let searched = context.variable("PATH").unwrap_or(USUAL_PATH);
+    let found = std::env::split_paths(searched).any(|folder| is_executable(&folder.join(program)));
+    (!found).then(|| format!("its program {shown} is in no folder of PATH, nor beside its {MANIFEST_FILE}"))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
 }
 
 /// Reads the manifest of an engine, or says what is wrong with it.

@@ -114,7 +114,7 @@ async fn listen(
         recall: None,
     };
     let (engines, problems) = Engines::find(parts).await?;
-    problems.iter().for_each(|problem| context.warn(problem));
+    problems.iter().chain(&engines.problem()).for_each(|problem| context.warn(problem));
     let collector = access::collector(&settings)?;
     context.print(&greeting(&context, &base_url(tls.is_some(), address), &upstreams))?;
     let gateway = &settings.gateway;

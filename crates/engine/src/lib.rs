@@ -35,6 +35,7 @@ mod target;
 mod test_talk;
 mod threshold;
 mod token_model;
+mod told_once;
 mod tool;
 mod tool_output;
 mod translating;
@@ -81,6 +82,7 @@ pub use summary::{
 pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
 pub use token_model::token_model_for;
+pub use told_once::ToldOnce;
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
 pub use tool_output::{Fitted, Fitting, LongResults, SetAside, ToolOutputPolicy};
 pub use translating::{LeftOut, TranslatingUpstream, headers_on};

@@ -34,7 +34,7 @@ use throughline_tokens::{LimitError, LimitPolicy};
 use throughline_transcript::{Dialect, Message};
 use throughline_wire::RequestError;
 
-use crate::engine::{ContextEngine, EngineError};
+use crate::engine::ContextEngine;
 use crate::envelope::KnownEnvelope;
 use crate::estimate::Estimator;
 use crate::event::{EngineEvent, EventSink};
@@ -45,6 +45,7 @@ use crate::pairs::open_calls;
 use crate::recovery::GaveUp;
 use crate::status::Pressure;
 use crate::target::Target;
+use crate::told_once::ToldOnce;
 use crate::tool_output::ToolOutputPolicy;
 use crate::trigger::{Automatic, Switch, Trigger};
 use crate::view::LiveView;
@@ -134,9 +135,6 @@ pub enum CallError {
     /// The record could not be read or written.
     #[error(transparent)]
     Record(#[from] StoreError),
-    /// The engine failed where nothing could be done without it.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
     /// The window or a setting makes no limits.
     #[error(
         "{source} ({model}): its real window goes into `model.context_length`, the limits are those under `compression`"
@@ -246,6 +244,10 @@ pub struct ManagedSession {
     switch: Switch,
     /// Whether the provider refuses a request whose cap on output does not fit beside the prompt.
     checks_caps: bool,
+    /// Whether the engine knows its model and its session; one that could not be told is told before the next call.
+    is_engine_informed: bool,
+    /// What was told of an engine that fails, since it last did its work: nobody wants to read it with every call.
+    told_of_engine: ToldOnce,
     /// Held for as long as the session is open, if it is.
     held: Option<HeldConversation>,
 }
@@ -293,13 +295,15 @@ impl ManagedSession {
             due: None,
             switch: Switch::No,
             checks_caps: false,
+            is_engine_informed: false,
+            told_of_engine: ToldOnce::default(),
             held,
             setup,
         };
         if let Some(last_call) = last_call {
             session.take_up(last_call);
         }
-        session.begin().await?;
+        session.begin().await;
         Ok(session)
     }
 

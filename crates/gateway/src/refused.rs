@@ -95,7 +95,7 @@ impl Refused {
             }
             CallError::Locked { .. } => (StatusCode::CONFLICT, "api_error"),
             CallError::Record(_) => return Self::unrecorded(),
-            CallError::Engine(_) | CallError::Limits { .. } | CallError::Cancelled => {
+            CallError::Limits { .. } | CallError::Cancelled => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "api_error")
             }
         };

@@ -18,6 +18,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::health::EngineHealth;
 use crate::lines::{ReadLine, read_line};
 use crate::protocol::{Line, RpcError, answer_line, code, method, request_line};
 use crate::services::HostServices;
@@ -65,8 +66,6 @@ impl Default for EngineBounds {
 
 /// A line of standard error that is passed on to the log.
 const LOG_LINE_BYTES: usize = 4 * 1024;
-/// Lines of standard error that are passed on, a process.
-const LOG_LINES: usize = 10_000;
 
 /// How long a process that closed its output is waited for, in moments.
 const MOMENTS: usize = 40;
@@ -108,6 +107,7 @@ impl Connection {
         launch: &Launch,
         bounds: EngineBounds,
         services: &Arc<dyn HostServices>,
+        health: &Arc<EngineHealth>,
     ) -> Result<Arc<Self>, String> {
         let mut command = Command::new(&launch.program);
         command
@@ -127,14 +127,17 @@ impl Connection {
         };
         let waiting = Waiting::default();
         let ended = Arc::<Mutex<Option<String>>>::default();
-        let log = Arc::clone(services);
-        let errors = tokio::spawn(async move { pass_on_errors(stderr, log.as_ref()).await });
+        let log = Log { services: Arc::clone(services), health: Arc::clone(health) };
+        let errors = tokio::spawn({
+            let log = log.clone();
+            async move { pass_on_errors(stderr, &log).await }
+        });
         let connection = Arc::new_cyclic(|own: &std::sync::Weak<Self>| {
             let listener = Listener {
                 own: own.clone(),
                 waiting: Arc::clone(&waiting),
                 ended: Arc::clone(&ended),
-                services: Arc::clone(services),
+                log: log.clone(),
                 bounds,
             };
             let reading = tokio::spawn(async move { listener.listen(stdout).await });
@@ -220,6 +223,19 @@ impl Connection {
     }
 }
 
+/// Where an engine's words go.
+#[derive(Clone)]
+struct Log {
+    services: Arc<dyn HostServices>,
+    health: Arc<EngineHealth>,
+}
+
+impl Log {
+    fn write(&self, line: &str) {
+        self.health.log(self.services.as_ref(), line);
+    }
+}
+
 /// Takes a question back that nobody waits for any more.
 struct Forget<'a> {
     waiting: &'a Waiting,
@@ -247,7 +263,7 @@ struct Listener {
     own: std::sync::Weak<Connection>,
     waiting: Waiting,
     ended: Arc<Mutex<Option<String>>>,
-    services: Arc<dyn HostServices>,
+    log: Log,
     bounds: EngineBounds,
 }
 
@@ -266,7 +282,7 @@ impl Listener {
             }
             if !buffer.is_empty() && !self.take(&buffer) {
                 stray += 1;
-                self.services.log(&shown(&buffer));
+                self.log.write(&shown(&buffer));
                 if stray > self.bounds.stray_lines {
                     break Some(format!(
                         "it wrote more than {} lines that are no answers",
@@ -320,9 +336,9 @@ impl Listener {
 
     /// Answers what the engine asks of its host.
     fn serve(&self, id: Option<Value>, asked: String, params: Option<Box<RawValue>>) {
-        let (services, own) = (Arc::clone(&self.services), self.own.clone());
+        let (log, own) = (self.log.clone(), self.own.clone());
         tokio::spawn(async move {
-            let answer = served(services.as_ref(), &asked, params.as_deref()).await;
+            let answer = served(&log, &asked, params.as_deref()).await;
             let Some((id, connection)) = id.zip(own.upgrade()) else { return };
             if let Ok(line) = answer_line(&id, &answer) {
                 // An engine that has ended needs no answer.
@@ -333,11 +349,7 @@ impl Listener {
 }
 
 /// What a host answers to an engine.
-async fn served(
-    services: &dyn HostServices,
-    asked: &str,
-    params: Option<&RawValue>,
-) -> Result<Box<RawValue>, RpcError> {
+async fn served(log: &Log, asked: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, RpcError> {
     #[derive(serde::Deserialize)]
     struct Key {
         key: String,
@@ -353,6 +365,7 @@ async fn served(
     struct LogLine {
         message: String,
     }
+    let services = log.services.as_ref();
     let params = params.map_or("{}", RawValue::get);
     match asked {
         method::HOST_SUMMARISE => {
@@ -377,7 +390,7 @@ async fn served(
         }
         method::HOST_LOG => {
             let LogLine { message } = read(params)?;
-            services.log(&message);
+            log.write(&shown(message.as_bytes()));
             written(Ok(()))
         }
         other => Err(RpcError::new(code::UNKNOWN_METHOD, format!("there is no method `{other}`"))),
@@ -393,18 +406,12 @@ fn written<T: Serialize>(answer: Result<T, String>) -> Result<Box<RawValue>, Rpc
     serde_json::value::to_raw_value(&answer).map_err(|error| RpcError::new(code::FAILED, error.to_string()))
 }
 
-async fn pass_on_errors(stderr: impl AsyncRead + Unpin, services: &dyn HostServices) {
+async fn pass_on_errors(stderr: impl AsyncRead + Unpin, log: &Log) {
     let mut from = BufReader::new(stderr);
     let mut buffer = Vec::new();
-    let mut lines = 0;
     loop {
         match read_line(&mut from, &mut buffer, 16 * LOG_LINE_BYTES).await {
-            Ok(ReadLine::Line) => {
-                lines += 1;
-                if lines <= LOG_LINES {
-                    services.log(&shown(&buffer));
-                }
-            }
+            Ok(ReadLine::Line) => log.write(&shown(&buffer)),
             // What is longer is read on in pieces, and not shown.
             Ok(ReadLine::TooLong) => {
                 use tokio::io::AsyncBufReadExt as _;

@@ -16,14 +16,11 @@ use throughline_engine::{
     ToolAnswer, ToolRequest, ToolSchema,
 };
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use crate::connection::{Connection, EngineBounds, Launch, NoAnswer};
+use crate::health::{EngineHealth, Pauses};
 use crate::protocol::{Capabilities, Greeting, Introduction, PROTOCOL_VERSION, code, method};
 use crate::services::HostServices;
-
-/// The longest pause before a process is started again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// An engine in another process.
 pub struct ProcessEngine {
@@ -31,6 +28,7 @@ pub struct ProcessEngine {
     launch: Launch,
     bounds: EngineBounds,
     services: Arc<dyn HostServices>,
+    health: Arc<EngineHealth>,
     state: Mutex<State>,
 }
 
@@ -40,10 +38,8 @@ struct State {
     /// What it is told again when it is started again.
     model: Option<ModelInForce>,
     start: Option<SessionStart>,
-    /// Starts and calls in a row that ended the process.
-    failures: u32,
-    /// Before this it is not started again, and why.
-    not_before: Option<(Instant, String)>,
+    /// After calls that ended the process.
+    pauses: Pauses,
 }
 
 #[derive(Clone)]
@@ -56,7 +52,14 @@ impl ProcessEngine {
     /// An engine of this name. Nothing is started yet.
     #[must_use]
     pub fn new(name: &str, launch: Launch, bounds: EngineBounds, services: Arc<dyn HostServices>) -> Self {
-        Self { name: name.to_owned(), launch, bounds, services, state: Mutex::default() }
+        let health = Arc::<EngineHealth>::default();
+        Self { name: name.to_owned(), launch, bounds, services, health, state: Mutex::default() }
+    }
+
+    /// The same, for one of several conversations that share what is known about the engine.
+    #[must_use]
+    pub fn sharing(self, health: &Arc<EngineHealth>) -> Self {
+        Self { health: Arc::clone(health), ..self }
     }
 
     /// Starts it if it does not run, and tells who it says it is.
@@ -75,27 +78,27 @@ impl ProcessEngine {
         if let Some(open) = state.open.as_ref().filter(|open| open.connection.is_open()) {
             return Ok(open.clone());
         }
-        if let Some((not_before, why)) = &state.not_before
-            && Instant::now() < *not_before
-        {
-            let left = not_before.duration_since(Instant::now()).as_secs() + 1;
-            return Err(self.unavailable(&format!("{why}; it is started again in {left} s")));
+        if let Some(why) = state.pauses.resting().or_else(|| self.health.resting()) {
+            return Err(self.unavailable(&why));
         }
         state.open = None;
         match self.start(state).await {
             Ok(open) => {
+                self.health.started();
                 state.open = Some(open.clone());
                 Ok(open)
             }
             Err(error) => {
-                self.put_off(state, &error.to_string());
-                Err(error)
+                let why = detail_of(&error);
+                self.health.start_failed(self.bounds.pause, why);
+                // As it is said until the next start.
+                Err(self.unavailable(&self.health.resting().unwrap_or_else(|| why.to_owned())))
             }
         }
     }
 
     async fn start(&self, state: &State) -> Result<Open, EngineError> {
-        let opened = Connection::open(&self.launch, self.bounds, &self.services);
+        let opened = Connection::open(&self.launch, self.bounds, &self.services, &self.health);
         let connection = opened.map_err(|why| self.unavailable(&why))?;
         let greeting = Greeting {
             protocol: PROTOCOL_VERSION,
@@ -123,15 +126,7 @@ impl ProcessEngine {
         Ok(Open { connection, introduction: Arc::new(introduction) })
     }
 
-    /// Lets it be for a while.
-    fn put_off(&self, state: &mut State, why: &str) {
-        let pause = self.bounds.pause.saturating_mul(1 << state.failures.min(6)).min(LONGEST_PAUSE);
-        state.failures += 1;
-        state.not_before = Some((Instant::now() + pause, why.to_owned()));
-        self.services.log(&format!("the context engine `{}`: {why}", self.name));
-    }
-
-    /// Asks it; what ended it is remembered.
+    /// Asks it.
     async fn ask<P: Serialize + Sync, T: DeserializeOwned>(
         &self,
         asked: &str,
@@ -143,15 +138,27 @@ impl ProcessEngine {
             self.opened(&mut state).await?
         };
         let answer = open.connection.ask(asked, params, limit).await;
+        self.noted(answer, asked).await
+    }
+
+    /// Reads an answer; what ended the process is remembered.
+    async fn noted<T: DeserializeOwned>(
+        &self,
+        answer: Result<Box<serde_json::value::RawValue>, NoAnswer>,
+        asked: &str,
+    ) -> Result<T, EngineError> {
         let is_gone = matches!(answer, Err(NoAnswer::Gone(_)));
         let read = self.read(answer, asked);
         let mut state = self.state.lock().await;
         match (&read, is_gone) {
-            (Err(error), true) => self.put_off(&mut state, &error.to_string()),
-            (Ok(_), _) => (state.failures, state.not_before) = (0, None),
+            (Err(error), true) => state.pauses.failed(self.bounds.pause, detail_of(error)),
+            (Ok(_), _) => state.pauses.went_well(),
             (Err(_), false) => {}
         }
-        read
+        match state.pauses.resting() {
+            Some(why) if is_gone => Err(self.unavailable(&why)),
+            _ => read,
+        }
     }
 
     async fn tell<P: Serialize + Sync>(&self, asked: &str, params: &P) -> Result<(), EngineError> {
@@ -178,6 +185,14 @@ impl ProcessEngine {
 
     fn bad_answer(&self, detail: &str) -> EngineError {
         EngineError::BadAnswer { engine: self.name.clone(), detail: detail.to_owned() }
+    }
+}
+
+/// What happened, without whose doing it was.
+fn detail_of(error: &EngineError) -> &str {
+    match error {
+        EngineError::Unavailable { detail, .. } | EngineError::BadAnswer { detail, .. } => detail,
+        EngineError::UnknownTool { tool, .. } => tool,
     }
 }
 
@@ -339,7 +354,7 @@ impl ContextEngine for ProcessEngine {
             };
             match open.connection.ask(method::TOOL_CALL, call, self.bounds.compress).await {
                 Err(NoAnswer::Error(error)) if error.code == code::UNKNOWN_TOOL => Err(unknown()),
-                answer => self.read(answer, method::TOOL_CALL),
+                answer => self.noted(answer, method::TOOL_CALL).await,
             }
         })
     }

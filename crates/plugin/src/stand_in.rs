@@ -1,14 +1,14 @@
 //! An engine with another that steps in when it gives no answer, for those who asked for that.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_engine::{
     Boundary, CompressOutcome, CompressRequest, ContextEngine, EngineError, EngineFuture, EngineStatus,
     MeasuredUsage, ModelInForce, PendingRequest, PrepareOutcome, SessionEnd, SessionStart, Snapshot,
-    ToolAnswer, ToolRequest, ToolSchema,
+    ToldOnce, ToolAnswer, ToolRequest, ToolSchema,
 };
 
-/// Told when the other one stepped in, and why.
+/// Told when the other one stepped in, and why; once as long as that is the same.
 pub type SteppedIn = Arc<dyn Fn(&EngineError) + Send + Sync>;
 
 /// An engine and its stand-in.
@@ -16,6 +16,7 @@ pub struct WithStandIn {
     engine: Arc<dyn ContextEngine>,
     stand_in: Arc<dyn ContextEngine>,
     stepped_in: SteppedIn,
+    told: Mutex<ToldOnce>,
 }
 
 impl WithStandIn {
@@ -26,7 +27,13 @@ impl WithStandIn {
         stand_in: Arc<dyn ContextEngine>,
         stepped_in: SteppedIn,
     ) -> Self {
-        Self { engine, stand_in, stepped_in }
+        Self { engine, stand_in, stepped_in, told: Mutex::default() }
+    }
+
+    fn tell(&self, error: &EngineError) {
+        if self.told.lock().unwrap_or_else(PoisonError::into_inner).is_news(error) {
+            (self.stepped_in)(error);
+        }
     }
 
     fn either<'a, T: Send + 'a>(
@@ -37,7 +44,7 @@ impl WithStandIn {
             match ask(self.engine.as_ref()).await {
                 Ok(answer) => Ok(answer),
                 Err(error) => {
-                    (self.stepped_in)(&error);
+                    self.tell(&error);
                     ask(self.stand_in.as_ref()).await
                 }
             }
@@ -51,7 +58,7 @@ impl WithStandIn {
     ) -> EngineFuture<'a, ()> {
         Box::pin(async move {
             if let Err(error) = tell(self.engine.as_ref()).await {
-                (self.stepped_in)(&error);
+                self.tell(&error);
             }
             tell(self.stand_in.as_ref()).await
         })
@@ -84,7 +91,18 @@ impl ContextEngine for WithStandIn {
     }
 
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {
-        self.either(move |engine| engine.compress(request))
+        Box::pin(async move {
+            match self.engine.compress(request).await {
+                Ok(outcome) => {
+                    self.told.lock().unwrap_or_else(PoisonError::into_inner).forget();
+                    Ok(outcome)
+                }
+                Err(error) => {
+                    self.tell(&error);
+                    self.stand_in.compress(request).await
+                }
+            }
+        })
     }
 
     fn prepare<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {

@@ -211,13 +211,48 @@ fn an_engine_that_cannot_be_had_is_no_reason_to_take_another() {
         "{}",
         unknown.stderr
     );
-    std::fs::create_dir_all(world.home().join("plugins/context_engine/lcm")).unwrap();
-    let found = choose("lcm");
-    assert_eq!(found.code, Some(4));
-    assert!(
-        found.stderr.contains("cannot be run") && found.stderr.contains("plugin.yaml is missing"),
-        "{}",
-        found.stderr
-    );
     assert_eq!(served.upstream.calls().len(), 0);
 }
+
+#[test]
+fn a_broken_engine_stops_no_conversation_and_is_told_of_once() {
+    // What lies in the directory, and what is said of it.
+    let table = [
+        ("bare", None, "plugin.yaml is missing"),
+        ("torn", Some("command: [\n"), "plugin.yaml"),
+        ("mute", Some("version: 1\n"), "`command` is missing"),
+        ("other", Some("name: another\ncommand: [sh]\n"), "names the engine `another`"),
+        ("gone", Some("command: [no-such-program]\n"), "no-such-program cannot be started"),
+        ("dead", Some("command: [sh, -c, 'exit 3']\n"), "exit status: 3"),
+        ("future", Some(FUTURE), "it speaks version 9 of the protocol"),
+    ];
+    for (name, manifest, words) in table {
+        let served = served(vec![Reply::text("Four.")]);
+        let world = world_of(&served);
+        let place = world.home().join("plugins/context_engine").join(name);
+        std::fs::create_dir_all(&place).unwrap();
+        if let Some(manifest) = manifest {
+            std::fs::write(place.join("plugin.yaml"), manifest).unwrap();
+        }
+        let ended = world.run(&["chat", "-q", "Two and two?", "--set", &format!("context.engine={name}")]);
+        assert_eq!(ended.code, Some(0), "{name}: {}", ended.stderr);
+        assert_eq!(text(&ended.stdout), "Four.\n", "{name}");
+        // Lines are wrapped.
+        let told = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(words), "{name}: {told}");
+        assert!(told.contains("is not compacted until it answers"), "{name}: {told}");
+        assert_eq!(told.matches("the context engine").count(), 1, "{name} is told of once: {told}");
+        let listed = world.run(&["plugins", "--json"]).json();
+        let one = listed["engines"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+        let is_seen = !["dead", "future"].contains(&name);
+        assert_eq!(one["problem"].is_string(), is_seen, "{one}");
+    }
+}
+
+/// An engine from later times.
+const FUTURE: &str = r#"
+command:
+  - sh
+  - -c
+  - 'read -r line; printf "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocol\":9,\"name\":\"future\"}}\n"; cat'
+"#;

@@ -122,7 +122,9 @@ fn engines_are_listed_with_what_is_wrong_with_them() {
     let world = World::with_config("context:\n  engine: window\n");
     let place = world.home().join("plugins/context_engine");
     for (name, manifest) in [
-        ("window", Some("version: 2.1\ndescription: Keeps the newest.\ncommand: [python3, engine.py]\n")),
+        ("window", Some("version: 2.1\ndescription: Keeps the newest.\ncommand: [sh, engine.sh]\n")),
+        ("gone", Some("command: [no-such-program, --fast]\n")),
+        ("beside", Some("command: [./engine.sh]\n")),
         ("empty", Some("name: empty\n")),
         ("bare", None),
         ("_draft", None),
@@ -135,7 +137,7 @@ fn engines_are_listed_with_what_is_wrong_with_them() {
     insta::assert_snapshot!("plugins", world.seen(&["plugins"]));
     let listed = world.run(&["plugins", "--json"]).json();
     assert_eq!(listed["selected"], "window");
-    assert_eq!(listed["engines"].as_array().unwrap().len(), 4);
+    assert_eq!(listed["engines"].as_array().unwrap().len(), 6);
     let unknown = World::with_config("context:\n  engine: nowhere\n");
     assert!(unknown.seen(&["plugins"]).contains("names `nowhere`, which is not there"));
 }

@@ -11,7 +11,7 @@ use crate::gateway::{Disk, Gateway};
 use crate::process::Running;
 
 /// An upstream that repeats what it heard last.
-async fn echo() -> ScriptedUpstream {
+pub(crate) async fn echo() -> ScriptedUpstream {
     let script = Script::answering(|request| {
         let json = request.json();
         let last =
@@ -23,7 +23,7 @@ async fn echo() -> ScriptedUpstream {
 }
 
 /// Asks, and gives the status and the answer; an error where there was none.
-async fn ask(url: &str, messages: &[Value]) -> Result<(u16, Value), reqwest::Error> {
+pub(crate) async fn ask(url: &str, messages: &[Value]) -> Result<(u16, Value), reqwest::Error> {
     let body = json!({ "model": "worker", "messages": messages }).to_string();
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build()?;
     let request =
@@ -34,11 +34,11 @@ async fn ask(url: &str, messages: &[Value]) -> Result<(u16, Value), reqwest::Err
     Ok((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
 }
 
-fn user(text: &str) -> Value {
+pub(crate) fn user(text: &str) -> Value {
     json!({ "role": "user", "content": text })
 }
 
-fn words_of(answer: &Value) -> &str {
+pub(crate) fn words_of(answer: &Value) -> &str {
     answer["choices"][0]["message"]["content"].as_str().unwrap_or_else(|| panic!("no answer: {answer}"))
 }
 

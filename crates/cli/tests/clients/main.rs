@@ -1,5 +1,5 @@
 //! Real agents and SDKs through a real gateway, against an upstream that answers by script and enforces its window; and
-//! what becomes of requests when the gateway is killed or its record cannot be written.
+//! what becomes of requests when the gateway is killed, its record cannot be written or its engine is broken.
 //!
 //! They are installed by `.ci/clients`; where one is missing its tests are skipped, unless everything has to run.
 
@@ -7,6 +7,7 @@
 
 mod claude_code;
 mod codex;
+mod engines;
 mod faults;
 mod gateway;
 mod hermes;

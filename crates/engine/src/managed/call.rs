@@ -274,13 +274,8 @@ impl ManagedSession {
 
     /// What is to be done before a call. An engine that does not answer leaves the decision to the last net.
     async fn verdict_before(&mut self, pending: &PendingRequest) -> Verdict {
-        let engine_wants = match self.setup.engine.should_compress_preflight(pending).await {
-            Ok(wants) => wants,
-            Err(error) => {
-                self.notice(error.to_string());
-                false
-            }
-        };
+        let wants = self.setup.engine.should_compress_preflight(pending).await;
+        let engine_wants = self.note_engine(wants).unwrap_or(false);
         let figures = BeforeCall {
             automatic: self.setup.policy.automatic,
             // What the last answer showed still holds: a request only grows.

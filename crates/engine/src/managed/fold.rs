@@ -214,6 +214,7 @@ impl ManagedSession {
         }
         self.writing = None;
         self.compactions += 1;
+        self.told_of_engine.forget();
         self.moved_on(BoundaryReason::Compression, old.clone()).await;
         CompactionResult::Completed(Box::new(CompactionDone {
             quality: made.quality,
@@ -250,9 +251,8 @@ impl ManagedSession {
         self.nothing_to_fold_at = None;
         self.idle_looked_at = None;
         let boundary = Boundary { reason, old, new: self.id().clone() };
-        if let Err(error) = self.setup.engine.boundary(&boundary).await {
-            self.notice(error.to_string());
-        }
+        let told = self.setup.engine.boundary(&boundary).await;
+        self.note_engine(told);
     }
 
     async fn hold_for_compaction(&self) -> Result<Option<HeldConversation>, CallError> {

@@ -23,12 +23,18 @@ const RAISE_TOLD: &str = "notice_codex_autoraise";
 const USUAL_CACHE_TTL_MS: u64 = 5 * 60 * 1_000;
 
 impl ManagedSession {
-    /// Tells the engine what it is there for.
-    pub(super) async fn begin(&mut self) -> Result<(), CallError> {
-        let engine = Arc::clone(&self.setup.engine);
+    /// What a conversation begins with.
+    pub(super) async fn begin(&mut self) {
         self.book_summaries();
         self.tell_target();
-        engine.update_model(&self.model).await?;
+        self.inform_engine().await;
+        self.tell_of_raise().await;
+    }
+
+    /// Tells the engine what it is there for. One that cannot be told is no reason to stop: the conversation goes on
+    /// without compaction, people are told, and the next call tries again.
+    pub(super) async fn inform_engine(&mut self) {
+        let engine = Arc::clone(&self.setup.engine);
         let start = SessionStart {
             session: self.id().clone(),
             conversation: self.conversation.clone(),
@@ -36,9 +42,29 @@ impl ManagedSession {
             program: self.view.session().origin.program.clone(),
             compactions: self.compactions,
         };
-        engine.session_started(&start).await?;
-        self.tell_of_raise().await;
-        Ok(())
+        let told = match engine.update_model(&self.model).await {
+            Ok(()) => engine.session_started(&start).await,
+            Err(error) => Err(error),
+        };
+        self.is_engine_informed = told.is_ok();
+        if let Err(error) = told
+            && self.told_of_engine.is_news(&error)
+        {
+            self.notice(format!("{error}; the conversation goes on, and is not compacted until it answers"));
+        }
+    }
+
+    /// Tells people of an engine that failed, once as long as it fails in the same way; what it answered otherwise.
+    pub(super) fn note_engine<T>(&mut self, answer: Result<T, EngineError>) -> Option<T> {
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                if self.told_of_engine.is_news(&error) {
+                    self.notice(error.to_string());
+                }
+                None
+            }
+        }
     }
 
     async fn tell_of_raise(&self) {
@@ -96,11 +122,11 @@ impl ManagedSession {
         }
         let model = in_force(&target, None)?;
         let calibrator = record::calibrator(&self.setup, target.scope(), self.setup.host.now_ms()).await?;
-        self.setup.engine.update_model(&model).await?;
         self.switch = switch(&self.model, &model);
         self.setup.target = target;
         self.tell_target();
         self.model = model;
+        self.update_engine().await;
         self.view.set_model(self.token_model(), self.setup.target.cache);
         self.estimator = Estimator::new(calibrator);
         self.preparing = None;
@@ -128,13 +154,10 @@ impl ManagedSession {
         let Verdict::Compact { trigger, urgency } = while_idle(&figures) else { return None };
         // Whatever comes of it, the same view is not looked at again.
         self.idle_looked_at = Some(self.view.len());
-        match self.setup.engine.has_content_to_compress(&self.snapshot()).await {
-            Ok(true) => Some(self.fold(Ask { force: true, ..Ask::new(trigger, urgency) }).await),
-            Ok(false) => None,
-            Err(error) => {
-                self.notice(error.to_string());
-                None
-            }
+        let has_content = self.setup.engine.has_content_to_compress(&self.snapshot()).await;
+        match self.note_engine(has_content) {
+            Some(true) => Some(self.fold(Ask { force: true, ..Ask::new(trigger, urgency) }).await),
+            Some(false) | None => None,
         }
     }
 
@@ -183,9 +206,11 @@ impl ManagedSession {
         Ok(())
     }
 
-    /// Tools the engine offers to the model. The same for the whole conversation: tools that come and go move the prefix.
-    pub async fn tool_schemas(&self) -> Result<Vec<ToolSchema>, EngineError> {
-        self.setup.engine.tool_schemas().await
+    /// Tools the engine offers to the model; none where it does not say. The same for the whole conversation: tools that
+    /// come and go move the prefix.
+    pub async fn tool_schemas(&mut self) -> Vec<ToolSchema> {
+        let schemas = self.setup.engine.tool_schemas().await;
+        self.note_engine(schemas).unwrap_or_default()
     }
 
     /// Runs a tool of the engine.
@@ -199,22 +224,30 @@ impl ManagedSession {
     }
 
     /// Ends the conversation and begins another with the same engine, which forgets what it gathered.
-    pub async fn start_over(self, reason: EndReason, new: NewSession) -> Result<Self, CallError> {
+    pub async fn start_over(mut self, reason: EndReason, new: NewSession) -> Result<Self, CallError> {
         let setup = self.setup.clone();
-        self.end(reason).await?;
-        setup.engine.session_reset().await?;
+        self.close(reason).await?;
+        let reset = setup.engine.session_reset().await;
+        self.note_engine(reset);
+        // The record holds the conversation until this one is gone.
+        drop(self);
         Self::create(setup, new).await
     }
 
     /// Ends the conversation.
     pub async fn end(mut self, reason: EndReason) -> Result<(), CallError> {
+        self.close(reason).await
+    }
+
+    async fn close(&mut self, reason: EndReason) -> Result<(), CallError> {
         self.write_unrecorded().await?;
         let at_ms: Millis = self.setup.host.now_ms();
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
         let why = reason.clone();
         record::blocking(move || store.end_session(&owner, &id, &why, at_ms)).await?;
         let end = SessionEnd { session: self.id().clone(), reason };
-        self.setup.engine.session_ended(&end).await?;
+        let ended = self.setup.engine.session_ended(&end).await;
+        self.note_engine(ended);
         Ok(())
     }
 

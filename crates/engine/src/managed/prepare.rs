@@ -42,11 +42,22 @@ impl ManagedSession {
     /// The limits that hold for a request with this cap on output.
     pub(super) async fn use_output_cap(&mut self, output_cap_tokens: Option<u64>) -> Result<(), CallError> {
         let model = in_force(&self.setup.target, output_cap_tokens)?;
-        if model != self.model {
-            self.setup.engine.update_model(&model).await?;
+        if !self.is_engine_informed {
             self.model = model;
+            self.inform_engine().await;
+        } else if model != self.model {
+            self.model = model;
+            self.update_engine().await;
         }
         Ok(())
+    }
+
+    /// Tells the engine that other limits hold.
+    pub(super) async fn update_engine(&mut self) {
+        let engine = Arc::clone(&self.setup.engine);
+        let told = engine.update_model(&self.model).await;
+        self.is_engine_informed &= told.is_ok();
+        self.note_engine(told);
     }
 
     /// Tokens of system prompt and tools, estimated.

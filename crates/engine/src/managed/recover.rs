@@ -159,8 +159,8 @@ impl ManagedSession {
                 let in_force = in_force(&smaller, Some(cap))?;
                 self.setup.target = smaller;
                 self.tell_target();
-                self.setup.engine.update_model(&in_force).await?;
                 self.model = in_force;
+                self.update_engine().await;
             }
         }
         self.keep_window(scope, window_tokens).await;

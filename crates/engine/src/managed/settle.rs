@@ -119,9 +119,8 @@ impl ManagedSession {
         let engine = Arc::clone(&self.setup.engine);
         let session = self.id().clone();
         let measured = (kind == UsageKind::Measured).then_some(*usage);
-        if let Err(error) = engine.update_from_response(&MeasuredUsage { session, usage: measured }).await {
-            self.notice(error.to_string());
-        }
+        let told = engine.update_from_response(&MeasuredUsage { session, usage: measured }).await;
+        self.note_engine(told);
         if measured.is_none() {
             self.guard.unmeasured();
             return;
@@ -130,16 +129,13 @@ impl ManagedSession {
         self.anchor_at(tokens, sent.estimated_tokens()).await;
         let threshold_tokens = self.model.limits.threshold_tokens;
         self.guard.measured(Moment { now_ms: self.setup.host.now_ms(), tokens, threshold_tokens });
-        let wants = engine.should_compress(tokens).await.unwrap_or_else(|error| {
-            self.notice(error.to_string());
-            false
-        });
+        let wants = engine.should_compress(tokens).await;
+        let wants = self.note_engine(wants).unwrap_or(false);
         if let Verdict::Compact { .. } = after_answer(self.setup.policy.automatic, wants) {
             self.due = Some(Trigger::Settle);
         }
-        if let Err(error) = engine.messages_appended(&self.snapshot()).await {
-            self.notice(error.to_string());
-        }
+        let told = engine.messages_appended(&self.snapshot()).await;
+        self.note_engine(told);
     }
 
     /// A provider counted a prompt that had been estimated: the next one is measured from there.

@@ -1,6 +1,6 @@
 //! Engines other than the built-in one: behind JSON, failing, or returning what must not be sent.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
@@ -115,12 +115,23 @@ pub(crate) struct Faulty {
     inner: Compressor,
     asked: AtomicUsize,
     failing: AtomicUsize,
+    is_down: AtomicBool,
 }
 
 impl Faulty {
     pub(crate) fn new() -> Self {
         let inner = Compressor::new(CompressorSetup::by_rules());
-        Self { inner, asked: AtomicUsize::new(0), failing: AtomicUsize::new(usize::MAX) }
+        Self {
+            inner,
+            asked: AtomicUsize::new(0),
+            failing: AtomicUsize::new(usize::MAX),
+            is_down: AtomicBool::new(false),
+        }
+    }
+
+    /// Lets it answer nothing at all, or everything again.
+    pub(crate) fn set_down(&self, is_down: bool) {
+        self.is_down.store(is_down, Ordering::Relaxed);
     }
 
     /// Lets the question after so many others be the one.
@@ -134,7 +145,8 @@ impl Faulty {
     }
 
     fn unless_failing<'a, T: Send + 'a>(&self, answer: EngineFuture<'a, T>) -> EngineFuture<'a, T> {
-        if self.asked.fetch_add(1, Ordering::Relaxed) == self.failing.load(Ordering::Relaxed) {
+        let is_chosen = self.asked.fetch_add(1, Ordering::Relaxed) == self.failing.load(Ordering::Relaxed);
+        if is_chosen || self.is_down.load(Ordering::Relaxed) {
             let (engine, detail) = ("faulty".to_owned(), "it crashed".to_owned());
             return Box::pin(std::future::ready(Err(EngineError::Unavailable { engine, detail })));
         }

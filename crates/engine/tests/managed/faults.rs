@@ -12,7 +12,7 @@ use throughline_engine::{
     RecordPolicy,
 };
 use throughline_provider::TroubleKind;
-use throughline_store::{Owner, SessionId, Shown, Store};
+use throughline_store::{EndReason, Owner, SessionId, Shown, Store};
 use throughline_transcript::{Dialect, Groups, violations};
 
 use crate::engines::Faulty;
@@ -145,6 +145,44 @@ async fn an_engine_that_fails_once_is_missed_only_then() {
         assert!(told.iter().any(is_told), "question {failing}: people are told");
     }
     assert!(compacted > 5);
+}
+
+#[tokio::test]
+async fn an_engine_that_fails_at_its_start_is_told_of_once_and_used_when_it_works() {
+    let engine = Arc::new(Faulty::new());
+    engine.set_down(true);
+    let stage = Stage::with_engine(Dialect::Chat, 12_000, Arc::<Faulty>::clone(&engine));
+    let mut session = stage.open().await;
+    for turn in 0..6 {
+        talk(&stage, &mut session, turn).await;
+    }
+    assert_eq!(session.compactions(), 0);
+    let notices = |stage: &Stage| -> Vec<String> {
+        stage
+            .told()
+            .into_iter()
+            .filter_map(|event| match event {
+                EngineEvent::Notice { text } => Some(text),
+                _ => None,
+            })
+            .collect()
+    };
+    let told = notices(&stage);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("it crashed") && told[0].contains("is not compacted"), "{}", told[0]);
+    engine.set_down(false);
+    let mut turn = 6;
+    while session.compactions() == 0 {
+        assert!(turn < 60, "it is never used");
+        talk(&stage, &mut session, turn).await;
+        turn += 1;
+    }
+    assert_eq!(session.status().await.unwrap().engine, "compressor", "it knows its model");
+    engine.set_down(true);
+    talk(&stage, &mut session, turn).await;
+    assert_eq!(notices(&stage).len(), 2, "it had worked, so that is news");
+    assert_eq!(stage.transcript().len(), 4 * (turn + 1));
+    session.end(EndReason::named("new")).await.unwrap();
 }
 
 /// Polls a future so many times and then drops it. Whatever asks the record during a poll is answered after it, so that

@@ -102,10 +102,6 @@ impl ApiError {
                 gateway.tell(GatewayEvent::Warning(error.to_string()));
                 Self::new(status, "upstream_failed", gave_up.trouble.to_string())
             }
-            CallError::Engine(_) => {
-                gateway.tell(GatewayEvent::Warning(error.to_string()));
-                Self::internal()
-            }
             CallError::Cancelled => Self::conflict("cancelled", error.to_string()),
         }
     }

@@ -12,6 +12,7 @@ use super::error::ApiError;
 use super::hold::InHand;
 use crate::body_out::OutBody;
 use crate::course::carried;
+use crate::event::GatewayEvent;
 use crate::gateway::Inner;
 use crate::handler::Asked;
 
@@ -51,7 +52,10 @@ pub(super) async fn compact(
     if wish.preview {
         let session = in_hand.session.id().clone();
         let previewed = in_hand.session.preview(&manual).await;
-        let outcome = previewed.map_err(|error| ApiError::of_call(gateway, &error.into()))?;
+        let outcome = previewed.map_err(|error| {
+            gateway.tell(GatewayEvent::Warning(error.to_string()));
+            ApiError::internal()
+        })?;
         return super::json(&previewed_json(&outcome, json!(session)));
     }
     let own = Arc::clone(gateway);

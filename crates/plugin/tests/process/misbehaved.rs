@@ -31,7 +31,7 @@ async fn whatever_an_engine_does_wrong_is_told() {
             "@initialize) reply \"$id\" '{\"protocol\":9,\"name\":\"f\"}' ;;",
             "version 9",
         ),
-        ("does not say who it is", "@initialize) reply \"$id\" '{}' ;;", "cannot be used"),
+        ("does not say who it is", "@initialize) reply \"$id\" '{}' ;;", "missing field `protocol`"),
         ("is not there", "!", "cannot be started"),
     ];
     for (what, does, words) in table {

@@ -4,12 +4,14 @@
 //! an ordinary test.
 
 mod conversation;
+mod gateway;
 mod provider;
 mod settings;
 mod text;
 mod wire;
 
 pub use conversation::{claude_log, codex_log, decode, message, usage};
+pub use gateway::gateway;
 pub use provider::{cache_marks, trouble};
 pub use settings::config;
 pub use text::{redact, summary};

@@ -83,7 +83,7 @@ pub fn sse(data: &[u8]) {
 /// Any bytes as a request of every wire: refused with words, or written byte for byte; what is changed can be read.
 pub fn request(data: &[u8]) {
     for dialect in Dialect::ALL {
-        let mut request = match Request::decode(dialect, data.to_vec()) {
+        let mut request = match Request::decode(dialect, data) {
             Ok(request) => request,
             Err(error) => {
                 assert!(!error.to_string().is_empty());

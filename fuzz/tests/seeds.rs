@@ -116,6 +116,21 @@ fn request() {
 }
 
 #[test]
+fn gateway() {
+    let mut inputs = seeds("gateway");
+    inputs.extend(generated(|dialect, seed| {
+        let path = match dialect {
+            Dialect::Chat => "/v1/chat/completions",
+            Dialect::Responses => "/v1/responses",
+            Dialect::Anthropic => "/v1/messages",
+        };
+        let body = conversation_from_seed(&small(dialect), seed).body("s");
+        Some(format!("POST {path}\ncontent-type: application/json\n\n{body}"))
+    }));
+    run(throughline_fuzz::gateway, &inputs);
+}
+
+#[test]
 fn answer() {
     let mut inputs = seeds("answer");
     for dialect in Dialect::ALL {

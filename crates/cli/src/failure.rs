@@ -78,6 +78,12 @@ impl Failure {
         crate::text::on_one_line(&words)
     }
 
+    /// What and why, on one line.
+    pub(crate) fn whole_on_one_line(&self) -> String {
+        let parts = std::iter::once(&self.what).chain(&self.causes);
+        crate::text::on_one_line(&parts.map(String::as_str).collect::<Vec<_>>().join(": "))
+    }
+
     /// The message as it goes to stderr, with colours that the stream removes where they are not wanted.
     pub(crate) fn render(&self) -> String {
         let mut out = String::new();

@@ -2,8 +2,10 @@
 
 mod access;
 mod clients;
+mod configuration;
 mod key;
 mod log;
+mod signals;
 mod upstreams;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,27 +13,24 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use throughline_config::Settings;
-use throughline_engine::{
-    Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
-};
-use throughline_gateway::{Access, Gateway, GatewayLimits, GatewaySetup, Tls, Upstreams, serve};
-use throughline_provider::{Client, ClientOptions, RetryLimits, TimeLimits};
-use throughline_store::{IdLength, Owner, Store};
+use throughline_gateway::{Access, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams, serve};
+use throughline_store::Owner;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::config_cmd::{SettingFlag, load_settings};
 use crate::context::Context;
-use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words, path_words};
 use crate::host::ThisMachine;
-use crate::online::{catalogue, proxy};
 use crate::record::open_store;
 use crate::serve::clients::Client as KnownClient;
+use crate::serve::configuration::{Configuration, Source};
 use crate::serve::log::Log;
 
+/// Threads that wait for the record: it is written by one at a time, and each thread more takes memory of its own.
+const RECORD_THREADS: usize = 16;
+
 /// Stand between an existing agent and its model
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   throughline serve                                     Anthropic and OpenAI, with the client's own key
@@ -40,7 +39,8 @@ Examples:
 
 The agent sets its base URL to the gateway and notices nothing: requests pass as
 they are until the window fills, then the oldest part is folded into a summary.
-Everything is recorded; see `throughline sessions` and `throughline search`.")]
+Everything is recorded; see `throughline sessions` and `throughline search`.
+On a hang-up (kill -HUP) the configuration is read again.")]
 pub(crate) struct ServeArgs {
     /// Where to listen (for gateway.bind)
     #[arg(long, value_name = "ADDRESS")]
@@ -55,24 +55,19 @@ pub(crate) struct ServeArgs {
 
 /// Carries out the command.
 pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
-    let flags: Vec<SettingFlag<'_>> =
-        args.bind.iter().map(|bind| ("--bind", "gateway.bind", bind.clone())).collect();
-    let settings = load_settings(context, &flags)?.settings;
+    let settings = configuration::settings(args, context)?;
     let address = address(&settings.gateway.bind)?;
     if let Some(client) = args.show {
         let is_tls = !settings.gateway.tls_cert.is_empty();
         return context.print(&client.how_to(&base_url(is_tls, address)));
     }
     let access = access::at(address, context)?;
-    let tls = access::tls(&settings, context)?;
-    if tls.is_none() && !address.ip().is_loopback() {
-        context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
-    }
-    let upstreams = upstreams::find(args.upstream.as_deref(), &settings, context)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().max_blocking_threads(RECORD_THREADS).enable_all().build();
+    let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Internal, "the machine gives no means to listen").because(io_words(&error))
     })?;
-    runtime.block_on(listen(context, settings, upstreams, (address, access, tls)))
+    runtime.block_on(listen(args, context, settings, (address, access)))
 }
 
 /// The address to listen on.
@@ -87,10 +82,10 @@ fn address(bind: &str) -> Result<SocketAddr, Failure> {
 }
 
 async fn listen(
+    args: &ServeArgs,
     context: &Context,
     settings: Settings,
-    upstreams: Upstreams,
-    (address, access, tls): (SocketAddr, Access, Option<Tls>),
+    (address, access): (SocketAddr, Access),
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(Exit::BadConfig, format!("cannot listen on {address}"))
@@ -99,76 +94,40 @@ async fn listen(
     })?;
     let address = listener.local_addr().unwrap_or(address);
     let context = Arc::new(context.clone());
-    let store: Arc<dyn Store> = Arc::new(open_store(&context)?);
-    let host: Arc<dyn Host> = Arc::new(ThisMachine::new(&context, "gateway"));
-    let catalogue = catalogue(&context)?;
-    let client = outgoing(&context, &upstreams)?;
-    let parts = EngineParts {
-        context: &context,
-        settings: &settings,
-        catalogue: &catalogue,
-        store: store.as_ref(),
-        host: Arc::clone(&host),
-        client: &client,
-        health: Arc::<RouteHealth>::default(),
-        recall: None,
+    let (bound, form) = (settings.gateway.bind.clone(), settings.gateway.log);
+    let log = Arc::new(Log::new(&context, form));
+    let source = Source {
+        args: args.clone(),
+        context: Arc::clone(&context),
+        log: Arc::clone(&log),
+        store: Arc::new(open_store(&context)?),
+        host: Arc::new(ThisMachine::new(&context, "gateway")),
+        health: Arc::default(),
     };
-    let (engines, problems) = Engines::find(parts).await?;
-    problems.iter().chain(&engines.problem()).for_each(|problem| context.warn(problem));
-    let collector = access::collector(&settings)?;
-    context.print(&greeting(&context, &base_url(tls.is_some(), address), &upstreams))?;
-    let gateway = &settings.gateway;
+    let Configuration { config, tls, collector } = source.configuration(settings).await?;
+    if tls.is_none() && !address.ip().is_loopback() {
+        context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
+    }
+    context.print(&greeting(&context, &base_url(tls.is_some(), address), &config.upstreams))?;
     let setup = GatewaySetup {
-        store,
+        store: Arc::clone(&source.store),
         owner: Owner::default(),
-        host,
-        catalogue: Arc::new(catalogue),
-        client,
-        upstreams,
-        engine: Arc::new(move || engines.make()),
-        policy: CallPolicy {
-            automatic: if settings.compression.enabled { Automatic::On } else { Automatic::Off },
-            record: if gateway.require_record { RecordPolicy::Require } else { RecordPolicy::GoOn },
-            lock: LockPolicy::Compactions,
-            ids: IdLength::Gateway,
-        },
-        tool_output: ToolOutputPolicy {
-            long_results: if gateway.tool_budget { LongResults::SetAside } else { LongResults::LeftAlone },
-            ..ToolOutputPolicy::default()
-        },
-        limits: GatewayLimits { body_bytes: gateway.max_body_bytes, ..GatewayLimits::default() },
+        host: Arc::clone(&source.host),
+        limits: GatewayLimits::default(),
         seal_key: key::seal_key(&context)?,
-        events: Arc::new(Log::new(&context)),
-        settings: Arc::new(settings),
+        events: Arc::clone(&log) as Arc<dyn GatewayEvents>,
     };
-    let stop = CancellationToken::new();
-    tokio::spawn(stop_on_signal(Arc::clone(&context), stop.clone()));
-    let gateway = Gateway::new(setup);
+    let gateway = Gateway::new(setup, config);
     let demands_tokens = matches!(access, Access::Tokens(_));
     gateway.set_access(access);
     gateway.set_tls(tls);
-    if let Some(collector) = collector {
-        gateway.send_traces_to(collector);
-    }
-    tokio::spawn(access::follow(Arc::clone(&context), gateway.clone(), demands_tokens));
+    gateway.send_traces_to(collector).await;
+    tokio::spawn(access::follow(Arc::clone(&context), Arc::clone(&log), gateway.clone(), demands_tokens));
+    let stop = CancellationToken::new();
+    tokio::spawn(signals::follow(source, gateway.clone(), bound, stop.clone()));
     serve(gateway, listener, stop).await;
-    context.note("stopped; everything that was answered is recorded");
+    log.note("stopped; everything that was answered is recorded");
     Ok(())
-}
-
-/// Sends what clients ask on to upstreams.
-fn outgoing(context: &Context, upstreams: &Upstreams) -> Result<Client, Failure> {
-    // What runs on this machine is never behind a proxy.
-    let all_local = upstreams.all.iter().all(|upstream| upstream.base.is_local());
-    let options = ClientOptions {
-        limits: TimeLimits::REMOTE,
-        retries: RetryLimits::ONCE,
-        proxy: proxy(context).filter(|_| !all_local),
-        jitter_seed: context.random_bits(),
-    };
-    Client::new(options).map_err(|error| {
-        Failure::new(Exit::BadConfig, "no connection can be set up").because(error.to_string())
-    })
 }
 
 /// Where clients find it.
@@ -190,37 +149,6 @@ fn greeting(context: &Context, base_url: &str, upstreams: &Upstreams) -> String 
     }
     out.push_str("\nCtrl-C finishes the answers that have begun, then stops.\n");
     out
-}
-
-/// Stops at the first signal; a second one ends the process at once, as it does anywhere.
-async fn stop_on_signal(context: Arc<Context>, stop: CancellationToken) {
-    wait_for_signal().await;
-    context.note("finishing the answers that have begun; Ctrl-C again stops at once");
-    stop.cancel();
-    wait_for_signal().await;
-    std::process::exit(i32::from(Exit::Internal.code()));
-}
-
-#[cfg(unix)]
-async fn wait_for_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    // A terminal that is closed is no reason to lose the answers that have begun.
-    let (Ok(mut terminate), Ok(mut hang_up)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-    else {
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-        _ = hang_up.recv() => {}
-    }
-}
-
-#[cfg(not(unix))]
-async fn wait_for_signal() {
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 #[cfg(test)]

@@ -303,6 +303,7 @@ fn the_default_file_can_be_edited_key_by_key() {
             Datum::Text(_) if value.key.ends_with("_url") => "https://example.com/v1".to_owned(),
             Datum::Text(_) if value.key.ends_with("cache_ttl") => "1h".to_owned(),
             Datum::Text(_) if value.key == "context.fallback" => "compressor".to_owned(),
+            Datum::Text(_) if value.key == "gateway.log" => "json".to_owned(),
             Datum::Text(_) if value.key.ends_with(".wire") => "chat".to_owned(),
             Datum::Text(_) | Datum::Secret(_) => "other".to_owned(),
         };

@@ -27,7 +27,7 @@ pub use problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, W
 pub use reference::{default_file, describe};
 pub use settings::{
     AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, EngineFallback, GatewaySettings,
-    GatewayUpstream, ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings, SecuritySettings,
-    Settings, SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
+    GatewayUpstream, LogForm, ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings,
+    SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
 };
 pub use yaml::MAX_FILE_BYTES;

@@ -222,12 +222,26 @@ section! {
         require_record: bool = switch(),
         /// The largest body of a request, in bytes.
         max_body_bytes: usize = count(1_024, 1_073_741_824),
+        /// How long a stream may be silent before it is cut.
+        stall_seconds: Option<usize> = optional(count(1, 86_400)),
+        /// The form of the log.
+        log: LogForm = choice(),
         /// The file with the certificate; without one, no TLS is spoken.
         tls_cert: String = text(),
         /// The file with its key.
         tls_key: String = text(),
         /// Who collects traces, if anyone does.
         traces_url: String = address(),
+    }
+}
+
+choices! {
+    /// The form of a log.
+    LogForm {
+        /// Lines for people.
+        Text = "text",
+        /// An object a line, for programs.
+        Json = "json",
     }
 }
 

@@ -262,6 +262,12 @@ impl ModelAtEndpoint {
     /// The model, ready to be asked; `None` without an endpoint.
     #[must_use]
     pub fn target(&self, client: &Client) -> Option<Target> {
+        self.target_within(client, TimeLimits::of(self.endpoint.as_ref()?))
+    }
+
+    /// The same, with limits on time of the caller's.
+    #[must_use]
+    pub fn target_within(&self, client: &Client, limits: TimeLimits) -> Option<Target> {
         let endpoint = self.endpoint.clone()?;
         Some(Target {
             model: self.model.clone(),
@@ -272,7 +278,7 @@ impl ModelAtEndpoint {
             threshold_origin: self.threshold.origin.clone(),
             cache: self.cache,
             cache_minimum_tokens: self.known.facts.cache_minimum_tokens,
-            upstream: Arc::new(HttpUpstream::new(client, endpoint.clone(), TimeLimits::of(&endpoint))),
+            upstream: Arc::new(HttpUpstream::new(client, endpoint, limits)),
         })
     }
 }

@@ -16,6 +16,7 @@ use throughline_transcript::{Message, RawJson};
 use throughline_wire::{Request, RequestError};
 
 use crate::envelope::{Envelope, Note};
+use crate::spare_body::{spare_body, written_body};
 use crate::wire_form::WireForms;
 
 /// Messages before the end of the last call that are looked at for marks, in case the last of them cannot carry one.
@@ -56,9 +57,8 @@ pub(crate) struct Encoded {
 }
 
 impl Encoding<'_> {
-    /// Writes the body into a buffer, which may be that of an earlier one: getting so much memory anew each time costs
-    /// more than filling it.
-    pub(crate) fn encode(&self, buffer: Vec<u8>) -> Result<Encoded, RequestError> {
+    /// Writes the body.
+    pub(crate) fn encode(&self) -> Result<Encoded, RequestError> {
         let (system, notes) = self.envelope.noted_system(self.note, self.cache);
         let system_hash = system.as_deref().map(PieceHash::of);
         let marked = match self.cache {
@@ -76,12 +76,11 @@ impl Encoding<'_> {
         let items = items.chain(untouched.map(|form| form.json.as_str()));
         let items = items.chain(marked.tail.iter().map(String::as_str));
         let list_bytes = self.forms.bytes() as usize + self.messages.len() + 4_096;
-        let mut body = buffer;
-        body.clear();
+        let mut body = spare_body();
         body.reserve(list_bytes + request_bytes(&request));
         request.write_with_messages(items, &mut body);
         Ok(Encoded {
-            body: Bytes::from(body),
+            body: written_body(body),
             marks: marked.marks,
             fingerprint: self.fingerprint(&request, system_hash),
         })

@@ -42,7 +42,7 @@ fn encode(envelope: &Envelope, prompt: &Prompt, sent_items: usize, own: &ForThis
         sent_items,
         for_this_call: own,
     };
-    encoding.encode(Vec::new()).unwrap()
+    encoding.encode().unwrap()
 }
 
 /// The messages of a body, as they stand.

@@ -50,7 +50,7 @@ impl Envelope {
         let comma = if parameters.ends_with('{') { "" } else { "," };
         let list = if dialect == Dialect::Responses { "input" } else { "messages" };
         let body = format!("{parameters}{comma}\"{list}\":[]}}");
-        let mut request = Request::decode(dialect, body.into_bytes()).ok()?;
+        let mut request = Request::decode(dialect, body).ok()?;
         let mut leading_system = None;
         match (&preamble.system, dialect) {
             (None, _) => {}

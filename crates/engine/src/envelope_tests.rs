@@ -60,9 +60,8 @@ fn without_a_summary_nothing_is_noted() {
         let (system, notes) = text.noted_system(Note::None, marks(dialect));
         assert_eq!((system.as_deref(), notes), (Some("\"Be brief.\""), 0), "{dialect}");
     }
-    let bare = Envelope::of_request(
-        Request::decode(Dialect::Chat, br#"{"model":"m","messages":[]}"#.to_vec()).unwrap(),
-    );
+    let bare =
+        Envelope::of_request(Request::decode(Dialect::Chat, br#"{"model":"m","messages":[]}"#).unwrap());
     assert_eq!(bare.noted_system(Note::Folded, CachePolicy::Unmarked), (None, 0));
 }
 

@@ -30,6 +30,8 @@ impl HttpUpstream {
         cancel: &CancellationToken,
     ) -> Result<Received, Box<Unanswered>> {
         let sent = self.client.send(&self.endpoint, &call, cancel).await;
+        // Its body was sent, and an answer may take long.
+        drop(call);
         let mut reply = sent.map_err(|error| unanswered(error, AnswerSoFar::Nothing))?;
         let mut passed_on = AnswerSoFar::Nothing;
         if let Some(pieces) = pieces {

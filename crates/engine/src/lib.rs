@@ -28,6 +28,7 @@ mod recovery;
 mod registry;
 mod ride;
 mod snapshot;
+mod spare_body;
 mod status;
 mod summary;
 mod target;
@@ -56,8 +57,8 @@ pub use http_upstream::HttpUpstream;
 pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use managed::{
     Along, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult, Incoming,
-    LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, Rewording, SessionSetup,
-    learnt_window,
+    LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, Recorded, Rewording,
+    SessionSetup, learnt_window,
 };
 pub use model_in_force::{EngineLimits, ModelInForce};
 pub use outcome::{

@@ -50,7 +50,7 @@ use crate::tool_output::ToolOutputPolicy;
 use crate::trigger::{Automatic, Switch, Trigger};
 use crate::view::LiveView;
 
-pub use call::{Along, CallInput, CallOutcome};
+pub use call::{Along, CallInput, CallOutcome, Recorded};
 pub use fold::{CompactionDone, CompactionResult, ManualCompaction};
 pub use record::{LEARNT_WINDOW, learnt_window};
 pub use reword::Rewording;
@@ -224,8 +224,6 @@ pub struct ManagedSession {
     /// What was sent last.
     last_sent: Option<LastSent>,
     last_call_ms: Option<Millis>,
-    /// The memory of the last body.
-    spare_body: Vec<u8>,
     kept_preambles: HashSet<PreambleId>,
     /// Messages that could not be written to the record yet, the last of the view.
     unrecorded: Vec<Unrecorded>,
@@ -283,7 +281,6 @@ impl ManagedSession {
             compactions: loaded.compactions,
             last_sent: None,
             last_call_ms: None,
-            spare_body: Vec::new(),
             kept_preambles: HashSet::new(),
             unrecorded: Vec::new(),
             unbooked: Vec::new(),
@@ -317,6 +314,12 @@ impl ManagedSession {
     #[must_use]
     pub fn conversation(&self) -> &SessionId {
         &self.conversation
+    }
+
+    /// Whether the record has everything of it. If not, the rest is in memory only, and is written as soon as possible.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.unrecorded.is_empty() && self.unbooked.is_empty() && self.writing.is_none()
     }
 
     /// The wire of the conversation.

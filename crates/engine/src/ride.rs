@@ -103,6 +103,6 @@ impl Ride {
             sent_items: self.sent,
             for_this_call: &ForThisCall::default(),
         };
-        Ok(encoding.encode(Vec::new())?.body)
+        Ok(encoding.encode()?.body)
     }
 }

@@ -80,7 +80,7 @@ impl TranslatingUpstream {
 
     /// The call as the upstream is asked.
     fn put_over(&self, call: OutgoingCall) -> Result<(OutgoingCall, TranslationBack), String> {
-        let request = Request::decode(call.dialect, call.body.to_vec()).map_err(|error| error.to_string())?;
+        let request = Request::decode(call.dialect, &call.body).map_err(|error| error.to_string())?;
         let asked_secs = u64::try_from(self.host.now_ms() / 1_000).unwrap_or_default();
         let translated = translate_request(&request, self.spoken, self.cap, asked_secs)
             .map_err(|error| error.to_string())?;

@@ -82,7 +82,7 @@ async fn answered(gateway: &Arc<Inner>, asked: Asked) -> Result<Response<OutBody
         Route::View => read::view(gateway, name).await,
         Route::Search => read::search(gateway, &query).await,
         Route::Usage => read::usage(gateway, &query).await,
-        Route::Events => events::stream(gateway, &query).await,
+        Route::Events => events::stream(gateway, &asked, &query).await,
         Route::Compact => manage::compact(gateway, &asked, name).await,
         Route::Undo => manage::select(gateway, &asked, name, manage::Way::Back).await,
         Route::Redo => manage::select(gateway, &asked, name, manage::Way::Forward).await,

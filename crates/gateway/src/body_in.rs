@@ -107,7 +107,7 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Refused> {
 }
 
 /// Unpacks a body as its headers say. Several encodings are undone in the reverse of their order.
-pub(crate) fn unpack(headers: &HeaderMap, packed: Bytes, limit_bytes: usize) -> Result<Vec<u8>, Refused> {
+pub(crate) fn unpack(headers: &HeaderMap, packed: Bytes, limit_bytes: usize) -> Result<Bytes, Refused> {
     let mut encodings = Vec::new();
     for value in headers.get_all(CONTENT_ENCODING) {
         let value = value.to_str().map_err(|_| Refused::unsupported("content-encoding cannot be read"))?;
@@ -117,9 +117,9 @@ pub(crate) fn unpack(headers: &HeaderMap, packed: Bytes, limit_bytes: usize) -> 
     if encodings.len() > 2 {
         return Err(Refused::unsupported("the body is packed more than twice"));
     }
-    let mut body = Vec::from(packed);
+    let mut body = packed;
     for encoding in encodings.iter().rev() {
-        body = unpack_one(encoding, &body, limit_bytes)?;
+        body = Bytes::from(unpack_one(encoding, &body, limit_bytes)?);
     }
     Ok(body)
 }

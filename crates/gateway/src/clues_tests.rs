@@ -8,7 +8,7 @@ fn clues(wire: Dialect, headers: &[(&str, &str)], body: &str) -> Clues {
         let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
         map.append(name, HeaderValue::from_str(value).unwrap());
     }
-    Clues::of(&map, &Request::decode(wire, body.as_bytes().to_vec()).unwrap())
+    Clues::of(&map, &Request::decode(wire, body.as_bytes()).unwrap())
 }
 
 #[test]

@@ -141,6 +141,8 @@ pub fn current_request() -> Option<String> {
 /// Work that another task does for the request the present one works for.
 pub(crate) fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let course = Course::current();
+    // Each of the futures around it would hold it twice, and there is one for every open stream.
+    let work = Box::pin(work);
     async move {
         match course {
             Some(course) => course.follow(work).await,

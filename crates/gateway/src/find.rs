@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use throughline_engine::{ManagedSession, SessionSetup};
+use throughline_engine::{ManagedSession, SessionSetup, Target};
 use throughline_store::{
     Link, LinkKind, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
 };
@@ -60,7 +60,8 @@ impl Inner {
         };
         let Some(after) = after else {
             let theirs = Theirs::all(&messages);
-            let found = self.take_seat(0, &theirs, || self.seat_for(turn, &theirs)).await?;
+            let mut found = self.take_seat(0, &theirs, || self.seat_for(turn, &theirs)).await?;
+            self.renew(turn, &mut found).await?;
             drop(theirs);
             return Ok(found.with(messages));
         };
@@ -70,7 +71,8 @@ impl Inner {
         let theirs = Theirs::all(&messages);
         let found =
             self.take_seat(after.messages, &theirs, || self.seat_after(turn, &first, &theirs, &after));
-        let found = found.await?;
+        let mut found = found.await?;
+        self.renew(turn, &mut found).await?;
         drop(theirs);
         Ok(found.with(messages))
     }
@@ -101,6 +103,35 @@ impl Inner {
             kind: "api_error",
             message: "the conversation goes on elsewhere at the same time; ask again".to_owned(),
         })
+    }
+
+    /// Has a conversation follow a configuration that was replaced since it was opened.
+    async fn renew(&self, turn: &Turn, found: &mut Found) -> Result<(), Refused> {
+        let Some(edition) = self.outdated(&found.seat, &found.session) else { return Ok(()) };
+        let target = self.target_of(turn).await?;
+        self.reopen(&found.seat, &mut found.session, target, edition).await
+    }
+
+    /// The edition in force, if a conversation was opened with another. One that has something to write first stays as it
+    /// is until that is written.
+    pub(crate) fn outdated(&self, seat: &Seat, session: &ManagedSession) -> Option<u64> {
+        let edition = self.config.edition();
+        (seat.edition() != edition && session.is_written()).then_some(edition)
+    }
+
+    /// Opens a conversation at hand again.
+    pub(crate) async fn reopen(
+        &self,
+        seat: &Seat,
+        session: &mut ManagedSession,
+        target: Target,
+        edition: u64,
+    ) -> Result<(), Refused> {
+        let id = session.id().clone();
+        let setup = self.session_setup_with(target, &seat.conversation);
+        *session = ManagedSession::open(setup, &id).await.map_err(|error| Refused::of_call(&error))?;
+        seat.set_edition(edition);
+        Ok(())
     }
 
     /// What a conversation is recognised by, as the record has it.
@@ -234,9 +265,10 @@ impl Inner {
 
     /// Takes a conversation of the record up again.
     async fn take_up(&self, turn: &Turn, key: &SeatKey, id: &SessionId) -> Result<Arc<Seat>, Refused> {
+        let edition = self.config.edition();
         let setup = self.session_setup(turn, id).await?;
         let session = ManagedSession::open(setup, id).await.map_err(|error| Refused::of_call(&error))?;
-        self.seat(key, session).await
+        self.seat(key, session, edition).await
     }
 
     /// A conversation that leaves another one where the request says something else.
@@ -305,7 +337,7 @@ impl Inner {
     async fn open(&self, turn: &Turn, key: &SeatKey, link: Option<Link>) -> Result<Arc<Seat>, Refused> {
         let host = &self.setup.host;
         let now_ms = host.now_ms();
-        let id = SessionId::new(now_ms, host.random(), self.setup.policy.ids);
+        let id = SessionId::new(now_ms, host.random(), self.config.now().policy.ids);
         let mut number = 1;
         while number < MAX_ALIKE && self.by_origin(turn, &numbered(key, number)).await?.is_some() {
             number += 1;
@@ -324,16 +356,23 @@ impl Inner {
             },
             dialect: turn.request.dialect(),
         };
+        let edition = self.config.edition();
         let setup = self.session_setup(turn, &id).await?;
         let session = ManagedSession::create(setup, new).await.map_err(|error| Refused::of_call(&error))?;
         let link = link.map(|link| (link.parent, link.kind.name()));
         self.tell(GatewayEvent::Opened { session: id, link });
-        self.seat(key, session).await
+        self.seat(key, session, edition).await
     }
 
-    pub(crate) async fn seat(&self, key: &SeatKey, session: ManagedSession) -> Result<Arc<Seat>, Refused> {
+    /// A session at hand, opened with an edition of the configuration.
+    pub(crate) async fn seat(
+        &self,
+        key: &SeatKey,
+        session: ManagedSession,
+        edition: u64,
+    ) -> Result<Arc<Seat>, Refused> {
         let recognised = self.read_recognised(&session).await.map_err(|error| self.record_failed(&error))?;
-        let seat = Arc::new(Seat::new(session, recognised));
+        let seat = Arc::new(Seat::new(session, recognised, edition));
         self.seats.add(key.clone(), Arc::clone(&seat));
         Ok(seat)
     }

@@ -28,6 +28,8 @@ use crate::tokens::{TOKEN_PREFIX, TokenLimits};
 const TOKEN_HEADER: &str = "x-throughline-token";
 /// Headers in which a token may stand in place of a provider's key.
 const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "api-key"];
+/// In which browsers say how the page that asks stands to whoever is asked.
+const FETCH_SITE: &str = "sec-fetch-site";
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
 /// Somebody who was let in.
@@ -78,7 +80,7 @@ impl Denied {
 /// Lets a request in, in the name of whoever it belongs to. Tokens are taken out of its headers: they are nobody else's.
 pub(crate) async fn admit(house: &House, head: &mut Parts) -> Result<Admitted, Denied> {
     let presented = take_tokens(&mut head.headers);
-    let body_bytes = house.setup.limits.body_bytes;
+    let body_bytes = house.config.now().body_bytes;
     let access = house.access();
     let Access::Tokens(book) = access.as_ref() else {
         from_here(head)?;
@@ -98,7 +100,12 @@ pub(crate) async fn admit(house: &House, head: &mut Parts) -> Result<Admitted, D
 
 /// Takes every token out of the headers; the one in the header of its own counts first.
 fn take_tokens(headers: &mut HeaderMap) -> Option<String> {
-    let own = headers.remove(TOKEN_HEADER).and_then(|value| Some(value.to_str().ok()?.trim().to_owned()));
+    // Of two it is not known which one is meant.
+    let is_one = headers.get_all(TOKEN_HEADER).iter().count() <= 1;
+    let own = headers
+        .remove(TOKEN_HEADER)
+        .filter(|_| is_one)
+        .and_then(|value| Some(value.to_str().ok()?.trim().to_owned()));
     let mut found = own.filter(|token| !token.is_empty());
     for name in KEY_HEADERS {
         let token = headers.get(name).and_then(|value| {
@@ -193,8 +200,12 @@ fn from_here(head: &Parts) -> Result<(), Refused> {
     if named.is_some_and(|host| !is_this_machine(host)) {
         return refuse("the request names another host");
     }
+    // Browsers leave the origin out of some requests, and say of those where they come from.
+    let is_from_elsewhere = text(&head.headers, FETCH_SITE)
+        .is_some_and(|site| !matches!(site, "same-origin" | "same-site" | "none"));
     match text(&head.headers, ORIGIN.as_str()) {
         Some(origin) if !is_local_origin(origin) => refuse("the request comes from a page of elsewhere"),
+        None if is_from_elsewhere => refuse("the request comes from a page of elsewhere"),
         _ => Ok(()),
     }
 }

@@ -1,25 +1,28 @@
 //! What a gateway stands on, shared by all its connections.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use hyper::HeaderMap;
-use throughline_config::Settings;
+use bytes::Bytes;
+use hyper::body::Body;
+use hyper::{HeaderMap, Request, Response};
 use throughline_engine::{
-    Beforehand, CallPolicy, ContextEngine, EngineEvent, Host, ModelAtEndpoint, ModelWish, SessionSetup,
-    Target, ToolOutputPolicy, learnt_scope, learnt_window,
+    Beforehand, EngineEvent, Host, ModelAtEndpoint, ModelWish, SessionSetup, Target, learnt_scope,
+    learnt_window,
 };
-use throughline_provider::{BaseUrl, Client, Endpoint};
+use throughline_provider::{BaseUrl, Endpoint, TimeLimits};
 use throughline_store::{Owner, SessionId, Store};
-use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::body_in::Bodies;
+use crate::config::{GatewayConfig, LiveConfig};
 use crate::counted_store::CountedStore;
 use crate::event::{GatewayEvent, GatewayEvents};
+use crate::handler::handle;
 use crate::meter::Meter;
 use crate::metered::Metered;
 use crate::metrics::Metrics;
@@ -31,16 +34,11 @@ use crate::tls::Tls;
 use crate::tokens::TokenBook;
 use crate::traces::{Trace, Tracer};
 use crate::turn::Turn;
-use crate::upstreams::{Upstreams, upstream_name};
-
-/// Makes the engine of one conversation.
-pub type EngineSource = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;
+use crate::upstreams::upstream_name;
 
 /// What is too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
-    /// Bytes of a body, packed or not.
-    pub body_bytes: usize,
     /// Conversations that are kept at hand; the others are read from the record again.
     pub seats: usize,
     /// Connections that are open at the same time; further ones wait.
@@ -58,7 +56,6 @@ pub struct GatewayLimits {
 impl Default for GatewayLimits {
     fn default() -> Self {
         Self {
-            body_bytes: 64 * 1024 * 1024,
             seats: 2_000,
             connections: 8_192,
             all_bodies_bytes: 512 * 1024 * 1024,
@@ -78,20 +75,6 @@ pub struct GatewaySetup {
     pub owner: Owner,
     /// Time, chance and liveness.
     pub host: Arc<dyn Host>,
-    /// The settings.
-    pub settings: Arc<Settings>,
-    /// What is known of models.
-    pub catalogue: Arc<Catalogue>,
-    /// Sends calls.
-    pub client: Client,
-    /// Who is asked.
-    pub upstreams: Upstreams,
-    /// What manages the context of each conversation.
-    pub engine: EngineSource,
-    /// Choices for every call.
-    pub policy: CallPolicy,
-    /// What is done about long tool results.
-    pub tool_output: ToolOutputPolicy,
     /// What is too much.
     pub limits: GatewayLimits,
     /// What clients are given to keep is sealed with this.
@@ -109,6 +92,7 @@ pub struct Gateway {
 /// What all tenants of a gateway share.
 pub(crate) struct House {
     pub(crate) setup: GatewaySetup,
+    pub(crate) config: Arc<LiveConfig>,
     seats: Arc<Seats>,
     /// Calls on their way, which are recorded even if nobody waits for them any more.
     pub(crate) tasks: TaskTracker,
@@ -138,6 +122,8 @@ pub enum Access {
 pub(crate) struct Inner {
     /// What the gateway is made of, with this tenant as the owner and whoever it wants told.
     pub(crate) setup: GatewaySetup,
+    /// What the gateway does, as of now.
+    pub(crate) config: Arc<LiveConfig>,
     pub(crate) seats: Arc<Seats>,
     /// Held while a conversation is opened.
     pub(crate) opening: tokio::sync::Mutex<()>,
@@ -151,13 +137,14 @@ pub(crate) struct Inner {
 impl Gateway {
     /// Sets a gateway up; nothing is listened to yet.
     #[must_use]
-    pub fn new(setup: GatewaySetup) -> Self {
+    pub fn new(setup: GatewaySetup, config: GatewayConfig) -> Self {
         let metrics = Arc::<Metrics>::default();
         let store = CountedStore { inner: Arc::clone(&setup.store), metrics: Arc::clone(&metrics) };
         let setup = GatewaySetup { store: Arc::new(store), ..setup };
         let seats = Arc::new(Seats::new(setup.limits.seats));
         let house = House {
             setup,
+            config: Arc::new(LiveConfig::new(config)),
             seats,
             tasks: TaskTracker::new(),
             tenants: Mutex::default(),
@@ -172,22 +159,55 @@ impl Gateway {
         Self { house: Arc::new(house) }
     }
 
+    /// Answers a request, however it came here. [`serve`](crate::serve) does this for every request of a connection.
+    pub async fn answer<B>(
+        &self,
+        request: Request<B>,
+    ) -> Response<impl Body<Data = Bytes, Error = Infallible> + use<B>>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        handle(Arc::clone(&self.house), request).await
+    }
+
+    /// Has the gateway do from now on what this says. Requests that have begun end as they began.
+    pub fn set_config(&self, config: GatewayConfig) {
+        self.house.config.replace(config);
+    }
+
     /// Has the gateway speak TLS on connections that are taken from now on, or not.
     pub fn set_tls(&self, tls: Option<Tls>) {
         *self.house.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
     }
 
-    /// Has a trace of every request sent to a collector. Called where tasks can be started.
-    pub fn send_traces_to(&self, collector: BaseUrl) {
+    /// Has a trace of every request sent to a collector from now on, or to nobody. Those collected before are sent to
+    /// whoever collected them.
+    pub async fn send_traces_to(&self, collector: Option<BaseUrl>) {
         let setup = &self.house.setup;
-        let (client, host, events) =
-            (setup.client.clone(), Arc::clone(&setup.host), Arc::clone(&setup.events));
-        let tracer = Tracer::start(collector, client, host, events);
-        *self.house.tracer.lock().unwrap_or_else(PoisonError::into_inner) = Some(tracer);
+        let start = |collector| {
+            let client = self.house.config.now().client.clone();
+            Tracer::start(collector, client, Arc::clone(&setup.host), Arc::clone(&setup.events))
+        };
+        let tracer = collector.map(start);
+        let before = {
+            let mut now = self.house.tracer.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *now, tracer)
+        };
+        if let Some(before) = before {
+            before.finish().await;
+        }
     }
 
-    /// Says who may use the gateway from now on. Answers that have begun are finished.
+    /// Says who may use the gateway from now on. Answers that have begun are finished; whoever only listens to what
+    /// happens is cut off.
     pub fn set_access(&self, access: Access) {
+        if let Access::Tokens(book) = &access {
+            let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);
+            let mut meters = self.house.meters.lock().unwrap_or_else(PoisonError::into_inner);
+            for (_, meter) in meters.extract_if(|name, _| !holds(name)) {
+                meter.revoke();
+            }
+        }
         *self.house.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
     }
 }
@@ -204,6 +224,7 @@ impl House {
         let events = Arc::clone(&news) as Arc<dyn GatewayEvents>;
         let tenant = Arc::new(Inner {
             setup: GatewaySetup { owner: owner.clone(), events, ..self.setup.clone() },
+            config: Arc::clone(&self.config),
             seats: Arc::clone(&self.seats),
             opening: tokio::sync::Mutex::default(),
             tasks: self.tasks.clone(),
@@ -267,9 +288,14 @@ impl Inner {
         wire: Dialect,
     ) -> Result<Target, Refused> {
         let spoken = endpoint.wire;
+        let config = self.config.now();
+        let usual = TimeLimits::of(&endpoint);
+        let silence = config.silence.unwrap_or(usual.silence);
+        let limits = TimeLimits { silence, ..usual };
         let name = upstream_name(&endpoint).to_owned();
         let found = self.model_at(endpoint, model).await;
-        let mut target = found.target(&self.setup.client).ok_or_else(Refused::internal)?;
+        let target = found.target_within(&config.client, limits);
+        let mut target = target.ok_or_else(Refused::internal)?;
         let metrics = Arc::clone(&self.metrics);
         target.upstream = Arc::new(Metered { inner: target.upstream, metrics, name });
         let (events, model) = (Arc::clone(&self.setup.events), model.to_owned());
@@ -293,7 +319,8 @@ impl Inner {
         let learnt =
             tokio::task::spawn_blocking(move || learnt_window(store.as_ref(), &scope, host.now_ms()));
         let learnt = learnt.await.ok().and_then(Result::ok).flatten();
-        let settings = self.setup.settings.as_ref();
+        let config = self.config.now();
+        let settings = config.settings.as_ref();
         let configured = &settings.model;
         // A window is configured for the model it names, or for whichever there is.
         let is_meant = configured.default.is_empty() || configured.default == model;
@@ -303,25 +330,26 @@ impl Inner {
             window_tokens: configured.context_length.filter(|_| is_meant),
             ..ModelWish::main(settings)
         };
-        let before = Beforehand { settings, catalogue: &self.setup.catalogue, said: None, learnt };
+        let before = Beforehand { settings, catalogue: &config.catalogue, said: None, learnt };
         ModelAtEndpoint::of(&wish, Some(endpoint), &before)
     }
 
     /// What a conversation of this tenant stands on.
     pub(crate) fn session_setup_with(&self, target: Target, conversation: &SessionId) -> SessionSetup {
         let (events, conversation) = (Arc::clone(&self.setup.events), conversation.clone());
+        let config = self.config.now();
         SessionSetup {
             store: Arc::clone(&self.setup.store),
             owner: self.setup.owner.clone(),
-            engine: (self.setup.engine)(),
+            engine: (config.engine)(),
             host: Arc::clone(&self.setup.host),
             events: Arc::new(move |event: EngineEvent| {
                 events.tell(GatewayEvent::Engine { conversation: conversation.clone(), event });
             }),
             target,
             alternatives: Vec::new(),
-            policy: self.setup.policy,
-            tool_output: self.setup.tool_output.clone(),
+            policy: config.policy,
+            tool_output: config.tool_output.clone(),
         }
     }
 }

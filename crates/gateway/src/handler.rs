@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
+use hyper::body::Body;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use throughline_store::GuardScope;
 use throughline_transcript::Dialect;
+use tokio_util::sync::CancellationToken;
 
 use crate::api;
 use crate::body_out::OutBody;
@@ -55,6 +56,8 @@ pub(crate) struct Asked {
     pub(crate) body_bytes: usize,
     /// Whether it matters what it costs.
     pub(crate) spend: Spend,
+    /// Cancelled when whoever asks may not any more.
+    pub(crate) revoked: CancellationToken,
 }
 
 impl Asked {
@@ -101,7 +104,10 @@ fn nearest_wire(path: &str) -> Dialect {
 }
 
 /// Deals with a request.
-pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Response<OutBody> {
+pub(crate) async fn handle<B>(house: Arc<House>, request: Request<B>) -> Response<OutBody>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
     let (head, body) = request.into_parts();
     let path = head.uri.path();
     if let Some(response) = answer_alone(&house, &head.method, path).await {
@@ -119,7 +125,8 @@ pub(crate) async fn handle(house: Arc<House>, request: Request<Incoming>) -> Res
     }
     let course = Course::begin(request_id(&house), house.trace(&head.headers));
     let method = head.method.to_string();
-    let mut response = Arc::clone(&course).follow(dealt_with(&house, head, body, wire, form)).await;
+    let dealt_with = Box::pin(dealt_with(&house, head, body, wire, form));
+    let mut response = Arc::clone(&course).follow(dealt_with).await;
     if let Ok(id) = HeaderValue::from_str(course.id()) {
         response.headers_mut().insert(REQUEST_HEADER, id);
     }
@@ -141,34 +148,39 @@ fn is_own(path: &str) -> bool {
     api::is_own(path) || path == METRICS_PATH
 }
 
-async fn dealt_with(
+async fn dealt_with<B>(
     house: &House,
     mut head: Parts,
-    body: Incoming,
+    body: B,
     wire: Option<Dialect>,
     form: ErrorForm,
-) -> Response<OutBody> {
+) -> Response<OutBody>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
     let Admitted { tenant, body_bytes, spend, place } = match gate::admit(house, &mut head).await {
         Ok(admitted) => admitted,
         Err(denied) => {
-            let mut response = form.respond(&denied.refused);
+            let mut response = form.refuse(house, &denied.refused);
             denied.mark(&mut response);
             return response;
         }
     };
     let (packed, _held) = match house.bodies.read(body, body_bytes, &house.setup.limits).await {
         Ok(read) => read,
-        Err(refused) => return form.respond(&refused),
+        Err(refused) => return form.refuse(house, &refused),
     };
     Course::is_read();
     let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
-    let asked = Asked { method: head.method, path, query, headers: head.headers, packed, body_bytes, spend };
+    let revoked = place.as_ref().map(|place| place.revoked().clone()).unwrap_or_default();
+    let (method, headers) = (head.method, head.headers);
+    let asked = Asked { method, path, query, headers, packed, body_bytes, spend, revoked };
     let answered = match form {
         ErrorForm::Own if asked.path == METRICS_PATH => figures(house, &tenant, &asked.method),
         ErrorForm::Own => Ok(api::answer(tenant, asked).await),
         ErrorForm::Wire(_) => answer(tenant, asked, wire).await,
     };
-    let response = answered.unwrap_or_else(|refused| form.respond(&refused));
+    let response = answered.unwrap_or_else(|refused| form.refuse(house, &refused));
     match place {
         Some(place) => response.map(|body| body.holding(place)),
         None => response,
@@ -242,6 +254,13 @@ impl ErrorForm {
             Self::Wire(wire) => wire.name(),
             Self::Own => "own",
         }
+    }
+
+    /// Refuses a request, and tells whoever runs the gateway.
+    fn refuse(self, house: &House, refused: &Refused) -> Response<OutBody> {
+        let (status, message) = (refused.status.as_u16(), refused.message.clone());
+        house.tell(GatewayEvent::Refused { form: self.name(), status, message });
+        self.respond(refused)
     }
 
     fn respond(self, refused: &Refused) -> Response<OutBody> {

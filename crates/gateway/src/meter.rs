@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_store::{CallFilter, Millis, Owner, Store, StoreError, UsageBy};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::tokens::TokenLimits;
 
@@ -18,6 +19,8 @@ pub(crate) struct Meter {
     /// Requests that may be made at once, and when that was true; they come back evenly over a minute.
     left: Mutex<Option<(f64, Instant)>>,
     open: AtomicU32,
+    /// Cancelled when the token is revoked.
+    revoked: CancellationToken,
 }
 
 /// Why a request has to wait.
@@ -42,7 +45,19 @@ impl Drop for Place {
     }
 }
 
+impl Place {
+    /// Cancelled when the token is revoked.
+    pub(crate) fn revoked(&self) -> &CancellationToken {
+        &self.0.revoked
+    }
+}
+
 impl Meter {
+    /// The token does not hold any more: what never ends by itself ends now.
+    pub(crate) fn revoke(&self) {
+        self.revoked.cancel();
+    }
+
     /// Lets a request through, or says why not. One that is refused does not count.
     pub(crate) fn enter(self: &Arc<Self>, limits: &TokenLimits, now: Instant) -> Result<Place, TooMuch> {
         let most = limits.concurrent.unwrap_or(u32::MAX);

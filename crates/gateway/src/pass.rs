@@ -20,10 +20,11 @@ pub(crate) async fn pass_on(
     wire: Dialect,
 ) -> Result<Response<OutBody>, Refused> {
     let named = asked.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());
-    let upstream = gateway.setup.upstreams.for_wire(named, wire);
+    let config = gateway.config.now();
+    let upstream = config.upstreams.for_wire(named, wire);
     let upstream = upstream.ok_or_else(|| Refused::not_found("no upstream is configured"))?.clone();
     let limit = asked.body_bytes;
-    let body = Bytes::from(body_in::unpack(&asked.headers, asked.packed.clone(), limit)?);
+    let body = body_in::unpack(&asked.headers, asked.packed.clone(), limit)?;
     pass_body_on(gateway, &asked, body, &upstream, wire).await
 }
 
@@ -43,7 +44,8 @@ pub(crate) async fn pass_body_on(
         headers: client_headers(asked, upstream),
         body,
     };
-    let mut reply = gateway.setup.client.pass_on(&endpoint, request).await.map_err(|trouble| Refused {
+    let client = gateway.config.now().client.clone();
+    let mut reply = client.pass_on(&endpoint, request).await.map_err(|trouble| Refused {
         status: StatusCode::BAD_GATEWAY,
         kind: "api_error",
         message: trouble.to_string(),

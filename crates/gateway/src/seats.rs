@@ -64,17 +64,28 @@ pub(crate) struct Seat {
     pub(crate) conversation: SessionId,
     recognised: Mutex<Recognised>,
     pub(crate) session: Arc<tokio::sync::Mutex<ManagedSession>>,
+    /// The edition of the configuration that the session was opened with.
+    edition: AtomicU64,
     last_used: AtomicU64,
 }
 
 impl Seat {
-    pub(crate) fn new(session: ManagedSession, recognised: Recognised) -> Self {
+    pub(crate) fn new(session: ManagedSession, recognised: Recognised, edition: u64) -> Self {
         Self {
             conversation: session.conversation().clone(),
             recognised: Mutex::new(recognised),
             session: Arc::new(tokio::sync::Mutex::new(session)),
+            edition: AtomicU64::new(edition),
             last_used: AtomicU64::new(0),
         }
+    }
+
+    pub(crate) fn edition(&self) -> u64 {
+        self.edition.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_edition(&self, edition: u64) {
+        self.edition.store(edition, Ordering::Relaxed);
     }
 
     /// How a request stands to the conversation after the first messages that its client has let go, and whether it goes

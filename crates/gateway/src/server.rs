@@ -82,7 +82,9 @@ where
     let head_time = house.setup.limits.head_time;
     let service = service_fn(move |request: Request<Incoming>| {
         let house = Arc::clone(&house);
-        async move { Ok::<_, Infallible>(handle(house, request).await) }
+        // The connection keeps the place of this future as long as the answer takes.
+        let answer = Box::pin(handle(house, request));
+        async move { Ok::<_, Infallible>(answer.await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(head_time);

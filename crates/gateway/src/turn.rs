@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, StatusCode};
 use throughline_engine::{
     Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece, RecordPolicy,
-    Rewording, Waiting, headers_on,
+    Recorded, Rewording, Waiting, headers_on,
 };
 use throughline_provider::{Endpoint, HoldBack};
 use throughline_store::SessionId;
+use throughline_tokens::{PricedCall, Usage, cost};
 use throughline_transcript::Dialect;
 use throughline_wire::{Request, Streaming, write_error_event};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
@@ -21,8 +23,9 @@ use crate::body_out::OutBody;
 use crate::clues::Clues;
 use crate::compact;
 use crate::course::carried;
-use crate::event::{GatewayEvent, Served};
+use crate::event::{AnswerEnd, GatewayEvent, Served};
 use crate::find::{Place, recognised};
+use crate::gate::{Spend, no_money};
 use crate::gateway::Inner;
 use crate::handler::{Asked, put_headers};
 use crate::identity::Known;
@@ -73,11 +76,17 @@ pub(crate) async fn answer(
         let body = Bytes::from(turn.request.encode());
         return pass_body_on(&gateway, &asked, body, &upstream, wire).await;
     }
+    if asked.spend == Spend::Limited && !gateway.knows_price(&turn) {
+        return Err(no_money(format!(
+            "the token has a limit on what calls cost, and nobody knows what {} costs at `{}`",
+            turn.model, upstream.name
+        )));
+    }
     if let Some(request) = compact::without_trigger(&turn.request) {
         return compact::answer_trigger(&gateway, Turn { request, ..turn }).await;
     }
     let is_same_wire = turn.endpoint.wire == wire;
-    let (response, session) = match gateway.managed(turn, wire).await {
+    let response = match gateway.managed(turn, wire, began).await {
         Err(refused) if refused.is_unrecorded() && is_same_wire && gateway.goes_on_unrecorded() => {
             asked.spend.refuse_uncounted()?;
             gateway.tell(GatewayEvent::Warning(
@@ -85,17 +94,10 @@ pub(crate) async fn answer(
                     .to_owned(),
             ));
             let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
-            return pass_body_on(&gateway, &asked, Bytes::from(body), &upstream, wire).await;
+            return pass_body_on(&gateway, &asked, body, &upstream, wire).await;
         }
         answered => answered?,
     };
-    gateway.tell(GatewayEvent::Served(Served {
-        wire,
-        model: session.1,
-        session: Some(session.0),
-        status: response.status().as_u16(),
-        head_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-    }));
     Ok(response)
 }
 
@@ -111,7 +113,8 @@ pub(crate) fn turn_of(
     let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
     let model = model.ok_or_else(|| Refused::bad_request("`model` is missing"))?;
     let clues = Clues::of(&asked.headers, &request);
-    let (upstream, spoken) = gateway.setup.upstreams.choose(clues.upstream.as_deref(), wire, &model)?;
+    let config = gateway.config.now();
+    let (upstream, spoken) = config.upstreams.choose(clues.upstream.as_deref(), wire, &model)?;
     let upstream = upstream.clone();
     let headers = client_headers(asked, &upstream);
     // Calls beside the conversation, such as for a summary, are made with the client's key too.
@@ -124,14 +127,27 @@ pub(crate) fn turn_of(
 impl Inner {
     /// Whether requests are answered when the record cannot be used.
     fn goes_on_unrecorded(&self) -> bool {
-        self.setup.policy.record == RecordPolicy::GoOn
+        self.config.now().policy.record == RecordPolicy::GoOn
+    }
+
+    /// Whether it is known what the model costs where it is asked.
+    fn knows_price(&self, turn: &Turn) -> bool {
+        let call = PricedCall {
+            model: &turn.model,
+            provider: turn.endpoint.kind.name(),
+            at_ms: self.setup.host.now_ms(),
+            usage: Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() },
+            cache_write_1h: 0,
+        };
+        cost(&call).micro_usd.is_some()
     }
 
     async fn managed(
         self: &Arc<Self>,
         turn: Turn,
         wire: Dialect,
-    ) -> Result<(Response<OutBody>, (SessionId, String)), Refused> {
+        began: Instant,
+    ) -> Result<Response<OutBody>, Refused> {
         let Place { seat, mut session, messages, repeated, known } = self.place(&turn).await?;
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.follow_model(&mut session, &turn).await?;
@@ -150,6 +166,8 @@ impl Inner {
             pieces: Some(pieces),
             along: Along { headers: turn.headers, query: turn.query, hold_back: HoldBack::UntilContent },
             waiting: Waiting::ByCaller,
+            // A client keeps what it says until it is answered, and says it again.
+            recorded: if self.goes_on_unrecorded() { Recorded::Meanwhile } else { Recorded::First },
             cancel: cancel.clone(),
             ..CallInput::new(Envelope::of_request(turn.request), new)
         };
@@ -161,8 +179,10 @@ impl Inner {
             // Whoever asked may be gone.
             let _ = ended.send(result);
         }));
-        let way_back = WayBack { wire, streaming, waiting, end, guard: cancel.drop_guard() };
-        Ok((way_back.respond().await, (id, model)))
+        let gateway = Arc::clone(self);
+        let told = Telling { gateway, began, wire, model, session: id };
+        let way_back = WayBack { told, streaming, waiting, end, guard: cancel.drop_guard() };
+        Ok(way_back.respond().await)
     }
 
     /// Makes the call and remembers what the conversation is recognised by from now on.
@@ -203,9 +223,31 @@ impl Inner {
     }
 }
 
+/// What is told of an answer when it is over.
+struct Telling {
+    gateway: Arc<Inner>,
+    began: Instant,
+    wire: Dialect,
+    model: String,
+    session: SessionId,
+}
+
+impl Telling {
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn tell(self, status: StatusCode, head_ms: u64, end: AnswerEnd) {
+        let whole_ms = self.elapsed_ms();
+        let Self { gateway, wire, model, session, .. } = self;
+        let (status, session) = (status.as_u16(), Some(session));
+        gateway.tell(GatewayEvent::Served(Served { wire, model, session, status, head_ms, whole_ms, end }));
+    }
+}
+
 /// What an answer takes back to whoever asked.
 struct WayBack {
-    wire: Dialect,
+    told: Telling,
     streaming: Streaming,
     waiting: mpsc::Receiver<Piece>,
     end: oneshot::Receiver<Ended>,
@@ -223,49 +265,82 @@ impl WayBack {
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         put_headers(&mut response, &headers);
-        tokio::spawn(self.forward(sender));
+        let (status, head_ms) = (response.status(), self.told.elapsed_ms());
+        let length =
+            response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        tokio::spawn(carried(async move {
+            let (told, end) = self.forward(sender, length).await;
+            told.tell(status, head_ms, end);
+        }));
         response
     }
 
     /// There is no answer.
     async fn refuse(self) -> Response<OutBody> {
-        let error = match self.end.await {
-            Ok(Err(error)) => error,
-            Ok(Ok(_)) | Err(_) => return Refused::internal().respond(self.wire),
-        };
-        match &error {
-            // Nothing was done about it: the client gets what it would have got without us.
-            CallError::GaveUp(gave_up) if gave_up.tried.is_empty() && gave_up.refusal.is_some() => {
-                let refusal = gave_up.refusal.as_deref();
-                refusal.map_or_else(|| Refused::of_call(&error).respond(self.wire), passed_on)
-            }
-            _ => Refused::of_call(&error).respond(self.wire),
-        }
+        let response = refused(self.told.wire, self.end.await);
+        let head_ms = self.told.elapsed_ms();
+        self.told.tell(response.status(), head_ms, AnswerEnd::Whole);
+        response
     }
 
     /// Passes pieces on as they come. What breaks off in the middle of a stream ends with an error in its form.
-    async fn forward(mut self, sender: mpsc::Sender<Bytes>) {
+    async fn forward(self, sender: mpsc::Sender<Bytes>, length: Option<usize>) -> (Telling, AnswerEnd) {
+        let Self { told, streaming, mut waiting, end, guard } = self;
+        let (mut next_number, mut sent) = (0, 0);
         loop {
             let piece = tokio::select! {
                 biased;
-                () = sender.closed() => return,
-                piece = self.waiting.recv() => piece,
+                // Whoever has all of it has not hung up.
+                () = sender.closed(), if length != Some(sent) => return (told, AnswerEnd::Abandoned),
+                piece = waiting.recv() => piece,
             };
             match piece {
                 None => break,
                 Some(Piece::Begun { .. }) => {}
                 Some(Piece::Chunk(chunk)) => {
-                    if sender.send(chunk.raw).await.is_err() {
-                        return;
+                    if told.wire == Dialect::Responses {
+                        next_number = number_after(&chunk.raw).unwrap_or(next_number);
+                    }
+                    sent += chunk.raw.len();
+                    if sender.send(chunk.raw).await.is_err() && length.is_none_or(|length| sent < length) {
+                        return (told, AnswerEnd::Abandoned);
                     }
                 }
             }
         }
-        let ended = self.end.await;
-        let _ = self.guard.disarm();
-        if let (Ok(Err(error)), Streaming::Streamed) = (ended, self.streaming) {
-            let event = write_error_event(self.wire, &Refused::of_call(&error).error_body());
+        let ended = end.await;
+        let _ = guard.disarm();
+        let Ok(Err(error)) = ended else { return (told, AnswerEnd::Whole) };
+        if streaming == Streaming::Streamed {
+            let event = write_error_event(told.wire, &Refused::of_call(&error).error_body(), next_number);
             let _ = sender.send(Bytes::from(event.to_bytes())).await;
         }
+        (told, AnswerEnd::BrokenOff)
+    }
+}
+
+/// The number of the event after the last one that a piece of a stream tells the number of.
+fn number_after(piece: &[u8]) -> Option<u64> {
+    const NAME: &[u8] = b"\"sequence_number\":";
+    let after = memchr::memmem::rfind(piece, NAME)? + NAME.len();
+    let digits = piece.get(after..)?.trim_ascii_start();
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+    let number: u64 = std::str::from_utf8(digits.get(..end)?).ok()?.parse().ok()?;
+    number.checked_add(1)
+}
+
+/// The answer to a request for which there is none.
+fn refused(wire: Dialect, ended: Result<Ended, oneshot::error::RecvError>) -> Response<OutBody> {
+    let error = match ended {
+        Ok(Err(error)) => error,
+        Ok(Ok(_)) | Err(_) => return Refused::internal().respond(wire),
+    };
+    match &error {
+        // Nothing was done about it: the client gets what it would have got without us.
+        CallError::GaveUp(gave_up) if gave_up.tried.is_empty() && gave_up.refusal.is_some() => {
+            let refusal = gave_up.refusal.as_deref();
+            refusal.map_or_else(|| Refused::of_call(&error).respond(wire), passed_on)
+        }
+        _ => Refused::of_call(&error).respond(wire),
     }
 }

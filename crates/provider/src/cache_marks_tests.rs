@@ -250,7 +250,7 @@ fn a_turn_of_many_blocks_gets_a_mark_where_the_call_before_ended() {
 #[test]
 fn a_body_is_written_marked_and_the_request_stays() {
     let json = r#"{"model":"claude-x","system":"rules","max_tokens":1.0e3,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#;
-    let mut request = Request::decode(Dialect::Anthropic, json.into()).unwrap();
+    let mut request = Request::decode(Dialect::Anthropic, json).unwrap();
     let messages = request.messages().to_vec();
     let (body, marks) = ANTHROPIC.encode(&mut request, &messages, 0);
     let mark = r#""cache_control":{"type":"ephemeral"}"#;
@@ -263,11 +263,11 @@ fn a_body_is_written_marked_and_the_request_stays() {
     assert_eq!((marks.on_system, marks.on_messages), (true, vec![0, 1]));
     assert_eq!(request.encode(), json.as_bytes(), "nothing that is kept holds a mark");
     let own = json.replace(r#""max_tokens""#, r#""cache_control":{"type":"ephemeral"},"max_tokens""#);
-    let mut request = Request::decode(Dialect::Anthropic, own.clone().into()).unwrap();
+    let mut request = Request::decode(Dialect::Anthropic, &own).unwrap();
     let (body, marks) = ANTHROPIC.encode(&mut request, &messages, 0);
     assert_eq!((String::from_utf8(body).unwrap(), marks.of_client), (own, 1));
     let chat = r#"{"model":"anthropic/claude-x","messages":[{"role":"system","content":"rules"},{"role":"user","content":"a"}]}"#;
-    let mut request = Request::decode(Dialect::Chat, chat.into()).unwrap();
+    let mut request = Request::decode(Dialect::Chat, chat).unwrap();
     let messages = request.messages().to_vec();
     let (body, marks) = CHAT.encode(&mut request, &messages, 0);
     assert_eq!((count_marks_in(&body), marks.on_system), (2, true));

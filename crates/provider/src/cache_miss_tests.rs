@@ -17,7 +17,7 @@ const RULES: CacheRules =
 const BODY: &str = r#"{"model":"claude-x","max_tokens":9,"system":"rules","tools":[{"name":"f"}],"thinking":{"type":"enabled"},"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}"#;
 
 fn sent(dialect: Dialect, body: &str, at_secs: i64, prompt_tokens: u64) -> SentPrompt {
-    let request = Request::decode(dialect, body.into()).unwrap();
+    let request = Request::decode(dialect, body).unwrap();
     let items = request.messages().iter().map(|message| PieceHash::of(message.json())).collect();
     let fingerprint = Fingerprint::of(&request, request.messages(), items);
     SentPrompt { fingerprint, sent_at_ms: at_secs * 1_000, prompt_tokens: Some(prompt_tokens) }
@@ -131,7 +131,7 @@ fn hits_and_what_only_looks_like_one() {
 
 #[test]
 fn marks_that_moved_are_no_change() {
-    let request = Request::decode(Dialect::Anthropic, BODY.into()).unwrap();
+    let request = Request::decode(Dialect::Anthropic, BODY).unwrap();
     let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::OneHour };
     let hashes = |length: usize| -> Vec<PieceHash> {
         let messages = &request.messages()[..length];

@@ -212,7 +212,7 @@ fn marked(block: &str) -> String {
 }
 
 fn anthropic(body: &str) -> Request {
-    Request::decode(Dialect::Anthropic, body.as_bytes().to_vec()).unwrap()
+    Request::decode(Dialect::Anthropic, body.as_bytes()).unwrap()
 }
 
 /// A request with a mark on the tool, the system prompt and the last message, and these members besides.

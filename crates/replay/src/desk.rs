@@ -106,8 +106,7 @@ impl Desk {
             let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
             Box::new(Unanswered::trouble(Trouble { words, ..Trouble::of(kind) }))
         };
-        let request =
-            Request::decode(self.dialect, body.to_vec()).map_err(|error| refused(error.to_string()))?;
+        let request = Request::decode(self.dialect, body).map_err(|error| refused(error.to_string()))?;
         let now_ms = self.stage.now_ms();
         let mut books = self.books();
         let Books { cache, bill, .. } = &mut *books;

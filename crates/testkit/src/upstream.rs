@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use throughline_provider::PrefixCache;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -148,10 +148,17 @@ impl ScriptedUpstream {
     }
 }
 
+/// Ports that are taken and never listened on, for as long as the process lives: one that was given back could be
+/// anybody's a moment later.
+static SILENT: Mutex<Vec<TcpSocket>> = Mutex::new(Vec::new());
+
 /// An address on loopback where nobody listens: connections are refused.
 pub async fn refused_url() -> std::io::Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    Ok(format!("http://{}", listener.local_addr()?))
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((std::net::Ipv4Addr::LOCALHOST, 0).into())?;
+    let address = socket.local_addr()?;
+    locked(&SILENT).push(socket);
+    Ok(format!("http://{address}"))
 }
 
 /// A row of replies for [`Script`].

@@ -5,13 +5,13 @@ use throughline_transcript::Dialect::{Anthropic, Chat, Responses};
 use super::*;
 
 fn decode(dialect: Dialect, body: &str) -> Request {
-    let request = Request::decode(dialect, body.as_bytes().to_vec()).expect(body);
+    let request = Request::decode(dialect, body.as_bytes()).expect(body);
     assert_eq!(encoded(&request), body, "an untouched request is written as it was read");
     request
 }
 
 fn refused(dialect: Dialect, body: &str) -> RequestError {
-    Request::decode(dialect, body.as_bytes().to_vec()).expect_err(body)
+    Request::decode(dialect, body.as_bytes()).expect_err(body)
 }
 
 fn encoded(request: &Request) -> String {
@@ -243,7 +243,7 @@ fn what_is_wrong_is_said_with_its_place() {
     for (dialect, body, words) in cases {
         assert_eq!(refused(dialect, body).to_string(), words, "{body}");
     }
-    let bad = Request::decode(Chat, b"{\"messages\":\n[\"\xff\"]}".to_vec()).unwrap_err();
+    let bad = Request::decode(Chat, b"{\"messages\":\n[\"\xff\"]}").unwrap_err();
     assert_eq!(bad, RequestError::Utf8 { offset: 15, line: 2 });
 }
 
@@ -324,14 +324,14 @@ fn parts_that_do_not_fit_are_refused() {
 #[test]
 fn a_lowered_cap_leaves_thinking_less_room_than_words_and_thinking_together() {
     let body = r#"{"model":"m","max_tokens":32000,"thinking":{"budget_tokens":31999,"type":"enabled"},"messages":[]}"#;
-    let mut request = Request::decode(Dialect::Anthropic, body.into()).unwrap();
+    let mut request = Request::decode(Dialect::Anthropic, body).unwrap();
     request.set_output_cap(8_000);
     let sent = String::from_utf8(request.encode()).unwrap();
     let thinking = r#""thinking":{"budget_tokens":6000,"type":"enabled"}"#;
     assert!(sent.contains("\"max_tokens\":8000") && sent.contains(thinking), "{sent}");
     // Enough room, or too little for any thinking: left as it is.
     for cap in [40_000, 1_200] {
-        let mut request = Request::decode(Dialect::Anthropic, body.into()).unwrap();
+        let mut request = Request::decode(Dialect::Anthropic, body).unwrap();
         request.set_output_cap(cap);
         assert!(String::from_utf8(request.encode()).unwrap().contains("\"budget_tokens\":31999"));
     }

@@ -59,9 +59,9 @@ pub fn write_error(dialect: Dialect, error: &ErrorBody) -> String {
     }
 }
 
-/// An error in the middle of a stream.
+/// An error in the middle of a stream, as its event of this number on wires that count them.
 #[must_use]
-pub fn write_error_event(dialect: Dialect, error: &ErrorBody) -> WireEvent {
+pub fn write_error_event(dialect: Dialect, error: &ErrorBody, number: u64) -> WireEvent {
     match dialect {
         Dialect::Chat => WireEvent::unnamed(write_error(dialect, error)),
         Dialect::Anthropic => WireEvent::named("error", write_error(dialect, error)),
@@ -70,7 +70,8 @@ pub fn write_error_event(dialect: Dialect, error: &ErrorBody) -> WireEvent {
                 .text("type", "error")
                 .text_or_null("code", error.code.as_deref().or(error.kind.as_deref()))
                 .text("message", &error.message)
-                .text_or_null("param", error.param.as_deref());
+                .text_or_null("param", error.param.as_deref())
+                .number("sequence_number", number);
             WireEvent::named("error", data.finish())
         }
     }

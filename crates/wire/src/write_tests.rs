@@ -100,7 +100,7 @@ fn errors_are_read_as_they_were_written() {
     let mut shown = String::new();
     for dialect in Dialect::ALL {
         let body = write_error(dialect, &error);
-        let event = write_error_event(dialect, &error);
+        let event = write_error_event(dialect, &error, 7);
         for json in [&body, &event.data] {
             let read = ErrorBody::recognise(json).unwrap();
             assert_eq!(read.message, error.message);

@@ -68,7 +68,7 @@ fn body() -> impl Strategy<Value = Body> {
 }
 
 fn read(dialect: Dialect, text: &str) -> Request {
-    Request::decode(dialect, text.as_bytes().to_vec()).unwrap()
+    Request::decode(dialect, text.as_bytes()).unwrap()
 }
 
 fn text(bytes: Vec<u8>) -> String {

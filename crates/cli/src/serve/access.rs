@@ -10,6 +10,7 @@ use throughline_provider::BaseUrl;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words};
+use crate::serve::log::Log;
 use crate::token_file;
 
 /// How often the list of tokens is looked at.
@@ -65,7 +66,7 @@ fn unusable(setting: &str, why: String) -> Failure {
 
 /// Takes over changes of the list while the gateway runs. Once tokens were demanded they stay so: whoever revokes the
 /// last one does not mean to open the door.
-pub(super) async fn follow(context: Arc<Context>, gateway: Gateway, mut demanded: bool) {
+pub(super) async fn follow(context: Arc<Context>, log: Arc<Log>, gateway: Gateway, mut demanded: bool) {
     // The first look is always taken: the list may have changed since it was read.
     let mut known = None;
     loop {
@@ -80,11 +81,11 @@ pub(super) async fn follow(context: Arc<Context>, gateway: Gateway, mut demanded
             Ok(book) => {
                 demanded = true;
                 if book.entries().is_empty() {
-                    context.warn("there is no token any more: nobody is let in until there is one");
+                    log.warn("there is no token any more: nobody is let in until there is one");
                 }
                 gateway.set_access(Access::Tokens(book));
             }
-            Err(_) => context.warn("the list of tokens cannot be read; those known so far hold"),
+            Err(_) => log.warn("the list of tokens cannot be read; those known so far hold"),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The gateway as a user starts it.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use crate::process::Running;
 
@@ -33,8 +35,27 @@ impl Gateway {
         Self::start_on(home, upstream, Disk::Plenty)
     }
 
+    /// Starts it with the configuration in its home.
+    pub(crate) fn configured(home: tempfile::TempDir) -> Self {
+        let mut serve = command(home.path());
+        serve.args(["serve", "--bind", "127.0.0.1:0"]);
+        Self::run(home, &mut serve)
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
+    /// Asks it to stop; how it ended.
+    pub(crate) fn signalled_to_stop(&mut self) -> ExitStatus {
+        self.process.signal(Signal::TERM);
+        self.process
+            .wait(Duration::from_secs(60))
+            .unwrap_or_else(|| panic!("never stopped: {}", self.screen()))
+    }
+
     pub(crate) fn start_on(home: tempfile::TempDir, upstream: &str, disk: Disk) -> Self {
-        let output = home.path().join("screen");
         let mut serve = command(home.path());
         serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]);
         if disk == Disk::Full {
@@ -47,7 +68,12 @@ impl Gateway {
             shell.current_dir(home.path()).args(["-c", &line, "serve"]).args(arguments);
             serve = shell;
         }
-        let process = Running::start(&mut serve, &output);
+        Self::run(home, &mut serve)
+    }
+
+    fn run(home: tempfile::TempDir, serve: &mut Command) -> Self {
+        let output = home.path().join("screen");
+        let process = Running::start(serve, &output);
         let url = wait_for_address(&output);
         Self { home, url, process }
     }

@@ -13,5 +13,6 @@ mod gateway;
 mod hermes;
 mod installed;
 mod job;
+mod operations;
 mod process;
 mod sdk;

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
 /// A process that ends with whoever started it.
 pub(crate) struct Running {
     child: Child,
@@ -32,6 +34,11 @@ impl Running {
         let child =
             command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
         Self { child }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let process = Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(process, signal).unwrap();
     }
 
     /// Waits for its end, within limits.

@@ -43,8 +43,21 @@ pub struct CallInput {
     pub along: Along,
     /// Who waits when a provider is busy.
     pub waiting: Waiting,
+    /// When what is new is written to the record.
+    pub recorded: Recorded,
     /// Calls the call off; what was received until then is kept.
     pub cancel: CancellationToken,
+}
+
+/// When what is new is written to the record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// Before anyone is asked: whatever happens then, it was said.
+    #[default]
+    First,
+    /// While the provider works on it, for callers who keep what they say until it is answered. It has been written, or
+    /// people were told that it could not be, before the call is over.
+    Meanwhile,
 }
 
 impl CallInput {
@@ -58,6 +71,7 @@ impl CallInput {
             task: "chat".to_owned(),
             along: Along::default(),
             waiting: Waiting::default(),
+            recorded: Recorded::default(),
             cancel: CancellationToken::new(),
         }
     }
@@ -120,7 +134,9 @@ pub(super) struct OnItsWay {
 /// What was sent and when.
 #[derive(Debug)]
 pub(super) struct Sent {
+    /// What was sent; its body is on its way.
     pub(super) encoded: Encoded,
+    pub(super) body_bytes: u64,
     pub(super) along: Along,
     pub(super) pending: PendingRequest,
     pub(super) output_cap_tokens: Option<u64>,
@@ -149,7 +165,7 @@ impl ManagedSession {
     /// May be dropped at any moment: what was recorded until then is recorded, and the conversation goes on. Whoever wants
     /// what had arrived of the answer kept as well cancels it by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, CallError> {
-        let CallInput { envelope, messages, pieces, task, along, waiting, cancel } = input;
+        let CallInput { envelope, messages, pieces, task, along, waiting, recorded, cancel } = input;
         if envelope.dialect() != self.dialect {
             let (conversation, request) = (self.dialect, envelope.dialect());
             return Err(CallError::OtherWire { conversation, request });
@@ -158,16 +174,22 @@ impl ManagedSession {
             let chain = self.view.session().chain;
             record::lock(&self.setup, chain).await?;
         }
-        self.take_in(messages).await?;
+        match recorded {
+            Recorded::First => Box::pin(self.take_in(messages)).await?,
+            Recorded::Meanwhile => Box::pin(self.begin_to_take_in(messages)).await?,
+        }
         self.known.update(&envelope);
         self.use_output_cap(envelope.output_cap_tokens()).await?;
         let mut way = OnItsWay { waiting, ..OnItsWay::default() };
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
         self.fit_cap(&envelope, &mut way);
         loop {
-            let sent = self.write(&envelope, &along, &way)?;
+            let mut sent = self.write(&envelope, &along, &way)?;
             self.prepare_ahead(sent.pending.total_tokens).await;
             let target = self.asked(&way);
+            let upstream = Arc::clone(&target.upstream);
+            // Nobody needs it any more once it is sent, and an answer may take long.
+            let body = std::mem::take(&mut sent.encoded.body);
             let call = OutgoingCall {
                 asked: AskedFor {
                     output_cap_tokens: sent.output_cap_tokens,
@@ -176,14 +198,16 @@ impl ManagedSession {
                 headers: along.headers.clone(),
                 query: along.query.clone(),
                 hold_back: along.hold_back,
-                ..OutgoingCall::new(self.dialect, envelope.request().streaming(), sent.encoded.body.clone())
+                ..OutgoingCall::new(self.dialect, envelope.request().streaming(), body)
             };
-            let upstream = Arc::clone(&target.upstream);
-            match upstream.send(call, pieces.as_ref(), &cancel).await {
-                Ok(received) => return Ok(self.settle(sent, received, way, &task).await),
+            let asked = upstream.send(call, pieces.as_ref(), &cancel);
+            let (answered, ()) = tokio::join!(asked, self.finish_taking_in());
+            sent.to_seq = self.view.session().next_seq;
+            match answered {
+                Ok(received) => return Ok(Box::pin(self.settle(sent, received, way, &task)).await),
                 Err(unanswered) => {
-                    let decided = self.take_failure(&sent, *unanswered, &way, &task).await?;
-                    self.reuse(sent.encoded.body);
+                    let failed = self.take_failure(&sent, *unanswered, &way, &task);
+                    let decided = Box::pin(failed).await?;
                     unless(&cancel, Box::pin(self.recover(decided, &mut way))).await?;
                 }
             }
@@ -218,10 +242,11 @@ impl ManagedSession {
     }
 
     /// The body of a request, with what is known about it at this moment.
-    fn write(&mut self, envelope: &Envelope, along: &Along, way: &OnItsWay) -> Result<Sent, CallError> {
+    fn write(&self, envelope: &Envelope, along: &Along, way: &OnItsWay) -> Result<Sent, CallError> {
         let cache = self.asked(way).cache;
         let encoded = self.encode(envelope, cache, &way.for_this_call)?;
         Ok(Sent {
+            body_bytes: encoded.body.len() as u64,
             encoded,
             along: along.clone(),
             pending: self.pending(),

@@ -148,8 +148,6 @@ impl ManagedSession {
 
     /// Compacts if the provider's cache is cold anyway and the view is large enough to be worth it.
     pub async fn idle(&mut self) -> Option<CompactionResult> {
-        // Nothing will be sent for a while.
-        self.spare_body = Vec::new();
         let figures = self.while_idle()?;
         let Verdict::Compact { trigger, urgency } = while_idle(&figures) else { return None };
         // Whatever comes of it, the same view is not looked at again.

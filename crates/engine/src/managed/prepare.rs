@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use throughline_provider::{CachePolicy, SentPrompt};
 use throughline_store::UsageKind;
 
@@ -103,20 +102,12 @@ impl ManagedSession {
 
     /// Writes the body.
     pub(super) fn encode(
-        &mut self,
+        &self,
         envelope: &Envelope,
         cache: CachePolicy,
         for_this_call: &ForThisCall,
     ) -> Result<Encoded, CallError> {
-        let buffer = std::mem::take(&mut self.spare_body);
-        Ok(self.encoding(envelope, cache, for_this_call).encode(buffer)?)
-    }
-
-    /// Keeps the memory of a body that is no longer needed for the next one.
-    pub(super) fn reuse(&mut self, body: Bytes) {
-        if body.is_unique() {
-            self.spare_body = body.into();
-        }
+        Ok(self.encoding(envelope, cache, for_this_call).encode()?)
     }
 
     fn encoding<'a>(

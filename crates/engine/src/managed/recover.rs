@@ -59,7 +59,7 @@ impl ManagedSession {
             waiting: way.waiting,
             window_tokens: self.asked(way).policy.window_tokens,
             prompt_tokens: self.pending().total_tokens,
-            body_bytes: sent.encoded.body.len() as u64,
+            body_bytes: sent.body_bytes,
             old_image_bytes: old_image_bytes(&self.view),
             output_cap_tokens: sent.output_cap_tokens,
             answer: unanswered.passed_on,

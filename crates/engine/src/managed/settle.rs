@@ -45,7 +45,6 @@ impl ManagedSession {
             self.learn_from(&sent, &usage, used.kind).await;
         }
         self.keep_guard().await;
-        self.reuse(sent.encoded.body);
         let pressure = self.pressure();
         self.prepare_ahead(pressure.tokens).await;
         CallOutcome {

@@ -53,11 +53,32 @@ const ARTIFACT: &str = "artifact";
 const MENDED: &str = "mended";
 
 impl ManagedSession {
-    /// Takes messages into the record and the view. Where that fails and must not, they are not said.
-    pub(super) async fn take_in(&mut self, messages: Vec<Incoming>) -> Result<(), CallError> {
-        // What is left from before is not part of this: it stays whatever happens.
+    /// Takes messages into the view, and begins to write them to the record.
+    pub(super) async fn begin_to_take_in(&mut self, messages: Vec<Incoming>) -> Result<(), CallError> {
         let _ = self.finish_writing().await;
-        let before = self.unrecorded.len();
+        self.hear_out(messages)?;
+        if !self.unrecorded.is_empty() {
+            self.begin_to_append();
+        }
+        Ok(())
+    }
+
+    /// Waits until what was taken in is written. Where it cannot be, it stays in memory and people are told.
+    pub(super) async fn finish_taking_in(&mut self) {
+        if self.writing.is_none() {
+            return;
+        }
+        let written = match self.finish_writing().await {
+            Err(StoreError::SessionEnded { successor: Some(_), .. }) => self.write_unrecorded().await,
+            other => other,
+        };
+        if let Err(error) = written {
+            self.tell_of_unrecorded(&error);
+        }
+    }
+
+    /// New messages as they are shown, in the view.
+    fn hear_out(&mut self, messages: Vec<Incoming>) -> Result<(), CallError> {
         let messages = self.fit(self.paired(messages));
         let asides: Vec<EngineEvent> =
             messages.iter().flat_map(|fitted| &fitted.set_aside).map(told).collect();
@@ -65,6 +86,15 @@ impl ManagedSession {
         for event in asides {
             self.tell(event);
         }
+        Ok(())
+    }
+
+    /// Takes messages into the record and the view. Where that fails and must not, they are not said.
+    pub(super) async fn take_in(&mut self, messages: Vec<Incoming>) -> Result<(), CallError> {
+        // What is left from before is not part of this: it stays whatever happens.
+        let _ = self.finish_writing().await;
+        let before = self.unrecorded.len();
+        self.hear_out(messages)?;
         match self.write_unrecorded().await {
             Ok(()) => Ok(()),
             Err(error) if self.setup.policy.record == RecordPolicy::GoOn => {
@@ -218,11 +248,15 @@ impl ManagedSession {
     }
 
     async fn append(&mut self) -> Result<(), StoreError> {
+        self.begin_to_append();
+        self.finish_writing().await
+    }
+
+    fn begin_to_append(&mut self) {
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
         let unrecorded = self.unrecorded.clone();
         let write = tokio::task::spawn_blocking(move || append(store.as_ref(), &owner, &id, unrecorded));
         self.writing = Some(Writing::Append(write));
-        self.finish_writing().await
     }
 
     /// Waits for a write and takes in what came of it. Nothing may be said between a write and this.

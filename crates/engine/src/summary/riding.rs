@@ -69,7 +69,7 @@ impl RidingCall {
             return Err(NotRiding::NoRoom);
         }
         let body = ride.body(&instruction).map_err(|_| NotRiding::NotSent)?;
-        let mut body = Request::decode(target.dialect, body.to_vec()).map_err(|_| NotRiding::NotSent)?;
+        let mut body = Request::decode(target.dialect, &body).map_err(|_| NotRiding::NotSent)?;
         body.set_streaming(Streaming::Streamed);
         body.ask_for_stream_usage();
         if body.output_cap_tokens().is_some() {

@@ -135,7 +135,7 @@ async fn the_own_model_rides_on_what_it_was_sent_byte_for_byte() {
         let done = stage.completed().await;
         let calls = own.calls();
         assert_eq!(calls.len(), 1, "{dialect}");
-        let body = Request::decode(dialect, calls[0].body.to_vec()).unwrap();
+        let body = Request::decode(dialect, &calls[0].body).unwrap();
         let sent = envelope(dialect);
         let [before @ .., last] = body.messages() else { panic!("{dialect}") };
         let texts = |messages: &[Message]| messages.iter().map(|m| m.json().to_owned()).collect::<Vec<_>>();
@@ -174,7 +174,7 @@ async fn a_tool_call_in_a_riding_answer_is_a_failure_and_the_model_is_asked_apar
     assert_eq!(done.report.written_by.unwrap().calls, 2);
     let told = done.report.warnings.join("\n");
     assert!(told.contains("test-model at test (riding): it called the tool `read_file`"), "{told}");
-    let body = Request::decode(Dialect::Anthropic, own.calls()[1].body.to_vec()).unwrap();
+    let body = Request::decode(Dialect::Anthropic, &own.calls()[1].body).unwrap();
     assert_eq!(body.messages().len(), 1);
     let booked = stage.book.0.lock().unwrap().clone();
     assert_eq!(booked.len(), 2);

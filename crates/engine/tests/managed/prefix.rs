@@ -60,7 +60,7 @@ fn check(last: Option<&Last>, now: &Last) -> Result<(), TestCaseError> {
 
 /// Rules of the wire that a body breaks.
 fn broken_rules(dialect: Dialect, body: &str) -> Result<Vec<ViolationKind>, TestCaseError> {
-    let request = Request::decode(dialect, body.as_bytes().to_vec());
+    let request = Request::decode(dialect, body.as_bytes());
     let request = request.map_err(|error| TestCaseError::fail(format!("{error}: {body}")))?;
     // What stands before the list on the chat wire is the system prompt.
     let sent: Vec<Message> = request.messages().to_vec();

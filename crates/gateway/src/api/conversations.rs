@@ -80,7 +80,7 @@ async fn ready(
     message: &MessageBody,
 ) -> Result<Ready, ApiError> {
     let known = known(gateway, key).await?;
-    let configured = gateway.setup.settings.model.default.clone();
+    let configured = gateway.config.now().settings.model.default.clone();
     let model =
         [message.model.clone(), known.as_ref().and_then(|known| known.tip.model.clone()), Some(configured)];
     let model =
@@ -95,14 +95,20 @@ async fn ready(
     let at = gateway.model_at(endpoint.clone(), &model).await;
     let seat = seat(gateway, key, known.as_ref(), &endpoint, &model).await?;
     let mut session = Arc::clone(&seat.session).lock_owned().await;
-    if session.model().model != model {
+    if let Some(edition) = gateway.outdated(&seat, &session) {
+        let target = gateway.target_for(endpoint.clone(), &model, wire).await;
+        let target = target.map_err(|refused| ApiError::of(&refused))?;
+        let reopened = gateway.reopen(&seat, &mut session, target, edition).await;
+        reopened.map_err(|refused| ApiError::of(&refused))?;
+    } else if session.model().model != model {
         let target = gateway.target_for(endpoint.clone(), &model, wire).await;
         let target = target.map_err(|refused| ApiError::of(&refused))?;
         session.switch_model(target).await.map_err(|error| ApiError::of_call(gateway, &error))?;
     }
     // Instructions hold until others are given.
     let system = message.system.clone().or_else(|| known.and_then(|known| known.system));
-    let cap = at.output_cap_tokens(message.max_output_tokens.or(gateway.setup.settings.model.max_tokens));
+    let cap =
+        at.output_cap_tokens(message.max_output_tokens.or(gateway.config.now().settings.model.max_tokens));
     let parts = RequestParts {
         system: system.as_deref().filter(|system| !system.is_empty()).map(System::Text),
         streaming: if message.stream { Streaming::Streamed } else { Streaming::Whole },
@@ -173,6 +179,7 @@ async fn seat(
         return Ok(seat);
     }
     let failed = |error: &CallError| ApiError::of_call(gateway, error);
+    let edition = gateway.config.edition();
     let wire = known.map_or(endpoint.wire, |known| known.tip.dialect);
     let target = gateway.target_for(endpoint.clone(), model, wire).await;
     let target = target.map_err(|refused| ApiError::of(&refused))?;
@@ -183,7 +190,7 @@ async fn seat(
         }
         None => {
             let host = &gateway.setup.host;
-            let id = SessionId::new(host.now_ms(), host.random(), gateway.setup.policy.ids);
+            let id = SessionId::new(host.now_ms(), host.random(), gateway.config.now().policy.ids);
             let new = NewSession {
                 id: id.clone(),
                 owner: gateway.setup.owner.clone(),
@@ -201,7 +208,7 @@ async fn seat(
             session
         }
     };
-    gateway.seat(&seat_key, session).await.map_err(|refused| ApiError::of(&refused))
+    gateway.seat(&seat_key, session, edition).await.map_err(|refused| ApiError::of(&refused))
 }
 
 /// Makes the call, whoever still waits for it, and keeps what the conversation is recognised by.

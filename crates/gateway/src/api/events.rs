@@ -16,13 +16,18 @@ use crate::body_out::OutBody;
 use crate::event::GatewayEvent;
 use crate::find::blocking;
 use crate::gateway::Inner;
+use crate::handler::Asked;
 use crate::news::Told;
 
 /// How often a line shows that the connection lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// `GET /api/events`.
-pub(super) async fn stream(gateway: &Arc<Inner>, query: &Query) -> Result<Response<OutBody>, ApiError> {
+pub(super) async fn stream(
+    gateway: &Arc<Inner>,
+    asked: &Asked,
+    query: &Query,
+) -> Result<Response<OutBody>, ApiError> {
     let only = match query.text("session") {
         None => None,
         Some(reference) => Some(chain_of(gateway, reference).await?),
@@ -30,7 +35,7 @@ pub(super) async fn stream(gateway: &Arc<Inner>, query: &Query) -> Result<Respon
     // Nothing that happens between the head of the answer and the first look is missed.
     let mut news = gateway.news.listen();
     let (sender, body) = OutBody::pieces();
-    let closing = gateway.closing.clone();
+    let (closing, revoked) = (gateway.closing.clone(), asked.revoked.clone());
     tokio::spawn(async move {
         let mut only = only;
         let mut first = Vec::new();
@@ -42,6 +47,7 @@ pub(super) async fn stream(gateway: &Arc<Inner>, query: &Query) -> Result<Respon
             let told = tokio::select! {
                 () = sender.closed() => return,
                 () = closing.cancelled() => return,
+                () = revoked.cancelled() => return,
                 told = news.recv() => told,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {
                     let mut comment = Vec::new();
@@ -97,35 +103,12 @@ fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
             }
             is_meant
         }
-        GatewayEvent::Warning(_) => false,
+        GatewayEvent::Refused { .. } | GatewayEvent::Warning(_) => false,
     }
 }
 
 fn event_of(told: &Told) -> WireEvent {
-    let mut value = match &told.event {
-        GatewayEvent::Served(served) => json!({
-            "event": "served",
-            "wire": served.wire.name(),
-            "model": served.model,
-            "session": served.session,
-            "status": served.status,
-            "head_ms": served.head_ms,
-        }),
-        GatewayEvent::Opened { session, link } => json!({
-            "event": "opened",
-            "session": session,
-            "parent": link.as_ref().map(|(parent, _)| parent),
-            "link": link.as_ref().map(|(_, kind)| kind),
-        }),
-        GatewayEvent::Engine { conversation, event } => {
-            let mut value = serde_json::to_value(event).unwrap_or_default();
-            if let Value::Object(members) = &mut value {
-                members.insert("conversation".to_owned(), json!(conversation));
-            }
-            value
-        }
-        GatewayEvent::Warning(text) => json!({ "event": "warning", "text": text }),
-    };
+    let mut value = told.event.to_json();
     let name = value.get("event").and_then(Value::as_str).unwrap_or("event").to_owned();
     if let Value::Object(members) = &mut value {
         members.insert("at_ms".to_owned(), json!(told.at_ms));

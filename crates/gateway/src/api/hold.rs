@@ -60,7 +60,8 @@ async fn open(
     tip: &Session,
     conversation: &SessionId,
 ) -> Result<ManagedSession, ApiError> {
-    let configured = &gateway.setup.settings.model.default;
+    let config = gateway.config.now();
+    let configured = &config.settings.model.default;
     let model = tip.model.clone().or_else(|| Some(configured.clone()).filter(|model| !model.is_empty()));
     let model = model
         .ok_or_else(|| ApiError::invalid("the session names no model, and `model.default` is not set"))?;
@@ -79,8 +80,9 @@ pub(super) fn endpoint(
     model: &str,
 ) -> Result<Endpoint, ApiError> {
     let named = asked.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());
+    let config = gateway.config.now();
     let (upstream, spoken) =
-        gateway.setup.upstreams.choose(named, wire, model).map_err(|refused| ApiError::of(&refused))?;
+        config.upstreams.choose(named, wire, model).map_err(|refused| ApiError::of(&refused))?;
     let mut headers = client_headers(asked, upstream);
     headers.retain(|(name, _)| is_key(name));
     if spoken != wire {

@@ -1,13 +1,15 @@
 //! A gateway in daily use: stalls, parallel requests, stopping, names of requests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use throughline_gateway::{AnswerEnd, GatewayConfig, GatewayEvent};
 use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Gate, Reply, ReplyFault, Script};
 use throughline_transcript::Dialect;
 
-use crate::stage::{MODEL, Stage};
+use crate::stage::{MODEL, Stage, eventually};
 
 fn body(messages: &[Value], streamed: bool) -> String {
     json!({ "model": MODEL, "max_tokens": 64, "stream": streamed, "messages": messages }).to_string()
@@ -32,6 +34,66 @@ async fn an_upstream_that_is_down_is_an_error_of_the_wire() {
         assert_eq!(error["type"] == "error", dialect == Dialect::Anthropic);
         assert!(!error["error"]["message"].as_str().unwrap().contains("127.0.0.1:0"), "{error}");
     }
+}
+
+/// A stream that falls silent is cut, ends with an error of its wire, and is told as what it is.
+#[tokio::test]
+async fn a_stream_that_stalls_is_cut_after_the_limit() {
+    let reply = Reply::text("so it begins, and goes on for a while, ".repeat(20));
+    let reply = reply.failing_after(8, ReplyFault::Stall);
+    let mut stage = Stage::new(None, Script::always(reply)).await;
+    stage.silence = Some(Duration::from_millis(50));
+    stage.start().await;
+    for dialect in Dialect::ALL {
+        let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+        let body = json!({ "model": MODEL, "max_tokens": 64, "stream": true, list: [user("go")] });
+        let text = stage.ask(dialect, &body.to_string()).await.text().await.unwrap();
+        let last = text.lines().rfind(|line| line.starts_with("data: ")).unwrap();
+        let error: Value = serde_json::from_str(last.trim_start_matches("data: ")).unwrap();
+        match dialect {
+            Dialect::Responses => {
+                assert_eq!(error["type"], "error", "{text}");
+                let sent = text.matches("\"sequence_number\"").count() as u64;
+                assert_eq!(error["sequence_number"], sent - 1, "it counts on: {text}");
+            }
+            Dialect::Chat | Dialect::Anthropic => assert!(error["error"]["message"].is_string(), "{text}"),
+        }
+        let is_told = || {
+            let events = stage.events.lock().unwrap();
+            events.iter().any(|event| match event {
+                GatewayEvent::Served(served) => served.wire == dialect && served.end == AnswerEnd::BrokenOff,
+                _ => false,
+            })
+        };
+        eventually(is_told).await;
+    }
+}
+
+/// What is configured otherwise while the gateway runs holds from the next request on, in conversations at hand too.
+#[tokio::test]
+async fn a_configuration_is_replaced_while_conversations_go_on() {
+    let stage = Stage::new(None, Script::always(Reply::text("from the first"))).await;
+    let other = Stage::new(Some(64_000), Script::always(Reply::text("from the second"))).await;
+    let answer = |text: String| {
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+    };
+    let first = stage.ask(Dialect::Chat, &body(&[user("one")], false)).await.text().await.unwrap();
+    assert_eq!(answer(first), "from the first");
+
+    let gateway = stage.gateway.as_ref().unwrap();
+    gateway.set_config(GatewayConfig { body_bytes: 5_000, ..other.config() });
+    let talk = [user("one"), assistant("from the first"), user("two")];
+    let second = stage.ask(Dialect::Chat, &body(&talk, false)).await.text().await.unwrap();
+    assert_eq!(answer(second), "from the second");
+    let long = body(&[user(&"word ".repeat(2_000))], false);
+    assert_eq!(stage.ask(Dialect::Chat, &long).await.status(), 413);
+
+    let said = || {
+        let all = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
+        all.iter().map(|conversation| conversation.totals.messages).collect::<Vec<_>>()
+    };
+    eventually(|| said() == [4]).await;
 }
 
 /// Two requests go on from the same place. Neither waits for the other, and both are whole in the record.
@@ -102,9 +164,9 @@ async fn many_conversations_at_once_are_kept_apart() {
         task.await.unwrap();
     }
     let filter = SessionFilter { limit: None, ..SessionFilter::default() };
-    let found = stage.store.conversations(&Owner::default(), &filter).unwrap();
-    assert_eq!(found.len(), 24);
-    assert!(found.iter().all(|one| one.totals.messages == 8), "{found:#?}");
+    let found = || stage.store.conversations(&Owner::default(), &filter).unwrap();
+    assert_eq!(found().len(), 24);
+    eventually(|| found().iter().all(|one| one.totals.messages == 8)).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use throughline_store::{Owner, SearchQuery, SessionFilter};
 use throughline_testkit::{RecordedRequest, Reply, Script};
 use throughline_transcript::Dialect;
 
-use crate::stage::{MODEL, Stage};
+use crate::stage::{MODEL, Stage, eventually};
 
 /// Some three hundred words that differ from turn to turn.
 fn words(turn: usize) -> String {
@@ -44,11 +44,11 @@ async fn five_hundred_turns_never_show_the_client_an_overflow() {
     }
     assert!(stage.compactions() >= 20, "{}", stage.compactions());
     let owner = Owner::default();
-    let found = stage.store.conversations(&owner, &SessionFilter::default()).unwrap();
-    assert_eq!(found.len(), 1, "one conversation all along");
+    let found = || stage.store.conversations(&owner, &SessionFilter::default()).unwrap();
+    assert_eq!(found().len(), 1, "one conversation all along");
     // Every message once, the system prompt included.
-    let said = stage.store.transcript(&owner, &found[0].tip.id).unwrap();
-    assert_eq!(said.len(), 1 + 2 * TURNS);
+    let said = || stage.store.transcript(&owner, &found()[0].tip.id).unwrap();
+    eventually(|| said().len() == 1 + 2 * TURNS).await;
     let query = SearchQuery { text: "VAULT-77-OMEGA".to_owned(), ..SearchQuery::default() };
     assert_eq!(stage.store.search(&owner, &query).unwrap().hits.len(), 1);
     // Between compactions a request only grows at its end.

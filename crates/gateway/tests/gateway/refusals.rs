@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use throughline_gateway::{AnswerEnd, GatewayEvent};
 use throughline_testkit::{Reply, ReplyFault, Script};
 use throughline_transcript::Dialect;
 
-use crate::stage::{MODEL, Stage, path_of};
+use crate::stage::{MODEL, Stage, eventually, path_of};
 
 async fn error_of(response: reqwest::Response) -> (u16, Value) {
     let status = response.status().as_u16();
@@ -115,6 +116,15 @@ async fn a_client_that_hangs_up_ends_the_call() {
     assert!(response.chunk().await.unwrap().is_some());
     drop(response);
     stage.upstream.until_hung_up().await;
+    let ends = || {
+        let events = stage.events.lock().unwrap();
+        let end = |event: &GatewayEvent| match event {
+            GatewayEvent::Served(served) => Some(served.end),
+            _ => None,
+        };
+        events.iter().filter_map(end).collect::<Vec<_>>()
+    };
+    eventually(|| ends() == [AnswerEnd::Abandoned]).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use throughline_config::{Loader, Settings};
 use throughline_engine::{
@@ -9,8 +10,8 @@ use throughline_engine::{
     LongResults, RecordPolicy, ToolOutputPolicy,
 };
 use throughline_gateway::{
-    Access, EngineSource, Gateway, GatewayEvent, GatewayLimits, GatewaySetup, SealKey, UpstreamSpec,
-    Upstreams, serve,
+    Access, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, SealKey,
+    UpstreamSpec, Upstreams, serve,
 };
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, PrefixCache, RetryLimits, TimeLimits,
@@ -64,6 +65,10 @@ pub(crate) struct Stage {
     pub(crate) gateway: Option<Gateway>,
     /// What is too much.
     pub(crate) limits: GatewayLimits,
+    /// The largest body.
+    pub(crate) body_bytes: usize,
+    /// How long a stream may be silent.
+    pub(crate) silence: Option<Duration>,
     url: String,
     stop: Option<DropGuard>,
     running: Option<tokio::task::JoinHandle<()>>,
@@ -138,7 +143,9 @@ impl Stage {
             kind: EndpointKind::Custom,
             access: Access::ThisMachine,
             gateway: None,
-            limits: GatewayLimits { body_bytes: 8 * 1024 * 1024, ..GatewayLimits::default() },
+            limits: GatewayLimits::default(),
+            body_bytes: 8 * 1024 * 1024,
+            silence: None,
             url: String::new(),
             stop: None,
             running: None,
@@ -149,10 +156,13 @@ impl Stage {
 
     /// Starts a gateway that knows nothing but the record; one that ran before is stopped.
     pub(crate) async fn start(&mut self) {
+        if self.stop.is_some() {
+            self.stop().await.unwrap();
+        }
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         self.url = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
-        let gateway = Gateway::new(self.setup());
+        let gateway = Gateway::new(self.setup(), self.config());
         gateway.set_access(self.access.clone());
         self.gateway = Some(gateway.clone());
         self.running = Some(tokio::spawn(serve(gateway, listener, stop.clone())));
@@ -173,17 +183,25 @@ impl Stage {
     }
 
     fn setup(&self) -> GatewaySetup {
+        let events = Arc::clone(&self.events);
+        GatewaySetup {
+            store: Arc::clone(&self.store),
+            owner: Owner::default(),
+            host: Arc::clone(&self.host) as Arc<dyn Host>,
+            limits: self.limits,
+            seal_key: self.seal_key.clone(),
+            events: Arc::new(move |event| events.lock().unwrap().push(event)),
+        }
+    }
+
+    pub(crate) fn config(&self) -> GatewayConfig {
         let options = ClientOptions {
             limits: TimeLimits::REMOTE,
             retries: RetryLimits::ONCE,
             proxy: None,
             jitter_seed: 1,
         };
-        let events = Arc::clone(&self.events);
-        GatewaySetup {
-            store: Arc::clone(&self.store),
-            owner: Owner::default(),
-            host: Arc::clone(&self.host) as Arc<dyn Host>,
+        GatewayConfig {
             settings: Arc::new(self.settings()),
             catalogue: Arc::new(Catalogue::shipped()),
             client: Client::new(options).unwrap(),
@@ -208,9 +226,8 @@ impl Stage {
                 long_results: LongResults::LeftAlone,
                 ..ToolOutputPolicy::default()
             },
-            limits: self.limits,
-            seal_key: self.seal_key.clone(),
-            events: Arc::new(move |event| events.lock().unwrap().push(event)),
+            body_bytes: self.body_bytes,
+            silence: self.silence,
         }
     }
 

@@ -227,6 +227,10 @@ async fn money_is_limited_and_nothing_passes_uncounted() {
     assert_eq!(ask(&stage, "/v1/embeddings", &headers, Some("{}".to_owned())).await.0, 402);
     let leaning = json!({ "model": "gpt-5.2", "input": "hi", "previous_response_id": "resp_1" }).to_string();
     assert_eq!(ask(&stage, "/v1/responses", &headers, Some(leaning)).await.0, 402);
+    let (status, refused) =
+        ask(&stage, "/v1/chat/completions", &headers, Some(chat("nobodys-model", "hi"))).await;
+    assert_eq!(status, 402);
+    assert!(refused.to_string().contains("nobody knows what nobodys-model costs"), "{refused}");
     assert!(stage.upstream.calls().is_empty());
     let words = "a lot of words ".repeat(200);
     assert_eq!(ask(&stage, "/v1/chat/completions", &headers, Some(chat("gpt-5.2", &words))).await.0, 200);
@@ -234,4 +238,31 @@ async fn money_is_limited_and_nothing_passes_uncounted() {
     assert_eq!(body["error"]["type"], "billing_error");
     let other = [("x-throughline-token", tokens.secrets[1].as_str())];
     assert_eq!(ask(&stage, "/v1/chat/completions", &other, Some(chat("gpt-5.2", &words))).await.0, 200);
+}
+
+/// Whoever only listens would do so for good.
+#[tokio::test]
+async fn a_revoked_token_hears_nothing_more() {
+    let tokens = Tokens::new(&[no_limits(), no_limits()]);
+    let stage = tokens.stage(yes()).await;
+    let request = stage.http.get(stage.at("/api/events")).header("x-throughline-token", &tokens.secrets[0]);
+    let mut events = request.send().await.unwrap();
+    assert_eq!(events.chunk().await.unwrap().as_deref(), Some(&b": listening\n\n"[..]));
+    let mut left = tokens.book.clone();
+    assert!(left.revoke(&tokens.book.entries()[0].name));
+    stage.gateway.as_ref().unwrap().set_access(Access::Tokens(left));
+    while let Ok(Some(_)) = events.chunk().await {}
+    let headers = [("x-throughline-token", tokens.secrets[0].as_str())];
+    assert_eq!(ask(&stage, "/api/sessions", &headers, None).await.0, 401);
+}
+
+#[tokio::test]
+async fn two_tokens_are_none() {
+    let tokens = Tokens::new(&[no_limits(), no_limits()]);
+    let stage = tokens.stage(yes()).await;
+    let headers = [
+        ("x-throughline-token", tokens.secrets[0].as_str()),
+        ("x-throughline-token", tokens.secrets[1].as_str()),
+    ];
+    assert_eq!(ask(&stage, "/api/sessions", &headers, None).await.0, 401);
 }

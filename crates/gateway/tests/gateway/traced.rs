@@ -41,7 +41,7 @@ async fn a_request_is_a_trace_with_its_calls_and_compactions() {
     let collector = format!("http://{}", listener.local_addr().unwrap());
     let taken = Taken::default();
     tokio::spawn(collect(listener, Arc::clone(&taken)));
-    stage.gateway.as_ref().unwrap().send_traces_to(BaseUrl::parse(&collector).unwrap());
+    stage.gateway.as_ref().unwrap().send_traces_to(Some(BaseUrl::parse(&collector).unwrap())).await;
     let body =
         json!({ "model": MODEL, "messages": [{"role": "user", "content": "secret words"}] }).to_string();
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

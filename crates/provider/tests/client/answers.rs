@@ -148,7 +148,7 @@ async fn a_client_in_a_hurry_gets_bytes_at_once() {
 #[tokio::test]
 async fn a_call_knows_what_its_request_asked_for() {
     let body = r#"{"model":"m","max_tokens":99,"stream":true,"messages":[]}"#;
-    let request = Request::decode(Dialect::Anthropic, body.into()).unwrap();
+    let request = Request::decode(Dialect::Anthropic, body).unwrap();
     let call = OutgoingCall::of(&request, body, Some(200_000));
     assert_eq!((call.dialect, call.streaming), (Dialect::Anthropic, Streaming::Streamed));
     let expected = AskedFor { output_cap_tokens: Some(99), window_tokens: Some(200_000) };

@@ -267,9 +267,10 @@ async fn redirects_take_no_key_along() {
 
 #[tokio::test]
 async fn nobody_there() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    // A port that is taken and not listened on: one that was given back could be anybody's a moment later.
+    let silent = tokio::net::TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = silent.local_addr().unwrap().port();
     let gone = endpoint("custom", &format!("http://127.0.0.1:{port}"), Some(Dialect::Chat));
     let error = client().send(&gone, &whole(), &CancellationToken::new()).await.unwrap_err();
     assert_eq!(kind(&error), &TroubleKind::Unreachable { stage: ConnectStage::Connect });

@@ -51,7 +51,7 @@ impl Shared {
                 if is_probe { Reply::empty(200) } else { Reply::error(404, "not_found_error", "not found") };
             return rendered(&reply, Dialect::Chat, None, None);
         };
-        let Ok(envelope) = Request::decode(dialect, request.body.to_vec()) else {
+        let Ok(envelope) = Request::decode(dialect, &request.body) else {
             let reply = locked(&self.scripts).next(request);
             return rendered(&reply, dialect, None, None);
         };
@@ -86,7 +86,7 @@ impl Shared {
 
     /// The provider's own count of a prompt.
     fn count(&self, request: &RecordedRequest) -> Played {
-        let counted = Request::decode(Dialect::Anthropic, request.body.to_vec())
+        let counted = Request::decode(Dialect::Anthropic, &request.body)
             .ok()
             .and_then(|request| self.price(&request).ok());
         let reply = match counted {
@@ -201,21 +201,21 @@ fn acts(reply: &Reply, dialect: Dialect, pieces: Vec<Bytes>) -> (Vec<Fault>, Vec
             }
         }
         while let Some((_, fault)) = faults.next_if(|(after, _)| *after == index + 1) {
-            acts.push(act_of(fault, dialect));
+            acts.push(act_of(fault, dialect, index + 1));
         }
     }
-    acts.extend(faults.map(|(_, fault)| act_of(fault, dialect)));
+    acts.extend(faults.map(|(after, fault)| act_of(fault, dialect, *after)));
     (before, acts)
 }
 
-fn act_of(fault: &Fault, dialect: Dialect) -> Act {
+fn act_of(fault: &Fault, dialect: Dialect, events_before: usize) -> Act {
     match fault {
         Fault::Garbage(bytes) => Act::Send(Bytes::copy_from_slice(bytes)),
-        Fault::ErrorEvent(error) => Act::Send(error_event(dialect, error)),
+        Fault::ErrorEvent(error) => Act::Send(error_event(dialect, error, events_before)),
         other => Act::Fault(other.clone()),
     }
 }
 
-fn error_event(dialect: Dialect, error: &ErrorBody) -> Bytes {
-    Bytes::from(write_error_event(dialect, error).to_bytes())
+fn error_event(dialect: Dialect, error: &ErrorBody, events_before: usize) -> Bytes {
+    Bytes::from(write_error_event(dialect, error, events_before as u64).to_bytes())
 }

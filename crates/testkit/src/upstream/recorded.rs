@@ -58,7 +58,7 @@ impl RecordedRequest {
     /// The request as an envelope; `None` for anything but a call to a model.
     #[must_use]
     pub fn envelope(&self) -> Option<Result<Request, RequestError>> {
-        Some(Request::decode(self.dialect()?, self.body.to_vec()))
+        Some(Request::decode(self.dialect()?, &self.body))
     }
 
     /// The model it names.

@@ -14,13 +14,14 @@ use crate::request::{CapMember, Request, list_name, system_name};
 
 impl Request {
     /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.
-    pub fn decode(dialect: Dialect, body: Vec<u8>) -> Result<Self, RequestError> {
+    pub fn decode(dialect: Dialect, body: impl AsRef<[u8]>) -> Result<Self, RequestError> {
+        let body = body.as_ref();
         if body.len() >= u32::MAX as usize {
             return Err(RequestError::TooLarge { bytes: body.len() });
         }
-        let text = String::from_utf8(body).map_err(|error| {
-            let offset = error.utf8_error().valid_up_to();
-            let line = memchr::memchr_iter(b'\n', &error.as_bytes()[..offset]).count() + 1;
+        let text = std::str::from_utf8(body).map_err(|error| {
+            let offset = error.valid_up_to();
+            let line = memchr::memchr_iter(b'\n', body.get(..offset).unwrap_or_default()).count() + 1;
             RequestError::Utf8 { offset, line }
         })?;
         let mark_bytes = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -34,7 +35,7 @@ impl Request {
             return Err(RequestError::NotAnObject { found: name_of(RawJson(trimmed)) });
         }
         let object_start = text.len() - trimmed.len();
-        match Self::of_object(dialect, &text, mark_bytes, object_start)? {
+        match Self::of_object(dialect, text, mark_bytes, object_start)? {
             Some(request) => Ok(request),
             // A piece was not valid, so the whole is not; were it to pass after all, the pieces were parted wrongly.
             None => {

@@ -1,0 +1,137 @@
+//! From settings to what a gateway does, at its start and whenever it is told to look at its configuration again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use throughline_config::Settings;
+use throughline_engine::{
+    Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
+};
+use throughline_gateway::{Gateway, GatewayConfig, Tls, Upstreams};
+use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
+use throughline_store::{IdLength, Store};
+
+use crate::config_cmd::{SettingFlag, load_settings};
+use crate::context::Context;
+use crate::engines::{EngineParts, Engines};
+use crate::failure::{Exit, Failure};
+use crate::online::{catalogue, proxy};
+use crate::serve::log::Log;
+use crate::serve::{ServeArgs, access, upstreams};
+
+/// Where a configuration is read from.
+pub(super) struct Source {
+    pub(super) args: ServeArgs,
+    pub(super) context: Arc<Context>,
+    pub(super) log: Arc<Log>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) host: Arc<dyn Host>,
+    /// How routes to models for summaries fared, whatever the configuration says.
+    pub(super) health: Arc<RouteHealth>,
+}
+
+/// Everything a configuration says, checked.
+pub(super) struct Configuration {
+    pub(super) config: GatewayConfig,
+    pub(super) tls: Option<Tls>,
+    pub(super) collector: Option<BaseUrl>,
+}
+
+/// The settings, with the flags of the command.
+pub(super) fn settings(args: &ServeArgs, context: &Context) -> Result<Settings, Failure> {
+    let flags: Vec<SettingFlag<'_>> =
+        args.bind.iter().map(|bind| ("--bind", "gateway.bind", bind.clone())).collect();
+    Ok(load_settings(context, &flags)?.settings)
+}
+
+impl Source {
+    /// What these settings come to. Nothing is changed anywhere before all of it is known to be usable.
+    pub(super) async fn configuration(&self, settings: Settings) -> Result<Configuration, Failure> {
+        let context = &self.context;
+        let upstreams = upstreams::find(self.args.upstream.as_deref(), &settings, context)?;
+        let tls = access::tls(&settings, context)?;
+        let collector = access::collector(&settings)?;
+        let catalogue = catalogue(context)?;
+        let client = outgoing(context, &upstreams)?;
+        let parts = EngineParts {
+            context,
+            settings: &settings,
+            catalogue: &catalogue,
+            store: self.store.as_ref(),
+            host: Arc::clone(&self.host),
+            client: &client,
+            health: Arc::clone(&self.health),
+            recall: None,
+        };
+        let (engines, problems) = Engines::find(parts).await?;
+        problems.iter().chain(&engines.problem()).for_each(|problem| self.log.warn(problem));
+        let gateway = &settings.gateway;
+        let config = GatewayConfig {
+            catalogue: Arc::new(catalogue),
+            client,
+            upstreams,
+            engine: Arc::new(move || engines.make()),
+            policy: CallPolicy {
+                automatic: if settings.compression.enabled { Automatic::On } else { Automatic::Off },
+                record: if gateway.require_record { RecordPolicy::Require } else { RecordPolicy::GoOn },
+                lock: LockPolicy::Compactions,
+                ids: IdLength::Gateway,
+            },
+            tool_output: ToolOutputPolicy {
+                long_results: if gateway.tool_budget {
+                    LongResults::SetAside
+                } else {
+                    LongResults::LeftAlone
+                },
+                ..ToolOutputPolicy::default()
+            },
+            body_bytes: gateway.max_body_bytes,
+            silence: gateway.stall_seconds.map(|seconds| Duration::from_secs(seconds as u64)),
+            settings: Arc::new(settings),
+        };
+        Ok(Configuration { config, tls, collector })
+    }
+
+    /// Has a gateway do what the configuration says now. One that cannot be used changes nothing.
+    pub(super) async fn reload(&self, gateway: &Gateway, bound: &str) {
+        let read = async {
+            let settings = settings(&self.args, &self.context)?;
+            let is_elsewhere = settings.gateway.bind != bound;
+            Ok::<_, Failure>((self.configuration(settings).await?, is_elsewhere))
+        };
+        match read.await {
+            Ok((Configuration { config, tls, collector }, is_elsewhere)) => {
+                if is_elsewhere {
+                    self.log.warn(
+                        "gateway.bind has changed; the gateway listens elsewhere only after a new start",
+                    );
+                }
+                gateway.set_config(config);
+                gateway.set_tls(tls);
+                gateway.send_traces_to(collector).await;
+                self.log.note("the configuration was read again, and holds from the next request on");
+            }
+            Err(failure) => {
+                self.log.warn(&format!(
+                    "the configuration cannot be used, so the one before it still holds: {}",
+                    failure.whole_on_one_line()
+                ));
+            }
+        }
+    }
+}
+
+/// Sends what clients ask on to upstreams.
+fn outgoing(context: &Context, upstreams: &Upstreams) -> Result<Client, Failure> {
+    // What runs on this machine is never behind a proxy.
+    let all_local = upstreams.all.iter().all(|upstream| upstream.base.is_local());
+    let options = ClientOptions {
+        limits: TimeLimits::REMOTE,
+        retries: RetryLimits::ONCE,
+        proxy: proxy(context).filter(|_| !all_local),
+        jitter_seed: context.random_bits(),
+    };
+    Client::new(options).map_err(|error| {
+        Failure::new(Exit::BadConfig, "no connection can be set up").because(error.to_string())
+    })
+}

@@ -1,0 +1,95 @@
+//! What signals mean to a gateway: stop after the answers that have begun, stop at once, or look at the configuration
+//! again.
+
+use std::sync::Arc;
+
+use throughline_gateway::Gateway;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::Exit;
+use crate::serve::configuration::Source;
+
+/// What a signal asks for.
+enum Wish {
+    Stop,
+    Reload,
+}
+
+/// Follows signals. The first that asks to stop is heeded when everything that has begun is over; the second ends the
+/// process at once, as it does anywhere.
+pub(super) async fn follow(source: Source, gateway: Gateway, bound: String, stop: CancellationToken) {
+    let log = Arc::clone(&source.log);
+    let mut signals = Signals::new();
+    while let Wish::Reload = signals.next().await {
+        source.reload(&gateway, &bound).await;
+    }
+    log.note("finishing the answers that have begun; Ctrl-C again stops at once");
+    stop.cancel();
+    loop {
+        if let Wish::Stop = signals.next().await {
+            std::process::exit(i32::from(Exit::Internal.code()));
+        }
+    }
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: Option<tokio::signal::unix::Signal>,
+    hang_up: Option<tokio::signal::unix::Signal>,
+    /// Whether it was started at a terminal.
+    had_terminal: bool,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        Self {
+            terminate: signal(SignalKind::terminate()).ok(),
+            hang_up: signal(SignalKind::hangup()).ok(),
+            had_terminal: has_terminal(),
+        }
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => Wish::Stop,
+            () = received(&mut self.terminate) => Wish::Stop,
+            // A terminal that was closed says the same as somebody who wants the configuration read again.
+            () = received(&mut self.hang_up) => {
+                if self.had_terminal && !has_terminal() { Wish::Stop } else { Wish::Reload }
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process has a terminal that is still there.
+#[cfg(unix)]
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) -> Wish {
+        let _ = tokio::signal::ctrl_c().await;
+        Wish::Stop
+    }
+}

@@ -54,8 +54,8 @@ async fn serve(context: &Context) -> Result<(), Failure> {
     let (engines, problems) = Engines::find(parts).await?;
     problems.iter().for_each(|problem| context.warn(problem));
     // Whatever `context.engine` says: an agent that asks for Throughline's engine means this one.
-    let served =
-        serve_engine(engines.built_in(), env!("CARGO_PKG_VERSION"), tokio::io::stdin(), tokio::io::stdout());
+    let engine = engines.without_own_model().built_in();
+    let served = serve_engine(engine, env!("CARGO_PKG_VERSION"), tokio::io::stdin(), tokio::io::stdout());
     served.await.map_err(|error| {
         Failure::new(Exit::OutputFailed, "the agent cannot be answered").because(io_words(&error))
     })

@@ -151,6 +151,12 @@ impl Engines {
         Arc::new(WithStandIn::new(engine, self.built_in(), stepped_in))
     }
 
+    /// The same for a host that calls the model itself: where nobody else writes summaries, rules do.
+    pub(crate) fn without_own_model(mut self) -> Self {
+        self.summaries = self.summaries.filter(|setup| !setup.routes.is_empty());
+        self
+    }
+
     /// The engine that comes with the program.
     pub(crate) fn built_in(&self) -> Arc<dyn ContextEngine> {
         let summarisers: Arc<dyn SummariserSource> = match &self.summaries {

@@ -32,6 +32,7 @@ mod models_cmd;
 mod models_view;
 mod online;
 mod output;
+mod plugins_check;
 mod plugins_cmd;
 mod process;
 mod record;

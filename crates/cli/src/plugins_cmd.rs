@@ -2,29 +2,43 @@
 
 use std::path::Path;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::json;
 use throughline_engine::{BUILT_IN_ENGINE, EngineDirectory};
-use throughline_plugin::{Launch, MANIFEST_FILE, Manifest};
+use throughline_plugin::{Launch, MANIFEST_FILE, Manifest, PROTOCOL_SCHEMA};
 
 use crate::config_cmd::load_settings;
 use crate::context::Context;
 use crate::failure::{Failure, path_words};
 use crate::files::engine_directories;
 use crate::output::print_json;
+use crate::plugins_check::{self, CheckArgs};
 use crate::text::on_one_line;
 
 /// List the context engines there are: built in, installed, selected, broken and why
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 An engine is installed by putting its directory into plugins/context_engine in the
 home directory, and used by naming it: throughline config set context.engine NAME.
 Its plugin.yaml says `command` (the program and what it is given), and may say
-`name`, `version` and `description`.")]
+`name`, `version` and `description`."
+)]
 pub(crate) struct PluginsArgs {
+    #[command(subcommand)]
+    command: Option<PluginsCommand>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum PluginsCommand {
+    /// Run the protocol's conformance tests against an engine
+    Check(CheckArgs),
+    /// Print the JSON Schema of the engine protocol's messages
+    Schema,
 }
 
 /// Where programs are looked for when nobody says so.
@@ -42,6 +56,14 @@ struct Listed {
 
 /// Carries out the command.
 pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
+    match &args.command {
+        Some(PluginsCommand::Check(check)) => plugins_check::run(check, context),
+        Some(PluginsCommand::Schema) => context.print(PROTOCOL_SCHEMA),
+        None => list(args, context),
+    }
+}
+
+fn list(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
     let settings = load_settings(context, &[])?.settings;
     let selected = settings.context.engine.trim();
     let selected = if selected.is_empty() { BUILT_IN_ENGINE } else { selected };
@@ -92,7 +114,7 @@ pub(crate) fn problem_with(context: &Context, directory: &EngineDirectory) -> Op
 }
 
 /// Says so when there is no program to be started.
-fn missing_program(context: &Context, launch: &Launch) -> Option<String> {
+pub(crate) fn missing_program(context: &Context, launch: &Launch) -> Option<String> {
     let program = &launch.program;
     let shown = path_words(program);
     if program.components().count() > 1 {

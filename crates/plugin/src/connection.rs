@@ -86,7 +86,8 @@ type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcE
 
 /// A process that is there.
 pub(crate) struct Connection {
-    stdin: tokio::sync::Mutex<ChildStdin>,
+    /// Nothing once it was closed.
+    stdin: tokio::sync::Mutex<Option<ChildStdin>>,
     waiting: Waiting,
     next_id: AtomicU64,
     /// Why it ended, once it has.
@@ -142,7 +143,7 @@ impl Connection {
             };
             let reading = tokio::spawn(async move { listener.listen(stdout).await });
             Self {
-                stdin: tokio::sync::Mutex::new(stdin),
+                stdin: tokio::sync::Mutex::new(Some(stdin)),
                 waiting,
                 next_id: AtomicU64::new(1),
                 ended,
@@ -193,10 +194,22 @@ impl Connection {
         }
     }
 
-    async fn write(&self, line: &str) -> std::io::Result<()> {
+    pub(crate) async fn write(&self, line: &str) -> std::io::Result<()> {
         let mut stdin = self.stdin.lock().await;
+        let stdin = stdin.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
         stdin.write_all(line.as_bytes()).await?;
         stdin.flush().await
+    }
+
+    /// Closes its input and waits for its end; `false` when it goes on all the same.
+    pub(crate) async fn close(&self, limit: Duration) -> bool {
+        drop(self.stdin.lock().await.take());
+        let ended = tokio::time::timeout(limit, async {
+            while self.is_running() {
+                tokio::time::sleep(MOMENT).await;
+            }
+        });
+        ended.await.is_ok()
     }
 
     fn why_ended(&self) -> String {

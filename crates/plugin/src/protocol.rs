@@ -1,7 +1,7 @@
 //! What host and engine say to each other: JSON-RPC 2.0, a line a message, in both directions.
 //!
 //! The parameters and results of every method are those of [`ContextEngine`](throughline_engine::ContextEngine) in JSON.
-//! `docs/engine-protocol.md` is the same for people.
+//! `docs/engine-protocol.md` is the same for people, `docs/engine-protocol.schema.json` for programs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,6 +9,9 @@ use serde_json::value::RawValue;
 
 /// The version spoken here. Both sides say theirs first; a host speaks with engines of this version only.
 pub const PROTOCOL_VERSION: u64 = 1;
+
+/// Every message of the protocol, as a JSON Schema.
+pub const PROTOCOL_SCHEMA: &str = include_str!("../../../docs/engine-protocol.schema.json");
 
 /// Methods a host asks an engine.
 pub mod method {

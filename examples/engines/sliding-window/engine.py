@@ -1,7 +1,7 @@
 """A context engine in plain Python: a sliding window.
 
-It keeps the first message, drops the oldest ones after it until what is left fits half of the threshold, and puts a
-note in their place. Messages that belong together (a tool call and its results) stay or go together.
+It drops the oldest messages until what is left fits half of the threshold, and puts a note in their place. The last
+thing a person said always stays, and messages that belong together (a tool call and its results) stay or go together.
 
 It speaks the engine protocol of Throughline: JSON-RPC 2.0 over standard input and output, a line a message.
 """
@@ -39,26 +39,25 @@ class SlidingWindow:
         conversation = params["conversation"]
         messages = conversation["messages"]
         before = conversation["prompt_tokens"]
-        groups = grouped([message["json"] for message in messages])
-        if len(groups) < 3:
-            return no_op("nothing_in_the_middle", "there is nothing between the first message and the newest")
+        dialect = conversation["dialect"]
+        if not messages:
+            return no_op("empty", "nothing was said yet")
         if not params.get("force") and before < self.threshold():
             return no_op("below_threshold", f"{before} tokens are below the threshold")
-        room = self.threshold() // 2 - conversation["fixed_tokens"]
-        tokens = [sum(messages[index]["tokens"] for index in group) for group in groups]
-        room -= tokens[0]
-        kept = len(groups)
-        while kept > 2 and room - tokens[kept - 1] >= 0:
-            kept -= 1
-            room -= tokens[kept]
-        kept = min(kept, len(groups) - 1)
-        dropped = [index for group in groups[1:kept] for index in group]
+        groups = grouped([message["json"] for message in messages])
+        first = self.first_kept(params, messages, groups)
+        human = next((i for i in range(len(messages) - 1, -1, -1) if is_human(messages[i])), first)
+        kept = [human] * (human < first) + list(range(first, len(messages)))
+        dropped = [index for index in range(first) if index != human]
         if not dropped:
             return no_op("nothing_in_the_middle", "everything fits")
         note = f"[{len(dropped)} earlier messages were left out to make room.]"
-        view = [{"kind": "kept", "item": index} for index in groups[0]]
-        view.append({"kind": "summary", "json": json.dumps(note_message(conversation["dialect"], note))})
-        view.extend({"kind": "kept", "item": index} for group in groups[kept:] for index in group)
+        view = [{"kind": "summary", "json": json.dumps(message_of(dialect, "user", note))}]
+        if messages[kept[0]]["json"].get("role") == "user":
+            # Two messages of one role must not follow each other on every wire.
+            reply = message_of(dialect, "assistant", "Understood.")
+            view.append({"kind": "synthetic", "role": "acknowledgement", "json": json.dumps(reply)})
+        view.extend({"kind": "kept", "item": index} for index in kept)
         after = before - sum(messages[index]["tokens"] for index in dropped) + len(note) // 4
         self.compactions += 1
         return {
@@ -99,15 +98,39 @@ class SlidingWindow:
     def threshold(self):
         return self.model["limits"]["threshold_tokens"]
 
+    def first_kept(self, params, messages, groups):
+        """The place of the oldest message that stays."""
+        if params.get("keep_messages") is not None:
+            return max(len(messages) - params["keep_messages"], 0)
+        room = min(self.threshold(), params.get("target_tokens") or self.threshold()) // 2
+        if params.get("force"):
+            room = min(room, params["conversation"]["prompt_tokens"] // 2)
+        room -= params["conversation"]["fixed_tokens"]
+        first = groups[-1][0]
+        for group in reversed(groups):
+            room -= sum(messages[index]["tokens"] for index in group)
+            if room < 0:
+                break
+            first = group[0]
+        return first
+
 
 def no_op(reason, detail):
     return {"kind": "no_op", "reason": reason, "detail": detail}
 
 
-def note_message(dialect, text):
-    content = [{"type": "input_text", "text": text}] if dialect == "responses" else text
-    message = {"role": "user", "content": content}
-    return {"type": "message", **message} if dialect == "responses" else message
+def message_of(dialect, role, text):
+    if dialect != "responses":
+        return {"role": role, "content": text}
+    kind = "input_text" if role == "user" else "output_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def is_human(message):
+    """Whether a person said it: a program's words in their name and results of tools are none of theirs."""
+    said = message["json"]
+    _, results = calls_and_results(said)
+    return said.get("role") == "user" and not results and not message.get("machine_written")
 
 
 def calls_and_results(message):
@@ -133,15 +156,15 @@ def calls_and_results(message):
 
 def grouped(messages):
     """Messages in groups that stay or go together: a new one begins when no call waits for its result."""
-    groups, waiting = [], set()
+    groups, waiting, after_reasoning = [], set(), False
     for index, message in enumerate(messages):
         calls, results = calls_and_results(message)
-        belongs = groups and (waiting or results or message.get("type") == "reasoning")
-        if belongs:
+        if groups and (waiting or results or after_reasoning):
             groups[-1].append(index)
         else:
             groups.append([index])
         waiting = (waiting | calls) - results
+        after_reasoning = message.get("type") == "reasoning"
     return groups
 
 
@@ -149,7 +172,14 @@ def main():
     engine = SlidingWindow()
     methods = {name: getattr(engine, name) for name in dir(engine) if not name.startswith("_")}
     for line in sys.stdin:
-        request = json.loads(line)
+        try:
+            request = json.loads(line)
+        except ValueError as error:
+            if line.strip():
+                print(f"this is no message: {error}", file=sys.stderr, flush=True)
+            continue
+        if "method" not in request:
+            continue  # an answer, to a question this engine never asks
         answer = {"jsonrpc": "2.0", "id": request.get("id")}
         method = methods.get(request.get("method"))
         if method is None:

@@ -16,6 +16,7 @@ mod chat_terminal;
 #[cfg(unix)]
 mod chat_trouble;
 mod compress;
+mod contract;
 #[cfg(unix)]
 mod engines;
 mod harness;

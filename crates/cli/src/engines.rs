@@ -136,7 +136,8 @@ impl Engines {
         let services = Services::new(&self.context, &directory.name, routes);
         let bounds = EngineBounds::default();
         let engine = ProcessEngine::new(&directory.name, launch, bounds, Arc::new(services));
-        Ok(self.with_fallback(Arc::new(engine.sharing(&self.health))))
+        let engine = engine.sharing(&self.health).masking(self.compressor.redactor.clone());
+        Ok(self.with_fallback(Arc::new(engine)))
     }
 
     /// With the built-in engine behind it, where the settings say so.

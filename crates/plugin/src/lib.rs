@@ -3,7 +3,7 @@
 //!
 //! Parts: `protocol` the messages; `connection` one process, bounded in all it does; `health` what all conversations of an
 //! engine share; `process_engine` that process as a
-//! [`ContextEngine`](throughline_engine::ContextEngine); `manifest` how it is started; `services` what a host offers to its engines; `stand_in` who answers when it does not; `absent` one that
+//! [`ContextEngine`](throughline_engine::ContextEngine); `manifest` how it is started; `masked` secrets in what it writes; `services` what a host offers to its engines; `stand_in` who answers when it does not; `absent` one that
 //! cannot be had; `serve` the other
 //! way round; `conformance` checks what every engine has to keep.
 //!
@@ -15,6 +15,7 @@ mod connection;
 mod health;
 mod lines;
 mod manifest;
+mod masked;
 mod process_engine;
 mod protocol;
 mod serve;

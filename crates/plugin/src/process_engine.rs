@@ -15,10 +15,12 @@ use throughline_engine::{
     MeasuredUsage, ModelInForce, PendingRequest, PrepareOutcome, SessionEnd, SessionStart, Snapshot,
     ToolAnswer, ToolRequest, ToolSchema,
 };
+use throughline_redact::Redactor;
 use tokio::sync::Mutex;
 
 use crate::connection::{Connection, EngineBounds, Launch, NoAnswer};
 use crate::health::{EngineHealth, Pauses};
+use crate::masked::masked;
 use crate::protocol::{Capabilities, Greeting, Introduction, PROTOCOL_VERSION, code, method};
 use crate::services::HostServices;
 
@@ -29,6 +31,7 @@ pub struct ProcessEngine {
     bounds: EngineBounds,
     services: Arc<dyn HostServices>,
     health: Arc<EngineHealth>,
+    redactor: Option<Redactor>,
     state: Mutex<State>,
 }
 
@@ -53,13 +56,20 @@ impl ProcessEngine {
     #[must_use]
     pub fn new(name: &str, launch: Launch, bounds: EngineBounds, services: Arc<dyn HostServices>) -> Self {
         let health = Arc::<EngineHealth>::default();
-        Self { name: name.to_owned(), launch, bounds, services, health, state: Mutex::default() }
+        let (redactor, state) = (None, Mutex::default());
+        Self { name: name.to_owned(), launch, bounds, services, health, redactor, state }
     }
 
     /// The same, for one of several conversations that share what is known about the engine.
     #[must_use]
     pub fn sharing(self, health: &Arc<EngineHealth>) -> Self {
         Self { health: Arc::clone(health), ..self }
+    }
+
+    /// The same, with secrets masked in what it writes.
+    #[must_use]
+    pub fn masking(self, redactor: Option<Redactor>) -> Self {
+        Self { redactor, ..self }
     }
 
     /// Starts it if it does not run, and tells who it says it is.
@@ -263,7 +273,13 @@ impl ContextEngine for ProcessEngine {
     }
 
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {
-        Box::pin(self.ask(method::COMPRESS, request, self.bounds.compress))
+        Box::pin(async move {
+            let outcome = self.ask(method::COMPRESS, request, self.bounds.compress).await?;
+            Ok(match &self.redactor {
+                Some(redactor) => masked(outcome, redactor),
+                None => outcome,
+            })
+        })
     }
 
     fn prepare<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {

@@ -9,6 +9,8 @@ mod compaction;
 mod engines;
 mod faults;
 mod prefix;
+#[cfg(unix)]
+mod processes;
 mod record;
 mod recorded;
 mod recovery;

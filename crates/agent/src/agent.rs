@@ -17,8 +17,7 @@ use throughline_engine::{
     ToolOutputPolicy, ToolSchema,
 };
 use throughline_store::{
-    EndReason, Guard, GuardScope, NewSession, Owner, SessionId, Store, StoreError, StoredPreamble,
-    last_preamble,
+    EndReason, Guard, GuardScope, NewSession, SessionId, StoreError, StoredPreamble, last_preamble,
 };
 use throughline_transcript::{Dialect, RawJson};
 use throughline_wire::{CapMember, RequestParts, Streaming, System};
@@ -37,9 +36,11 @@ pub use turn::TurnDone;
 
 /// Results of tools that are not in the record yet are kept under this name.
 const FINISHED_CALLS: &str = "finished_calls";
+/// The session in which the model was told that memory can be saved is kept under this name.
+const REMINDED: &str = "reminded_in";
 /// How the model reads what was set aside.
-const READ_SET_ASIDE: &str = "Read any lines of it with recall {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, or \
-find words in it with recall {\"query\": \"...\"}.";
+const READ_SET_ASIDE: &str = "Read any lines of it with recall {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, pieces of \
+very long lines with recall {\"artifact\": \"{artifact}\", \"first_byte\": 0}, or find words in it with recall {\"query\": \"...\"}.";
 
 /// What an agent stands on.
 #[derive(Clone)]
@@ -111,11 +112,15 @@ impl Agent {
         let engine_tools = session.tool_schemas().await;
         let (store, owner, id) =
             (Arc::clone(&setup.session.store), setup.session.owner.clone(), session.id().clone());
-        let (preamble, finished) = blocking(move || {
+        let (preamble, finished, reminded_in) = blocking(move || {
             let at = store.session(&owner, &id)?;
-            Ok((last_preamble(store.as_ref(), &owner, &at)?, kept_results(store.as_ref(), &owner, &id)?))
+            let kept = |name: &str| store.guard(&GuardScope::Chain(owner.clone(), id.clone()), name, 0);
+            Ok((last_preamble(store.as_ref(), &owner, &at)?, kept(FINISHED_CALLS)?, kept(REMINDED)?))
         })
         .await?;
+        let finished: Vec<Finished> =
+            finished.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default();
+        let reminded_in = reminded_in.and_then(|guard| guard.value.as_str().map(SessionId::from_text));
         let schemas: Vec<ToolSchema> =
             setup.tools.schemas().into_iter().chain(engine_tools.iter().cloned()).collect();
         let fresh = Standing {
@@ -134,7 +139,7 @@ impl Agent {
             standing,
             envelope,
             engine_tools,
-            reminded_in: None,
+            reminded_in,
         })
     }
 
@@ -238,17 +243,23 @@ impl Agent {
 
     /// Keeps results until the record has them, so that a crash between two tools loses none.
     async fn keep_finished(&self) {
+        let value =
+            (!self.finished.is_empty()).then(|| serde_json::to_value(&self.finished).unwrap_or_default());
+        self.keep(FINISHED_CALLS, value).await;
+    }
+
+    /// Keeps something about the conversation beside its record, or forgets it.
+    async fn keep(&self, name: &'static str, value: Option<serde_json::Value>) {
         let (store, owner, id) = (
             Arc::clone(&self.setup.session.store),
             self.setup.session.owner.clone(),
             self.session.id().clone(),
         );
-        let value = serde_json::to_value(&self.finished).unwrap_or_default();
-        let (is_empty, set_ms) = (self.finished.is_empty(), self.setup.session.host.now_ms());
-        // Where this fails the results are still in memory; the next call writes them.
+        let set_ms = self.setup.session.host.now_ms();
+        // Where this fails it is still in memory, for as long as this runs.
         let _ = blocking(move || {
-            let guard = Guard { name: FINISHED_CALLS.to_owned(), value, set_ms, expires_ms: None };
-            store.set_guard(&GuardScope::Chain(owner, id), FINISHED_CALLS, (!is_empty).then_some(&guard))
+            let guard = value.map(|value| Guard { name: name.to_owned(), value, set_ms, expires_ms: None });
+            store.set_guard(&GuardScope::Chain(owner, id), name, guard.as_ref())
         })
         .await;
     }
@@ -282,11 +293,6 @@ fn envelope(setup: &AgentSetup, dialect: Dialect, standing: &Standing) -> Result
 fn as_sent(preamble: &StoredPreamble) -> Option<Standing> {
     let prompt = RawJson(preamble.system.as_deref()?).as_text()?.into_owned();
     Some(Standing { prompt, tools: preamble.tools.clone() })
-}
-
-fn kept_results(store: &dyn Store, owner: &Owner, id: &SessionId) -> Result<Vec<Finished>, StoreError> {
-    let guard = store.guard(&GuardScope::Chain(owner.clone(), id.clone()), FINISHED_CALLS, 0)?;
-    Ok(guard.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default())
 }
 
 /// Runs a call to the record that blocks.

@@ -43,6 +43,20 @@ pub struct Question {
     grants: Vec<Grant>,
 }
 
+impl Question {
+    /// What else would not be asked any more if it were allowed for the session, in words.
+    #[must_use]
+    pub fn session_words(&self) -> String {
+        let words = |grant: &Grant| match grant {
+            Grant::WriteInside => "writing any file in the folder".to_owned(),
+            Grant::Write(path) => format!("writing {}", path.display()),
+            Grant::Read(folder) => format!("reading anything directly in {}", folder.display()),
+            Grant::Run(..) => "this very command in this folder".to_owned(),
+        };
+        self.grants.iter().map(words).collect::<Vec<_>>().join(", and ")
+    }
+}
+
 /// What a person answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {

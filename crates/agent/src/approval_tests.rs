@@ -3,7 +3,7 @@
 use super::*;
 
 fn runs(command: &str) -> Proposal {
-    let danger = crate::danger::danger_of(command);
+    let danger = crate::danger::danger_of(command, &|_| false);
     let effect = Effect::Runs { command: command.to_owned(), folder: "/w".into(), danger };
     Proposal { title: format!("run {command}"), effects: vec![effect] }
 }

@@ -8,6 +8,11 @@ use throughline_wire::StopReason;
 /// Something happened.
 #[derive(Clone, Debug)]
 pub enum AgentEvent {
+    /// The model is asked; nothing of its answer is there yet.
+    Asked {
+        /// The model.
+        model: String,
+    },
     /// More words of the answer.
     Text(String),
     /// More of the model's reasoning.
@@ -28,8 +33,23 @@ pub enum AgentEvent {
     },
     /// A tool is done.
     ToolFinished(Box<ToolDone>),
+    /// What the person said is larger than the window has room for, and is set aside before it is sent.
+    WordsSetAside(WordsSetAside),
     /// Something about the context.
     Engine(EngineEvent),
+}
+
+/// Words that are too long for the window, in figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordsSetAside {
+    /// Their characters.
+    pub chars: u64,
+    /// About how many tokens they are.
+    pub tokens: u64,
+    /// Characters that the model is shown.
+    pub shown_chars: u64,
+    /// The window.
+    pub window_tokens: u64,
 }
 
 /// An answer in figures.
@@ -71,6 +91,8 @@ pub struct ToolDone {
 pub enum ToolEnd {
     /// Done.
     Done,
+    /// Done, and it did not end well, like this: `exit code 3`. The model sees that for itself.
+    EndedBadly(String),
     /// It failed; the model was told.
     Failed(String),
     /// The person, or nobody, allowed it.

@@ -44,7 +44,7 @@ pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<Incoming>
         }
         Dialect::Chat => {
             for one in finished {
-                out.push(json!({ "role": "tool", "tool_call_id": one.call_id, "content": one.text }));
+                out.push(json!({ "role": "tool", "tool_call_id": one.call_id, "content": plain_words(one) }));
                 pictures.extend(one.images.iter().map(|(kind, data)| {
                     json!({ "type": "image_url", "image_url": { "url": data_url(kind, data) } })
                 }));
@@ -57,9 +57,9 @@ pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<Incoming>
         Dialect::Responses => {
             for one in finished {
                 let output = if one.images.is_empty() {
-                    Value::String(one.text.clone())
+                    Value::String(plain_words(one))
                 } else {
-                    let mut parts = vec![json!({ "type": "input_text", "text": one.text })];
+                    let mut parts = vec![json!({ "type": "input_text", "text": plain_words(one) })];
                     parts.extend(one.images.iter().map(
                         |(kind, data)| json!({ "type": "input_image", "image_url": data_url(kind, data) }),
                     ));
@@ -70,6 +70,11 @@ pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<Incoming>
         }
     }
     out.iter().filter_map(|value| message(&value.to_string())).map(as_incoming).collect()
+}
+
+/// What is said where a wire has no mark for what failed.
+fn plain_words(one: &Finished) -> String {
+    if one.failed { format!("Error: {}", one.text) } else { one.text.clone() }
 }
 
 fn anthropic_block(one: &Finished) -> Value {

@@ -22,7 +22,10 @@ fn json_of(dialect: Dialect) -> Vec<String> {
 fn chat_has_a_message_each_and_pictures_behind_them() {
     let all = json_of(Dialect::Chat);
     assert_eq!(all[0], r#"{"role":"tool","tool_call_id":"a","content":"one"}"#);
-    assert_eq!(all[1], r#"{"role":"tool","tool_call_id":"b","content":"two"}"#);
+    assert_eq!(
+        all[1], r#"{"role":"tool","tool_call_id":"b","content":"Error: two"}"#,
+        "the wire has no mark of its own"
+    );
     assert!(all[2].contains("data:image/png;base64,AAAA"));
     assert!(!messages(Dialect::Chat, &finished())[2].message.is_human(), "no person showed this picture");
 }
@@ -31,7 +34,7 @@ fn chat_has_a_message_each_and_pictures_behind_them() {
 fn responses_has_an_item_each() {
     let all = json_of(Dialect::Responses);
     assert_eq!(all[0], r#"{"type":"function_call_output","call_id":"a","output":"one"}"#);
-    assert!(all[1].contains(r#""type":"input_image""#));
+    assert!(all[1].contains(r#""type":"input_image""#) && all[1].contains("Error: two"));
 }
 
 #[test]

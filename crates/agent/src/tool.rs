@@ -68,6 +68,8 @@ pub struct ToolOutput {
     pub images: Vec<Image>,
     /// What a person is shown beside the title, such as a difference.
     pub shown: Option<String>,
+    /// What a person should know of how it ended, where it was done and did not end well: `exit code 3`.
+    pub trouble: Option<String>,
 }
 
 impl ToolOutput {

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod edit_tests;
+mod kept;
 pub(crate) mod memory;
 pub(crate) mod patch;
 pub(crate) mod read_file;

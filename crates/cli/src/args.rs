@@ -260,6 +260,10 @@ pub(crate) struct CompressArgs {
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
 
+    /// Keep this many of the newest messages and no more, as a conversation that is being held does
+    #[arg(long, value_name = "N", hide = true, conflicts_with = "keep")]
+    pub(crate) keep_exactly: Option<usize>,
+
     /// Only show the plan: head, middle, tail, what would be pruned, what is at stake
     #[arg(long, conflicts_with = "out")]
     pub(crate) preview: bool,

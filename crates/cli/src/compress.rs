@@ -11,6 +11,7 @@ use throughline_compaction::{
     Attempt, Budgets, Conversation, Ledger, Options, Outcome, PruneRules, RuleSummariser, SYSTEM_NOTE,
     Stretch, append_note, compact, preview,
 };
+use throughline_engine::keep_exactly;
 use throughline_redact::Redactor;
 use throughline_store::{CommitAs, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
@@ -23,7 +24,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::{STANDARD_STREAM, write_atomic};
 use crate::input::{Input, Original, load_input, recorded_input};
 use crate::record::Record;
-use crate::recorded::load_view;
+use crate::recorded::{context_of, load_view};
 use crate::situation::{Counting, Situation};
 use crate::text::{counted, printable, thousands};
 
@@ -64,12 +65,14 @@ fn run_on_record(args: &CompressArgs, context: &Context, reference: &str) -> Res
     if args.preview {
         // Looking changes nothing, so it may be done while somebody is at work.
         let (_, transcript) = load_view(&record, &named)?;
+        let context = &context_of(context, &record, &named)?;
         return work(args, context, &recorded_input(&named, transcript), |_| Ok(None));
     }
     record.locked(&named, "compress", || {
         // Somebody may have been at work on it until the lock was ours.
         let session = record.tip(named.id.as_str())?;
         let (view, transcript) = load_view(&record, &session)?;
+        let context = &context_of(context, &record, &session)?;
         let input = recorded_input(&session, transcript);
         work(args, context, &input, |compaction| {
             let meter = &compaction.situation.meter;
@@ -106,7 +109,7 @@ fn work(
     commit: impl FnOnce(&Compaction<'_>) -> Result<Option<Committed>, Failure>,
 ) -> Result<(), Failure> {
     let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));
-    let situation =
+    let mut situation =
         Situation::of(context, &args.window, keep.as_slice(), &input.transcript, Counting::Estimate)?;
     situation.tell_notes(context);
     let messages = &input.transcript.messages;
@@ -115,6 +118,11 @@ fn work(
     let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
     let count_message = |message: &Message| situation.meter.message(message);
     let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
+    if let Some(messages) = args.keep_exactly {
+        let fixed_tokens = situation.meter.preamble(&input.transcript.preamble);
+        let total_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
+        keep_exactly(&mut situation.budgets, messages, &sizes, total_tokens);
+    }
     let gathered = Gathered { groups: &groups, ledger: &ledger, sizes: &sizes, redactor: redactor.as_ref() };
     let attempt = attempt(args, input, &situation, &gathered)?;
     let mut compaction =

@@ -279,7 +279,8 @@ impl Page {
         let Some(plan) = &compaction.attempt.plan else { return };
         self.heading("At stake in the middle");
         let mut files: Vec<&str> = Vec::new();
-        for act in compaction.ledger.acts_between(plan.middle.start, plan.middle.end) {
+        let acts = compaction.ledger.acts_between(plan.middle.start, plan.middle.end);
+        for act in acts.iter().filter(|act| !act.came_to_nothing()) {
             for file in act.changed_files() {
                 if !files.contains(&file) {
                     files.push(file);

@@ -151,6 +151,12 @@ fn answer(command: ConfigCommand, context: &Context) -> Result<Answer, Failure> 
     }
 }
 
+/// A setting or a section for people: values, and where they come from.
+pub(crate) fn with_origins(context: &Context, key: &str) -> Result<String, Failure> {
+    let loaded = load_settings(context, &[])?;
+    Ok(table(&loaded.select(key).map_err(|errors| bad_settings(&errors))?))
+}
+
 fn get(loaded: &Loaded, key: &str, json: bool) -> Result<Answer, Failure> {
     let values = loaded.select(key).map_err(|errors| bad_settings(&errors))?;
     let data = match values.as_slice() {

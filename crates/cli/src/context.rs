@@ -3,6 +3,7 @@
 //!
 //! Data goes to stdout and messages to stderr. A reader that goes away (`| head`) is not an error.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use owo_colors::OwoColorize;
 use throughline_store::{IdLength, Millis, SessionId};
 
 use crate::failure::{Exit, Failure, io_words};
+use crate::text::wrap_styled;
 use crate::when::Now;
 
 /// Columns when there is no terminal to ask.
@@ -25,6 +27,9 @@ const DEFAULT_COLUMNS: usize = 80;
 const MIN_COLUMNS: usize = 60;
 /// Lines longer than this are hard to read, however wide the terminal is.
 const MAX_COLUMNS: usize = 120;
+
+/// A line that goes on in the next row stands so much further in.
+const CONTINUED_INDENT: usize = 2;
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -38,6 +43,13 @@ pub(crate) enum ColourChoice {
     Never,
 }
 
+/// Whether text holds codes that move on the terminal and were put there by us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    Yes,
+    No,
+}
+
 /// Everything a command may know about the world it runs in.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
@@ -49,6 +61,8 @@ pub(crate) struct Context {
     pub(crate) env: Vec<(String, String)>,
     /// Arguments of `--set`, in order.
     pub(crate) sets: Vec<String>,
+    /// The model of the conversation that a command is carried out for, where one is being held.
+    pub(crate) in_force: Option<InForce>,
     /// Columns to fill.
     pub(crate) width: usize,
     /// Whether stdout takes colours.
@@ -61,6 +75,17 @@ pub(crate) struct Context {
     pub(crate) can_ask: bool,
     clock: Clock,
     chance: Chance,
+}
+
+/// A model whose window somebody has found out already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InForce {
+    pub(crate) model: String,
+    pub(crate) window_tokens: u64,
+    /// Who says how large its window is, to stand after "from".
+    pub(crate) window_origin: String,
+    /// The longest answer that is asked for, where there is a limit.
+    pub(crate) output_cap_tokens: Option<u64>,
 }
 
 /// Where the time comes from.
@@ -94,6 +119,7 @@ impl Context {
             home,
             user_home,
             sets,
+            in_force: None,
             clock: clock(lookup(&env, "THROUGHLINE_NOW"))?,
             chance: chance(lookup(&env, "THROUGHLINE_SEED")),
             watched: io::stderr().is_terminal() && lookup(&env, "TERM") != Some("dumb"),
@@ -116,6 +142,7 @@ impl Context {
             user_home: None,
             env: Vec::new(),
             sets: Vec::new(),
+            in_force: None,
             width: DEFAULT_COLUMNS,
             colour_stdout: false,
             colour_stderr: false,
@@ -124,6 +151,11 @@ impl Context {
             clock: Clock::Fixed(Now { ms: 0, zone: TimeZone::UTC }),
             chance: chance(Some("1")),
         }
+    }
+
+    /// The same world for a command that is about a conversation with this model.
+    pub(crate) fn held_with(&self, in_force: Option<InForce>) -> Self {
+        Self { in_force, ..self.clone() }
     }
 
     /// The user's settings file, whether it is there or not.
@@ -181,12 +213,23 @@ impl Context {
     pub(crate) fn ask(&self, question: &str) -> Option<String> {
         self.tell(question);
         let mut line = String::new();
-        io::stdin().read_line(&mut line).ok()?;
-        Some(line.trim().to_owned())
+        let read = io::stdin().read_line(&mut line).ok()?;
+        (read > 0).then(|| line.trim().to_owned())
     }
 
-    /// Writes text for people to stdout; colours are removed where they are not wanted.
+    /// Writes lines for people to stdout; colours are removed where they are not wanted, and a terminal that is too narrow
+    /// for a line does not break its words.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        let text = fitting(text, io::stdout().is_terminal());
+        let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
+        unless_reader_left(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
+    }
+
+    /// Writes a piece of a text to stdout, which may move on the terminal where that is asked for.
+    pub(crate) fn print_piece(&self, text: &str, moves: Moves) -> Result<(), Failure> {
+        if moves == Moves::Yes {
+            return self.print_bytes(text.as_bytes());
+        }
         let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
         unless_reader_left(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
     }
@@ -224,7 +267,17 @@ pub(crate) fn report_failure(failure: &Failure, context: Option<&Context>) {
     write_stderr(context.is_some_and(|context| context.colour_stderr), &failure.render());
 }
 
+/// Lines as they fit a terminal; elsewhere they are what they are.
+fn fitting(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+    match columns.filter(|columns| is_terminal && *columns > 0) {
+        Some(columns) => Cow::Owned(wrap_styled(text, columns, CONTINUED_INDENT)),
+        None => Cow::Borrowed(text),
+    }
+}
+
 fn write_stderr(colour: bool, text: &str) {
+    let text = fitting(text, io::stderr().is_terminal());
     let mut stream = AutoStream::new(io::stderr().lock(), choice(colour));
     let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
 }

@@ -240,7 +240,7 @@ impl ListedRow {
 
 /// What would keep a model from answering, as far as the endpoint's list of models tells: nobody there, a key that is not
 /// accepted, another wire, a model it does not have.
-async fn what_is_wrong_with(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
+pub(crate) async fn what_is_wrong_with(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
     // One has no list; the other takes any name for the one model it has loaded.
     if matches!(endpoint.kind, EndpointKind::OpenAiCodex | EndpointKind::LlamaCpp) {
         return None;

@@ -11,7 +11,7 @@ use throughline_transcript::{Dialect, Source, Transcript};
 
 use crate::args::WindowArgs;
 use crate::config_cmd::{SettingFlag, load_settings};
-use crate::context::Context;
+use crate::context::{Context, InForce};
 use crate::failure::{Exit, Failure};
 use crate::meter::Meter;
 use crate::table::{Side, Table};
@@ -67,12 +67,23 @@ impl Situation {
             flags.push(("--context-length", "model.context_length", tokens.to_string()));
         }
         let loaded = load_settings(context, &flags)?;
-        let model = model_of(&loaded, args, transcript);
+        let in_force = context.in_force.as_ref();
+        let model = match in_force.filter(|_| args.model.is_none()) {
+            Some(in_force) => {
+                Some(Sourced { value: in_force.model.clone(), origin: "this conversation".to_owned() })
+            }
+            None => model_of(&loaded, args, transcript),
+        };
         let facts = model.as_ref().map(|model| model_facts(&model.value));
-        let window = window_of(&loaded, model.as_ref(), facts.as_ref());
+        let window = match in_force.filter(|_| args.context_length.is_none() && args.model.is_none()) {
+            Some(in_force) => {
+                Sourced { value: in_force.window_tokens, origin: in_force.window_origin.clone() }
+            }
+            None => window_of(&loaded, model.as_ref(), facts.as_ref()),
+        };
         let mut notes = Vec::new();
         let (policy, reserved_origin, threshold_origin) =
-            policy_of(&loaded.settings, &window, model.as_ref(), args, transcript);
+            policy_of(&loaded.settings, &window, model.as_ref(), (args, in_force), transcript);
         let limits = Limits::compute(&policy).map_err(|error| refused(error, &window))?;
         let meter = meter_of(facts.as_ref(), transcript, counting, &mut notes);
         Ok(Self {
@@ -206,12 +217,13 @@ fn policy_of(
     settings: &Settings,
     window: &Sourced<u64>,
     model: Option<&Sourced<String>>,
-    args: &WindowArgs,
+    (args, in_force): (&WindowArgs, Option<&InForce>),
     transcript: &Transcript,
 ) -> (LimitPolicy, Option<&'static str>, Option<String>) {
     let compression = &settings.compression;
     let own = [
         (args.max_output_tokens, "--max-output-tokens"),
+        (in_force.and_then(|in_force| in_force.output_cap_tokens), "this conversation"),
         (transcript.preamble.max_output_tokens, "the request's own cap"),
         (settings.model.max_tokens, "model.max_tokens"),
     ];

@@ -158,6 +158,38 @@ pub(crate) fn wrap(text: &str, max_columns: usize, hang: usize) -> String {
     out
 }
 
+/// The same for lines that have colours. Space inside a line that is too long is not kept: it was there to line things up.
+pub(crate) fn wrap_styled(text: &str, max_columns: usize, hang: usize) -> String {
+    let visible = |piece: &str| columns(&anstream::adapter::strip_str(piece).to_string());
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, ends) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        if visible(line) <= max_columns {
+            out.push_str(line);
+            out.push_str(ends);
+            continue;
+        }
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        out.push_str(&" ".repeat(indent));
+        let mut used = indent;
+        for (at, word) in line.split(' ').filter(|word| !word.is_empty()).enumerate() {
+            let wide = visible(word);
+            if at > 0 && used + 1 + wide > max_columns {
+                out.push('\n');
+                out.push_str(&" ".repeat(indent + hang));
+                used = indent + hang;
+            } else if at > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += wide;
+        }
+        out.push_str(ends);
+    }
+    out
+}
+
 /// A text behind a label that takes up so many columns; further lines stand under the text. The label may have colours.
 pub(crate) fn labelled(label: &str, label_columns: usize, text: &str, max_columns: usize) -> String {
     let shown = columns(&anstream::adapter::strip_str(label).to_string());

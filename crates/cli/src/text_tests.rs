@@ -1,5 +1,7 @@
 //! Tests of text made fit for a terminal.
 
+use owo_colors::OwoColorize as _;
+
 use super::*;
 
 #[test]
@@ -49,4 +51,13 @@ fn numbers_are_readable() {
     assert_eq!(percent(1, 10_000), "<0.1 %");
     assert_eq!(percent(1, 2), "50 %");
     assert_eq!(percent(1, 0), "-");
+}
+
+#[test]
+fn lines_with_colours_break_between_words() {
+    let line = format!("  {} two three  four", "one".red());
+    assert_eq!(wrap_styled(&line, 40, 2), line, "what fits is left alone");
+    assert_eq!(wrap_styled(&line, 12, 2), format!("  {} two\n    three\n    four", "one".red()));
+    assert_eq!(wrap_styled("a\nbb cc\n", 4, 0), "a\nbb\ncc\n");
+    assert_eq!(wrap_styled("averylongword x", 5, 0), "averylongword\nx");
 }

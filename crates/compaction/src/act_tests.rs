@@ -322,3 +322,16 @@ fn numbers_are_grouped_by_three() {
     let all = [0, 7, 999, 1_000, 12_345, 1_234_567].map(thousands);
     assert_eq!(all, ["0", "7", "999", "1,000", "12,345", "1,234,567"]);
 }
+
+#[test]
+fn what_was_refused_or_failed_is_not_done() {
+    let refused = "Error: The person did not allow this, and nothing was done. Find another way, or ask them what they want.";
+    for family in [ToolFamily::Write, ToolFamily::Run, ToolFamily::Edit] {
+        let outcome = ActOutcome::read(family, refused, false, 0);
+        assert!(outcome.not_run, "{family:?}");
+        let failed = ActOutcome::read(family, "Error: old_text is not in main.py", false, 0);
+        assert!(failed.failed && !failed.not_run, "{family:?}");
+    }
+    let read = format!("Error: the first line of a log\n{}", "more\n".repeat(2_000));
+    assert!(!ActOutcome::read(ToolFamily::Read, &read, false, 0).failed, "a file that was read");
+}

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use throughline_redact::Redactor;
 use throughline_transcript::{human_words, strip_injected};
 
-use crate::act::{Act, ToolFamily};
+use crate::act::{Act, ActOutcome, ToolFamily};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::builtin::{is_correction, is_rule, sentences};
 use crate::document::SummaryDocument;
@@ -108,7 +108,7 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     }
     let acts = request.ledger.acts_between(request.span.start, request.span.end);
     for act in acts {
-        let failed = act.outcome.as_ref().is_some_and(|outcome| outcome.failed);
+        let failed = act.came_to_nothing();
         for file in act.changed_files().filter(|_| !failed) {
             push(FactKind::Path, file, act.message as usize);
         }
@@ -156,7 +156,7 @@ fn standing_errors<'a>(acts: &'a [Act], all: &[Act]) -> Vec<(&'a str, usize)> {
             later.message > act.message
                 && later.family == act.family
                 && later.target == act.target
-                && later.outcome.as_ref().is_some_and(|outcome| !outcome.failed)
+                && later.outcome.as_ref().is_some_and(ActOutcome::is_success)
         })
     };
     let standing = acts.iter().rev().filter(|act| failed(act) && !made_good(act));

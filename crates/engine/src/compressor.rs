@@ -163,7 +163,7 @@ impl Compressor {
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
         let mut budgets = scaled_budgets(&model.budgets(), request.target_tokens, conversation);
         if let Some(kept) = request.keep_messages {
-            keep_exactly(&mut budgets, kept, conversation);
+            keep_exactly(&mut budgets, kept, &conversation.sizes, conversation.estimated_tokens());
         }
         let aim = Aim { budgets: &budgets, force: request.force, focus: request.focus.as_deref() };
         let prepared = self.fitting_preparation(request);
@@ -306,12 +306,13 @@ impl Compressor {
     }
 }
 
-/// The tail is the newest messages, so many and no more.
-fn keep_exactly(budgets: &mut Budgets, messages: usize, conversation: &Snapshot) {
+/// The tail is the newest messages, so many and no more; `sizes` are those of all messages, `total_tokens` is the whole
+/// request.
+pub fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total_tokens: u64) {
     budgets.protect_last_n = messages;
-    budgets.tail_tokens = conversation.sizes.iter().rev().take(messages).sum();
+    budgets.tail_tokens = sizes.iter().rev().take(messages).sum();
     // Below the threshold the tail would be a share of what there is.
-    budgets.threshold_tokens = budgets.threshold_tokens.min(conversation.estimated_tokens()).max(1);
+    budgets.threshold_tokens = budgets.threshold_tokens.min(total_tokens).max(1);
 }
 
 fn mark_prepared(mut outcome: CompressOutcome) -> CompressOutcome {
@@ -387,7 +388,11 @@ impl ContextEngine for Compressor {
 
     fn boundary<'a>(&'a self, boundary: &'a Boundary) -> EngineFuture<'a, ()> {
         let mut state = self.state();
-        state.compactions += u64::from(boundary.reason == BoundaryReason::Compression);
+        state.compactions = match boundary.reason {
+            BoundaryReason::Compression | BoundaryReason::Redo => state.compactions.saturating_add(1),
+            BoundaryReason::Undo => state.compactions.saturating_sub(1),
+            _ => state.compactions,
+        };
         state.last_prompt_tokens = None;
         state.live = Live::default();
         state.prepared = None;

@@ -365,5 +365,8 @@ async fn status_follows_the_conversation() {
     assert_eq!((status.compactions, status.last_prompt_tokens), (1, None));
     let undone = Boundary { reason: BoundaryReason::Undo, ..boundary };
     compressor.boundary(&undone).await.unwrap();
+    assert_eq!(compressor.status().await.unwrap().compactions, 0, "what was undone does not count");
+    let redone = Boundary { reason: BoundaryReason::Redo, ..undone };
+    compressor.boundary(&redone).await.unwrap();
     assert_eq!(compressor.status().await.unwrap().compactions, 1);
 }

@@ -46,7 +46,9 @@ mod upstream;
 mod view;
 mod wire_form;
 
-pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource};
+pub use compressor::{
+    Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource, keep_exactly,
+};
 pub use connect::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope};
 pub use engine::{ContextEngine, EngineError, EngineFuture, answered};
 pub use envelope::Envelope;

@@ -183,8 +183,8 @@ impl<'a> Fitting<'a> {
         let recall = self.policy.recall.as_deref().unwrap_or(NO_RECALL).replace(ARTIFACT, name);
         let (chars, lines, size) = (read.chars, count_lines(text), size_words(text.len()));
         let about = format!(
-            "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines} lines.\nAll of it is kept as artifact \
-             {name}.\n{recall}"
+            "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines} lines.\nWhat the tool returned is \
+             kept as artifact {name}.\n{recall}"
         );
         if self.preview_chars == 0 {
             return format!("{about}\n</{TAG}>");

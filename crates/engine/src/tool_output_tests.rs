@@ -60,8 +60,8 @@ fn a_long_result_shows_how_it_begins_and_ends() {
         assert_eq!(
             shown(&fitted[1]),
             format!(
-                "<persisted-output>\nToo long to be shown whole: {} characters ({:.1} KB) in 900 lines.\nAll of it is kept as \
-                 artifact {short}.\nIf more of it is needed, call the tool again for a narrower part.\nIt begins and ends like \
+                "<persisted-output>\nToo long to be shown whole: {} characters ({:.1} KB) in 900 lines.\nWhat the tool \
+                 returned is kept as artifact {short}.\nIf more of it is needed, call the tool again for a narrower part.\nIt begins and ends like \
                  this:\n\nline 1 of the log\nline 2 of the log\nline 3 of the log\nline 4 of the log\n\
                  [... {} characters left out ...]\nline 900 of the log\n</persisted-output>",
                 text.len(),

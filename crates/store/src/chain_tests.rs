@@ -158,8 +158,28 @@ fn a_conversation_adds_up_its_chain() {
     chain[2].title = Some("newer".to_owned());
     let conversation = conversation(chain).unwrap();
     assert_eq!((conversation.root.as_str(), conversation.tip.id.as_str()), ("s1", "s4"));
-    assert_eq!((conversation.sessions, conversation.compactions), (4, 2));
+    assert_eq!((conversation.sessions, conversation.compactions), (4, 1));
     assert_eq!(conversation.title.as_deref(), Some("newer"));
     assert_eq!((conversation.totals.messages, conversation.totals.message_tokens), (40, 400));
     assert_eq!(conversation.started_ms, 101);
+}
+
+#[test]
+fn compactions_that_were_undone_do_not_count() {
+    let cases: [(&[u64], u64); 10] = [
+        (&[], 0),
+        (&[1], 0),
+        (&[1, 1], 0),
+        (&[1, 2], 1),
+        (&[1, 2, 3], 2),
+        (&[1, 2, 1], 0),
+        (&[1, 2, 3, 2], 1),
+        (&[1, 2, 3, 2, 3], 2),
+        (&[1, 2, 1, 4], 1),
+        (&[1, 2, 2, 4], 2),
+    ];
+    for (bases, count) in cases {
+        assert_eq!(compactions_in_view(&chain(bases)), count, "{bases:?}");
+    }
+    assert_eq!(compactions_in_view(&chain(&[1, 2, 9])), 0, "what is lost ends the count");
 }

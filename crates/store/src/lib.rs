@@ -47,6 +47,7 @@ pub use artifact_folder::{ArtifactFile, ArtifactFolder, FolderListing};
 pub use call::{
     Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
 };
+pub use chain::compactions_in_view;
 pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};

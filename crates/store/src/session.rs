@@ -191,7 +191,7 @@ pub struct Conversation {
     pub title: Option<String>,
     /// Sessions in the chain.
     pub sessions: u64,
-    /// Compactions in the chain.
+    /// Compactions that its view has gone through; those that were undone do not count.
     pub compactions: u64,
     /// Totals over the chain.
     pub totals: Counters,

@@ -47,7 +47,7 @@ impl Agent {
             self.finished.push(Finished {
                 call_id: call.id.clone(),
                 images: Finished::pictures(&output.images),
-                failed: end != ToolEnd::Done,
+                failed: !matches!(end, ToolEnd::Done | ToolEnd::EndedBadly(_)),
                 text: output.text,
             });
             self.keep_finished().await;
@@ -104,7 +104,10 @@ impl Agent {
         let began = Instant::now();
         let ran = run_as_proposed(tool.as_ref(), &arguments, &proposal, cancel).await;
         let outcome = match ran {
-            Ok(output) => Outcome { title: proposal.title, end: ToolEnd::Done, output, took: Duration::ZERO },
+            Ok(output) => {
+                let end = output.trouble.clone().map_or(ToolEnd::Done, ToolEnd::EndedBadly);
+                Outcome { title: proposal.title, end, output, took: Duration::ZERO }
+            }
             Err(ToolError::Stopped) => {
                 Outcome { title: proposal.title, ..refused(call, ToolEnd::Stopped, STOPPED) }
             }

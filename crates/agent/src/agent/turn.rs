@@ -1,14 +1,19 @@
 //! A turn: a person says something, and the agent works until it has nothing more to do.
 
-use throughline_engine::{CallError, CallInput, CallOutcome, Incoming};
-use throughline_store::StoredRendition;
-use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, Message, Role, SharedText, decode_message, text_message};
+use std::sync::Arc;
+
+use throughline_engine::{CallError, CallInput, CallOutcome, Incoming, token_model_for};
+use throughline_store::{ArtifactId, NewArtifact, StoredRendition};
+use throughline_tokens::{Usage, profile_system, profile_text, profile_tools};
+use throughline_transcript::{
+    Dialect, Message, Role, SharedText, compact_json_string, decode_message, text_message,
+};
 use throughline_wire::{StopReason, ToolCall};
 use tokio_util::sync::CancellationToken;
 
-use super::Agent;
-use crate::event::{AgentEvent, Answered};
+use super::{Agent, READ_SET_ASIDE, REMINDED, blocking};
+use crate::event::{AgentEvent, Answered, WordsSetAside};
+use crate::long_words::{short_name, shortened};
 use crate::results::{self, Finished};
 
 /// Answers of one turn; more is a loop that nobody watches.
@@ -58,10 +63,13 @@ impl Agent {
     pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, CallError> {
         let dialect = self.session.dialect();
         let mut new = results::messages(dialect, &self.finished);
-        new.extend(message(&text_message(dialect, Role::User, said)).map(Incoming::from));
+        let rendition = self.shortened(said).await?;
+        new.extend(
+            message(&text_message(dialect, Role::User, said)).map(|message| Incoming { message, rendition }),
+        );
         let mut done = TurnDone::default();
         for _ in 0..MOST_STEPS {
-            self.remind(&mut new, said);
+            self.remind(&mut new, said).await;
             let outcome = self.ask(new, cancel).await?;
             done.add(&outcome);
             let calls: Vec<ToolCall> = outcome.answer.tool_calls().cloned().collect();
@@ -78,6 +86,50 @@ impl Agent {
         Ok(done)
     }
 
+    /// What the model is shown of words that the window has no room for, which are kept where it can read them in pieces.
+    /// Folding would not help: there is nothing before them that could give way.
+    async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, CallError> {
+        let pressure = self.session.pressure();
+        let model = token_model_for(&self.session.model().model, self.session.dialect());
+        let system = model.estimate_content(&profile_system(&compact_json_string(&self.standing.prompt)));
+        let tools =
+            self.standing.tools.as_deref().map_or(0, |json| model.estimate_content(&profile_tools(json)));
+        let room_tokens = pressure.threshold_tokens.saturating_sub(system).saturating_sub(tools);
+        // A token is a character at least: the usual words are done here. Where there is no room for anything, words are not
+        // what is wrong.
+        let is_small = said.len() as u64 <= room_tokens || room_tokens == 0;
+        if is_small || self.setup.tools.find("recall").is_err() {
+            return Ok(None);
+        }
+        let tokens = model.estimate(&profile_text(said));
+        if tokens <= room_tokens {
+            return Ok(None);
+        }
+        let artifact = ArtifactId::of(said.as_bytes());
+        let how_to_read = READ_SET_ASIDE.replace("{artifact}", short_name(&artifact));
+        let most = usize::try_from(room_tokens).unwrap_or(usize::MAX).min(self.setup.limit.chars());
+        let shown = shortened(said, most, &artifact, &how_to_read);
+        self.setup.events.tell(AgentEvent::WordsSetAside(WordsSetAside {
+            chars: said.chars().count() as u64,
+            tokens,
+            shown_chars: most as u64,
+            window_tokens: pressure.window_tokens,
+        }));
+        let (store, owner, id) = (
+            Arc::clone(&self.setup.session.store),
+            self.setup.session.owner.clone(),
+            self.session.id().clone(),
+        );
+        let (text, at_ms) = (said.to_owned(), self.setup.session.host.now_ms());
+        blocking(move || {
+            let new = NewArtifact { session: &id, text: &text, label: "what was said", at_ms };
+            store.put_artifact(&owner, new)
+        })
+        .await?;
+        let json = text_message(self.session.dialect(), Role::User, &shown);
+        Ok(Some(StoredRendition { kinds: vec!["artifact".to_owned()], json, tokens: 0 }))
+    }
+
     /// One call, shown while it is answered.
     async fn ask(
         &mut self,
@@ -91,6 +143,8 @@ impl Agent {
             cancel: cancel.child_token(),
             ..CallInput::new(self.envelope.clone(), messages)
         };
+        let model = self.session.model().model.clone();
+        self.setup.events.tell(AgentEvent::Asked { model });
         let outcome = {
             let mut call = Box::pin(self.session.call(input));
             tokio::select! {
@@ -121,7 +175,7 @@ impl Agent {
 
     /// Before the older part of the conversation is folded the model is told once that memory can be saved. The record
     /// keeps what was said; what is sent stays as it was sent.
-    fn remind(&mut self, new: &mut [Incoming], said: &str) {
+    async fn remind(&mut self, new: &mut [Incoming], said: &str) {
         let is_near = self.session.pressure().of_threshold_permille() >= REMIND_FROM_PERMILLE;
         if !is_near
             || self.reminded_in.as_ref() == Some(self.session.id())
@@ -130,7 +184,8 @@ impl Agent {
             return;
         }
         let dialect = self.session.dialect();
-        let reminded = match new.last().map(|last| &last.message) {
+        let unchanged = new.last().filter(|last| last.rendition.is_none());
+        let reminded = match unchanged.map(|last| &last.message) {
             Some(last) if last.has_results() => reminded_results(dialect, &self.finished),
             Some(last) if last.is_human() => Some(text_message(dialect, Role::User, &with_nudge(said))),
             _ => None,
@@ -138,6 +193,7 @@ impl Agent {
         if let (Some(json), Some(last)) = (reminded, new.last_mut()) {
             last.rendition = Some(StoredRendition { kinds: vec!["reminded".to_owned()], json, tokens: 0 });
             self.reminded_in = Some(self.session.id().clone());
+            self.keep(REMINDED, Some(serde_json::Value::String(self.session.id().to_string()))).await;
         }
     }
 }

@@ -135,8 +135,8 @@ impl Tool for Patch {
             let places = if times == 1 { "1 place".to_owned() } else { format!("{times} places") };
             Ok(ToolOutput {
                 text: format!("changed {} in {places}", place.shown),
-                images: Vec::new(),
                 shown: Some(difference),
+                ..ToolOutput::default()
             })
         })
     }

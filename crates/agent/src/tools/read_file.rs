@@ -222,7 +222,8 @@ fn picture(
         .read_to_end(&mut content)
         .map_err(|error| failed("read", shown, &error))?;
     let image = Image { media_type, base64: STANDARD.encode(&content) };
-    Ok(ToolOutput { text: format!("{shown}: {media_type}, {bytes} bytes"), images: vec![image], shown: None })
+    let text = format!("{shown}: {media_type}, {bytes} bytes");
+    Ok(ToolOutput { images: vec![image], ..ToolOutput::text(text) })
 }
 
 /// The type of a picture by how it begins.

@@ -34,6 +34,8 @@ struct Arguments {
     #[serde(default)]
     first_line: Option<u64>,
     #[serde(default)]
+    first_byte: Option<u64>,
+    #[serde(default)]
     count: Option<u64>,
 }
 
@@ -41,7 +43,7 @@ struct Arguments {
 enum Asked {
     Search(String, usize),
     Messages { first: u64, count: u64 },
-    Artifact { id: String, first: u64, count: u64 },
+    Artifact { id: String, range: ArtifactRange },
 }
 
 /// Brings back what was said.
@@ -71,11 +73,23 @@ fn asked(arguments: &Value) -> Result<Asked, ToolError> {
         (None, Some(first), None) => {
             Ok(Asked::Messages { first, count: count.unwrap_or(1).clamp(1, MAX_MESSAGES) })
         }
-        (None, None, Some(id)) => Ok(Asked::Artifact {
-            id,
-            first: arguments.first_line.unwrap_or(1).max(1),
-            count: count.unwrap_or(200).clamp(1, MAX_LINES),
-        }),
+        (None, None, Some(id)) => {
+            let range = match (arguments.first_line, arguments.first_byte) {
+                (None, Some(first)) => {
+                    let most = MAX_CHARS as u64;
+                    ArtifactRange::Bytes { first, count: count.unwrap_or(most).clamp(1, most) }
+                }
+                (first, None) => ArtifactRange::Lines {
+                    first: first.unwrap_or(1).max(1),
+                    count: count.unwrap_or(200).clamp(1, MAX_LINES),
+                },
+                (Some(_), Some(_)) => {
+                    let detail = "give either `first_line` or `first_byte`".to_owned();
+                    return Err(ToolError::Arguments { tool: NAME, detail });
+                }
+            };
+            Ok(Asked::Artifact { id, range })
+        }
         _ => Err(ToolError::Arguments {
             tool: NAME,
             detail: "give one of `query`, `message` and `artifact`".to_owned(),
@@ -114,7 +128,7 @@ fn carry_out(
             }
             found.join("\n")
         }
-        Asked::Artifact { id, first, count } => {
+        Asked::Artifact { id, range } => {
             let artifacts = store.artifacts(owner, session).map_err(refused)?;
             let fitting: Vec<&ArtifactId> =
                 artifacts.iter().map(|one| &one.id).filter(|known| known.as_str().starts_with(&id)).collect();
@@ -124,12 +138,19 @@ fn carry_out(
                     if fitting.is_empty() { "no" } else { "several" }
                 )));
             };
-            let range = ArtifactRange::Lines { first, count };
             let text = store.read_artifact(owner, only, range).map_err(refused)?;
-            if text.is_empty() { format!("there is nothing from line {first} on") } else { text }
+            if text.is_empty() { format!("there is nothing from {} on", begin_words(range)) } else { text }
         }
     };
     Ok(within(text, max_chars))
+}
+
+fn begin_words(range: ArtifactRange) -> String {
+    match range {
+        ArtifactRange::All => "its beginning".to_owned(),
+        ArtifactRange::Lines { first, .. } => format!("line {first}"),
+        ArtifactRange::Bytes { first, .. } => format!("byte {first}"),
+    }
 }
 
 fn hit_words(hit: &Hit) -> String {
@@ -150,7 +171,7 @@ fn message_words(message: &StoredMessage) -> String {
 fn within(mut text: String, max_chars: usize) -> String {
     if text.len() > max_chars {
         text.truncate(text.floor_char_boundary(max_chars));
-        text.push_str("\n[cut: ask for less at once]");
+        text.push_str("\n[cut: ask for less at once, or for pieces of a long line with first_byte]");
     }
     text
 }
@@ -169,7 +190,8 @@ impl Tool for Recall {
                     "message": {"type": "integer", "minimum": 0, "description": "The number of a message to read."},
                     "artifact": {"type": "string", "description": "The name of an artifact to read, or how it begins."},
                     "first_line": {"type": "integer", "minimum": 1, "description": "With artifact: the first line."},
-                    "count": {"type": "integer", "minimum": 1, "description": "How many hits, messages or lines."}
+                    "first_byte": {"type": "integer", "minimum": 0, "description": "With artifact, instead of first_line: read pieces of very long lines."},
+                    "count": {"type": "integer", "minimum": 1, "description": "How many hits, messages, lines or bytes."}
                 },
                 "additionalProperties": false
             }),
@@ -180,7 +202,7 @@ impl Tool for Recall {
         let title = match asked(arguments)? {
             Asked::Search(query, _) => format!("recall {query}"),
             Asked::Messages { first, .. } => format!("recall message {first}"),
-            Asked::Artifact { id, first, .. } => format!("recall {id} from line {first}"),
+            Asked::Artifact { id, range } => format!("recall {id} from {}", begin_words(range)),
         };
         Ok(Proposal { title, effects: Vec::new() })
     }

@@ -55,11 +55,18 @@ async fn words_are_found_and_messages_read_as_they_were() {
 }
 
 #[tokio::test]
-async fn artifacts_are_read_by_lines() {
+async fn artifacts_are_read_by_lines_and_bytes() {
     let tool = recall(&[]);
     let id = tool.store.artifacts(&tool.owner, &tool.session).unwrap()[0].id.clone();
     let arguments = json!({"artifact": &id.as_str()[..12], "first_line": 299, "count": 5});
     assert_eq!(call(&tool, arguments).await.unwrap(), "row 299\nrow 300\n");
+    let name = &id.as_str()[..12];
+    assert_eq!(
+        call(&tool, json!({"artifact": name, "first_byte": 2, "count": 9})).await.unwrap(),
+        "w 1\nrow 2"
+    );
+    let both = call(&tool, json!({"artifact": name, "first_byte": 2, "first_line": 1})).await.unwrap_err();
+    assert!(both.to_string().contains("either"), "{both}");
     assert!(call(&tool, json!({"artifact": "zzz"})).await.unwrap_err().to_string().contains("no artifacts"));
     assert!(
         call(&tool, json!({"query": "a", "message": 1})).await.unwrap_err().to_string().contains("one of")

@@ -3,8 +3,8 @@
 //! Every command runs in a process group of its own, so that stopping it stops what it started. What it prints is kept
 //! within bounds while it runs: the beginning and the end, which say most.
 
-use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,11 +12,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use throughline_engine::ToolSchema;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::kept::Kept;
 use super::text_file::failed;
 use crate::arguments::read;
 use crate::danger::danger_of;
@@ -36,13 +37,21 @@ pub struct TerminalLimits {
     pub usual: Duration,
     /// How long one may run at most.
     pub most: Duration,
-    /// Bytes of output that are kept.
+    /// Bytes of output that are kept of a command that is waited for. What is too long for the model becomes an artifact,
+    /// so this is what an artifact holds at most.
     pub output_bytes: usize,
+    /// Bytes of output that are kept of a command in the background: it is looked at again and again.
+    pub background_bytes: usize,
 }
 
 impl Default for TerminalLimits {
     fn default() -> Self {
-        Self { usual: Duration::from_secs(120), most: Duration::from_secs(1_800), output_bytes: 50_000 }
+        Self {
+            usual: Duration::from_secs(120),
+            most: Duration::from_secs(1_800),
+            output_bytes: 8_000_000,
+            background_bytes: 50_000,
+        }
     }
 }
 
@@ -126,8 +135,8 @@ impl Terminal {
         mut child: Running,
         limit: Duration,
         cancel: &CancellationToken,
-    ) -> Result<String, ToolError> {
-        let mut leash = Leash(child.child.id());
+    ) -> Result<ToolOutput, ToolError> {
+        let mut leash = Leash(child.leader);
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -135,7 +144,13 @@ impl Terminal {
         };
         leash.0 = if ended.is_none() { leash.0 } else { None };
         match ended {
-            Some(Ok(words)) => Ok(format!("{}{words}", child.output())),
+            // Ctrl-C may reach a command that has only just been started before it reaches whoever waits for it.
+            Some(Ok(End::Interrupted)) if is_cancelled_soon(cancel).await => Err(ToolError::Stopped),
+            Some(Ok(end)) => {
+                let text = format!("{}[{end}]", child.output());
+                let trouble = (end != End::Code(0)).then(|| end.to_string());
+                Ok(ToolOutput { shown: Some(text.clone()), trouble, ..ToolOutput::text(text) })
+            }
             Some(Err(_)) => {
                 child.stop().await;
                 let seconds = limit.as_secs();
@@ -160,7 +175,7 @@ impl Terminal {
         }
         let (told, ended) = watch::channel(None);
         let stop = CancellationToken::new();
-        let (kept, leader) = (Arc::clone(&child.kept), child.child.id());
+        let (kept, leader) = (Arc::clone(&child.kept), child.leader);
         background.push(Background { command, leader, kept, ended, stop: stop.clone() });
         let process = background.len();
         tokio::spawn(async move {
@@ -169,13 +184,13 @@ impl Terminal {
                 () = stop.cancelled() => None,
             };
             let words = match words {
-                Some(words) => words,
+                Some(end) => end.to_string(),
                 None => {
                     child.stop().await;
-                    "[stopped]".to_owned()
+                    "stopped".to_owned()
                 }
             };
-            let _ = told.send(Some(words));
+            let _ = told.send(Some(format!("[{words}]")));
         });
         Ok(format!("process {process} runs in the background; look at it with {{\"process\": {process}}}"))
     }
@@ -208,16 +223,78 @@ impl Drop for Terminal {
 /// A command that runs, with what it printed so far.
 struct Running {
     child: Child,
+    /// The process that leads its group, also once it has ended.
+    leader: Option<u32>,
+    /// As long as this is open the command may run. The guard beside it waits for its end, which comes when this
+    /// program is gone, however it went.
+    lifeline: Option<ChildStdin>,
     kept: Arc<Mutex<Kept>>,
     reading: tokio::task::JoinHandle<()>,
 }
 
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum End {
+    /// With this code.
+    Code(i32),
+    /// By Ctrl-C.
+    Interrupted,
+    /// By another signal.
+    Signal(String),
+    /// Nobody knows.
+    Unknown(String),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Interrupted => f.write_str("ended by Ctrl-C"),
+            Self::Signal(signal) => write!(f, "ended by signal {signal}"),
+            Self::Unknown(error) => write!(f, "how it ended is not known: {error}"),
+        }
+    }
+}
+
+impl End {
+    fn of(status: std::io::Result<std::process::ExitStatus>) -> Self {
+        match status {
+            Ok(status) => status.code().map_or_else(|| Self::of_signal(status), Self::Code),
+            Err(error) => Self::Unknown(error.to_string()),
+        }
+    }
+
+    #[cfg(unix)]
+    fn of_signal(status: std::process::ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt as _;
+        match status.signal() {
+            Some(signal) if signal == rustix::process::Signal::INT.as_raw() => Self::Interrupted,
+            signal => Self::Signal(signal.map_or_else(|| "unknown".to_owned(), |signal| signal.to_string())),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn of_signal(_status: std::process::ExitStatus) -> Self {
+        Self::Signal("unknown".to_owned())
+    }
+}
+
+/// Whether somebody calls it off within the time that a key takes.
+async fn is_cancelled_soon(cancel: &CancellationToken) -> bool {
+    tokio::time::timeout(GRACE, cancel.cancelled()).await.is_ok()
+}
+
+/// Stands before every command: both streams go into one, in the order in which they came, nothing can be typed, and a
+/// guard that is no child of the shell, so that `wait` does not wait for it, ends everything when the lifeline is cut.
+/// A line on the lifeline lets it go.
+const BEFORE: &str = "exec 2>&1 3<&0 </dev/null; ( ( trap '' TERM INT HUP; read -r _ <&3 || \
+{ kill -TERM 0; sleep 2; kill -KILL 0; } ) >/dev/null 2>&1 & ); exec 3<&-\n";
+
 impl Running {
     fn start(command: &str, folder: &PathBuf, output_bytes: usize) -> Result<Self, ToolError> {
         let mut shell = Command::new("sh");
-        // Both streams into one, in the order in which they came.
-        shell.arg("-c").arg(format!("exec 2>&1\n{command}"));
-        shell.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        shell.arg("-c").arg(format!("{BEFORE}{command}"));
+        shell.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         shell.kill_on_drop(true);
         #[cfg(unix)]
         shell.process_group(0);
@@ -229,22 +306,21 @@ impl Running {
             Some(output) => tokio::spawn(keep(output, Arc::clone(&kept))),
             None => tokio::spawn(std::future::ready(())),
         };
-        Ok(Self { child, kept, reading })
+        let (leader, lifeline) = (child.id(), child.stdin.take());
+        Ok(Self { child, leader, lifeline, kept, reading })
     }
 
-    /// Waits for the end; how it ended, in words.
-    async fn finish(&mut self) -> String {
+    /// Waits for the end. What it left running goes on.
+    async fn finish(&mut self) -> End {
+        // Waiting closes what can be typed, which is not there any more.
         let status = self.child.wait().await;
+        if let Some(mut lifeline) = self.lifeline.take() {
+            // Where the guard is gone already, nobody listens.
+            let _ = lifeline.write_all(b"\n").await;
+        }
         // Something it started may still hold the output; what is there by then is enough.
         let _ = tokio::time::timeout(GRACE, &mut self.reading).await;
-        match status {
-            Ok(status) if status.success() => "[exit code 0]".to_owned(),
-            Ok(status) => match status.code() {
-                Some(code) => format!("[exit code {code}]"),
-                None => "[ended by a signal]".to_owned(),
-            },
-            Err(error) => format!("[how it ended is not known: {error}]"),
-        }
+        End::of(status)
     }
 
     /// Stops it and everything it started.
@@ -255,12 +331,13 @@ impl Running {
             let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
         }
         self.signal(Signal::Force);
+        self.lifeline = None;
         self.reading.abort();
     }
 
     #[cfg(unix)]
     fn signal(&self, signal: Signal) {
-        signal_group(self.child.id(), signal);
+        signal_group(self.leader, signal);
     }
 
     #[cfg(not(unix))]
@@ -303,6 +380,11 @@ enum Signal {
     Force,
 }
 
+/// Whether a file has something in it that can be lost.
+fn holds_something(file: &Path) -> bool {
+    file.metadata().is_ok_and(|known| known.is_file() && known.len() > 0)
+}
+
 async fn keep(mut output: impl AsyncRead + Unpin, kept: Arc<Mutex<Kept>>) {
     let mut buffer = vec![0u8; 16 * 1024];
     while let Ok(read) = output.read(&mut buffer).await {
@@ -310,52 +392,6 @@ async fn keep(mut output: impl AsyncRead + Unpin, kept: Arc<Mutex<Kept>>) {
             break;
         }
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read]);
-    }
-}
-
-/// The beginning and the end of an output.
-#[derive(Debug)]
-struct Kept {
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
-    head_bytes: usize,
-    tail_bytes: usize,
-    left_out: u64,
-}
-
-impl Kept {
-    fn new(bytes: usize) -> Self {
-        let head_bytes = bytes / 3;
-        Self {
-            head: Vec::new(),
-            tail: VecDeque::new(),
-            head_bytes,
-            tail_bytes: bytes - head_bytes,
-            left_out: 0,
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let room = self.head_bytes.saturating_sub(self.head.len()).min(bytes.len());
-        let (first, rest) = bytes.split_at(room);
-        self.head.extend_from_slice(first);
-        self.tail.extend(rest);
-        let over = self.tail.len().saturating_sub(self.tail_bytes);
-        self.tail.drain(..over);
-        self.left_out += over as u64;
-    }
-
-    fn text(&self) -> String {
-        let mut bytes = self.head.clone();
-        if self.left_out > 0 {
-            bytes.extend_from_slice(format!("\n[{} bytes left out]\n", self.left_out).as_bytes());
-        }
-        bytes.extend(self.tail.iter().copied());
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text
     }
 }
 
@@ -389,7 +425,11 @@ impl Tool for Terminal {
                 let behind = if background { " in the background" } else { "" };
                 Proposal {
                     title: format!("run {first}{more}{behind}"),
-                    effects: vec![Effect::Runs { danger: danger_of(&command), command, folder }],
+                    effects: vec![Effect::Runs {
+                        danger: danger_of(&command, &|file| holds_something(&folder.join(file))),
+                        command,
+                        folder,
+                    }],
                 }
             }
             Asked::Look { process, stop } => {
@@ -402,13 +442,13 @@ impl Tool for Terminal {
     fn run<'a>(&'a self, arguments: &'a Value, cancel: &'a CancellationToken) -> ToolFuture<'a> {
         Box::pin(async move {
             let text = match self.asked(arguments)? {
-                Asked::Run { command, folder, limit, background } => {
+                Asked::Run { command, folder, limit, background: false } => {
                     let child = Running::start(&command, &folder, self.limits.output_bytes)?;
-                    if background {
-                        self.run_behind(command, child)?
-                    } else {
-                        self.run_now(child, limit, cancel).await?
-                    }
+                    return self.run_now(child, limit, cancel).await;
+                }
+                Asked::Run { command, folder, .. } => {
+                    let child = Running::start(&command, &folder, self.limits.background_bytes)?;
+                    self.run_behind(command, child)?
                 }
                 Asked::Look { process, stop } => self.look(process, stop).await?,
             };

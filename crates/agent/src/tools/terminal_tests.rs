@@ -4,7 +4,7 @@ use super::*;
 
 fn terminal() -> (tempfile::TempDir, Terminal) {
     let folder = tempfile::tempdir().unwrap();
-    let limits = TerminalLimits { output_bytes: 300, ..TerminalLimits::default() };
+    let limits = TerminalLimits { output_bytes: 300, background_bytes: 300, ..TerminalLimits::default() };
     let tool = Terminal::new(Workspace::new(folder.path()).unwrap(), limits);
     (folder, tool)
 }
@@ -38,7 +38,63 @@ async fn a_flood_is_kept_within_bounds() {
         text.starts_with("line 0\n") && text.contains("line 1999\n") && text.contains("bytes left out"),
         "{text}"
     );
-    assert!(text.len() < 400);
+    assert!(text.len() < 500);
+    let size: usize = (0..2_000).map(|line| format!("line {line}\n").len()).sum();
+    let said = format!(
+        "[the output had {size} bytes, too many to be kept: these are its first 100 and its last 200]"
+    );
+    assert!(text.ends_with(&format!("{said}\n[exit code 0]")), "{text}");
+}
+
+#[tokio::test]
+async fn a_person_is_told_of_commands_that_did_not_end_well() {
+    let (_folder, tool) = terminal();
+    for (command, trouble) in [
+        ("true", None),
+        ("exit 3", Some("exit code 3")),
+        ("kill -TERM $$", Some("ended by signal 15")),
+        ("kill -INT $$", Some("ended by Ctrl-C")),
+    ] {
+        let arguments = json!({ "command": command });
+        let output = tool.run(&arguments, &CancellationToken::new()).await.unwrap();
+        assert_eq!(output.trouble.as_deref(), trouble, "{command}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_command_does_not_outlive_the_program_however_that_ends() {
+    let (folder, _tool) = terminal();
+    let mut running = Running::start("sleep 300 & wait", &folder.path().to_owned(), 300).unwrap();
+    // What the kernel does for a program that was killed.
+    running.lifeline = None;
+    assert_eq!(running.finish().await, End::Signal("15".to_owned()));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_command_leaves_running_goes_on() {
+    let (folder, tool) = terminal();
+    let command = "(while [ ! -e go.txt ]; do sleep 0.05; done; echo > gone.txt) > /dev/null & echo left";
+    let text = call(&tool, json!({ "command": command })).await.unwrap();
+    assert_eq!(text, "left\n[exit code 0]");
+    std::fs::write(folder.path().join("go.txt"), "").unwrap();
+    until_there(&folder.path().join("gone.txt")).await;
+}
+
+#[test]
+fn files_that_would_be_lost_are_seen() {
+    let (folder, tool) = terminal();
+    std::fs::write(folder.path().join("main.py"), "print(1)\n").unwrap();
+    std::fs::write(folder.path().join("empty.py"), "").unwrap();
+    let danger = |command: &str| match &tool.propose(&json!({ "command": command })).unwrap().effects[..] {
+        [Effect::Runs { danger, .. }] => *danger,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(danger("echo x > main.py"), Some(crate::danger::Danger::Replaces));
+    for harmless in ["echo x > empty.py", "echo x > new.py", "echo x >> main.py"] {
+        assert_eq!(danger(harmless), None, "{harmless}");
+    }
 }
 
 #[tokio::test]

@@ -78,8 +78,8 @@ impl Tool for WriteFile {
             let lines = arguments.content.lines().count();
             Ok(ToolOutput {
                 text: format!("wrote {} ({lines} lines, {} bytes)", place.shown, arguments.content.len()),
-                images: Vec::new(),
                 shown: Some(difference),
+                ..ToolOutput::default()
             })
         })
     }

@@ -3,11 +3,12 @@
 
 use throughline_agent::{AgentEvent, Asking};
 use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction, Trigger};
+use throughline_store::{ArtifactRange, Owner};
 use throughline_testkit::{RecordedRequest, Reply, Script};
 use throughline_transcript::Dialect;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{Stage, last_text, wanting};
+use crate::stage::{Stage, id, last_text, wanting};
 
 /// A model that reads a file when it is told to, and talks otherwise.
 fn reader(request: &RecordedRequest) -> Reply {
@@ -184,4 +185,71 @@ async fn memory_has_its_chance_once_before_each_compaction() {
         !stage.transcript().iter().any(|json| json.contains(reminder)),
         "nobody said it, so the record has it not"
     );
+}
+
+#[tokio::test]
+async fn an_artifact_holds_all_that_was_printed() {
+    let script = Script::answering(|request| match last_text(request).0.as_str() {
+        "user" => wanting(&[("terminal", r#"{"command":"seq 1 200000"}"#)]),
+        _ => Reply::text("So it is."),
+    });
+    let stage = Stage::new(Dialect::Chat, 32_768, script).await;
+    stage.begin(Asking::Never).await.turn("count", &CancellationToken::new()).await.unwrap();
+    let printed: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
+    let kept = stage.store.artifacts(&Owner::default(), &id()).unwrap();
+    let [only] = kept.as_slice() else { panic!("{kept:?}") };
+    let text = stage.store.read_artifact(&Owner::default(), &only.id, ArtifactRange::All).unwrap();
+    assert_eq!(text, format!("{printed}[exit code 0]"));
+}
+
+#[tokio::test]
+async fn words_larger_than_the_window_are_kept_and_read_in_pieces() {
+    for dialect in [Dialect::Chat, Dialect::Anthropic, Dialect::Responses] {
+        let stage = Stage::new(dialect, 32_768, Script::answering(|_| Reply::text("I see."))).await;
+        let mut agent = stage.begin(Asking::Nobody).await;
+        let rows: String = (1..=40_000).map(|row| format!("row {row} of a log\n")).collect();
+        let said = format!("What is wrong here?\n\n{rows}");
+        agent.turn(&said, &CancellationToken::new()).await.unwrap();
+        agent.turn("And now?", &CancellationToken::new()).await.unwrap();
+        let told: Vec<AgentEvent> = stage
+            .events()
+            .into_iter()
+            .filter(|event| matches!(event, AgentEvent::WordsSetAside(_)))
+            .collect();
+        let [AgentEvent::WordsSetAside(figures)] = told.as_slice() else { panic!("{dialect}: {told:?}") };
+        assert_eq!((figures.chars, figures.window_tokens), (said.chars().count() as u64, 32_768));
+        let first = stage.upstream.calls()[0].text();
+        assert!(first.len() < 100_000, "{dialect}: {}", first.len());
+        for shown in ["What is wrong here?", "row 40000 of a log", "larger than your window", "first_byte"] {
+            assert!(first.contains(shown), "{dialect}: {shown}");
+        }
+        let second = stage.upstream.calls()[1].text();
+        assert!(second.contains("row 40000 of a log"), "{dialect}: what was sent stays as it was sent");
+        assert!(stage.transcript()[0].contains("row 20000 of a log"), "{dialect}: the record has all of it");
+        let kept = stage.store.artifacts(&Owner::default(), &id()).unwrap();
+        let [only] = kept.as_slice() else { panic!("{dialect}: {kept:?}") };
+        assert!(first.contains(&only.id.as_str()[..16]), "{dialect}");
+        let text = stage.store.read_artifact(&Owner::default(), &only.id, ArtifactRange::All).unwrap();
+        assert_eq!(text, said, "{dialect}");
+    }
+}
+
+#[tokio::test]
+async fn another_process_does_not_remind_again() {
+    let reminder = "keep it now with the memory tool";
+    let stage = Stage::new(Dialect::Chat, 32_768, Script::answering(reader)).await;
+    let mut agent = stage.begin(Asking::Nobody).await;
+    let reminded = || stage.upstream.calls().last().is_some_and(|call| call.text().contains(reminder));
+    for turn in 0..400 {
+        agent.turn(&format!("remark {turn}"), &CancellationToken::new()).await.unwrap();
+        if reminded() {
+            break;
+        }
+    }
+    assert!(reminded());
+    drop(agent);
+    let mut agent = stage.resume(Asking::Nobody).await;
+    agent.turn("go on", &CancellationToken::new()).await.unwrap();
+    let last = stage.upstream.calls().last().unwrap().text();
+    assert_eq!(last.matches(reminder).count(), 1, "it was said before, and is not said again");
 }

@@ -1,5 +1,7 @@
 //! What slash commands do. Most of them are commands of the program itself, carried out for this conversation.
 
+use std::time::Duration;
+
 use clap::Parser as _;
 use owo_colors::OwoColorize as _;
 use throughline_engine::{CompactionResult, ManualCompaction};
@@ -10,8 +12,11 @@ use super::slash::{COMMANDS, compress_wish};
 use super::talk::Talk;
 use super::trouble::failure_of;
 use crate::args::Arguments;
+use crate::config_cmd::with_origins;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, path_words};
+use crate::models_cmd::what_is_wrong_with;
+use crate::online::client;
 use crate::record::refused;
 use crate::text::{columns, labelled, printable, wrap};
 
@@ -47,12 +52,12 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
         "search" if arguments.is_empty() => talk.screen.note("say what to look for: /search WORDS"),
         "search" => run(talk, &["search", arguments])?,
         "config" if arguments.is_empty() => run(talk, &["config", "show"])?,
-        "config" => run(talk, &["config", "get", arguments])?,
-        "export" if arguments.is_empty() => talk.screen.note("say where to: /export FILE"),
-        "export" => {
-            run(talk, &["sessions", "export", &id, "--out", arguments])?;
-            talk.screen.note(&format!("written to {}", printable(arguments)));
+        "config" => {
+            let shown = with_origins(&talk.kitchen.context, arguments)?;
+            talk.screen.say(&shown);
         }
+        "export" if arguments.is_empty() => talk.screen.note("say where to: /export FILE"),
+        "export" => export(talk, &id, arguments)?,
         "new" => {
             let old = talk.change(None).await?;
             // One in which nothing was said is gone already.
@@ -98,11 +103,24 @@ fn run(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
 
 /// Carries out a command of the program with the model and the window of this conversation, whoever told them.
 fn run_here(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
-    let mut context = Context::clone(&talk.kitchen.context);
-    let model = talk.agent.session().model();
-    context.sets.push(format!("model.default={}", model.model));
-    context.sets.push(format!("model.context_length={}", model.window_tokens));
-    run_in(&context, talk, words)
+    run_in(&talk.kitchen.context.held_with(Some(talk.in_force())), talk, words)
+}
+
+/// Writes the conversation to a file, and over one that is there only where that is asked for.
+fn export(talk: &Talk, id: &str, arguments: &str) -> Result<(), Failure> {
+    let forced = arguments.strip_prefix("--force").filter(|rest| rest.starts_with(' '));
+    let named = forced.unwrap_or(arguments).trim();
+    let home = talk.kitchen.context.user_home.as_ref();
+    let path = match (named.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => talk.kitchen.folder.join(named),
+    };
+    if forced.is_none() && path.exists() {
+        return Err(Failure::new(Exit::Usage, format!("{} is there already", path_words(&path)))
+            .because("nothing was written")
+            .hint(format!("/export --force {} replaces it", printable(named))));
+    }
+    run(talk, &["sessions", "export", id, "--out", &path.to_string_lossy()])
 }
 
 fn run_in(context: &Context, talk: &Talk, words: &[&str]) -> Result<(), Failure> {
@@ -118,7 +136,7 @@ fn run_in(context: &Context, talk: &Talk, words: &[&str]) -> Result<(), Failure>
 }
 
 async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
-    let wish = compress_wish(arguments);
+    let wish = compress_wish(arguments).map_err(|wrong| Failure::new(Exit::Usage, wrong))?;
     if wish.preview {
         let id = talk.agent.session().id().to_string();
         let mut words = vec!["compress", "--session", &id, "--preview", "--force"];
@@ -128,7 +146,7 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
         let keep =
             wish.keep_exchanges.map(|exchanges| talk.agent.session().messages_of_last(exchanges).to_string());
         if let Some(keep) = &keep {
-            words.extend(["--keep", keep]);
+            words.extend(["--keep-exactly", keep]);
         }
         return run_here(talk, &words);
     }
@@ -136,7 +154,6 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
         ManualCompaction { focus: wish.focus, keep_exchanges: wish.keep_exchanges, memory_context: None };
     let cancel = talk.stopping();
     talk.interrupts.forget();
-    let folded_before = talk.agent.session().compactions();
     let result = {
         let compacting = talk.agent.compact(manual, &cancel);
         tokio::pin!(compacting);
@@ -151,7 +168,7 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
     match result {
         // What came of it was told as it happened.
         Some(CompactionResult::Completed(_)) => {
-            talk.tell_of_fading(folded_before);
+            talk.tell_of_fading();
             talk.show_status();
         }
         Some(_) => {}
@@ -167,9 +184,26 @@ fn rename(talk: &Talk, title: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn switch_model(talk: &mut Talk, name: &str) -> Result<(), Failure> {
+/// Whoever is asked for its models before one of them takes over has this long to answer.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
+
+async fn switch_model(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
     let wire = talk.agent.session().dialect();
+    let (name, anyway) = match arguments.strip_suffix("--anyway").map(str::trim_end) {
+        Some(name) => (name, true),
+        None => (arguments, false),
+    };
     let wish = talk.kitchen.wish(Some(name));
+    if !anyway && let Ok(endpoint) = talk.kitchen.endpoint(&wish) {
+        let client = client(&talk.kitchen.context, &endpoint)?;
+        let asked = tokio::time::timeout(LIST_PATIENCE, what_is_wrong_with(&wish.model, &endpoint, &client));
+        if let Ok(Some(wrong)) = asked.await {
+            let model = printable(&talk.connected.at.model);
+            return Err(Failure::new(Exit::BadInput, wrong)
+                .because(format!("the conversation stays with {model}"))
+                .hint(format!("/model {} --anyway takes it all the same", printable(name))));
+        }
+    }
     let connected = talk.kitchen.connect(&wish, Some(wire)).await.map_err(|failure| {
         failure
             .hint(format!("this conversation is held on the {wire} wire; /new can begin one with any model"))

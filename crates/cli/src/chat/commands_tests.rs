@@ -23,7 +23,7 @@ fn commands_that_are_the_programs_own_are_understood_by_it() {
         "config get model.default",
         "sessions export s1 --out x.json",
         "models some-model",
-        "compress --session s1 --preview --force --focus topic --keep 4",
+        "compress --session s1 --preview --force --focus topic --keep-exactly 4",
     ] {
         let words = std::iter::once("throughline").chain(line.split(' '));
         assert!(Arguments::try_parse_from(words).is_ok(), "{line}");

@@ -163,13 +163,33 @@ fn choose<'a>(kitchen: &Kitchen, found: &'a [Found]) -> Result<&'a Found, Failur
         question.push_str(&format!("  {:>2}  {}\n", at + 1, one.words()));
     }
     question.push_str("Number or name: ");
-    let typed = kitchen.context.ask(&question).unwrap_or_default();
-    let by_number = typed.parse::<usize>().ok().and_then(|at| found.get(at.checked_sub(1)?));
-    let by_name = || {
-        let kind = EndpointKind::parse(&typed)?;
-        found.iter().find(|one| one.endpoint.kind == kind)
-    };
-    by_number.or_else(by_name).ok_or_else(unnamed)
+    let picked = pick(kitchen, question, found.len(), |typed| {
+        let kind = EndpointKind::parse(typed)?;
+        found.iter().position(|one| one.endpoint.kind == kind)
+    });
+    picked.and_then(|at| found.get(at)).ok_or_else(unnamed)
+}
+
+/// Which of so many a person names, by number or by name; asked again until it is one of them. `None` when they type nothing.
+fn pick(
+    kitchen: &Kitchen,
+    mut question: String,
+    count: usize,
+    by_name: impl Fn(&str) -> Option<usize>,
+) -> Option<usize> {
+    loop {
+        let typed = kitchen.context.ask(&question).filter(|typed| !typed.is_empty())?;
+        let by_number = typed.parse::<usize>().ok().and_then(|at| at.checked_sub(1)).filter(|at| *at < count);
+        match by_number.or_else(|| by_name(&typed)) {
+            Some(at) => return Some(at),
+            None => {
+                let typed = shorten(&on_one_line(&typed), 60);
+                question = format!(
+                    "`{typed}` is none of them. A number from 1 to {count} or a name; Enter leaves: "
+                );
+            }
+        }
+    }
 }
 
 /// One of the models of whoever was chosen: the only one, or the one a person names.
@@ -207,9 +227,9 @@ async fn choose_model(kitchen: &Kitchen, chosen: &Found) -> Result<String, Failu
         question.push_str(&format!("      and {} more\n", listed.len() - names.len()));
     }
     question.push_str("Which one? Number or name: ");
-    let typed = kitchen.context.ask(&question).unwrap_or_default();
-    let by_number = typed.parse::<usize>().ok().and_then(|at| listed.get(at.checked_sub(1)?));
-    let chosen = by_number.or_else(|| listed.iter().find(|model| model.id == typed));
+    let picked =
+        pick(kitchen, question, listed.len(), |typed| listed.iter().position(|model| model.id == typed));
+    let chosen = picked.and_then(|at| listed.get(at));
     chosen.map(|model| model.id.clone()).ok_or_else(unnamed)
 }
 

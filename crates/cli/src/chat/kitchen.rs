@@ -21,12 +21,13 @@ use throughline_wire::can_translate;
 
 use super::ChatArgs;
 use crate::config_cmd::load_settings;
-use crate::context::Context;
+use crate::context::{Context, InForce};
 use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words};
 use crate::host::ThisMachine;
 use crate::online::{catalogue, client, not_configured};
 use crate::record::{open_store, refused};
+use crate::recorded::keep_held_with;
 
 /// Ids that are tried for a new conversation.
 const ID_ATTEMPTS: usize = 8;
@@ -230,6 +231,16 @@ impl Kitchen {
             events: company.events,
             output_cap_tokens: connected.output_cap_tokens,
         })
+    }
+
+    /// Keeps what a conversation is held with; whether that worked.
+    pub(super) async fn keep_held_with(&self, session: &SessionId, in_force: &InForce) -> bool {
+        let (store, owner, now_ms) = (Arc::clone(&self.store), self.owner.clone(), self.now_ms());
+        let (session, in_force) = (session.clone(), in_force.clone());
+        let kept = tokio::task::spawn_blocking(move || {
+            keep_held_with(store.as_ref(), &owner, &session, &in_force, now_ms)
+        });
+        matches!(kept.await, Ok(Ok(())))
     }
 
     fn tools(&self, session: &SessionId, limit: &OutputLimit) -> Result<ToolBox, Failure> {

@@ -1,12 +1,15 @@
-//! Markdown as it comes: words appear at once as they are, and each line gets its looks when it is complete.
+//! Markdown as it comes: words appear at once as they are, and each line gets its looks when it is complete. A word that
+//! turns out not to fit its row is taken to the next.
 //!
-//! Without colours nothing is changed at all: Markdown reads well as it is. Not for: printing; it gives back what is to be
-//! written.
+//! Without colours nothing but that is changed: Markdown reads well as it is. Not for: printing; it gives back what is to
+//! be written.
 
 use owo_colors::OwoColorize as _;
+use unicode_width::UnicodeWidthChar as _;
 
 use super::highlight::highlight;
-use crate::text::columns;
+use crate::context::Moves;
+use crate::text::{columns, wrap_styled};
 
 /// A line over more rows than this is left as it came: what scrolled away cannot be drawn again.
 const MAX_ROWS: usize = 12;
@@ -16,9 +19,54 @@ const MAX_ROWS: usize = 12;
 pub(super) struct Markdown {
     looks: Looks,
     line: String,
+    moves: Moves,
     /// How much of the line is on the screen as it came, in columns.
     shown_columns: usize,
+    row: Row,
     fence: Option<Fence>,
+}
+
+/// The row of the screen that is being written.
+#[derive(Debug, Default)]
+struct Row {
+    /// Rows of this line before it.
+    before: usize,
+    /// Its columns so far.
+    columns: usize,
+    /// The word at its end, which may have to go to the next.
+    word: String,
+}
+
+impl Row {
+    /// What has to be written for more of a line, in rows of so many columns.
+    fn write(&mut self, text: &str, width: usize) -> String {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            let wide = c.width().unwrap_or(0);
+            let word_columns = columns(&self.word);
+            if self.columns + wide > width {
+                self.before += 1;
+                if c == ' ' {
+                    out.push('\n');
+                    self.columns = 0;
+                    self.word.clear();
+                    continue;
+                }
+                if word_columns > 0 && word_columns < self.columns {
+                    out.push_str(&format!("\x1b[{word_columns}D\x1b[K\n{}", self.word));
+                    self.columns = word_columns;
+                } else {
+                    out.push('\n');
+                    self.columns = 0;
+                    self.word.clear();
+                }
+            }
+            out.push(c);
+            self.columns += wide;
+            if c == ' ' { self.word.clear() } else { self.word.push(c) }
+        }
+        out
+    }
 }
 
 /// Whether lines get their looks.
@@ -38,8 +86,8 @@ struct Fence {
 }
 
 impl Markdown {
-    pub(super) fn new(looks: Looks) -> Self {
-        Self { looks, line: String::new(), shown_columns: 0, fence: None }
+    pub(super) fn new(looks: Looks, moves: Moves) -> Self {
+        Self { looks, moves, line: String::new(), shown_columns: 0, row: Row::default(), fence: None }
     }
 
     /// Whether a line has been begun and not ended.
@@ -57,7 +105,7 @@ impl Markdown {
             if pieces.peek().is_some() {
                 self.end_line(piece, terminal_columns, &mut out);
             } else {
-                out.push_str(piece);
+                out.push_str(&self.unfinished(piece, terminal_columns));
                 self.shown_columns += columns(piece);
             }
         }
@@ -74,21 +122,49 @@ impl Markdown {
         out
     }
 
+    /// Whether words of the line that is being written are kept whole. Code is not taken apart, nor are tables.
+    fn keeps_words(&self, line: &str) -> bool {
+        let begins = line.trim_start();
+        self.moves == Moves::Yes
+            && self.fence.is_none()
+            && !begins.starts_with("```")
+            && !begins.starts_with('|')
+    }
+
+    /// A piece of a line that goes on.
+    fn unfinished(&mut self, piece: &str, terminal_columns: usize) -> String {
+        if self.keeps_words(&self.line) {
+            self.row.write(piece, room(terminal_columns))
+        } else {
+            piece.to_owned()
+        }
+    }
+
     /// Ends a line, of which `unshown` is not on the screen yet.
     fn end_line(&mut self, unshown: &str, terminal_columns: usize, out: &mut String) {
         let line = std::mem::take(&mut self.line);
         let shown_columns = std::mem::take(&mut self.shown_columns);
+        let keeps_words = self.keeps_words(&line);
+        let mut row = std::mem::take(&mut self.row);
+        let rows =
+            if keeps_words { row.before } else { shown_columns.saturating_sub(1) / terminal_columns.max(1) };
+        let mut rest =
+            || if keeps_words { row.write(unshown, room(terminal_columns)) } else { unshown.to_owned() };
+        // Also where there are no looks: what is code is known from here.
+        let mut styled = self.styled(&line);
         if self.looks == Looks::Plain {
-            out.push_str(unshown);
+            out.push_str(&rest());
             out.push('\n');
             return;
         }
-        let styled = self.styled(&line);
-        let rows = shown_columns.saturating_sub(1) / terminal_columns.max(1);
+        let is_plain = styled == line;
+        if keeps_words {
+            styled = wrap_styled(&styled, room(terminal_columns), 0);
+        }
         if shown_columns == 0 {
             out.push_str(&styled);
-        } else if styled == line || rows >= MAX_ROWS {
-            out.push_str(unshown);
+        } else if is_plain || rows >= MAX_ROWS {
+            out.push_str(&rest());
         } else {
             out.push('\r');
             if rows > 0 {
@@ -125,6 +201,11 @@ impl Markdown {
         }
         inline(line)
     }
+}
+
+/// Columns of a row that are written to: from the last one a terminal cannot go back by counting.
+fn room(terminal_columns: usize) -> usize {
+    terminal_columns.saturating_sub(1).max(1)
 }
 
 /// Bold, italics and code within a line. What is not closed stays as it is.

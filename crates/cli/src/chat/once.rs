@@ -12,7 +12,7 @@ use super::ChatArgs;
 use super::interrupts::Interrupts;
 use super::kitchen::{Company, Kitchen};
 use super::screen::{Audience, Screen};
-use super::talk::{self, question_words};
+use super::talk::{self, answer_of, not_an_answer, question_words};
 use super::trouble::failure_of;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -26,14 +26,25 @@ impl Approver for OnStderr {
         Box::pin(async move {
             let context = Arc::clone(&self.0);
             let words = format!("{}allow? [y] this once, [n] no: ", question_words(question));
-            let typed = tokio::task::spawn_blocking(move || context.ask(&words)).await.ok().flatten();
-            match typed.as_deref() {
-                Some("y" | "yes") => Answer::Once,
-                _ => Answer::Deny,
-            }
+            let typed = tokio::task::spawn_blocking(move || ask(&context, words)).await.ok().flatten();
+            typed.unwrap_or(Answer::Deny)
         })
     }
 }
+
+/// Asks until there is an answer; none when nobody is there any more.
+fn ask(context: &Context, mut words: String) -> Option<Answer> {
+    loop {
+        let typed = context.ask(&words)?;
+        match answer_of(&typed, ONLY_ONCE) {
+            Some(answer) => return Some(answer),
+            None => words = format!("{}\nallow? [y] this once, [n] no: ", not_an_answer(&typed, ONLY_ONCE)),
+        }
+    }
+}
+
+/// There is no session that anything could be allowed for.
+const ONLY_ONCE: bool = false;
 
 /// Why an answer stopped, as programs read it.
 fn stop_name(stop: StopReason) -> &'static str {

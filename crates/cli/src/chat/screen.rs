@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use owo_colors::OwoColorize as _;
 use rustyline::ExternalPrinter;
-use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd};
+use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, WordsSetAside};
 use throughline_engine::{CompressReport, EngineEvent, Quality, Trigger};
 use throughline_wire::StopReason;
 
 use super::highlight::difference_line;
 use super::lines::Tally;
 use super::markdown::{Looks, Markdown};
-use crate::context::Context;
+use crate::context::{Context, Moves};
 use crate::figures::{dollars, rounded};
 use crate::text::{counted, labelled, on_one_line, printable, shorten, thousands};
 
@@ -43,6 +43,8 @@ pub(super) enum Audience {
 pub(super) struct Screen {
     context: Arc<Context>,
     audience: Audience,
+    /// Whether an answer may move on the screen while it is written.
+    moves: Moves,
     state: Mutex<State>,
     /// What writes above the line a person types, while one does.
     above: Mutex<Option<Printer>>,
@@ -70,6 +72,8 @@ struct State {
     asked: bool,
     /// Whether it was told that a summary is ready for this view.
     told_ready: bool,
+    /// Remarks that wait until nothing else is being written.
+    later: Vec<String>,
     tally: Tally,
 }
 
@@ -77,15 +81,19 @@ impl Screen {
     pub(super) fn new(context: &Arc<Context>, audience: Audience) -> Self {
         let styled = audience == Audience::Person && context.colour_stdout;
         let looks = if styled { Looks::Styled } else { Looks::Plain };
+        // Where nothing can move, the terminal breaks lines as it likes.
+        let moves = if audience == Audience::Person && context.watched { Moves::Yes } else { Moves::No };
         Self {
             context: Arc::clone(context),
             audience,
+            moves,
             state: Mutex::new(State {
-                markdown: Markdown::new(looks),
+                markdown: Markdown::new(looks, moves),
                 reasoning: false,
                 passing: false,
                 asked: false,
                 told_ready: false,
+                later: Vec::new(),
                 tally: Tally::default(),
             }),
             above: Mutex::new(None),
@@ -146,6 +154,24 @@ impl Screen {
         self.say(&note(text, self.context.columns_now()));
     }
 
+    /// Something that was found out meanwhile: above the line that is being typed, or once nothing else is being written.
+    pub(super) fn aside(&self, text: &str) {
+        let mut state = self.state();
+        // Whoever begins to type says what waits after that: it is said here, or there.
+        if self.above().is_none() {
+            state.later.push(text.to_owned());
+            return;
+        }
+        drop(state);
+        self.note(text);
+    }
+
+    /// Says what was found out while something else was being written.
+    pub(super) fn say_later(&self) {
+        let later = std::mem::take(&mut self.state().later);
+        later.iter().for_each(|text| self.note(text));
+    }
+
     /// What runs is being stopped.
     pub(super) fn stopping(&self) {
         let mut state = self.state();
@@ -184,7 +210,7 @@ impl Screen {
     /// Writes a piece of the answer.
     fn write(&self, text: &str) {
         if self.audience != Audience::Program {
-            drop(self.context.print(text));
+            drop(self.context.print_piece(text, self.moves));
         }
     }
 
@@ -216,6 +242,9 @@ impl Screen {
         let title = shorten(&on_one_line(&done.title), self.context.columns_now().saturating_sub(16));
         let first = match &done.end {
             ToolEnd::Done => format!("{} {title}{}", "✓".green(), took.dimmed()),
+            ToolEnd::EndedBadly(how) => {
+                format!("{} {title}: {}{}", "✗".red(), on_one_line(how), took.dimmed())
+            }
             ToolEnd::Failed(why) => {
                 // A command says last how it ended, after everything that it printed.
                 let mut lines = why.lines().filter(|line| !line.trim().is_empty());
@@ -294,6 +323,11 @@ impl AgentEvents for Screen {
     fn tell(&self, event: AgentEvent) {
         let state = &mut *self.state();
         match event {
+            AgentEvent::Asked { model } => self.pass(state, &format!("waiting for {model} ...")),
+            AgentEvent::WordsSetAside(aside) => {
+                self.end_text(state);
+                self.line(&note(&set_aside_words(&aside), self.context.columns_now()));
+            }
             AgentEvent::Text(text) => {
                 self.clear_passing(state);
                 if std::mem::take(&mut state.reasoning) {
@@ -309,7 +343,8 @@ impl AgentEvents for Screen {
                         self.end_text(state);
                     }
                     state.reasoning = true;
-                    self.write(&printable(&text).dimmed().to_string());
+                    let text = printable(&text);
+                    self.write(&if self.context.colour_stdout { text.dimmed().to_string() } else { text });
                 }
             }
             AgentEvent::CallBegun { tool } => self.pass(state, &format!("{tool} ...")),
@@ -323,6 +358,18 @@ impl AgentEvents for Screen {
             AgentEvent::Engine(event) => self.engine(state, &event),
         }
     }
+}
+
+/// Words that are larger than the window.
+fn set_aside_words(aside: &WordsSetAside) -> String {
+    format!(
+        "this is larger than the window of {} tokens has room for: {} characters, about {} tokens. The model is shown how it \
+         begins and ends ({} characters) and can read the rest in pieces; the record has all of it",
+        thousands(aside.window_tokens),
+        thousands(aside.chars),
+        thousands(aside.tokens),
+        thousands(aside.shown_chars)
+    )
 }
 
 /// What is shown under a tool that is done: what changed, or how its output ended.

@@ -1,5 +1,7 @@
 //! What can be typed with a slash in front: names, what they are for, and the nearest name for a slip of the finger.
 
+use crate::text::on_one_line;
+
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlashCommand {
@@ -28,11 +30,11 @@ pub(super) const COMMANDS: [SlashCommand; 18] = [
     command("sessions", "", "what is recorded"),
     command("search", "WORDS", "find anything that was ever said"),
     command("title", "[TITLE]", "name this conversation, or show its name"),
-    command("model", "[MODEL]", "another model from here on; without a name, show this one"),
+    command("model", "[MODEL [--anyway]]", "another model from here on; without a name, show this one"),
     command("memory", "", "the notes that stand in every prompt"),
     command("tools", "", "what the agent may do"),
     command("config", "[KEY]", "settings and where they come from"),
-    command("export", "FILE", "write this conversation to a file"),
+    command("export", "[--force] FILE", "write this conversation to a file"),
     command("status", "", "how full the window is"),
     command("help", "", "this list"),
     command("quit", "", "leave; the conversation stays"),
@@ -126,35 +128,49 @@ const USUAL_EXCHANGES: usize = 2;
 /// More than this is no compaction.
 const MOST_EXCHANGES: usize = 100;
 
-/// Reads what stands behind `/compress`.
-pub(super) fn compress_wish(arguments: &str) -> CompressWish {
+/// Reads what stands behind `/compress`; what is wrong with it, where it cannot be meant.
+pub(super) fn compress_wish(arguments: &str) -> Result<CompressWish, String> {
     let mut wish = CompressWish::default();
     let mut words: Vec<&str> = Vec::new();
-    let mut rest = arguments.split_whitespace().peekable();
-    let number = |word: Option<&str>| {
-        word.and_then(|word| word.parse::<usize>().ok()).unwrap_or(USUAL_EXCHANGES).clamp(1, MOST_EXCHANGES)
-    };
+    let mut rest = arguments.split_whitespace();
     while let Some(word) = rest.next() {
         match word {
             "--preview" | "--dry-run" => wish.preview = true,
-            "--keep" | "-k" => wish.keep_exchanges = Some(number(rest.next())),
+            "--keep" | "-k" => wish.keep_exchanges = Some(exchanges(word, rest.next())?),
             _ if word.starts_with("--keep=") => {
-                wish.keep_exchanges = Some(number(word.strip_prefix("--keep=")));
+                wish.keep_exchanges = Some(exchanges("--keep", word.strip_prefix("--keep="))?);
+            }
+            _ if word.starts_with("--") => {
+                return Err(format!("there is no {word}: {COMPRESS_FORMS}"));
             }
             _ => words.push(word),
         }
     }
-    let place = match words.as_slice() {
-        ["here"] | ["up", "to", "here"] => Some(None),
-        ["here", count] | ["up", "to", "here", count] if count.parse::<usize>().is_ok() => Some(Some(*count)),
-        _ => None,
-    };
-    match place {
-        Some(count) => wish.keep_exchanges = Some(number(count)),
-        None if !words.is_empty() => wish.focus = Some(words.join(" ")),
-        None => {}
+    match words.as_slice() {
+        [] => {}
+        ["here"] | ["up", "to", "here"] => {
+            wish.keep_exchanges = Some(wish.keep_exchanges.unwrap_or(USUAL_EXCHANGES));
+        }
+        ["here", count] | ["up", "to", "here", count] => {
+            wish.keep_exchanges = Some(exchanges("here", Some(count))?);
+        }
+        topic => wish.focus = Some(topic.join(" ")),
     }
-    wish
+    Ok(wish)
+}
+
+const COMPRESS_FORMS: &str = "/compress [TOPIC | here [N] | --keep N] [--preview]";
+
+/// A count of exchanges as it was typed behind a word.
+fn exchanges(behind: &str, typed: Option<&str>) -> Result<usize, String> {
+    let count = typed.and_then(|typed| typed.parse::<usize>().ok());
+    count.filter(|count| (1..=MOST_EXCHANGES).contains(count)).ok_or_else(|| {
+        let instead = typed.map_or_else(|| "nothing".to_owned(), |typed| format!("`{}`", on_one_line(typed)));
+        format!(
+            "{behind} takes how many of the last exchanges stay as they are, from 1 to {MOST_EXCHANGES}, and got {instead}: \
+             {COMPRESS_FORMS}"
+        )
+    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ fn commands_words_and_slips_are_told_apart() {
 
 #[test]
 fn how_compress_is_meant() {
-    let of = compress_wish;
+    let of = |arguments: &str| compress_wish(arguments).unwrap();
     assert_eq!(of(""), CompressWish::default());
     assert_eq!(of("database schema").focus.as_deref(), Some("database schema"));
     assert_eq!(of("here").keep_exchanges, Some(2));
@@ -34,9 +34,26 @@ fn how_compress_is_meant() {
         of("--keep=7 the parser"),
         CompressWish { focus: Some("the parser".to_owned()), keep_exchanges: Some(7), preview: false }
     );
-    assert_eq!(of("--keep 0").keep_exchanges, Some(1));
-    assert_eq!(of("-k 9999").keep_exchanges, Some(100));
+    assert_eq!(of("--keep 3 here").keep_exchanges, Some(3));
     assert_eq!(of("here is the parser").focus.as_deref(), Some("here is the parser"));
+}
+
+#[test]
+fn counts_that_cannot_be_meant_are_refused_with_what_can() {
+    for (typed, instead) in [
+        ("--keep x", "`x`"),
+        ("--keep", "nothing"),
+        ("--keep 0", "`0`"),
+        ("--keep=", "``"),
+        ("-k 9999", "`9999`"),
+        ("here 0", "`0`"),
+        ("here abc", "`abc`"),
+        ("up to here -1 --preview", "`-1`"),
+    ] {
+        let refused = compress_wish(typed).unwrap_err();
+        assert!(refused.contains(instead) && refused.contains("from 1 to 100"), "{typed}: {refused}");
+    }
+    assert!(compress_wish("--previw").unwrap_err().contains("there is no --previw"));
 }
 
 #[test]

@@ -22,16 +22,19 @@ use super::lines;
 use super::screen::{Audience, Screen};
 use super::slash::{self, Typed};
 use super::trouble::failure_of;
-use crate::context::report_failure;
+use crate::context::{Context, InForce, report_failure};
 use crate::failure::Failure;
+use crate::models_cmd::what_is_wrong_with;
+use crate::online::client;
 use crate::record::Record;
-use crate::text::{counted, printable, wrap};
+use crate::text::{counted, on_one_line, printable, shorten, wrap};
 
 /// Sessions that are offered when one is to be named.
 const SESSIONS_OFFERED: usize = 50;
 /// However cold the cache is: whoever has just come may be about to type.
 const LEAST_IDLE: Duration = Duration::from_secs(2);
-/// From the second compaction on detail fades; told once a conversation.
+/// From this compaction on detail fades; told once a conversation.
+const FADES_FROM: u64 = 2;
 const FADES: &str = "this conversation has been folded twice: details of its beginning fade from what the model sees. Nothing is \
 lost: the model can recall everything, /search finds it, /undo goes back, and /new begins afresh";
 
@@ -96,6 +99,10 @@ pub(super) struct Talk {
     company: Company,
     stopper: Stopper,
     keyboard: Keyboard,
+    /// Whether it was said that detail fades.
+    told_fading: bool,
+    /// What the record was last told that this conversation is held with.
+    held_with: Option<InForce>,
 }
 
 /// What stops the turn that runs, shared with whoever asks questions in it.
@@ -127,24 +134,45 @@ impl Approver for AtTerminal {
             self.screen.question(&question_words(question));
             let for_session = question.for_session;
             let prompt = if for_session {
+                self.screen.say(&format!("  [s] also allows {}", printable(&question.session_words())));
                 "allow? [y] this once, [s] for this session, [n] no: "
             } else {
                 "allow? [y] this once, [n] no: "
             };
             // What was typed before the question was seen does not answer it.
             self.keyboard.put_by();
-            let asking = tokio::task::spawn_blocking(move || ask_line(prompt)).await;
-            match asking.ok().flatten().map(|typed| typed.trim().to_lowercase()).as_deref() {
-                Some("y" | "yes") => Answer::Once,
-                Some("s" | "session") if for_session => Answer::Session,
-                Some(_) => Answer::Deny,
-                None => {
+            loop {
+                let asking = tokio::task::spawn_blocking(move || ask_line(prompt)).await;
+                let Some(typed) = asking.ok().flatten() else {
                     self.stopper.stop();
-                    Answer::Deny
+                    return Answer::Deny;
+                };
+                match answer_of(&typed, for_session) {
+                    Some(answer) => return answer,
+                    None => self.screen.note(&not_an_answer(&typed, for_session)),
                 }
             }
         })
     }
+}
+
+/// What a person typed as an answer; Enter alone is no, and whatever is none is asked again.
+pub(super) fn answer_of(typed: &str, for_session: bool) -> Option<Answer> {
+    match typed.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(Answer::Once),
+        "s" | "session" if for_session => Some(Answer::Session),
+        "" | "n" | "no" => Some(Answer::Deny),
+        _ => None,
+    }
+}
+
+/// What is said to something that is no answer.
+pub(super) fn not_an_answer(typed: &str, for_session: bool) -> String {
+    let session = if for_session { "s for this session, " } else { "" };
+    let typed = shorten(&on_one_line(typed.trim()), 40);
+    format!(
+        "`{typed}` is no answer, and nothing was done: y allows it this once, {session}n or Enter does not"
+    )
 }
 
 /// A question as a person reads it: what exactly will happen, and what is dangerous about it.
@@ -179,8 +207,22 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     ))?;
     let mut line = Line::new(&context.home.join("history"), &kitchen.folder, context.colour_stdout)?;
     let Opened { agent, connected, wish, resumed } = opened;
-    let mut talk = Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper, keyboard };
+    let told_fading = agent.session().compactions() >= FADES_FROM;
+    let mut talk = Talk {
+        kitchen,
+        agent,
+        connected,
+        wish,
+        screen,
+        interrupts,
+        company,
+        stopper,
+        keyboard,
+        told_fading,
+        held_with: None,
+    };
     talk.greet(resumed.as_deref());
+    runtime.spawn(tell_what_is_wrong(&talk.connected, &context, &talk.screen)?);
     let mut interrupts = 0;
     loop {
         line.offer_sessions(talk.session_names());
@@ -232,11 +274,32 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     Ok(())
 }
 
+/// Finds out behind a person's back whether the model can be asked at all, and says so if it cannot: the prompt waits for
+/// nobody.
+fn tell_what_is_wrong(
+    connected: &Connected,
+    context: &Context,
+    screen: &Arc<Screen>,
+) -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+    let asked = match &connected.at.endpoint {
+        Some(endpoint) => Some((endpoint.clone(), client(context, endpoint)?)),
+        None => None,
+    };
+    let (model, screen) = (connected.at.model.clone(), Arc::clone(screen));
+    Ok(async move {
+        let Some((endpoint, client)) = asked else { return };
+        if let Some(wrong) = what_is_wrong_with(&model, &endpoint, &client).await {
+            screen.aside(&wrong);
+        }
+    })
+}
+
 /// Waits for a person, and sees to the conversation meanwhile.
 fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Result<Input, Failure> {
     let before = talk.keyboard.take();
     let screen = Arc::clone(&talk.screen);
     let _typing = screen.typing(line.printer());
+    screen.say_later();
     let over = CancellationToken::new();
     std::thread::scope(|scope| {
         let resting = scope.spawn(|| runtime.block_on(talk.while_waiting(&over)));
@@ -264,7 +327,6 @@ impl Talk {
     /// A person said something.
     async fn turn(&mut self, words: &str) -> Result<After, Failure> {
         let cancel = self.stopper.renew();
-        let folded_before = self.agent.session().compactions();
         let mut leave = false;
         self.interrupts.forget();
         let done = {
@@ -288,12 +350,16 @@ impl Talk {
         if leave {
             return Ok(After::Leave);
         }
-        self.tell_of_fading(folded_before);
+        self.tell_of_fading();
+        self.keep_held_with().await;
         match done {
             Some(Err(CallError::Cancelled)) => {
                 self.screen.note("stopped; what was said and done until now is kept");
             }
             Some(Err(error)) => return Err(failure_of(error)),
+            Some(Ok(done)) if done.text.trim().is_empty() => {
+                self.screen.note("the model said nothing; say it again, or say it differently");
+            }
             Some(Ok(_)) | None => {}
         }
         self.show_status();
@@ -314,10 +380,9 @@ impl Talk {
                 () = over.cancelled() => return,
                 () = tokio::time::sleep(wait.max(LEAST_IDLE)) => {}
             }
-            let folded_before = self.agent.session().compactions();
             match self.agent.while_idle(over).await {
                 Some(CompactionResult::Completed(_)) => {
-                    self.tell_of_fading(folded_before);
+                    self.tell_of_fading();
                     self.show_status();
                 }
                 // What came of it was told as it happened.
@@ -332,9 +397,38 @@ impl Talk {
     }
 
     /// Told once, when a conversation has been folded for the second time.
-    pub(super) fn tell_of_fading(&self, folded_before: u64) {
-        if folded_before < 2 && self.agent.session().compactions() >= 2 {
+    pub(super) fn tell_of_fading(&mut self) {
+        if !self.told_fading && self.agent.session().compactions() >= FADES_FROM {
+            self.told_fading = true;
             self.screen.note(FADES);
+        }
+    }
+
+    /// Model and window of this conversation, for commands that look at it.
+    pub(super) fn in_force(&self) -> InForce {
+        let model = self.agent.session().model();
+        let window = &self.connected.at.window;
+        let source = if model.window_tokens == window.tokens {
+            window.source.to_string()
+        } else {
+            "learnt from a refusal".to_owned()
+        };
+        InForce {
+            model: model.model.clone(),
+            window_tokens: model.window_tokens,
+            window_origin: format!("this conversation ({source})"),
+            output_cap_tokens: self.connected.output_cap_tokens,
+        }
+    }
+
+    /// The record knows what the conversation is held with, for those who look at it later.
+    async fn keep_held_with(&mut self) {
+        let in_force = self.in_force();
+        if self.held_with.as_ref() == Some(&in_force) {
+            return;
+        }
+        if self.kitchen.keep_held_with(self.agent.session().id(), &in_force).await {
+            self.held_with = Some(in_force);
         }
     }
 
@@ -357,6 +451,8 @@ impl Talk {
         let old = std::mem::replace(&mut self.agent, agent);
         self.connected = connected;
         self.wish = wish;
+        self.told_fading = self.agent.session().compactions() >= FADES_FROM;
+        self.held_with = None;
         self.screen.forget_tally();
         self.greet(resumed.as_deref());
         Ok(old)

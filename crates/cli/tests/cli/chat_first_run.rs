@@ -64,6 +64,8 @@ fn what_was_found_is_told_and_what_was_chosen_is_kept() {
     terminal.see(&format!("found lmstudio at {}/v1 with 1 model", machine.address(2)));
     terminal.see("Number or name:");
     assert!(!terminal.screen().contains("llama.cpp"), "who does not answer is not there");
+    terminal.press("9\r");
+    terminal.see("`9` is none of them. A number from 1 to 3 or a name");
     terminal.press("2\r");
     terminal.see("Which one? Number or name:");
     terminal.press("large\r");
@@ -80,6 +82,10 @@ fn what_was_found_is_told_and_what_was_chosen_is_kept() {
     terminal.prompt();
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);
+    // Nor is it forgotten by whoever looks at it later.
+    let usage = world.run_with(&["usage", "last"], b"", &environment);
+    assert!(usage.text().contains("of 32,768 tokens"), "{}", usage.text());
+    assert!(usage.text().contains("Window from this conversation"), "{}", usage.text());
     let written = std::fs::read_to_string(world.home().join("config.yaml")).unwrap();
     assert!(written.contains("provider: ollama") && written.contains("default: large"), "{written}");
     // From then on nothing is asked any more.

@@ -38,7 +38,8 @@ fn a_model_elsewhere_with_a_smaller_window_folds_before_it_is_asked() {
     terminal.see("its window is smaller, so the next call folds first if it must");
     terminal.prompt();
     terminal.press("question 0\r");
-    terminal.see("compacted 19 -> ");
+    // The answer behind it is longer than the screen.
+    terminal.passed("compacted 19 -> ");
     terminal.see("That was about question 0.");
     terminal.see("of 16k");
     terminal.prompt();

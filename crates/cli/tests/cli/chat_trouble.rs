@@ -119,7 +119,7 @@ fn an_endpoint_in_trouble_is_told_and_the_conversation_goes_on() {
     terminal.see("invalid value 'many'");
     terminal.prompt();
     terminal.press("stubborn\r");
-    terminal.see("allow? [y] this once");
+    terminal.question("[n] no:");
     terminal.press("y\r");
     // From then on it does not hear.
     terminal.made(&world.path("deaf"));
@@ -148,11 +148,17 @@ fn narrow_and_without_colours_everything_can_be_read() {
         ("/help", "everything said stays."),
         ("/tools", "Brings back what was said"),
         ("/context", "its parts are estimated"),
+        ("/sessions", "last active"),
+        ("/usage", "Cost"),
+        ("/resume nobody", "there is no session"),
         ("/compress here 1", "nothing was folded"),
     ] {
-        terminal.press(&format!("{command}\r"));
-        terminal.see(said);
-        terminal.prompt();
+        let told = terminal.say(command);
+        assert!(told.contains(said), "{command}: {told}");
+        // A row that the terminal itself had to break is seen as one with more columns than there are.
+        for line in terminal.screen().lines().filter(|line| line.chars().count() > 40) {
+            assert!(!line.trim().contains(' '), "{command}: {line}");
+        }
     }
     terminal.press("/quit\r");
     terminal.see("goes on from here");

@@ -28,6 +28,24 @@ fn the_plan_alone() {
 }
 
 #[test]
+fn a_plan_names_files_that_were_changed_and_not_those_that_nobody_allowed() {
+    let world = World::new();
+    let mut chat = long_chat(60);
+    let messages = chat["messages"].as_array_mut().unwrap();
+    let refused = "Error: The person did not allow this, and nothing was done. Find another way.";
+    for (file, answer) in [("refused.rs", refused), ("written.rs", "wrote written.rs")] {
+        let arguments = json!({ "path": file, "content": "x" }).to_string();
+        let call = json!({"id": file, "type": "function", "function": {"name": "write_file", "arguments": arguments}});
+        messages.insert(2, json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+        messages.insert(3, json!({"role": "tool", "tool_call_id": file, "content": answer}));
+    }
+    world.write("long.json", chat.to_string());
+    let plan = world.run(&["compress", "long.json", "--context-length", "16k", "--preview"]).text();
+    assert!(plan.contains("changed 1 file") && plan.contains("written.rs"), "{plan}");
+    assert!(!plan.contains("refused.rs"), "{plan}");
+}
+
+#[test]
 fn a_plan_that_would_do_nothing() {
     let world = World::new();
     world.write("short.json", short_chat().to_string());

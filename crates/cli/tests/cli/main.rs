@@ -15,6 +15,7 @@ mod chat_models;
 mod chat_terminal;
 #[cfg(unix)]
 mod chat_trouble;
+mod chat_words;
 mod compress;
 mod contract;
 #[cfg(unix)]

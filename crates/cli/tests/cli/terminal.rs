@@ -166,6 +166,33 @@ impl Terminal {
         }
     }
 
+    /// Types a line, waits for the prompt that comes after it, and gives back what is between them, its lines joined. What
+    /// was on the screen before cannot be taken for an answer.
+    pub(crate) fn say(&mut self, typed: &str) -> String {
+        let before = self.seen.0.lock().unwrap().all.len();
+        self.press(&format!("{typed}\r"));
+        let (lock, told) = &*self.seen;
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = lock.lock().unwrap();
+        loop {
+            let screen = seen.parser.screen().contents();
+            let taken = seen.all.iter().skip(before).any(|byte| *byte == b'\n');
+            if taken && screen.trim_end().ends_with('›') {
+                let after =
+                    screen.rsplit_once(&format!("› {typed}")).map_or(screen.as_str(), |(_, after)| after);
+                return after.split_whitespace().collect::<Vec<_>>().join(" ");
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.over, "{typed} was never answered:\n{screen}");
+            seen = told.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    /// Waits for a question at the end of the screen: an earlier one may still be in view.
+    pub(crate) fn question(&self, text: &str) {
+        self.until(text, |screen| screen.trim_end().ends_with(text));
+    }
+
     /// Waits for an empty prompt at the end of the screen.
     pub(crate) fn prompt(&self) {
         self.until("a prompt", |screen| screen.trim_end().ends_with('›'));

@@ -199,6 +199,12 @@ impl Act {
         self.detail = format!("+{added} -{removed} lines");
     }
 
+    /// Whether it was refused or failed, as far as its answer tells.
+    #[must_use]
+    pub fn came_to_nothing(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| !outcome.is_success())
+    }
+
     /// Files this call changes, when it is one that changes files.
     pub fn changed_files(&self) -> impl Iterator<Item = &str> {
         let changes = matches!(self.family, ToolFamily::Write | ToolFamily::Edit) && !self.target.is_empty();

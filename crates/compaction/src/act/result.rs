@@ -20,7 +20,16 @@ const NOT_RUN: &[&str] = &[
     "[Request interrupted by user",
     "File has not been read yet",
     "aborted by user",
+    "The person did not allow this, and nothing was done",
+    "The person stopped the turn before this was run",
+    "This was not done: it needs approval",
 ];
+
+/// How an answer begins that says of itself that it is an error, on wires that have no other place for that.
+const ERROR_OPENING: &str = "Error: ";
+
+/// A longer answer that begins so is something that was read.
+const LONGEST_PLAIN_ERROR: usize = 4_000;
 
 /// A client's notice without an error mark is no longer than this.
 const SHORT_NOTICE_BYTES: usize = 400;
@@ -49,9 +58,16 @@ pub struct ActOutcome {
 }
 
 impl ActOutcome {
+    /// Whether the call ran and did what it should.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        !self.failed && !self.not_run
+    }
+
     /// Reads an answer, in an envelope or not.
     #[must_use]
     pub fn read(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
+        let is_error = is_error || says_error(family, text);
         let hits = (family == ToolFamily::Search).then(|| hits(text)).flatten();
         let told = text.trim_start().starts_with('{') && says_failed(text);
         let Some(printed) = unwrapped(text) else {
@@ -93,6 +109,13 @@ impl ActOutcome {
         }
         outcome
     }
+}
+
+/// Whether an answer without a mark says in plain words that it is an error. What a command printed says so by its status.
+fn says_error(family: ToolFamily, text: &str) -> bool {
+    text.starts_with(ERROR_OPENING)
+        && text.len() < LONGEST_PLAIN_ERROR
+        && (family != ToolFamily::Run || exit_status(text).is_none())
 }
 
 /// The exit status told in an answer, in the forms agents use.

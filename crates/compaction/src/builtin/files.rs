@@ -57,9 +57,12 @@ pub(crate) type Files<'a> = IndexMap<&'a str, FileHistory, FxBuildHasher>;
 pub(crate) fn files<'a>(acts: &'a [Act]) -> Files<'a> {
     let mut found: Files<'a> = IndexMap::default();
     for act in acts {
-        let failed = act.outcome.as_ref().is_some_and(|outcome| outcome.failed);
+        if act.outcome.as_ref().is_some_and(|outcome| outcome.not_run) {
+            continue;
+        }
+        let failed = act.came_to_nothing();
         match act.family {
-            ToolFamily::Read if !act.target.is_empty() => {
+            ToolFamily::Read if !act.target.is_empty() && !failed => {
                 let history = found.entry(act.target.as_str()).or_default();
                 history.reads += 1;
                 history.last = act.message;

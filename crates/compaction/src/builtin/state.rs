@@ -2,7 +2,7 @@
 
 use throughline_transcript::{Arguments, Message, Part, RawJson};
 
-use crate::act::{Act, ToolFamily, one_line};
+use crate::act::{Act, ActOutcome, ToolFamily, one_line};
 use crate::sections::Section;
 
 use super::select::{Candidate, ESSENTIAL};
@@ -15,7 +15,7 @@ pub(crate) fn active_state(acts: &[Act]) -> Vec<Candidate> {
     let mut out: Vec<Candidate> = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for act in acts.iter().rev().filter(|act| act.family == ToolFamily::Run) {
-        let Some(outcome) = &act.outcome else { continue };
+        let Some(outcome) = act.outcome.as_ref().filter(|outcome| !outcome.not_run) else { continue };
         // The newest run of each kind of check tells the state; older ones are history.
         let words = || act.target.split(|c: char| !c.is_ascii_alphanumeric());
         let check = words().find_map(|word| CHECKS.iter().find(|check| **check == word));
@@ -59,7 +59,7 @@ pub(crate) fn blocked(acts: &[Act], all: &[Act]) -> Vec<Candidate> {
         let made_good = recent.iter().any(|other| {
             other.message > act.message
                 && key(other) == own_key
-                && other.outcome.as_ref().is_some_and(|o| !o.failed)
+                && other.outcome.as_ref().is_some_and(ActOutcome::is_success)
         });
         if made_good {
             continue;

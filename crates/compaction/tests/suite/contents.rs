@@ -105,3 +105,39 @@ fn secrets_never_get_into_a_summary() {
         }
     }
 }
+
+#[test]
+fn what_was_refused_stopped_or_failed_is_not_told_as_done() {
+    for dialect in Dialect::ALL {
+        let mut talk = Talk::new(dialect);
+        talk.user("Clean up the project.");
+        let refused = "Error: The person did not allow this, and nothing was done. Find another way.";
+        talk.step("write_file", r#"{"path":"src/refused.rs","content":"x"}"#, refused);
+        talk.step("terminal", r#"{"command":"make never-run"}"#, refused);
+        let stopped = "Error: The person stopped the turn before this was run; nothing was done.";
+        talk.step("patch", r#"{"path":"src/stopped.rs","old_text":"a","new_text":"b"}"#, stopped);
+        let missing = "Error: cannot read src/missing.rs: there is no such file";
+        talk.step("read_file", r#"{"path":"src/missing.rs"}"#, missing);
+        talk.step("write_file", r#"{"path":"src/written.rs","content":"x"}"#, "wrote src/written.rs");
+        for n in 0..60 {
+            let page = format!(r#"{{"path":"web/pages/page_{n:02}.html"}}"#);
+            talk.step("read_file", &page, &format!("<div class=\"card_{n:02}\">text</div>\n").repeat(30));
+        }
+        talk.answer("It is clean.").user("Thanks. What is next?");
+        let attempt = talk.case().compact(&Setup::window(16_000));
+        let document = attempt.summary.as_ref().unwrap();
+        let told = |section: Section| {
+            let entries = document.entries(section).iter().map(|entry| entry.text.as_str());
+            entries.collect::<Vec<_>>().join("\n")
+        };
+        let (done, files) = (told(Section::CompletedActions), told(Section::RelevantFiles));
+        assert!(done.contains("written.rs") && files.contains("written.rs"), "{dialect}: {done}\n{files}");
+        for nothing in ["refused.rs", "never-run", "stopped.rs"] {
+            assert!(!done.contains(nothing), "{dialect}: {nothing} in {done}");
+            assert!(!files.contains(nothing), "{dialect}: {nothing} in {files}");
+        }
+        assert!(!files.contains("missing.rs"), "{dialect}: {files}");
+        let tried = done.lines().find(|line| line.contains("missing.rs")).unwrap_or("failed");
+        assert!(tried.contains("failed"), "{dialect}: {tried}");
+    }
+}

@@ -196,7 +196,9 @@ impl ManagedSession {
         let (store, owner, from) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), old.clone());
         let select = move || store.select_view(&owner, &from, selection, successor, at_ms, limit_tokens);
         let (session, _) = self.move_on(move || select().map(|session| (session, None))).await?;
-        self.view = record::load(&self.setup, &session.id, at_ms).await?.view;
+        let loaded = record::load(&self.setup, &session.id, at_ms).await?;
+        self.view = loaded.view;
+        self.compactions = loaded.compactions;
         self.writing = None;
         self.moved_on(reason, old).await;
         // Whoever chose this view does not want it folded as soon as they look away.

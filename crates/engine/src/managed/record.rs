@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use throughline_store::{
     Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Shown,
-    Store, StoreError, StoredPreamble, Summary, conversation_lock,
+    Store, StoreError, StoredPreamble, Summary, compactions_in_view, conversation_lock,
 };
 use throughline_tokens::Calibrator;
 use tokio::task::JoinError;
@@ -48,7 +48,7 @@ pub(super) async fn load(setup: &SessionSetup, id: &SessionId, now_ms: Millis) -
     let scope = setup.target.scope();
     let (session, root, compactions, shown, summaries, guard, calibrator) = blocking(move || {
         let chain = store.chain(&owner, &id)?;
-        let compactions = chain.iter().skip(1).filter(|session| session.base == session.ordinal).count();
+        let compactions = compactions_in_view(&chain);
         let root = chain.first().map_or_else(|| id.clone(), |first| first.id.clone());
         let tip = chain
             .into_iter()
@@ -62,7 +62,7 @@ pub(super) async fn load(setup: &SessionSetup, id: &SessionId, now_ms: Millis) -
             now_ms,
         )?;
         let calibrator = kept::<Calibrator>(store.as_ref(), &scope, CALIBRATION, now_ms)?;
-        Ok((tip, root, compactions as u64, shown, summaries, guard, calibrator))
+        Ok((tip, root, compactions, shown, summaries, guard, calibrator))
     })
     .await?;
     let target = &setup.target;

@@ -188,7 +188,9 @@ async fn undo_brings_the_earlier_view_back_and_redo_the_later() {
     session.compact(ManualCompaction::default()).await;
     let folded = session.messages().len();
     talk(&stage, &mut session, 50).await;
+    assert_eq!(session.compactions(), 1);
     session.undo().await.unwrap();
+    assert_eq!(session.compactions(), 0, "what was undone does not count");
     let undone: Vec<String> = session.messages().iter().map(|message| message.json().to_owned()).collect();
     assert_eq!(undone[..before.len()], before[..]);
     assert_eq!(undone.len(), before.len() + 4);
@@ -196,6 +198,7 @@ async fn undo_brings_the_earlier_view_back_and_redo_the_later() {
     talk(&stage, &mut session, 51).await;
     assert!(!stage.script.last_body().contains(SUMMARY_TAG));
     session.redo().await.unwrap();
+    assert_eq!(session.compactions(), 1);
     assert_eq!(session.messages().len(), folded + 8);
     talk(&stage, &mut session, 52).await;
     assert!(stage.script.last_body().contains(SUMMARY_TAG));

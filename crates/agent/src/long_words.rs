@@ -1,0 +1,39 @@
+//! Words of a person that are larger than the window has room for: the model is shown how they begin and end, and is told
+//! where the rest can be read. The record keeps all of them.
+//!
+//! Not for: results of tools, which the engine sees to.
+
+use throughline_store::{ArtifactId, count_lines};
+
+/// Of what is shown, so much is the end: a question may stand before or behind what it is about.
+const END_PERCENT: usize = 40;
+
+/// Words as the model is shown them, at most about so many characters of their own. `how_to_read` says how the rest is
+/// read.
+pub(crate) fn shortened(said: &str, shown_chars: usize, artifact: &ArtifactId, how_to_read: &str) -> String {
+    let end_chars = shown_chars * END_PERCENT / 100;
+    let begin = said.char_indices().nth(shown_chars - end_chars).map_or(said.len(), |(at, _)| at);
+    let begins = said.get(..begin).unwrap_or_default();
+    let rest = said.get(begin..).unwrap_or_default();
+    let end = match end_chars.checked_sub(1) {
+        Some(last) => rest.char_indices().rev().nth(last).map_or(0, |(at, _)| at),
+        None => rest.len(),
+    };
+    let (left_out, ends) = rest.split_at(end);
+    let (chars, missing, lines) = (said.chars().count(), left_out.chars().count(), count_lines(said));
+    format!(
+        "{begins}\n<system-reminder>\nA note of the program: {missing} of the {chars} characters of this message are left out \
+         here, because it is larger than your window. All of it ({lines} lines) is kept as artifact {artifact}. \
+         {how_to_read}\n</system-reminder>\n{ends}",
+        artifact = short_name(artifact),
+    )
+}
+
+/// Enough of an artifact's name to find it by.
+pub(crate) fn short_name(artifact: &ArtifactId) -> &str {
+    artifact.as_str().get(..16).unwrap_or(artifact.as_str())
+}
+
+#[cfg(test)]
+#[path = "long_words_tests.rs"]
+mod tests;

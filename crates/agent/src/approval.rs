@@ -51,7 +51,7 @@ impl Question {
             Grant::WriteInside => "writing any file in the folder".to_owned(),
             Grant::Write(path) => format!("writing {}", path.display()),
             Grant::Read(folder) => format!("reading anything directly in {}", folder.display()),
-            Grant::Run(..) => "this very command in this folder".to_owned(),
+            Grant::Run(..) => "this very command again, in the same folder".to_owned(),
         };
         self.grants.iter().map(words).collect::<Vec<_>>().join(", and ")
     }

@@ -24,7 +24,7 @@ use crate::when::Now;
 /// Columns when there is no terminal to ask.
 const DEFAULT_COLUMNS: usize = 80;
 /// Tables need some room; a narrower terminal wraps on its own.
-const MIN_COLUMNS: usize = 60;
+const MIN_COLUMNS: usize = 40;
 /// Lines longer than this are hard to read, however wide the terminal is.
 const MAX_COLUMNS: usize = 120;
 
@@ -151,6 +151,11 @@ impl Context {
             clock: Clock::Fixed(Now { ms: 0, zone: TimeZone::UTC }),
             chance: chance(Some("1")),
         }
+    }
+
+    /// The same world in a terminal that may have been resized.
+    pub(crate) fn resized(&self) -> Self {
+        Self { width: self.columns_now().clamp(MIN_COLUMNS, MAX_COLUMNS), ..self.clone() }
     }
 
     /// The same world for a command that is about a conversation with this model.

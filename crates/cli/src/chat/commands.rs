@@ -132,7 +132,7 @@ fn run_in(context: &Context, talk: &Talk, words: &[&str]) -> Result<(), Failure>
         Failure::new(Exit::Usage, first)
     })?;
     // Some of them wait for the network in a way of their own.
-    tokio::task::block_in_place(|| crate::carry_out(context, parsed.command))
+    tokio::task::block_in_place(|| crate::carry_out(&context.resized(), parsed.command))
 }
 
 async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {

@@ -1,23 +1,31 @@
-//! Ctrl-C while something runs. Listened for from the beginning, so that none is lost between two things that can be
+//! Ctrl-C while something runs, as a key or as a signal. Listened for from the beginning, so that none is lost between two things that can be
 //! stopped.
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Whoever waits for Ctrl-C.
-pub(super) struct Interrupts(UnboundedReceiver<()>);
+pub(super) struct Interrupts {
+    receiver: UnboundedReceiver<()>,
+    sender: UnboundedSender<()>,
+}
 
 impl Interrupts {
     /// Begins to listen. Within a runtime.
     pub(super) fn listen() -> Self {
         let (sender, receiver) = unbounded_channel();
-        begin(sender);
-        Self(receiver)
+        begin(sender.clone());
+        Self { receiver, sender }
+    }
+
+    /// Where whoever reads keys tells of Ctrl-C.
+    pub(super) fn sender(&self) -> UnboundedSender<()> {
+        self.sender.clone()
     }
 
     /// Those of before do not count any more. Returns whether there were any.
     pub(super) fn forget(&mut self) -> bool {
         let mut any = false;
-        while self.0.try_recv().is_ok() {
+        while self.receiver.try_recv().is_ok() {
             any = true;
         }
         any
@@ -25,7 +33,7 @@ impl Interrupts {
 
     /// Waits for the next one.
     pub(super) async fn next(&mut self) {
-        if self.0.recv().await.is_none() {
+        if self.receiver.recv().await.is_none() {
             // Where nothing can be listened for, nothing ever comes.
             std::future::pending::<()>().await;
         }

@@ -1,28 +1,70 @@
 //! The keyboard while nobody reads a line: keys typed into an answer are not echoed into it, and wait for the next line.
 //!
 //! What was typed is put into that line, where the person sees it and sends it or not: nothing is lost, and nothing is
-//! sent, let alone approved, by accident. Ctrl-C stays what it is.
+//! sent, let alone approved, by accident. Ctrl-C is read as the key it is, so that two of them are two however close they
+//! come: as signals they could be one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::mpsc::UnboundedSender;
+
 /// Keys that nobody has read yet. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Keyboard(Arc<Mutex<Vec<u8>>>);
+#[derive(Clone, Debug)]
+pub(super) struct Keyboard {
+    typed: Arc<Mutex<Vec<u8>>>,
+    /// Whoever holds this reads the keys.
+    reading: Arc<Mutex<()>>,
+    interrupts: UnboundedSender<()>,
+}
+
+const CONTROL_C: u8 = 0x03;
+const CONTROL_Z: u8 = 0x1a;
+const CONTROL_BACKSLASH: u8 = 0x1c;
 
 impl Keyboard {
-    // Bytes are only added and taken, so a panic elsewhere leaves them usable.
-    fn typed(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A keyboard whose Ctrl-C goes there.
+    pub(super) fn new(interrupts: UnboundedSender<()>) -> Self {
+        Self { typed: Arc::default(), reading: Arc::default(), interrupts }
     }
 
-    /// Nothing that is typed is shown until this is dropped.
+    // Bytes are only added and taken, so a panic elsewhere leaves them usable.
+    fn typed(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.typed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever reads a line holds this meanwhile.
+    pub(super) fn reading(&self) -> MutexGuard<'_, ()> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing that is typed is shown until this is dropped, and keys are put by as they come.
     pub(super) fn quiet(&self) -> Quiet {
-        Quiet { echo: terminal::silence(), keyboard: self.clone() }
+        let echo = terminal::silence();
+        let watch = echo.as_ref().and_then(|_| terminal::watch(self.clone()));
+        Quiet { echo, keyboard: self.clone(), _watch: watch }
     }
 
     /// Puts by what was typed so far: whoever reads next does not get it.
     pub(super) fn put_by(&self) {
-        terminal::read_waiting(&mut self.typed());
+        let reading = self.reading();
+        let mut bytes = Vec::new();
+        terminal::read_waiting(&mut bytes);
+        self.take_in(&bytes);
+        drop(reading);
+    }
+
+    /// Keys that mean something by themselves do what they mean; the others are kept.
+    fn take_in(&self, bytes: &[u8]) {
+        for byte in bytes {
+            match *byte {
+                // Nobody listens any more once the conversation is over.
+                CONTROL_C => drop(self.interrupts.send(())),
+                CONTROL_Z => terminal::suspend(),
+                CONTROL_BACKSLASH => terminal::quit(),
+                other if self.typed().len() < MOST_BYTES => self.typed().push(other),
+                _ => {}
+            }
+        }
     }
 
     /// What was put by, as text for the next line.
@@ -32,16 +74,22 @@ impl Keyboard {
     }
 }
 
+/// More than this nobody types while waiting.
+const MOST_BYTES: usize = 64 * 1024;
+
 /// The keyboard is quiet.
 pub(super) struct Quiet {
     echo: Option<terminal::Echo>,
     keyboard: Keyboard,
+    _watch: Option<terminal::Watch>,
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
         // Before lines are lines again: half a line could not be read any more after that.
-        self.keyboard.put_by();
+        if let Ok(_reading) = self.keyboard.reading.try_lock() {
+            terminal::read_waiting(&mut self.keyboard.typed());
+        }
         if let Some(echo) = &self.echo {
             terminal::restore(echo);
         }
@@ -50,11 +98,13 @@ impl Drop for Quiet {
 
 #[cfg(unix)]
 mod terminal {
+    use std::io::{PipeReader, PipeWriter, pipe};
+
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Signal, getpid, kill_process};
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-    /// More than this nobody types while waiting.
-    const MOST_BYTES: usize = 64 * 1024;
+    use super::{Keyboard, MOST_BYTES};
 
     /// How the terminal was.
     pub(super) struct Echo(Termios);
@@ -63,9 +113,7 @@ mod terminal {
         let stdin = rustix::stdio::stdin();
         let before = tcgetattr(stdin).ok()?;
         let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
-        // Ctrl-C stops an answer and not what was typed.
-        silent.local_modes.insert(LocalModes::NOFLSH);
+        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         tcsetattr(stdin, OptionalActions::Now, &silent).ok()?;
         Some(Echo(before))
     }
@@ -73,6 +121,45 @@ mod terminal {
     pub(super) fn restore(echo: &Echo) {
         // A terminal that is gone needs nothing.
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &echo.0);
+    }
+
+    /// Somebody waits for keys until this is dropped.
+    pub(super) struct Watch {
+        _until: PipeWriter,
+    }
+
+    /// Puts keys by as they come, on a thread of its own.
+    pub(super) fn watch(keyboard: Keyboard) -> Option<Watch> {
+        let (over, until) = pipe().ok()?;
+        std::thread::Builder::new()
+            .name("keyboard".to_owned())
+            .spawn(move || put_by(&keyboard, &over))
+            .ok()?;
+        Some(Watch { _until: until })
+    }
+
+    fn put_by(keyboard: &Keyboard, over: &PipeReader) {
+        let stdin = rustix::stdio::stdin();
+        loop {
+            let mut waiting = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
+            let woken = poll(&mut waiting, None);
+            let [keys, end] = waiting.map(|one| one.revents());
+            // A terminal that is gone has nothing more to say.
+            if woken.is_err() || !end.is_empty() || keys.intersects(PollFlags::HUP | PollFlags::ERR) {
+                return;
+            }
+            keyboard.put_by();
+        }
+    }
+
+    /// What Ctrl-Z is for.
+    pub(super) fn suspend() {
+        let _ = kill_process(getpid(), Signal::TSTP);
+    }
+
+    /// What Ctrl-\ is for.
+    pub(super) fn quit() {
+        let _ = kill_process(getpid(), Signal::QUIT);
     }
 
     pub(super) fn read_waiting(typed: &mut Vec<u8>) {
@@ -104,6 +191,16 @@ mod terminal {
     pub(super) fn restore(_echo: &Echo) {}
 
     pub(super) fn read_waiting(_typed: &mut Vec<u8>) {}
+
+    pub(super) struct Watch;
+
+    pub(super) fn watch(_keyboard: super::Keyboard) -> Option<Watch> {
+        None
+    }
+
+    pub(super) fn suspend() {}
+
+    pub(super) fn quit() {}
 }
 
 const CONTROL_U: char = '\u{15}';

@@ -12,6 +12,15 @@ fn lines_stay_and_keys_that_are_no_text_go() {
 }
 
 #[test]
+fn every_ctrl_c_counts_and_is_no_text() {
+    let (sender, mut interrupts) = tokio::sync::mpsc::unbounded_channel();
+    let keyboard = Keyboard::new(sender);
+    keyboard.take_in(b"one\x03\x03two");
+    assert_eq!(readable(&keyboard.typed()), "onetwo");
+    assert_eq!(std::iter::from_fn(|| interrupts.try_recv().ok()).count(), 2);
+}
+
+#[test]
 fn keys_that_take_back_take_back() {
     assert_eq!(readable(b"teh\x7f\x7fhe\n"), "the");
     assert_eq!(readable("gr\u{fc}\u{7f}\u{fc}n".as_bytes()), "gr\u{fc}n");

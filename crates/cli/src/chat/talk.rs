@@ -142,7 +142,12 @@ impl Approver for AtTerminal {
             // What was typed before the question was seen does not answer it.
             self.keyboard.put_by();
             loop {
-                let asking = tokio::task::spawn_blocking(move || ask_line(prompt)).await;
+                let keyboard = self.keyboard.clone();
+                let asking = tokio::task::spawn_blocking(move || {
+                    let _reading = keyboard.reading();
+                    ask_line(prompt)
+                })
+                .await;
                 let Some(typed) = asking.ok().flatten() else {
                     self.stopper.stop();
                     return Answer::Deny;
@@ -194,11 +199,11 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     let context = Arc::clone(&kitchen.context);
     let screen = Arc::new(Screen::new(&context, Audience::Person));
     let stopper = Stopper::default();
-    let keyboard = Keyboard::default();
+    let interrupts = runtime.block_on(async { Interrupts::listen() });
+    let keyboard = Keyboard::new(interrupts.sender());
     let (asks, stops, keys) = (Arc::clone(&screen), stopper.clone(), keyboard.clone());
     let approver = AtTerminal { screen: asks, stopper: stops, keyboard: keys };
     let company = Company { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
-    let interrupts = runtime.block_on(async { Interrupts::listen() });
     let opened = runtime.block_on(open(
         &kitchen,
         kitchen.wish(args.model.as_deref()),
@@ -223,6 +228,8 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     };
     talk.greet(resumed.as_deref());
     runtime.spawn(tell_what_is_wrong(&talk.connected, &context, &talk.screen)?);
+    // Also between two lines: nobody's keys stand in an answer.
+    let quiet = talk.keyboard.quiet();
     let mut interrupts = 0;
     loop {
         line.offer_sessions(talk.session_names());
@@ -243,7 +250,6 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
             Input::End => break,
         };
         interrupts = 0;
-        let quiet = talk.keyboard.quiet();
         let after = match slash::read(&text) {
             Typed::Words("") => continue,
             Typed::Words(words) => runtime.block_on(talk.turn(words)),
@@ -268,8 +274,8 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
                 report_failure(&failure, Some(&context));
             }
         }
-        drop(quiet);
     }
+    drop(quiet);
     talk.leave();
     Ok(())
 }
@@ -296,14 +302,18 @@ fn tell_what_is_wrong(
 
 /// Waits for a person, and sees to the conversation meanwhile.
 fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Result<Input, Failure> {
-    let before = talk.keyboard.take();
+    let keyboard = talk.keyboard.clone();
+    let before = keyboard.take();
     let screen = Arc::clone(&talk.screen);
     let _typing = screen.typing(line.printer());
     screen.say_later();
     let over = CancellationToken::new();
     std::thread::scope(|scope| {
         let resting = scope.spawn(|| runtime.block_on(talk.while_waiting(&over)));
-        let input = line.read(&before);
+        let input = {
+            let _reading = keyboard.reading();
+            line.read(&before)
+        };
         over.cancel();
         // It ends where it stands; a panic in it has been told by then.
         let _ = resting.join();
@@ -334,7 +344,7 @@ impl Talk {
             tokio::pin!(turn);
             loop {
                 tokio::select! {
-                    done = &mut turn => break Some(done),
+                    biased;
                     () = self.interrupts.next() => {
                         if cancel.is_cancelled() {
                             leave = true;
@@ -343,6 +353,7 @@ impl Talk {
                         cancel.cancel();
                         self.screen.stopping();
                     }
+                    done = &mut turn => break Some(done),
                 }
             }
         };

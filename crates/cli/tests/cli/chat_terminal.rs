@@ -156,6 +156,18 @@ fn ctrl_c_stops_an_answer_and_a_tool_and_keeps_the_conversation() {
 }
 
 #[test]
+fn two_ctrl_c_at_once_are_two() {
+    let served = model();
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat", "--yolo"]);
+    terminal.prompt();
+    terminal.press("hang\r");
+    terminal.see("This answer will never");
+    terminal.press("\x03\x03");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
 fn what_is_typed_while_an_answer_comes_is_kept_for_the_next_line() {
     let gate = Gate::new();
     let closed = gate.clone();

@@ -160,7 +160,7 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
         loop {
             tokio::select! {
                 result = &mut compacting => break result,
-                () = talk.interrupts.next() => cancel.cancel(),
+                _ = talk.interrupts.next() => cancel.cancel(),
             }
         }
     };

@@ -5,8 +5,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Whoever waits for Ctrl-C.
 pub(super) struct Interrupts {
-    receiver: UnboundedReceiver<()>,
-    sender: UnboundedSender<()>,
+    receiver: UnboundedReceiver<usize>,
+    sender: UnboundedSender<usize>,
 }
 
 impl Interrupts {
@@ -18,7 +18,7 @@ impl Interrupts {
     }
 
     /// Where whoever reads keys tells of Ctrl-C.
-    pub(super) fn sender(&self) -> UnboundedSender<()> {
+    pub(super) fn sender(&self) -> UnboundedSender<usize> {
         self.sender.clone()
     }
 
@@ -31,24 +31,25 @@ impl Interrupts {
         any
     }
 
-    /// Waits for the next one.
-    pub(super) async fn next(&mut self) {
-        if self.receiver.recv().await.is_none() {
+    /// Waits for the next; how many came together.
+    pub(super) async fn next(&mut self) -> usize {
+        match self.receiver.recv().await {
+            Some(count) => count,
             // Where nothing can be listened for, nothing ever comes.
-            std::future::pending::<()>().await;
+            None => std::future::pending().await,
         }
     }
 }
 
 #[cfg(unix)]
-fn begin(sender: UnboundedSender<()>) {
+fn begin(sender: UnboundedSender<usize>) {
     use tokio::signal::unix::{SignalKind, signal};
     // Installed before anything else runs; afterwards the program is not ended by it.
     let Ok(mut signals) = signal(SignalKind::interrupt()) else { return };
-    tokio::spawn(async move { while signals.recv().await.is_some() && sender.send(()).is_ok() {} });
+    tokio::spawn(async move { while signals.recv().await.is_some() && sender.send(1).is_ok() {} });
 }
 
 #[cfg(not(unix))]
-fn begin(sender: UnboundedSender<()>) {
-    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {} });
+fn begin(sender: UnboundedSender<usize>) {
+    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(1).is_ok() {} });
 }

@@ -14,7 +14,7 @@ pub(super) struct Keyboard {
     typed: Arc<Mutex<Vec<u8>>>,
     /// Whoever holds this reads the keys.
     reading: Arc<Mutex<()>>,
-    interrupts: UnboundedSender<()>,
+    interrupts: UnboundedSender<usize>,
 }
 
 const CONTROL_C: u8 = 0x03;
@@ -23,7 +23,7 @@ const CONTROL_BACKSLASH: u8 = 0x1c;
 
 impl Keyboard {
     /// A keyboard whose Ctrl-C goes there.
-    pub(super) fn new(interrupts: UnboundedSender<()>) -> Self {
+    pub(super) fn new(interrupts: UnboundedSender<usize>) -> Self {
         Self { typed: Arc::default(), reading: Arc::default(), interrupts }
     }
 
@@ -55,10 +55,14 @@ impl Keyboard {
 
     /// Keys that mean something by themselves do what they mean; the others are kept.
     fn take_in(&self, bytes: &[u8]) {
+        let stops = bytes.iter().filter(|byte| **byte == CONTROL_C).count();
+        if stops > 0 {
+            // Nobody listens any more once the conversation is over.
+            let _ = self.interrupts.send(stops);
+        }
         for byte in bytes {
             match *byte {
-                // Nobody listens any more once the conversation is over.
-                CONTROL_C => drop(self.interrupts.send(())),
+                CONTROL_C => {}
                 CONTROL_Z => terminal::suspend(),
                 CONTROL_BACKSLASH => terminal::quit(),
                 other if self.typed().len() < MOST_BYTES => self.typed().push(other),
@@ -152,9 +156,16 @@ mod terminal {
         }
     }
 
-    /// What Ctrl-Z is for.
+    /// What Ctrl-Z is for: whoever has the terminal meanwhile sees what they type, and afterwards it is quiet again.
     pub(super) fn suspend() {
+        let stdin = rustix::stdio::stdin();
+        let Ok(silent) = tcgetattr(stdin) else { return };
+        let mut usual = silent.clone();
+        usual.local_modes.insert(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        let _ = tcsetattr(stdin, OptionalActions::Now, &usual);
+        // Goes on here once somebody brings it back.
         let _ = kill_process(getpid(), Signal::TSTP);
+        let _ = tcsetattr(stdin, OptionalActions::Now, &silent);
     }
 
     /// What Ctrl-\ is for.

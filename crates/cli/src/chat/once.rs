@@ -81,7 +81,7 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
         loop {
             tokio::select! {
                 done = &mut turn => break done,
-                () = interrupts.next() => {
+                _ = interrupts.next() => {
                     if cancel.is_cancelled() {
                         return Err(failure_of(CallError::Cancelled));
                     }

@@ -38,6 +38,8 @@ const FADES_FROM: u64 = 2;
 const FADES: &str = "this conversation has been folded twice: details of its beginning fade from what the model sees. Nothing is \
 lost: the model can recall everything, /search finds it, /undo goes back, and /new begins afresh";
 
+const ONCE_MORE: &str = "Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays";
+
 /// A conversation that was opened.
 pub(super) struct Opened {
     pub(super) agent: Agent,
@@ -234,8 +236,12 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     loop {
         line.offer_sessions(talk.session_names());
         // Pressed between two lines, where nobody reads keys.
-        if talk.interrupts.forget() && interrupts > 0 {
-            break;
+        if talk.interrupts.forget() {
+            interrupts += 1;
+            if interrupts > 1 {
+                break;
+            }
+            talk.screen.note(ONCE_MORE);
         }
         let text = match wait_for_person(&mut talk, &mut line, runtime)? {
             Input::Text(text) => text,
@@ -244,7 +250,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
                 if interrupts > 1 {
                     break;
                 }
-                talk.screen.note("Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays");
+                talk.screen.note(ONCE_MORE);
                 continue;
             }
             Input::End => break,
@@ -345,8 +351,8 @@ impl Talk {
             loop {
                 tokio::select! {
                     biased;
-                    () = self.interrupts.next() => {
-                        if cancel.is_cancelled() {
+                    count = self.interrupts.next() => {
+                        if cancel.is_cancelled() || count > 1 {
                             leave = true;
                             break None;
                         }

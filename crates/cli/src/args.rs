@@ -13,6 +13,7 @@ use crate::doctor_cmd::DoctorArgs;
 use crate::engine_cmd::EngineArgs;
 use crate::import_cmd::ImportArgs;
 use crate::insights_cmd::InsightsArgs;
+use crate::mcp_cmd::McpArgs;
 use crate::models_cmd::ModelsArgs;
 use crate::plugins_cmd::PluginsArgs;
 use crate::replay_cmd::ReplayArgs;
@@ -121,6 +122,7 @@ pub(crate) enum Command {
     Token(TokenArgs),
     Plugins(PluginsArgs),
     Engine(EngineArgs),
+    Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }

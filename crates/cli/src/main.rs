@@ -25,6 +25,8 @@ mod insights_view;
 mod inspect;
 mod inspect_view;
 mod lock;
+mod mcp_cmd;
+mod mcp_tools;
 mod meanwhile;
 mod message_view;
 mod meter;
@@ -123,6 +125,7 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         Some(Command::Token(arguments)) => token::run(&arguments, context),
         Some(Command::Plugins(arguments)) => plugins_cmd::run(&arguments, context),
         Some(Command::Engine(arguments)) => engine_cmd::run(&arguments, context),
+        Some(Command::Mcp(arguments)) => mcp_cmd::run(&arguments, context),
         Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();

@@ -26,6 +26,7 @@ mod inspect;
 #[expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #[path = "../../../engine/tests/local_model/server.rs"]
 mod local_model;
+mod mcp;
 mod models;
 mod record;
 mod replay;

@@ -1,13 +1,17 @@
 //! Claude Code on an upstream with a window of 90,000 tokens.
 
 use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::Value;
-use throughline_testkit::ServerKind;
+use serde_json::{Value, json};
+use throughline_testkit::{Reply, Script, ServerKind};
+use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
 use crate::gateway::Gateway;
 use crate::installed::{installed, steps};
-use crate::job::{Job, Shell, TASK};
+use crate::job::{Job, SECTIONS, Shell, TASK, summary};
 use crate::process::Ended;
 
 const PROGRAM: &str = "node_modules/.bin/claude";
@@ -20,6 +24,10 @@ async fn job() -> Job {
 }
 
 fn run(job: &Job, program: &Path, base_url: &str) -> Ended {
+    job.run(&mut client(job, program, base_url))
+}
+
+fn client(job: &Job, program: &Path, base_url: &str) -> Command {
     let mut client = job.client(program);
     client
         .args(["--print", TASK, "--model", MODEL, "--dangerously-skip-permissions"])
@@ -28,7 +36,7 @@ fn run(job: &Job, program: &Path, base_url: &str) -> Ended {
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
         // It refuses to work without asking as root, unless it is told that nothing can be harmed.
         .env("IS_SANDBOX", "1");
-    job.run(&mut client)
+    client
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,4 +58,71 @@ async fn claude_code_does_a_task_that_is_longer_than_the_window() {
     // One conversation, in which everything was said once.
     let listed: Value = serde_json::from_str(&gateway.ask(&["sessions", "list", "--json"])).unwrap();
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed:#}");
+}
+
+/// A word that a shell prints early on, and only there.
+const FACT: &str = "heron-4711-quay";
+/// Steps after which the model needs it: enough for three compactions.
+const STEPS_TO_RECALL: usize = 48;
+
+/// Reads on, step after step, and looks for the word at the end with the tool of the MCP server; what it then says is
+/// what the tool found.
+fn forgetful() -> Script {
+    let taken = Arc::new(AtomicUsize::new(0));
+    Script::answering(move |request| {
+        let json = request.json();
+        let last =
+            json["messages"].as_array().and_then(|messages| messages.last().cloned()).unwrap_or_default();
+        let (last, has_tools) =
+            (last.to_string(), json["tools"].as_array().is_some_and(|tools| !tools.is_empty()));
+        let asks = if has_tools { last.clone() } else { request.text() };
+        if SECTIONS.iter().all(|section| asks.contains(&format!("## {section}"))) {
+            return Reply::text(summary(taken.load(Ordering::Relaxed)));
+        }
+        if !has_tools {
+            return Reply::text("Parts of the archive were read.");
+        }
+        let step = taken.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = |name: &str, arguments: Value| {
+            let call = ToolCall {
+                id: format!("call_{step}"),
+                name: name.to_owned(),
+                arguments: arguments.to_string(),
+            };
+            Reply::answer(AnswerDraft::of_parts(vec![AnswerPart::ToolCall(call)]))
+        };
+        match step {
+            2 => call("Bash", json!({ "command": format!("echo 2 >> steps; echo the watchword is {FACT}") })),
+            step if step <= STEPS_TO_RECALL => call(
+                "Bash",
+                json!({ "command": format!("echo {step} >> steps; echo part {step}; cat archive.txt") }),
+            ),
+            step if step == STEPS_TO_RECALL + 1 => {
+                call("mcp__throughline__recall_search", json!({ "query": "the watchword is" }))
+            }
+            _ if last.contains("tool_result") && last.contains(FACT) => {
+                Reply::text(format!("The watchword was {FACT}."))
+            }
+            _ => Reply::text(format!("It was not found: {last}")),
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_code_recalls_a_fact_from_before_three_compactions_through_mcp() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job =
+        Job::with_script(MODEL, WINDOW_TOKENS, ServerKind::Anthropic, forgetful(), STEPS_TO_RECALL).await;
+    let gateway = Gateway::before(&job.upstream.url());
+    let servers = json!({ "mcpServers": { "throughline": {
+        "command": env!("CARGO_BIN_EXE_throughline"), "args": ["mcp"],
+        "env": { "THROUGHLINE_HOME": gateway.home() },
+    }}});
+    let config = job.folder.path().join("mcp.json");
+    std::fs::write(&config, servers.to_string()).unwrap();
+    let mut client = client(&job, &program, gateway.url());
+    client.arg("--mcp-config").arg(&config);
+    let ended = job.run(&mut client);
+    assert!(ended.screen.contains(&format!("The watchword was {FACT}.")), "{}", ended.screen);
+    assert!(gateway.compactions() >= 3, "{}", gateway.screen());
 }

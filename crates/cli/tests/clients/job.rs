@@ -21,7 +21,7 @@ pub(crate) const END: &str = "Every part of the archive was read.";
 /// What Claude Code says when it makes a summary itself.
 const OWN_SUMMARY: &str = "create a detailed summary";
 /// What a summary consists of.
-const SECTIONS: [&str; 13] = [
+pub(crate) const SECTIONS: [&str; 13] = [
     "Active Task",
     "Goal",
     "Constraints & Preferences",
@@ -66,6 +66,17 @@ impl Job {
         shell: Shell,
         steps: usize,
     ) -> Self {
+        Self::with_script(model, window_tokens, kind, script(shell, steps), steps).await
+    }
+
+    /// The same for a model that does it in its own way.
+    pub(crate) async fn with_script(
+        model: &str,
+        window_tokens: u64,
+        kind: ServerKind,
+        script: Script,
+        steps: usize,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let options = UpstreamOptions {
@@ -74,7 +85,7 @@ impl Job {
             kind,
             ..UpstreamOptions::default()
         };
-        let upstream = ScriptedUpstream::start_with(options, script(shell, steps)).await.unwrap();
+        let upstream = ScriptedUpstream::start_with(options, script).await.unwrap();
         let job = Self { upstream, folder, steps };
         std::fs::write(job.work().join("archive.txt"), archive()).unwrap();
         job
@@ -159,7 +170,7 @@ fn script(shell: Shell, steps: usize) -> Script {
 }
 
 /// A summary as the gateway asks for one.
-fn summary(step: usize) -> String {
+pub(crate) fn summary(step: usize) -> String {
     let section =
         |name: &&str| format!("## {name}\nParts 1 to {step} of the archive were read with the shell.\n\n");
     SECTIONS.iter().map(section).collect()

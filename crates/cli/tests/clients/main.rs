@@ -11,6 +11,7 @@ mod engines;
 mod faults;
 mod gateway;
 mod hermes;
+mod hermes_engine;
 mod installed;
 mod job;
 mod operations;

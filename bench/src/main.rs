@@ -4,6 +4,7 @@ mod anchor;
 mod chat;
 mod estimate;
 mod gateway;
+mod lcm;
 mod measure;
 mod prepare;
 mod recorded;
@@ -63,6 +64,16 @@ enum Command {
         #[arg(default_values_t = [10, 50, 100, 400])]
         megabytes: Vec<usize>,
     },
+    /// What the lossless engine keeps in view and finds again, beside the compressor; what it costs in a conversation of
+    /// ten million tokens.
+    Lcm {
+        /// Folder of recorded Claude Code sessions; without it, only the generated conversation.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Tokens of the generated conversation; zero for none.
+        #[arg(long, default_value_t = 10_000_000)]
+        tokens: u64,
+    },
     /// How long a call takes to prepare in a conversation of a million tokens.
     Prepare,
     /// How fast the record takes messages, how large it gets, how fast it answers.
@@ -113,6 +124,7 @@ fn main() -> ExitCode {
         Command::Gateway { program, litellm } => gateway::run(&program, litellm),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
+        Command::Lcm { data, tokens } => lcm::run(data.as_deref(), tokens),
         Command::Prepare => prepare::run(),
         Command::Store { messages, folder } => store(folder, messages),
         Command::Chat { program, messages } => chat::run(&program, messages),

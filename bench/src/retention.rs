@@ -49,7 +49,7 @@ impl CutResult {
 
 /// What of an agent's answers counts as written by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counting {
+pub(crate) enum Counting {
     /// Its words and the string values of its arguments.
     Strings,
     /// Its words and its calls as they stand, names and bare numbers included.
@@ -83,7 +83,7 @@ fn push_strings(value: RawJson<'_>, depth: u8, out: &mut String) {
 }
 
 /// All readable text of a message: words, arguments, results.
-fn all_text(message: &Message, count: Counting) -> String {
+pub(crate) fn all_text(message: &Message, count: Counting) -> String {
     let mut out = String::new();
     for part in message.parts() {
         match part {
@@ -105,7 +105,7 @@ fn all_text(message: &Message, count: Counting) -> String {
 }
 
 /// Where a session is cut: the first human message after a share of its tokens.
-fn cut_at(messages: &[Message], sizes: &[u64], percent: u64) -> Option<usize> {
+pub(crate) fn cut_at(messages: &[Message], sizes: &[u64], percent: u64) -> Option<usize> {
     let total: u64 = sizes.iter().sum();
     let mut seen = 0u64;
     for (index, message) in messages.iter().enumerate() {
@@ -118,7 +118,7 @@ fn cut_at(messages: &[Message], sizes: &[u64], percent: u64) -> Option<usize> {
 }
 
 /// Compacts messages for a window of twice their size.
-fn compact_half(
+pub(crate) fn compact_half(
     dialect: Dialect,
     messages: &[Message],
     ledger: &Ledger,
@@ -135,7 +135,7 @@ fn compact_half(
 }
 
 /// Anchors the agent writes after the cut, that occurred before it and that nothing since had shown.
-fn needed_anchors(
+pub(crate) fn needed_anchors(
     count: Counting,
     before: &[Message],
     after: &[Message],
@@ -169,7 +169,7 @@ fn needed_anchors(
 }
 
 /// The text of a view, with or without its summary.
-fn view_text(attempt: &Attempt, messages: &[Message], with_summary: bool) -> String {
+pub(crate) fn view_text(attempt: &Attempt, messages: &[Message], with_summary: bool) -> String {
     let items = attempt.items.iter().filter(|item| with_summary || !matches!(item, ViewItem::Summary(_)));
     let texts = items.filter_map(|item| decode_message_text(item.json(messages).to_owned()).ok());
     texts.map(|message| all_text(&message, Counting::Everything)).collect::<Vec<_>>().join("\n")

@@ -88,7 +88,7 @@ impl Stage {
                     key: None,
                 }],
             },
-            engine: Arc::new(|| {
+            engine: Arc::new(|_owner| {
                 Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
             }),
             policy: CallPolicy {

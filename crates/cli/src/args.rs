@@ -13,6 +13,7 @@ use crate::doctor_cmd::DoctorArgs;
 use crate::engine_cmd::EngineArgs;
 use crate::import_cmd::ImportArgs;
 use crate::insights_cmd::InsightsArgs;
+use crate::lcm_cmd::LcmArgs;
 use crate::mcp_cmd::McpArgs;
 use crate::models_cmd::ModelsArgs;
 use crate::plugins_cmd::PluginsArgs;
@@ -113,6 +114,7 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Sessions(SessionsArgs),
     Search(SearchArgs),
+    Lcm(LcmArgs),
     Usage(UsageArgs),
     Insights(InsightsArgs),
     Doctor(DoctorArgs),

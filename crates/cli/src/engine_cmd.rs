@@ -45,7 +45,7 @@ async fn serve(context: &Context) -> Result<(), Failure> {
         context: &context,
         settings: &settings,
         catalogue: &catalogue,
-        store: &MemoryStore::new(),
+        store: Arc::new(MemoryStore::new()),
         host,
         client: &client,
         health: Arc::<RouteHealth>::default(),

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use throughline_compaction::{PruneRules, RuleSummariser};
-use throughline_config::{EngineFallback, Settings};
+use throughline_config::{EngineFallback, LcmSettings, Settings};
 use throughline_engine::{
     Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host, ModelSummaries,
     OnSummaryFailure, OneSummariser, Registry, RegistryError, RouteHealth, RouteSearch, SummariserSource,
     SummarySetup, SummaryWishes, learnt_window,
 };
+use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits};
 use throughline_plugin::{AbsentEngine, EngineBounds, EngineHealth, ProcessEngine, WithStandIn};
 use throughline_provider::Client;
 use throughline_redact::Redactor;
-use throughline_store::{GuardScope, Store};
+use throughline_store::{GuardScope, Owner, Store};
 use throughline_tokens::Catalogue;
 
 use crate::context::Context;
@@ -30,7 +31,7 @@ pub(crate) struct EngineParts<'a> {
     pub(crate) context: &'a Context,
     pub(crate) settings: &'a Settings,
     pub(crate) catalogue: &'a Catalogue,
-    pub(crate) store: &'a dyn Store,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) client: &'a Client,
     /// How routes to models for summaries fared lately.
@@ -39,10 +40,19 @@ pub(crate) struct EngineParts<'a> {
     pub(crate) recall: Option<String>,
 }
 
+/// What the lossless engine needs beside what every engine does.
+#[derive(Clone)]
+struct LosslessParts {
+    store: Arc<dyn Store>,
+    host: Arc<dyn Host>,
+    limits: LcmLimits,
+}
+
 /// Makes engines.
 #[derive(Clone)]
 pub(crate) struct Engines {
     compressor: CompressorSetup,
+    lossless: LosslessParts,
     summaries: Option<SummarySetup>,
     name: String,
     fallback: EngineFallback,
@@ -61,7 +71,8 @@ impl Engines {
             None => None,
             Some(wishes) => {
                 let variable = |name: &str| context.variable(name).map(str::to_owned);
-                let learnt = |scope: &GuardScope| learnt_window(store, scope, host.now_ms()).ok().flatten();
+                let learnt =
+                    |scope: &GuardScope| learnt_window(store.as_ref(), scope, host.now_ms()).ok().flatten();
                 let search =
                     RouteSearch { settings, catalogue, client, variable: &variable, learnt: &learnt };
                 let found = search.find(&wishes).await;
@@ -90,8 +101,9 @@ impl Engines {
         let (name, directories) = (settings.context.engine.clone(), engine_directories(&context.home));
         let (fallback, context) = (settings.context.fallback, Arc::new(context.clone()));
         let health = Arc::<EngineHealth>::default();
-        let engines = Self { compressor, summaries, name, fallback, directories, health, context };
-        match engines.try_make() {
+        let lossless = LosslessParts { store, host, limits: lcm_limits(&settings.lcm) };
+        let engines = Self { compressor, lossless, summaries, name, fallback, directories, health, context };
+        match engines.try_make(&Owner::default()) {
             // A broken engine stops no conversation; a name that means nothing is a mistake in the settings.
             Ok(_) | Err(RegistryError::Broken { .. }) => {}
             Err(error) => return Err(Failure::new(Exit::BadConfig, error.to_string()).hint(ASK_PLUGINS)),
@@ -99,9 +111,9 @@ impl Engines {
         Ok((engines, problems))
     }
 
-    /// The engine of one more conversation.
-    pub(crate) fn make(&self) -> Arc<dyn ContextEngine> {
-        self.try_make().unwrap_or_else(|problem| match problem {
+    /// The engine of one more conversation of an owner.
+    pub(crate) fn make(&self, owner: &Owner) -> Arc<dyn ContextEngine> {
+        self.try_make(owner).unwrap_or_else(|problem| match problem {
             RegistryError::Broken { why, .. } => self.absent(&why),
             other => self.absent(&other.to_string()),
         })
@@ -117,9 +129,10 @@ impl Engines {
         ))
     }
 
-    fn try_make(&self) -> Result<Arc<dyn ContextEngine>, RegistryError> {
-        let own = self.clone();
+    fn try_make(&self, owner: &Owner) -> Result<Arc<dyn ContextEngine>, RegistryError> {
+        let (own, lossless, owner) = (self.clone(), self.clone(), owner.clone());
         Registry::new(Arc::new(move || own.built_in()))
+            .with_built_in(LCM_ENGINE, Arc::new(move || lossless.lossless(&owner)))
             .select(&self.name, &self.directories, &|directory| self.installed(directory))
     }
 
@@ -160,10 +173,41 @@ impl Engines {
 
     /// The engine that comes with the program.
     pub(crate) fn built_in(&self) -> Arc<dyn ContextEngine> {
-        let summarisers: Arc<dyn SummariserSource> = match &self.summaries {
+        let summarisers = self.summarisers();
+        Arc::new(Compressor::new(CompressorSetup { summarisers, ..self.compressor.clone() }))
+    }
+
+    /// The lossless engine, for a conversation of an owner.
+    fn lossless(&self, owner: &Owner) -> Arc<dyn ContextEngine> {
+        let LosslessParts { store, host, limits } = self.lossless.clone();
+        let CompressorSetup { on_failure, prune, redactor, .. } = self.compressor.clone();
+        let by_rules = LcmSetup::by_rules(store, owner.clone(), host);
+        let summarisers = self.summarisers();
+        Arc::new(LcmEngine::new(LcmSetup { summarisers, on_failure, prune, redactor, limits, ..by_rules }))
+    }
+
+    /// Who writes the summaries of one conversation.
+    fn summarisers(&self) -> Arc<dyn SummariserSource> {
+        match &self.summaries {
             None => Arc::new(OneSummariser(Arc::new(RuleSummariser))),
             Some(setup) => Arc::new(ModelSummaries::new(setup.clone())),
-        };
-        Arc::new(Compressor::new(CompressorSetup { summarisers, ..self.compressor.clone() }))
+        }
+    }
+}
+
+/// The limits of the lossless engine and its tools, as the settings have them.
+pub(crate) fn lcm_limits(settings: &LcmSettings) -> LcmLimits {
+    LcmLimits {
+        chunk_tokens: settings.chunk_tokens as u64,
+        fan_in: settings.fan_in,
+        nodes_tokens: settings.nodes_tokens,
+        older_percent: settings.older_percent as u64,
+        condensed_percent: settings.condensed_percent as u64,
+        recall: RecallLimits {
+            expand_tokens: settings.expand_tokens as u64,
+            grep_hits: settings.grep_hits,
+            query_tokens: settings.query_tokens as u64,
+            answer_tokens: settings.answer_tokens as u64,
+        },
     }
 }

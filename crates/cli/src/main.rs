@@ -24,6 +24,7 @@ mod insights_cmd;
 mod insights_view;
 mod inspect;
 mod inspect_view;
+mod lcm_cmd;
 mod lock;
 mod mcp_cmd;
 mod mcp_tools;
@@ -116,6 +117,7 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         Some(Command::Import(arguments)) => import_cmd::run(&arguments, context),
         Some(Command::Sessions(arguments)) => sessions_cmd::run(&arguments, context),
         Some(Command::Search(arguments)) => search_cmd::run(&arguments, context),
+        Some(Command::Lcm(arguments)) => lcm_cmd::run(&arguments, context),
         Some(Command::Usage(arguments)) => usage_cmd::run(&arguments, context),
         Some(Command::Insights(arguments)) => insights_cmd::run(&arguments, context),
         Some(Command::Doctor(arguments)) => doctor_cmd::run(&arguments, context),

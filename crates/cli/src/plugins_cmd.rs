@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use throughline_engine::{BUILT_IN_ENGINE, EngineDirectory};
+use throughline_lcm::LCM_ENGINE;
 use throughline_plugin::{Launch, MANIFEST_FILE, Manifest, PROTOCOL_SCHEMA};
 
 use crate::config_cmd::load_settings;
@@ -70,13 +71,17 @@ fn list(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
     let mut directories = engine_directories(&context.home);
     directories.retain(|directory| !directory.name.starts_with(['.', '_']));
     directories.sort_by(|a, b| a.name.cmp(&b.name));
-    let mut listed = vec![Listed {
-        name: BUILT_IN_ENGINE.to_owned(),
-        directory: None,
-        manifest: None,
-        problem: None,
-        is_selected: selected == BUILT_IN_ENGINE,
-    }];
+    let goes_before = |name: &str| directories.iter().any(|directory| directory.name == name);
+    let mut listed: Vec<Listed> = [BUILT_IN_ENGINE, LCM_ENGINE]
+        .into_iter()
+        .map(|name| Listed {
+            name: name.to_owned(),
+            directory: None,
+            manifest: None,
+            problem: None,
+            is_selected: selected == name && (name == BUILT_IN_ENGINE || !goes_before(name)),
+        })
+        .collect();
     listed.extend(directories.into_iter().map(|directory| installed(context, directory, selected)));
     if args.json {
         let engines: Vec<_> = listed.iter().map(as_json).collect();

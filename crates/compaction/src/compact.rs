@@ -19,7 +19,7 @@ use crate::plan::{CutBudget, NoPlan, Plan, PlanInput, plan};
 use crate::preface::{Maker, SummaryFrame, summary_text};
 use crate::rendition::{PruneRules, Rendition, RenditionKind, prune};
 use crate::report::{BeforeAfter, PlanReport, Report};
-use crate::summarise::{CountTokens, SummariseError, Summariser, SummaryRequest, summarise_all};
+use crate::summarise::{CountTokens, Manner, SummariseError, Summariser, SummaryRequest, summarise_all};
 use crate::view::ViewItem;
 
 /// Budgets of one attempt, in tokens of the estimator in use.
@@ -283,6 +283,7 @@ pub async fn compact(
         span: plan.middle.clone(),
         earlier: preview.earlier.as_ref().map(|earlier| &earlier.document),
         focus: options.focus,
+        manner: Manner::default(),
         shown_text: &shown_text,
         budget_tokens: budget_tokens * SUMMARISER_SHARE_PERCENT / 100,
         count_tokens: options.count_tokens,

@@ -32,18 +32,18 @@ pub use document::{Entry, SummaryDocument};
 pub use earlier::EarlierSummary;
 pub use ledger::{AnchorInfo, CountMessage, Ledger, SeenBy};
 pub use mend::{Repairs, STUB_RESULT};
-pub use merge::{merge_parts, trim_to_budget};
+pub use merge::{is_momentary, merge_parts, trim_to_budget};
 pub use outcome::{AbortReason, NoOpReason, Outcome, Quality};
 pub use plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
 pub use preface::{
-    ACKNOWLEDGEMENT, END_MARKER, FoundSummary, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, find_summary,
-    is_acknowledgement, summary_text,
+    ACKNOWLEDGEMENT, END_MARKER, FoundSummary, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, closing_line,
+    find_summary, is_acknowledgement, summary_text,
 };
 pub use rendition::{PruneCounts, PruneRules, Rendition, RenditionKind, append_note, prune, with_note};
 pub use report::{BeforeAfter, LimitInForce, PlanReport, Report, Stretch, Timings};
 pub use sections::Section;
 pub use summarise::{
-    Account, CountTokens, SummariseError, Summariser, SummaryFuture, SummaryRequest, WrittenBy, split_span,
-    summarise_all,
+    Account, CountTokens, Detail, Manner, Reach, SummariseError, Summariser, SummaryFuture, SummaryRequest,
+    WrittenBy, split_span, summarise_all,
 };
 pub use view::{Synthetic, ViewItem};

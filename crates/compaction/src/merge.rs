@@ -8,6 +8,12 @@ use crate::summarise::CountTokens;
 const MOMENTARY: [Section; 4] =
     [Section::ActiveTask, Section::ActiveState, Section::InProgress, Section::RemainingWork];
 
+/// Whether a section describes one moment, so that only the newest word on it counts.
+#[must_use]
+pub fn is_momentary(section: Section) -> bool {
+    MOMENTARY.contains(&section)
+}
+
 /// Order in which entries are given up when the room is too small: detail first, the person's words last.
 const GIVE_UP_ORDER: [Section; 10] = [
     Section::CompletedActions,
@@ -33,7 +39,7 @@ pub fn merge_parts(
     for part in parts {
         for section in Section::ALL {
             let entries = part.entries(section);
-            if MOMENTARY.contains(&section) {
+            if is_momentary(section) {
                 if !entries.is_empty() || section == Section::ActiveTask {
                     *merged.entries_mut(section) = entries.to_vec();
                 }

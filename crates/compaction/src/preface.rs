@@ -12,6 +12,9 @@ pub const ACKNOWLEDGEMENT: &str =
 /// What recall says when nothing better is known.
 const RECALL_DEFAULT: &str = "The originals are kept; ask if an exact detail is missing here.";
 
+/// How a closing line begins, after the notes themselves.
+const CLOSING: &str = "These notes stand for ";
+
 const END_MARKER_START: &str = "--- END OF CONTEXT SUMMARY";
 const LEGACY_TAG: &str = "[CONTEXT SUMMARY]:";
 /// Hermes may put a summary behind the content of another message; this line parts the two.
@@ -66,6 +69,17 @@ fn counted(messages: usize) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
+/// The closing line of a summary message whose preface is the same for every summary, so that what stands before its end
+/// need not be sent anew: how many messages it stands for, and how many stand after it.
+#[must_use]
+pub fn closing_line(messages: usize, kept: usize) -> String {
+    format!(
+        "{CLOSING}{} of this conversation. The next {} are the originals.",
+        counted(messages),
+        counted(kept)
+    )
+}
+
 /// An earlier summary taken out of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundSummary {
@@ -112,10 +126,14 @@ pub fn find_summary(message: &Message) -> Option<FoundSummary> {
     // Our preface ends at the first blank line; others' ends where the first heading starts.
     let body_start = rest.find("\n## ").map_or_else(|| rest.find("\n\n").unwrap_or(0), |at| at + 1);
     let preface = rest.get(..body_start).unwrap_or_default();
-    let messages = number_after(preface, "stand for ").unwrap_or(0);
-    let kept = number_after(preface, "The next ");
-    let body = rest.get(body_start..).unwrap_or(rest).trim().to_owned();
-    Some(FoundSummary { body, messages, kept, carried })
+    let body = rest.get(body_start..).unwrap_or(rest).trim();
+    let (body, closing) = match body.rsplit_once('\n') {
+        Some((notes, line)) if line.starts_with(CLOSING) => (notes.trim_end(), line),
+        _ => (body, ""),
+    };
+    let figure = |mark: &str| number_after(preface, mark).or_else(|| number_after(closing, mark));
+    let messages = figure("stand for ").unwrap_or(0);
+    Some(FoundSummary { body: body.to_owned(), messages, kept: figure("The next "), carried })
 }
 
 fn number_after(text: &str, mark: &str) -> Option<usize> {

@@ -131,3 +131,13 @@ proptest::proptest! {
         proptest::prop_assert_eq!(found.body, body.trim());
     }
 }
+
+#[test]
+fn figures_may_stand_in_the_last_line() {
+    let text = format!(
+        "{SUMMARY_TAG}\nAlways the same words.\n\n{BODY}\n\n{}\n\n{END_MARKER}",
+        closing_line(57, 12)
+    );
+    let found = find_summary(&said(Role::User, &text)).unwrap();
+    assert_eq!((found.messages, found.kept, found.body.as_str()), (57, Some(12), BODY));
+}

@@ -17,6 +17,39 @@ use crate::preface::Maker;
 /// How many tokens a text has; the estimator of the conversation's model.
 pub type CountTokens<'a> = &'a (dyn Fn(&str) -> u64 + Send + Sync);
 
+/// What kind of summary is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// How far back it reaches.
+    pub reach: Reach,
+    /// How much it tells.
+    pub detail: Detail,
+}
+
+/// How far back a summary reaches, which decides what in it still matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Everything that was folded: there is one summary.
+    #[default]
+    Everything,
+    /// One stretch of messages among others.
+    Minutes,
+    /// Several summaries of stretches, told as one.
+    Hours,
+    /// Several of those again.
+    Days,
+}
+
+/// How much a summary tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// As much as fits.
+    #[default]
+    Detailed,
+    /// Only what nobody could do without.
+    Terse,
+}
+
 /// What a summariser is given.
 #[derive(Clone)]
 pub struct SummaryRequest<'a> {
@@ -36,6 +69,8 @@ pub struct SummaryRequest<'a> {
     pub earlier: Option<&'a SummaryDocument>,
     /// What the person wants most of the room for.
     pub focus: Option<&'a str>,
+    /// What kind of summary is wanted; a summariser by rules writes one kind.
+    pub manner: Manner,
     /// Text that stays in view before the tail: the head as it will be shown, and a pinned message.
     pub shown_text: &'a str,
     /// Room for the summary.

@@ -27,7 +27,7 @@ pub use problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, W
 pub use reference::{default_file, describe};
 pub use settings::{
     AuxiliarySettings, CacheTtl, CompressionSettings, ContextSettings, EngineFallback, GatewaySettings,
-    GatewayUpstream, LogForm, ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings,
+    GatewayUpstream, LcmSettings, LogForm, ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings,
     SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
 };
 pub use yaml::MAX_FILE_BYTES;

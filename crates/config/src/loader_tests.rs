@@ -28,8 +28,17 @@ fn report(outcome: Result<Loaded, ConfigErrors>) -> String {
 
 #[test]
 fn the_defaults_are_those_of_the_design() {
-    let Settings { compression, auxiliary, prompt_caching, context, model, security, tool_output, gateway } =
-        Loader::new().load().unwrap().settings;
+    let Settings {
+        compression,
+        auxiliary,
+        prompt_caching,
+        context,
+        lcm,
+        model,
+        security,
+        tool_output,
+        gateway,
+    } = Loader::new().load().unwrap().settings;
     assert!(
         compression.enabled && compression.codex_gpt55_autoraise && !compression.abort_on_summary_failure
     );
@@ -38,6 +47,12 @@ fn the_defaults_are_those_of_the_design() {
         (0.5, 0.2, 0.85)
     );
     assert_eq!((compression.protect_last_n, compression.protect_first_n), (20, 3));
+    assert_eq!((lcm.chunk_tokens, lcm.fan_in, lcm.nodes_tokens), (20_000, 4, None));
+    assert_eq!((lcm.older_percent, lcm.condensed_percent), (40, 10));
+    assert_eq!(
+        (lcm.expand_tokens, lcm.grep_hits, lcm.query_tokens, lcm.answer_tokens),
+        (8_000, 20, 24_000, 1_500)
+    );
     assert_eq!((compression.prune_min_chars, compression.argument_max_chars), (200, 200));
     assert_eq!(compression.threshold_tokens, None);
     assert!(compression.models.is_empty());

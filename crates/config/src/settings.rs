@@ -20,6 +20,8 @@ section! {
         prompt_caching: PromptCachingSettings = nested(),
         /// What decides about the context.
         context: ContextSettings = nested(),
+        /// The lossless engine and its tools.
+        lcm: LcmSettings = nested(),
         /// The model that does the work.
         model: ModelSettings = nested(),
         /// What must not get out.
@@ -128,6 +130,30 @@ section! {
         engine: String = name(),
         /// Which engine steps in when that one gives no answer.
         fallback: EngineFallback = choice(),
+    }
+}
+
+section! {
+    /// The lossless engine and its tools.
+    LcmSettings {
+        /// Tokens of the messages one leaf stands for.
+        chunk_tokens: usize = count(200, 10_000_000),
+        /// Nodes that are condensed into one.
+        fan_in: usize = count(2, 32),
+        /// Room for all nodes of a view; none for what a summary of the compressor may have.
+        nodes_tokens: Option<u64> = optional(tokens()),
+        /// Share of that room for nodes of earlier compactions, in per cent.
+        older_percent: usize = count(5, 90),
+        /// Share of that room that a condensed node may have, in per cent.
+        condensed_percent: usize = count(1, 50),
+        /// Tokens one expansion shows at most.
+        expand_tokens: usize = count(200, 1_000_000),
+        /// Hits one search shows at most.
+        grep_hits: usize = count(1, 500),
+        /// Tokens of originals a question is answered from.
+        query_tokens: usize = count(1_000, 1_000_000),
+        /// Tokens the answer to a question may have.
+        answer_tokens: usize = count(100, 32_000),
     }
 }
 

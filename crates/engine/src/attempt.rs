@@ -26,13 +26,15 @@ const TARGET_SUMMARY_PERCENT: u64 = 25;
 
 /// Tokens of the estimate against tokens of the provider.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub struct Scale {
     estimated: u64,
     real: u64,
 }
 
 impl Scale {
-    pub(crate) fn of(conversation: &Snapshot) -> Self {
+    /// The scale of a conversation.
+    #[must_use]
+    pub fn of(conversation: &Snapshot) -> Self {
         Self { estimated: conversation.estimated_tokens().max(1), real: conversation.prompt_tokens.max(1) }
     }
 
@@ -42,7 +44,8 @@ impl Scale {
     }
 
     /// A size in the unit of the provider.
-    pub(crate) fn to_real(self, estimated: u64) -> u64 {
+    #[must_use]
+    pub fn to_real(self, estimated: u64) -> u64 {
         ratio(estimated, self.real, self.estimated)
     }
 }
@@ -53,7 +56,8 @@ fn ratio(amount: u64, multiply: u64, divide: u64) -> u64 {
 }
 
 /// Budgets for one attempt, in the unit of the estimate.
-pub(crate) fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapshot) -> Budgets {
+#[must_use]
+pub fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapshot) -> Budgets {
     let scale = Scale::of(of);
     let mut scaled = Budgets {
         window_tokens: scale.to_estimate(budgets.window_tokens),
@@ -205,7 +209,9 @@ fn new_summary(attempt: &Attempt) -> Option<NewSummary> {
     })
 }
 
-pub(crate) fn new_item(item: &ViewItem) -> NewItem {
+/// An item of a view that a compaction made, as it is told to the host.
+#[must_use]
+pub fn new_item(item: &ViewItem) -> NewItem {
     match item {
         ViewItem::Verbatim(item) => NewItem::Kept { item: *item },
         ViewItem::Rendition { message, rendition } => NewItem::Rewritten {

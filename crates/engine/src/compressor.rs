@@ -27,7 +27,7 @@ use crate::prepared::Prepared;
 use crate::registry::BUILT_IN_ENGINE;
 use crate::snapshot::Snapshot;
 use crate::status::{EngineStatus, MeasuredUsage, Pressure};
-use crate::summary::MainLine;
+use crate::summary::{AnswerFuture, MainLine, ModelQuestion};
 use crate::token_model::token_model_for;
 use crate::trigger::settled_tokens;
 use live::Live;
@@ -40,6 +40,11 @@ pub trait SummariserSource: Send + Sync {
     /// Where it is told of the conversation's own calls, if it wants to know.
     fn main_line(&self) -> Option<Arc<MainLine>> {
         None
+    }
+
+    /// Asks whoever writes summaries a question about texts that are given with it.
+    fn answer<'a>(&'a self, _question: &'a ModelQuestion<'a>) -> AnswerFuture<'a> {
+        Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
     }
 }
 

@@ -46,6 +46,7 @@ mod upstream;
 mod view;
 mod wire_form;
 
+pub use attempt::{Scale, new_item, scaled_budgets};
 pub use compressor::{
     Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource, keep_exactly,
 };
@@ -78,9 +79,9 @@ pub use ride::Ride;
 pub use snapshot::Snapshot;
 pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
 pub use summary::{
-    Booking, FormChoice, FormCost, FormFacts, MainLine, ModelSummaries, NotRiding, OwnModel, RouteFailure,
-    RouteHealth, RouteSearch, SUMMARY_TASK, SummaryCalls, SummaryForm, SummaryRoute, SummaryRoutes,
-    SummarySetup, SummaryWishes, Unfit, choose_form,
+    AnswerFuture, Booking, FormChoice, FormCost, FormFacts, MainLine, ModelAnswer, ModelQuestion,
+    ModelSummaries, NotRiding, OwnModel, QUESTION_TASK, RouteFailure, RouteHealth, RouteSearch, SUMMARY_TASK,
+    SummaryCalls, SummaryForm, SummaryRoute, SummaryRoutes, SummarySetup, SummaryWishes, Unfit, choose_form,
 };
 pub use target::Target;
 pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};

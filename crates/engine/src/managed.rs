@@ -322,6 +322,12 @@ impl ManagedSession {
         self.unrecorded.is_empty() && self.unbooked.is_empty() && self.writing.is_none()
     }
 
+    /// The engine that manages its context, by name.
+    #[must_use]
+    pub fn engine_name(&self) -> &str {
+        self.setup.engine.name()
+    }
+
     /// The wire of the conversation.
     #[must_use]
     pub fn dialect(&self) -> Dialect {

@@ -114,6 +114,7 @@ fn listed(known: &[EngineListing]) -> String {
 /// Engines by name.
 pub struct Registry {
     built_in: EngineFactory,
+    further: BTreeMap<String, EngineFactory>,
     registered: BTreeMap<String, EngineFactory>,
 }
 
@@ -127,7 +128,15 @@ impl Registry {
     /// A registry with the built-in engine.
     #[must_use]
     pub fn new(built_in: EngineFactory) -> Self {
-        Self { built_in, registered: BTreeMap::new() }
+        Self { built_in, further: BTreeMap::new(), registered: BTreeMap::new() }
+    }
+
+    /// The same with a further engine that comes with the program; an installed or registered one of its name goes
+    /// before it.
+    #[must_use]
+    pub fn with_built_in(mut self, name: &str, factory: EngineFactory) -> Self {
+        self.further.insert(name.to_owned(), factory);
+        self
     }
 
     /// Registers an engine under a name of its own.
@@ -158,7 +167,7 @@ impl Registry {
             let path = found.path.clone();
             return run(found).map_err(|why| RegistryError::Broken { name: name.to_owned(), path, why });
         }
-        match self.registered.get(name) {
+        match self.registered.get(name).or_else(|| self.further.get(name)) {
             Some(factory) => Ok(factory()),
             None => Err(RegistryError::Unknown { name: name.to_owned(), known: self.list(directories) }),
         }
@@ -180,7 +189,10 @@ impl Registry {
         found.extend(
             registered.map(|name| EngineListing { name: name.clone(), place: EnginePlace::Registered }),
         );
-        found.push(EngineListing { name: BUILT_IN_ENGINE.to_owned(), place: EnginePlace::BuiltIn });
+        let built_in = std::iter::once(BUILT_IN_ENGINE).chain(self.further.keys().map(String::as_str));
+        found.extend(
+            built_in.map(|name| EngineListing { name: name.to_owned(), place: EnginePlace::BuiltIn }),
+        );
         found
     }
 }

@@ -53,7 +53,7 @@ fn factory(name: &'static str) -> EngineFactory {
 }
 
 fn registry() -> Registry {
-    let mut registry = Registry::new(factory("compressor"));
+    let mut registry = Registry::new(factory("compressor")).with_built_in("lossless", factory("lossless"));
     registry.register("window", factory("window")).unwrap();
     registry
 }
@@ -87,6 +87,8 @@ fn names_and_places() {
         // Being there activates nothing, not even under the name of the built-in one.
         ("compressor", &["lcm", "compressor"], "compressor"),
         ("window", &[], "window"),
+        ("lossless", &[], "lossless"),
+        ("lossless", &["lossless"], "from a directory"),
         ("lcm", &["lcm"], "from a directory"),
         // A directory outranks an engine that a program registered.
         ("window", &["window"], "from a directory"),
@@ -98,17 +100,17 @@ fn names_and_places() {
         (
             "lcm",
             &[],
-            "there is no context engine `lcm`, which `context.engine` names; there are `window` (registered) and `compressor` (built in)",
+            "there is no context engine `lcm`, which `context.engine` names; there are `window` (registered), `compressor` (built in) and `lossless` (built in)",
         ),
         (
             "lcn",
             &["lcm", "_draft", ".git"],
-            "there is no context engine `lcn`, which `context.engine` names; there are `lcm` (in plugins/context_engine/lcm), `window` (registered) and `compressor` (built in)",
+            "there is no context engine `lcn`, which `context.engine` names; there are `lcm` (in plugins/context_engine/lcm), `window` (registered), `compressor` (built in) and `lossless` (built in)",
         ),
         (
             "_draft",
             &["_draft"],
-            "there is no context engine `_draft`, which `context.engine` names; there are `window` (registered) and `compressor` (built in)",
+            "there is no context engine `_draft`, which `context.engine` names; there are `window` (registered), `compressor` (built in) and `lossless` (built in)",
         ),
     ];
     for (configured, directories, expected) in cases {

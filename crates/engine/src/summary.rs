@@ -3,7 +3,7 @@
 //!
 //! Parts: `prompt`, `mark` and `transcript` what a model is sent; `riding` and `apart` the two forms, `form` the choice
 //! between them by cost; `reading` the answer; `desk` one call with its time limit and booking; `failure` and `route` what
-//! went wrong and who is left alone for how long; `summariser` one route after the other, `wishes` which
+//! went wrong and who is left alone for how long; `summariser` one route after the other, `question` the same for an answer in plain words, `wishes` which
 //! routes the settings ask for; `main_line` what the managed call
 //! and the summariser tell each other.
 //!
@@ -17,6 +17,7 @@ mod form;
 mod main_line;
 mod mark;
 mod prompt;
+mod question;
 mod reading;
 mod riding;
 mod route;
@@ -30,6 +31,7 @@ pub use desk::SUMMARY_TASK;
 pub use failure::RouteFailure;
 pub use form::{FormChoice, FormCost, FormFacts, NotRiding, SummaryForm, choose_form};
 pub use main_line::{Booking, MainLine, SummaryCalls};
+pub use question::{AnswerFuture, ModelAnswer, ModelQuestion, QUESTION_TASK};
 pub use reading::Unfit;
 pub use route::{RouteHealth, SummaryRoute};
 pub use summariser::{ModelSummaries, OwnModel, SummarySetup};

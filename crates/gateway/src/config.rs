@@ -7,12 +7,13 @@ use std::time::Duration;
 use throughline_config::Settings;
 use throughline_engine::{CallPolicy, ContextEngine, ToolOutputPolicy};
 use throughline_provider::Client;
+use throughline_store::Owner;
 use throughline_tokens::Catalogue;
 
 use crate::upstreams::Upstreams;
 
-/// Makes the engine of one conversation.
-pub type EngineSource = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;
+/// Makes the engine of one conversation of an owner.
+pub type EngineSource = Arc<dyn Fn(&Owner) -> Arc<dyn ContextEngine> + Send + Sync>;
 
 /// What a gateway does.
 #[derive(Clone)]

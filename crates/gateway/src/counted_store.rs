@@ -5,9 +5,9 @@ use std::sync::Arc;
 use throughline_store::{
     Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
     EndReason, Guard, GuardScope, HeldLock, Holder, LockOutcome, LockRequest, Millis, NewArtifact, NewCall,
-    NewMessage, NewSession, Owner, PreambleId, Result, SearchAnswer, SearchQuery, Selection, Session,
-    SessionFilter, SessionId, Shown, Store, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount,
-    UsageBy, UsageTotal, ViewItem,
+    NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, Run, SearchAnswer, SearchQuery,
+    Selection, Session, SessionFilter, SessionId, Shown, Store, StoredMessage, StoredPreamble, Summary,
+    SummaryId, ToolCount, UsageBy, UsageTotal, ViewItem,
 };
 
 use crate::metrics::Metrics;
@@ -57,6 +57,10 @@ impl Store for CountedStore {
         fn select_view(&self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis, limit_tokens: u64) -> Result<Session>;
         fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
         fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
+        fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
+        fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
+        fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
+        fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
         fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
         fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
         fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;

@@ -341,7 +341,7 @@ impl Inner {
         SessionSetup {
             store: Arc::clone(&self.setup.store),
             owner: self.setup.owner.clone(),
-            engine: (config.engine)(),
+            engine: (config.engine)(&self.setup.owner),
             host: Arc::clone(&self.setup.host),
             events: Arc::new(move |event: EngineEvent| {
                 events.tell(GatewayEvent::Engine { conversation: conversation.clone(), event });

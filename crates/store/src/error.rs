@@ -57,6 +57,12 @@ pub enum StoreError {
         /// What was asked for.
         id: u64,
     },
+    /// What should name a node does not.
+    #[error("`{text}` is no node: nodes are named like `n12`")]
+    NoNodeId {
+        /// What was given.
+        text: String,
+    },
     /// A view that was to be kept cannot be.
     #[error("the view cannot be kept: {problem}")]
     ViewRefused {

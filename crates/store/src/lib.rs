@@ -15,6 +15,7 @@ mod call;
 mod chain;
 mod clues;
 mod commit;
+mod dag;
 mod error;
 mod export;
 mod fold;
@@ -26,6 +27,7 @@ mod lock;
 mod matching;
 mod memory;
 mod message;
+mod node;
 mod overview;
 mod page;
 mod query;
@@ -49,6 +51,7 @@ pub use call::{
 };
 pub use chain::compactions_in_view;
 pub use commit::{CommitAs, LoadedView};
+pub use dag::{Link as NodeLink, node_problems};
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};
 pub use guard::{Guard, GuardScope};
@@ -60,6 +63,9 @@ pub use lineage::{Turning, find_session, find_tip, lineage, turnings, turnings_a
 pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
 pub use memory::MemoryStore;
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
+pub use node::{
+    Child, LEAF_LEVEL, NewNode, Node, NodeHead, TOP_LEVEL, TOP_NODES, bounds, holds, joined as joined_runs,
+};
 pub use overview::UsageOverview;
 pub use page::{ItemEntry, MessageEntry};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};

@@ -7,6 +7,7 @@ mod artifacts;
 mod calls;
 mod continuing;
 mod locks;
+mod nodes;
 mod search;
 mod sessions;
 mod state;
@@ -21,10 +22,11 @@ use crate::guard::{Guard, GuardScope};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::node::{NewNode, NodeHead};
 use crate::search::{SearchAnswer, SearchQuery};
 use crate::session::{Conversation, EndReason, NewSession, Session, SessionFilter};
 use crate::store::{Dependants, Store};
-use crate::summary::{Continuation, Selection, Summary, SummaryId};
+use crate::summary::{Continuation, Run, Selection, Summary, SummaryId};
 use crate::view::{Shown, ViewItem};
 
 use state::State;
@@ -135,6 +137,24 @@ impl Store for MemoryStore {
 
     fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>> {
         self.read().summaries_of_chain(owner, id)
+    }
+
+    fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId> {
+        self.write().put_node(owner, id, node, at_ms)
+    }
+
+    fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>> {
+        self.read().node_heads(owner, ids)
+    }
+
+    fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>> {
+        self.read().nodes_since(owner, id, after)
+    }
+
+    fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>> {
+        let state = self.read();
+        let session = state.find(owner, &run.session)?;
+        Ok(state.run(session.ordinal, run.first_seq, run.end_seq).cloned().collect())
     }
 
     fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId> {

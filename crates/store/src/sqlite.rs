@@ -25,6 +25,7 @@ mod guards;
 mod index;
 mod messages;
 mod migrate;
+mod nodes;
 mod rows;
 mod search;
 mod sessions;

@@ -9,9 +9,10 @@ use crate::guard::{Guard, GuardScope};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::node::{NewNode, NodeHead};
 use crate::search::{SearchAnswer, SearchQuery};
 use crate::session::{Conversation, EndReason, NewSession, Session, SessionFilter};
-use crate::summary::{Continuation, Selection, Summary, SummaryId};
+use crate::summary::{Continuation, Run, Selection, Summary, SummaryId};
 use crate::view::{Shown, ViewItem};
 
 /// The record.
@@ -75,8 +76,20 @@ pub trait Store: Send + Sync {
     ) -> Result<Session>;
     /// A summary.
     fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
-    /// Summaries made for the chain of a session, oldest first.
+    /// Summaries made for the chain of a session, oldest first. Nodes, of which a summary may be made, are not among them.
     fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
+
+    // Nodes.
+
+    /// Keeps a node that was made in a session. It belongs to no view until a summary names it.
+    fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
+    /// Nodes without their words, in the order they were asked for; a plain summary is told of as a leaf. The words are
+    /// told by [`summary`](Self::summary).
+    fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
+    /// Nodes made for the chain of a session after a summary, oldest first.
+    fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
+    /// The messages of a run, in order.
+    fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
 
     // Calls.
 

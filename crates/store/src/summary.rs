@@ -1,13 +1,36 @@
 //! Summaries and the compactions they come from.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::StoreError;
 use crate::ids::{Millis, SessionId};
 use crate::session::EndReason;
 use crate::view::NewViewItem;
 
 /// The number of a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct SummaryId(pub u64);
+
+impl fmt::Display for SummaryId {
+    /// As people and models name it: `n12`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("n{}", self.0))
+    }
+}
+
+impl FromStr for SummaryId {
+    type Err = StoreError;
+
+    /// Reads `n12`, and `12` too.
+    fn from_str(text: &str) -> Result<Self, StoreError> {
+        let text = text.trim();
+        let digits = text.strip_prefix(['n', 'N']).unwrap_or(text);
+        let number = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        number.map(Self).ok_or_else(|| StoreError::NoNodeId { text: text.chars().take(80).collect() })
+    }
+}
 
 /// A run of messages.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -51,6 +51,7 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     let most = rows.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0);
     let mut out = gauge_lines(&[("context", gauge)], width.clamp(40, 120));
     let _ = writeln!(out, "{}", distance_words(pressure));
+    let _ = writeln!(out, "the engine `{}` decides what is kept", session.engine_name());
     let fixed = system.saturating_add(tools);
     let _ = writeln!(
         out,

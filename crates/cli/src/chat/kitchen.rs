@@ -181,14 +181,14 @@ impl Kitchen {
             context: &self.context,
             settings: &self.settings,
             catalogue: &self.catalogue,
-            store: self.store.as_ref(),
+            store: Arc::<SqliteStore>::clone(&self.store),
             host: Arc::<ThisMachine>::clone(&self.host),
             client,
             health: Arc::clone(&self.health),
             recall: Some(RECALL.to_owned()),
         };
         let (engines, problems) = Engines::find(parts).await?;
-        Ok((engines.make(), problems))
+        Ok((engines.make(&Owner::default()), problems))
     }
 
     /// Everything an agent stands on, for the conversation that a session belongs to.

@@ -9,7 +9,7 @@ use throughline_engine::{
 };
 use throughline_gateway::{Gateway, GatewayConfig, Tls, Upstreams};
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
-use throughline_store::{IdLength, Store};
+use throughline_store::{IdLength, Owner, Store};
 
 use crate::config_cmd::{SettingFlag, load_settings};
 use crate::context::Context;
@@ -57,7 +57,7 @@ impl Source {
             context,
             settings: &settings,
             catalogue: &catalogue,
-            store: self.store.as_ref(),
+            store: Arc::clone(&self.store),
             host: Arc::clone(&self.host),
             client: &client,
             health: Arc::clone(&self.health),
@@ -70,7 +70,7 @@ impl Source {
             catalogue: Arc::new(catalogue),
             client,
             upstreams,
-            engine: Arc::new(move || engines.make()),
+            engine: Arc::new(move |owner: &Owner| engines.make(owner)),
             policy: CallPolicy {
                 automatic: if settings.compression.enabled { Automatic::On } else { Automatic::Off },
                 record: if gateway.require_record { RecordPolicy::Require } else { RecordPolicy::GoOn },

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use throughline_engine::{Compressor, CompressorSetup};
+use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_plugin::{
     Check, EngineBounds, HostServices, Launch, MakeEngine, PlainServices, Verdict, check_engine,
     check_process,
@@ -16,6 +17,16 @@ use crate::engines::{example, found_python, outline_program};
 #[tokio::test(flavor = "multi_thread")]
 async fn the_compressor_keeps_the_contract() {
     keeps(&|_| Arc::new(Compressor::new(CompressorSetup::by_rules()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lossless_engine_keeps_the_contract() {
+    keeps(&|ground| {
+        let (store, owner, host) =
+            (Arc::clone(&ground.store), ground.owner.clone(), Arc::clone(&ground.host));
+        Arc::new(LcmEngine::new(LcmSetup::by_rules(store, owner, host)))
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

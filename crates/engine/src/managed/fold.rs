@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_store::{Holder, Millis, Session, SessionId, StoreError, Summary};
+use throughline_store::{Holder, Millis, Session, SessionId, StoreError, Summary, ViewItem};
 use throughline_tokens::TokenModel;
 
 use super::background::LONGEST_WAIT;
@@ -201,7 +201,15 @@ impl ManagedSession {
         let has_summary = made.summary.is_some();
         let committed = self.move_on(move || {
             let session = store.continue_session(&owner, continuation)?;
-            let summary = if has_summary { store.summaries(&owner, &session.id)?.pop() } else { None };
+            if !has_summary {
+                return Ok((session, None));
+            }
+            let made = store.view_items(&owner, &session.id)?.into_iter().filter_map(|item| match item {
+                ViewItem::Summary { summary, .. } => Some(summary),
+                _ => None,
+            });
+            // The new one has the highest number of those the view shows.
+            let summary = made.max().map(|id| store.summary(&owner, id)).transpose()?;
             Ok((session, summary))
         });
         let (session, summary) = match committed.await {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use throughline_compaction::{
-    Maker, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
+    Maker, Manner, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
 };
 use throughline_provider::{AskedFor, OutgoingCall, RequestComplaint, TroubleKind};
 use throughline_redact::Redactor;
@@ -69,6 +69,7 @@ struct Around {
     next: Option<String>,
     focus: Option<String>,
     memory: Option<String>,
+    manner: Manner,
 }
 
 /// What differs between tries.
@@ -80,7 +81,7 @@ struct Try {
 
 /// How the cap on output is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cap {
+pub(crate) enum Cap {
     Usual,
     AtMost(u64),
     Unsaid,
@@ -114,6 +115,7 @@ impl Apart<'_> {
             next: next.map(|words| shortened(&self.masked(&words), next_chars)),
             focus: request.focus.map(|focus| self.masked(focus)),
             memory: self.memory.map(|memory| self.masked(memory)),
+            manner: request.manner,
         }
     }
 
@@ -152,6 +154,7 @@ impl Apart<'_> {
             budget_tokens,
             today: self.today,
             focus: around.focus.as_deref(),
+            manner: around.manner,
             memory: around.memory.as_deref(),
             problem,
         }
@@ -234,7 +237,8 @@ impl Apart<'_> {
         let system = brief.apart_system();
         let text = brief.apart_request(around.earlier.as_deref(), &transcript, around.next.as_deref());
         let answer_tokens = self.answer_tokens(this.budget_tokens);
-        let (call, answer_tokens) = self.call(&system, &text, answer_tokens, this.cap)?;
+        let (call, answer_tokens) =
+            plain_call(self.route, self.window_tokens, (&system, &text), answer_tokens, this.cap)?;
         let prompt_tokens = self.estimate(&system).saturating_add(self.estimate(&text));
         let ask = Ask {
             route: self.route,
@@ -245,43 +249,6 @@ impl Apart<'_> {
             judge: &|document| is_shorter(document, request, &self.whole),
         };
         self.desk.ask(ask).await
-    }
-
-    /// The request on the wire of the model.
-    fn call(
-        &self,
-        system: &str,
-        text: &str,
-        answer_tokens: u64,
-        cap: Cap,
-    ) -> Result<(OutgoingCall, u64), RouteFailure> {
-        let target = &self.route.target;
-        let dialect = target.dialect;
-        let answer_tokens = if let Cap::AtMost(most) = cap { answer_tokens.min(most) } else { answer_tokens };
-        // A subscription of Codex takes no cap at all; only OpenAI insists on the new name of it.
-        let is_said = cap != Cap::Unsaid && target.provider != "openai-codex";
-        let name = match dialect {
-            Dialect::Chat if target.provider != "openai" => CapMember::MaxTokens,
-            _ => CapMember::usual(dialect),
-        };
-        let parameters: &[(&str, &str)] =
-            if dialect == Dialect::Responses { &[("store", "false")] } else { &[] };
-        let parts = RequestParts {
-            system: Some(System::Text(system)),
-            streaming: Streaming::Streamed,
-            output_cap: is_said.then_some((name, answer_tokens)),
-            parameters,
-            ..RequestParts::new(&target.model)
-        };
-        let message = decode_message(SharedText::new(text_message(dialect, Role::User, text)));
-        let request = Request::build(dialect, &parts, message.into_iter().collect())
-            .map_err(|error| RouteFailure::NotWritable(error.to_string()))?;
-        let asked = AskedFor {
-            output_cap_tokens: request.output_cap_tokens(),
-            window_tokens: Some(self.window_tokens),
-        };
-        let body = request.encode();
-        Ok((OutgoingCall { asked, ..OutgoingCall::new(dialect, Streaming::Streamed, body) }, answer_tokens))
     }
 
     fn finished(&self, notes: Notes, request: &SummaryRequest<'_>) -> SummaryDocument {
@@ -333,6 +300,40 @@ impl Summariser for Apart<'_> {
             })
         })
     }
+}
+
+/// Instructions and a text as a request on the wire of a model, with the tokens its answer may have.
+pub(crate) fn plain_call(
+    route: &SummaryRoute,
+    window_tokens: u64,
+    (system, text): (&str, &str),
+    answer_tokens: u64,
+    cap: Cap,
+) -> Result<(OutgoingCall, u64), RouteFailure> {
+    let target = &route.target;
+    let dialect = target.dialect;
+    let answer_tokens = if let Cap::AtMost(most) = cap { answer_tokens.min(most) } else { answer_tokens };
+    // A subscription of Codex takes no cap at all; only OpenAI insists on the new name of it.
+    let is_said = cap != Cap::Unsaid && target.provider != "openai-codex";
+    let name = match dialect {
+        Dialect::Chat if target.provider != "openai" => CapMember::MaxTokens,
+        _ => CapMember::usual(dialect),
+    };
+    let parameters: &[(&str, &str)] = if dialect == Dialect::Responses { &[("store", "false")] } else { &[] };
+    let parts = RequestParts {
+        system: Some(System::Text(system)),
+        streaming: Streaming::Streamed,
+        output_cap: is_said.then_some((name, answer_tokens)),
+        parameters,
+        ..RequestParts::new(&target.model)
+    };
+    let message = decode_message(SharedText::new(text_message(dialect, Role::User, text)));
+    let request = Request::build(dialect, &parts, message.into_iter().collect())
+        .map_err(|error| RouteFailure::NotWritable(error.to_string()))?;
+    let asked =
+        AskedFor { output_cap_tokens: request.output_cap_tokens(), window_tokens: Some(window_tokens) };
+    let body = request.encode();
+    Ok((OutgoingCall { asked, ..OutgoingCall::new(dialect, Streaming::Streamed, body) }, answer_tokens))
 }
 
 /// Whether a summary is shorter than what it stands for. Of a part only its words count: its headings are those of the

@@ -45,6 +45,18 @@ pub(crate) struct Ask<'a> {
     pub(crate) judge: &'a (dyn Fn(&SummaryDocument) -> Result<(), Unfit> + Sync),
 }
 
+/// What a call is for.
+pub(crate) struct Errand {
+    /// As it is booked.
+    pub(crate) task: &'static str,
+    /// As its failure is booked, before the reason.
+    pub(crate) failed: String,
+    /// The prompt as it is estimated, for when nobody counts it.
+    pub(crate) prompt_tokens: u64,
+    /// Tokens the answer may have.
+    pub(crate) answer_tokens: u64,
+}
+
 /// Where calls for one summary are made from.
 pub(crate) struct Desk<'a> {
     pub(crate) main_line: &'a MainLine,
@@ -88,29 +100,49 @@ impl Desk<'_> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a call and reads what comes back.
+    /// Makes a call for a summary and reads what comes back.
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Notes, RouteFailure> {
-        let Ask { route, form, mut call, prompt_tokens, answer_tokens, judge } = ask;
+        let Ask { route, form, call, prompt_tokens, answer_tokens, judge } = ask;
+        let errand = Errand {
+            task: SUMMARY_TASK,
+            failed: format!("no summary ({form})"),
+            prompt_tokens,
+            answer_tokens,
+        };
+        let read = |answer: &Answer| {
+            read_answer(answer)
+                .and_then(|notes| judge(&notes.document).map(|()| notes))
+                .map_err(RouteFailure::Unfit)
+        };
+        self.send(route, call, &errand, read).await
+    }
+
+    /// Makes a call, reads what comes back, and books it.
+    pub(crate) async fn send<T>(
+        &self,
+        route: &SummaryRoute,
+        mut call: OutgoingCall,
+        errand: &Errand,
+        read: impl FnOnce(&Answer) -> Result<T, RouteFailure>,
+    ) -> Result<T, RouteFailure> {
         // Signs of life count while a model reads and thinks.
         call.hold_back = HoldBack::UntilBytes;
         let at_ms = self.host.now_ms();
         let began = Instant::now();
-        let longest = answer_tokens.min(u64::from(u32::MAX)) as u32;
+        let longest = errand.answer_tokens.min(u64::from(u32::MAX)) as u32;
         let whole = route.time_limit.saturating_add(LONGEST_TOKEN.saturating_mul(longest));
         let answered = answer_within(&route.target, call, route.time_limit, whole).await;
         let made =
-            Made { target: &route.target, task: SUMMARY_TASK, at_ms, latency_ms: millis(began.elapsed()) };
+            Made { target: &route.target, task: errand.task, at_ms, latency_ms: millis(began.elapsed()) };
         let estimated = |answer: &Answer| Usage {
-            input: prompt_tokens,
+            input: errand.prompt_tokens,
             output: answer.messages.iter().map(|message| estimate(&route.target, message)).sum(),
             ..Usage::default()
         };
         let (booked, read) = match answered {
             Ok(received) => {
                 let used = Used::of(&received.answer, || estimated(&received.answer));
-                let read = read_answer(&received.answer);
-                let read = read.and_then(|notes| judge(&notes.document).map(|()| notes));
-                (made.answered(&received, &used), read.map_err(RouteFailure::Unfit))
+                (made.answered(&received, &used), read(&received.answer))
             }
             Err((failure, arrived)) => {
                 let arrived = arrived.as_ref();
@@ -118,7 +150,7 @@ impl Desk<'_> {
                 (made.failed("", used), Err(failure))
             }
         };
-        let error = read.as_ref().err().map(|failure| format!("no summary ({form}): {failure}"));
+        let error = read.as_ref().err().map(|failure| format!("{}: {failure}", errand.failed));
         self.tally().add(booked.usage, booked.cost_micro_usd);
         self.main_line.book(self.session, NewCall { error, ..booked }).await;
         read

@@ -2,7 +2,7 @@
 //!
 //! Not for: who is asked, what is quoted, or what becomes of the answer.
 
-use throughline_compaction::Section;
+use throughline_compaction::{Detail, Manner, Reach, Section};
 
 use super::mark::Mark;
 
@@ -16,6 +16,10 @@ const MEMORY: &str = include_str!("prompts/memory.md");
 const NEXT: &str = include_str!("prompts/next.md");
 const NOW: &str = include_str!("prompts/now.md");
 const AGAIN: &str = include_str!("prompts/again.md");
+const MINUTES: &str = include_str!("prompts/minutes.md");
+const HOURS: &str = include_str!("prompts/hours.md");
+const DAYS: &str = include_str!("prompts/days.md");
+const TERSE: &str = include_str!("prompts/terse.md");
 
 /// Words a token has, in hundredths: people's languages differ, and this one is for orientation.
 const WORDS_PERCENT: u64 = 60;
@@ -31,6 +35,8 @@ pub(crate) struct Brief<'a> {
     pub(crate) today: &'a str,
     /// What most of them shall be about.
     pub(crate) focus: Option<&'a str>,
+    /// What kind of notes.
+    pub(crate) manner: Manner,
     /// What a memory has to say.
     pub(crate) memory: Option<&'a str>,
     /// Why an earlier answer could not be used.
@@ -94,7 +100,10 @@ impl Brief<'_> {
             .replace("{today}", self.today)
             .replace("{budget}", &self.budget_tokens.to_string())
             .replace("{words}", &(self.budget_tokens.saturating_mul(WORDS_PERCENT) / 100).to_string());
-        format!("{rules}\n\nThe sections:\n\n{}", SECTIONS.trim_end())
+        let mut parts = vec![rules];
+        parts.extend(manner_words(self.manner).map(str::to_owned));
+        parts.push(format!("The sections:\n\n{}", SECTIONS.trim_end()));
+        parts.join("\n\n")
     }
 
     fn memory_and(&self, parts: &mut Vec<String>) {
@@ -115,6 +124,21 @@ impl Brief<'_> {
             None => parts.push(NOW.trim_end().to_owned()),
         }
     }
+}
+
+/// What is said about the kind of notes that are wanted.
+fn manner_words(manner: Manner) -> impl Iterator<Item = &'static str> {
+    let reach = match manner.reach {
+        Reach::Everything => None,
+        Reach::Minutes => Some(MINUTES),
+        Reach::Hours => Some(HOURS),
+        Reach::Days => Some(DAYS),
+    };
+    let detail = match manner.detail {
+        Detail::Detailed => None,
+        Detail::Terse => Some(TERSE),
+    };
+    reach.into_iter().chain(detail).map(str::trim_end)
 }
 
 /// Whether a conversation holds notes of an earlier folding.

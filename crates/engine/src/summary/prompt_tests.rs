@@ -7,7 +7,15 @@ fn mark() -> Mark {
 }
 
 fn brief(mark: &Mark) -> Brief<'_> {
-    Brief { mark, budget_tokens: 2_000, today: "2026-11-16", focus: None, memory: None, problem: None }
+    Brief {
+        mark,
+        budget_tokens: 2_000,
+        today: "2026-11-16",
+        focus: None,
+        manner: Manner::default(),
+        memory: None,
+        problem: None,
+    }
 }
 
 #[test]
@@ -72,4 +80,19 @@ fn no_placeholder_is_left_and_the_room_is_stated() {
     assert!(texts[1].contains("60 to 70 per cent"), "{}", texts[1]);
     assert!(texts[1].contains("could not be used: the answer was empty"), "{}", texts[1]);
     assert!(texts[2].contains("The newest message stays in view unchanged, from there on"), "{}", texts[2]);
+}
+
+#[test]
+fn each_reach_has_its_own_words_and_terse_ones_come_on_top() {
+    let mark = mark();
+    let system = |reach, detail| Brief { manner: Manner { reach, detail }, ..brief(&mark) }.apart_system();
+    let plain = system(Reach::Everything, Detail::Detailed);
+    let reaches =
+        [(Reach::Minutes, "one stretch"), (Reach::Hours, "several stretches"), (Reach::Days, "after days")];
+    for (reach, words) in reaches {
+        let text = system(reach, Detail::Detailed);
+        assert!(text.contains(words) && !plain.contains(words), "{text}");
+        assert!(!text.contains("Be terse") && text.contains("The sections:"), "{text}");
+        assert!(system(reach, Detail::Terse).contains("Be terse"));
+    }
 }

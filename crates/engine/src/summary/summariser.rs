@@ -21,6 +21,7 @@ use super::form::{FormChoice, FormFacts, NotRiding, SummaryForm, choose_form};
 use super::main_line::MainLine;
 use super::mark::Mark;
 use super::prompt::Brief;
+use super::question::{AnswerFuture, ModelQuestion};
 use super::reading::Notes;
 use super::riding::RidingCall;
 use super::route::{RouteHealth, SummaryRoute};
@@ -77,10 +78,13 @@ impl ModelSummaries {
     pub fn new(setup: SummarySetup) -> Self {
         Self { setup, main_line: Arc::default() }
     }
-}
 
-impl SummariserSource for ModelSummaries {
-    fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
+    pub(super) fn parts(&self) -> (&SummarySetup, &MainLine) {
+        (&self.setup, &self.main_line)
+    }
+
+    /// The models to be asked, in their order.
+    pub(super) fn routes(&self) -> Vec<SummaryRoute> {
         let mut routes = self.setup.routes.clone();
         if let Some(target) = self.main_line.target()
             && !routes.iter().any(|route| route.is(&target))
@@ -89,10 +93,16 @@ impl SummariserSource for ModelSummaries {
             let place = if self.setup.own_model == OwnModel::First { 0 } else { routes.len() };
             routes.insert(place, own);
         }
+        routes
+    }
+}
+
+impl SummariserSource for ModelSummaries {
+    fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
         Arc::new(ModelSummariser {
             setup: self.setup.clone(),
             main_line: Arc::clone(&self.main_line),
-            routes,
+            routes: self.routes(),
             session: request.conversation.session.clone(),
             ride: request.conversation.ride.clone(),
             memory: request.memory_context.clone(),
@@ -103,6 +113,10 @@ impl SummariserSource for ModelSummaries {
 
     fn main_line(&self) -> Option<Arc<MainLine>> {
         Some(Arc::clone(&self.main_line))
+    }
+
+    fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> AnswerFuture<'a> {
+        Box::pin(self.ask(question))
     }
 }
 
@@ -291,6 +305,7 @@ impl ModelSummariser {
             budget_tokens: work.request.budget_tokens,
             today: &work.today,
             focus: work.request.focus,
+            manner: work.request.manner,
             memory: self.memory.as_deref(),
             problem: None,
         };

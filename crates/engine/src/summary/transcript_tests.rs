@@ -1,6 +1,6 @@
 //! Messages as they are written out for a model.
 
-use throughline_compaction::{Earlier, Ledger, Plan};
+use throughline_compaction::{Earlier, Ledger, Manner, Plan};
 use throughline_tokens::Family;
 use throughline_transcript::{Dialect, Groups, SharedText, decode_message};
 
@@ -32,6 +32,7 @@ fn rendered<T>(json: &[&str], with: impl FnOnce(&Rendered) -> T) -> T {
         span: plan.middle.clone(),
         earlier: None,
         focus: None,
+        manner: Manner::default(),
         shown_text: "",
         budget_tokens: 100,
         count_tokens: &|text| text.len() as u64 / 4,

@@ -9,9 +9,9 @@ use throughline_engine::{
 use throughline_store::{
     Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
     EndReason, Guard, GuardScope, HeldLock, Holder, LockOutcome, LockRequest, MemoryStore, Millis,
-    NewArtifact, NewCall, NewMessage, NewSession, Owner, PreambleId, Result, SearchAnswer, SearchQuery,
-    Selection, Session, SessionFilter, SessionId, Shown, Store, StoreError, StoredMessage, StoredPreamble,
-    Summary, SummaryId, ToolCount, UsageBy, UsageTotal, ViewItem,
+    NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, Run,
+    SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, Shown, Store, StoreError,
+    StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, ViewItem,
 };
 use throughline_transcript::Dialect;
 
@@ -120,6 +120,10 @@ impl Store for FullDisk {
         ) -> Result<Session>;
         read fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
         read fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
+        write fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
+        read fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
+        read fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
+        read fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
         write fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
         read fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
         write fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;

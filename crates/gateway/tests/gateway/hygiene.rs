@@ -65,7 +65,7 @@ async fn a_conversation_in_cooldown_is_compacted_at_ninety_percent_all_the_same(
     const WINDOW_TOKENS: u64 = 60_000;
     let fails = Arc::new(AtomicBool::new(true));
     let told = Arc::clone(&fails);
-    let engine = Arc::new(move || {
+    let engine = Arc::new(move |_owner: &throughline_store::Owner| {
         let inner = Compressor::new(CompressorSetup::by_rules());
         Arc::new(Failing { inner, fails: Arc::clone(&told) }) as Arc<dyn ContextEngine>
     });

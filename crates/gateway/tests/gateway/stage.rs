@@ -135,7 +135,7 @@ impl Stage {
             host: Arc::default(),
             seal_key: SealKey::from_bytes([7; SealKey::BYTES]),
             wires: Dialect::ALL.to_vec(),
-            engine: Arc::new(|| {
+            engine: Arc::new(|_owner| {
                 Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
             }),
             window_tokens,

@@ -82,7 +82,7 @@ impl State {
         Ok(self.add_session(new, place, base, view))
     }
 
-    fn keep_summary(&mut self, session: &Session, created_ms: Millis, new: NewSummary) {
+    pub(super) fn keep_summary(&mut self, session: &Session, created_ms: Millis, new: NewSummary) {
         self.last_summary += 1;
         let summary = Summary {
             id: SummaryId(self.last_summary),
@@ -116,7 +116,8 @@ impl State {
     pub(super) fn summaries_of_chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>> {
         let chain = self.find(owner, id)?.chain;
         let of_chain = |summary: &&Summary| {
-            self.known(owner, &summary.session).is_some_and(|session| session.chain == chain)
+            summary.node().is_none()
+                && self.known(owner, &summary.session).is_some_and(|session| session.chain == chain)
         };
         Ok(self.summaries.values().filter(of_chain).cloned().collect())
     }

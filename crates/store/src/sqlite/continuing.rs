@@ -119,7 +119,7 @@ pub(super) fn select_view(
     take_over(conn, tip, successor, &reason, at_ms, Base::Of(base), view)
 }
 
-fn put_summary(
+pub(super) fn put_summary(
     conn: &Connection,
     session: &Session,
     summary: &NewSummary,
@@ -190,7 +190,8 @@ pub(super) fn summaries_of(conn: &Connection, owner: &Owner, id: &SessionId) -> 
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         summary_columns!(),
-        " FROM sessions JOIN summaries ON session = ordinal WHERE chain = ?1 ORDER BY summaries.id"
+        " FROM sessions JOIN summaries ON session = ordinal WHERE chain = ?1 \
+         AND json_extract(figures, '$.node') IS NULL ORDER BY summaries.id"
     ))?;
     let mut ids = SessionIds::default();
     let mut rows = statement.query([int(chain)])?;

@@ -7,17 +7,18 @@ use crate::guard::{Guard, GuardScope};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::node::{NewNode, NodeHead};
 use crate::search::{SearchAnswer, SearchQuery};
 use crate::session::{Conversation, EndReason, NewSession, Session, SessionFilter};
 use crate::store::{Dependants, Store};
-use crate::summary::{Continuation, Selection, Summary, SummaryId};
+use crate::summary::{Continuation, Run, Selection, Summary, SummaryId};
 use crate::view::{Shown, ViewItem};
 
 use super::artifacts::{self, Reference};
 use super::index::Indexing;
 use super::rows::{int, known_session, members_of};
 use super::{SqliteStore, Write};
-use super::{calls, continuing, deletion, guards, messages, sessions, views};
+use super::{calls, continuing, deletion, guards, messages, nodes, sessions, views};
 
 impl Store for SqliteStore {
     fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session> {
@@ -120,6 +121,22 @@ impl Store for SqliteStore {
 
     fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>> {
         self.read("reading summaries", |conn| continuing::summaries_of(conn, owner, id))
+    }
+
+    fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId> {
+        self.write("keeping a node", Write::Light, |conn| nodes::put(conn, owner, id, node, at_ms))
+    }
+
+    fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>> {
+        self.read("reading nodes", |conn| nodes::heads(conn, owner, ids))
+    }
+
+    fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>> {
+        self.read("reading nodes", |conn| nodes::since(conn, owner, id, after))
+    }
+
+    fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>> {
+        self.read("reading messages", |conn| messages::of_run(conn, &self.artifacts, owner, run))
     }
 
     fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId> {

@@ -245,3 +245,78 @@ fn locks_of_the_dead_and_the_late_are_removed() {
     assert_eq!(report.after, []);
     assert_eq!(named(&home.open().locks().unwrap()), ["alive"]);
 }
+
+#[test]
+fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
+    use crate::node::{Child, NewNode, Node, TOP_NODES};
+    use crate::summary::{Run, SummaryId};
+    let home = Home::new();
+    let leaf = |first_seq, end_seq| NewNode {
+        author: "rules".to_owned(),
+        document: String::new(),
+        sources: vec![Run { session: id("one"), first_seq, end_seq }],
+        facts: serde_json::Value::Null,
+        node: Node { messages: end_seq - first_seq, ..Node::default() },
+    };
+    let store = home.open();
+    let first = store.put_node(&owner(), &id("two"), leaf(0, 1), 1).unwrap();
+    let second = store.put_node(&owner(), &id("two"), leaf(1, 3), 1).unwrap();
+    let children =
+        vec![Child { id: first, first_seq: 0, end_seq: 1 }, Child { id: second, first_seq: 1, end_seq: 3 }];
+    let both = NewNode { node: Node { level: 1, messages: 3, children, ..Node::default() }, ..leaf(0, 3) };
+    let both = store.put_node(&owner(), &id("two"), both, 1).unwrap();
+    drop(store);
+    assert_eq!(home.findings(Depth::Quick), []);
+    let broken = |words: &str| Finding::BrokenNodes { count: 1, problems: vec![format!("{both} {words}")] };
+    for (sql, words) in [
+        (format!("DELETE FROM summaries WHERE id = {}", second.0), "names n2, which is not there"),
+        (
+            format!("UPDATE summaries SET sources = replace(sources, '3}}', '2}}') WHERE id = {}", second.0),
+            "stands for other messages than the nodes it names",
+        ),
+        (
+            format!(
+                "UPDATE summaries SET figures = json_set(figures, '$.node.children[1].id', 9) WHERE id = {}",
+                both.0
+            ),
+            "names n9, which is not there",
+        ),
+        (
+            format!(
+                "UPDATE summaries SET figures = json_set(figures, '$.node.children[1].id', id) WHERE id = {}",
+                both.0
+            ),
+            "names n3, which is not older than it",
+        ),
+        (
+            format!(
+                "UPDATE summaries SET figures = json_set(figures, '$.node.children[1].id', {}) WHERE id = {}",
+                first.0, both.0
+            ),
+            "has a message in two of the nodes it names",
+        ),
+        (
+            format!(
+                "UPDATE summaries SET figures = json_set(figures, '$.node.level', 7) WHERE id = {}",
+                both.0
+            ),
+            "stands on level 7",
+        ),
+    ] {
+        let saved = std::fs::read(home.path()).unwrap();
+        home.sql(&sql);
+        assert_eq!(home.finding(), broken(words), "{sql}");
+        home.mend_all_but(&[]);
+        let node = home.open().node_heads(&owner(), &[both]).unwrap().remove(0);
+        assert_eq!((node.node.level, node.node.children.len(), node.between()), (0, 0, (0, 3)), "{sql}");
+        std::fs::write(home.path(), saved).unwrap();
+    }
+    home.sql(&format!(
+        "UPDATE summaries SET figures = json_object('{TOP_NODES}', json('[{}]')) WHERE id = 1",
+        both.0
+    ));
+    let named = "n1 names n3, which is not older than it".to_owned();
+    assert_eq!(home.finding(), Finding::BrokenNodes { count: 1, problems: vec![named] });
+    home.mend_all_but(&[]);
+    assert!(home.open().summary(&owner(), SummaryId(1)).unwrap().top_nodes().is_empty());
+}

@@ -7,6 +7,7 @@ use crate::chain::Stretch;
 use crate::ids::{Owner, SessionId};
 use crate::message::{Appended, NewMessage, StoredMessage, speaks_as};
 use crate::session::Session;
+use crate::summary::Run;
 
 use super::artifacts::{self, Reference};
 use super::body::{self, PackedBody};
@@ -113,6 +114,20 @@ pub(super) fn of_session(
     views::run(conn, folder, int(session.ordinal), &session.id, 0..i64::MAX, |message| {
         messages.push(message)
     })?;
+    Ok(messages)
+}
+
+/// The messages of a run.
+pub(super) fn of_run(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    owner: &Owner,
+    run: &Run,
+) -> Outcome<Vec<StoredMessage>> {
+    let session = known_session(conn, owner, &run.session)?;
+    let mut messages = Vec::new();
+    let places = int(run.first_seq)..int(run.end_seq);
+    views::run(conn, folder, int(session.ordinal), &session.id, places, |message| messages.push(message))?;
     Ok(messages)
 }
 

@@ -17,6 +17,7 @@ mod guards;
 mod listing;
 mod locks;
 mod messages;
+mod nodes;
 mod owners;
 mod resolving;
 mod search;

@@ -149,6 +149,13 @@ pub enum Finding {
         /// Of which tables.
         tables: Vec<String>,
     },
+    /// Nodes that do not hold together with what they took up.
+    BrokenNodes {
+        /// How many.
+        count: u64,
+        /// Which, and what is wrong with each.
+        problems: Vec<String>,
+    },
     /// Calls whose preamble is not there.
     LostPreambles {
         /// How many preambles.
@@ -260,6 +267,11 @@ impl fmt::Display for Finding {
             Self::OrphanedRows { count, tables } => {
                 write!(f, "{count} rows belong to no session ({})", tables.join(", "))
             }
+            Self::BrokenNodes { count, problems } => write!(
+                f,
+                "{count} nodes do not hold together: {}",
+                problems.first().map_or("unreadable", String::as_str)
+            ),
             Self::LostPreambles { count } => write!(f, "{count} preambles of calls are not there"),
             Self::SearchIndex { missing, surplus } => {
                 write!(f, "the index of searches lacks {missing} texts and has {surplus} too many")
@@ -288,6 +300,7 @@ impl Finding {
             | Self::BrokenViews { .. }
             | Self::WrongCounters { .. }
             | Self::OrphanedRows { .. }
+            | Self::BrokenNodes { .. }
             | Self::SearchIndex { .. } => Severity::Warning,
             Self::MissingDatabase { .. }
             | Self::NotADatabase { .. }
@@ -332,6 +345,9 @@ impl Finding {
             Self::LostMessages { .. } => "they cannot be shown or found",
             Self::UnreadableMessages { .. } => "their bytes changed on disk; they cannot be trusted",
             Self::OrphanedRows { .. } => "the sessions they belong to are gone",
+            Self::BrokenNodes { .. } => {
+                "expanding these leads nowhere or astray; the messages they stand for are there"
+            }
             Self::LostPreambles { .. } => "these requests cannot be rebuilt exactly; their figures are right",
             Self::SearchIndex { .. } => "searches miss messages that are there",
             Self::StaleLocks { .. } => "they are taken over by whoever asks next",
@@ -376,6 +392,7 @@ impl Finding {
             Self::OrphanedRows { .. } => {
                 Remedy::Mend("messages are put into sessions of their own, everything else is removed")
             }
+            Self::BrokenNodes { .. } => Remedy::Mend("they lead to their messages at once from now on"),
             Self::LostPreambles { .. } => Remedy::Nothing("what was sent is not kept anywhere else"),
             Self::SearchIndex { .. } => Remedy::Mend("the index is made whole"),
             Self::StaleLocks { .. } => Remedy::Mend("they are removed"),

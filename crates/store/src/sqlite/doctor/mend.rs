@@ -22,7 +22,7 @@ use super::super::{SqliteStore, Write, artifacts, artifacts_beside, guards, view
 use super::finding::Finding;
 use super::relations::{self, OF_SESSIONS, Patient, Patients};
 use super::salvage::{self, SalvageReport};
-use super::{Depth, Diagnosis, Examination, diagnose, files, index};
+use super::{Depth, Diagnosis, Examination, diagnose, files, index, nodes};
 
 /// The owner of messages whose session is lost, where it cannot be told whose they were.
 const NOBODY: &str = "recovered";
@@ -152,6 +152,7 @@ fn mend_rows(
                 [patient.ordinal],
             )?;
         }
+        nodes::mend(conn)?;
         step(3);
         let largest: i64 =
             conn.query_row("SELECT coalesce(max(id), 0) FROM messages", [], |row| row.get(0))?;

@@ -1,0 +1,92 @@
+//! A question to the models that write summaries, about texts that are given with it.
+//!
+//! Not for: choosing what is quoted, or what becomes of the answer.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use throughline_store::SessionId;
+use throughline_tokens::profile_text;
+
+use super::answer_room::answer_room;
+use super::apart::{Cap, plain_call};
+use super::desk::{Desk, Errand, Tally};
+use super::failure::RouteFailure;
+use super::form::SummaryForm;
+use super::summariser::ModelSummaries;
+use crate::token_model::token_model_for;
+
+/// What calls for answers are booked as.
+pub const QUESTION_TASK: &str = "recall";
+
+/// A question with everything it is to be answered from.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelQuestion<'a> {
+    /// The session it is asked in.
+    pub session: &'a SessionId,
+    /// How to answer.
+    pub instructions: &'a str,
+    /// What is quoted, and the question.
+    pub text: &'a str,
+    /// Room for the answer.
+    pub answer_tokens: u64,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelAnswer {
+    /// Its words.
+    pub text: String,
+    /// The model that gave it.
+    pub author: String,
+}
+
+/// An answer on its way; words when there is none.
+pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;
+
+impl ModelSummaries {
+    /// Asks one model after the other until one answers.
+    pub(super) async fn ask(&self, question: &ModelQuestion<'_>) -> Result<ModelAnswer, String> {
+        let mut problem = "no model is there to be asked".to_owned();
+        let (setup, main_line) = self.parts();
+        let host = setup.host.as_ref();
+        let desk = Desk { main_line, session: question.session, host, tally: Mutex::new(Tally::default()) };
+        for route in self.routes() {
+            let target = &route.target;
+            let window_tokens = target.policy.window_tokens;
+            let model = token_model_for(&target.model, target.dialect);
+            let estimate = |text: &str| model.estimate(&profile_text(text));
+            let answer_tokens = answer_room(question.answer_tokens, &target.model, window_tokens);
+            let key = route.key(SummaryForm::Apart);
+            let texts = (question.instructions, question.text);
+            let asked = match plain_call(&route, window_tokens, texts, answer_tokens, Cap::Usual) {
+                Ok((call, answer_tokens)) => {
+                    let errand = Errand {
+                        task: QUESTION_TASK,
+                        failed: "no answer".to_owned(),
+                        prompt_tokens: estimate(texts.0).saturating_add(estimate(texts.1)),
+                        answer_tokens,
+                    };
+                    desk.send(&route, call, &errand, |answer| match answer.text().trim() {
+                        "" => Err(RouteFailure::NotWritable("the answer was empty".to_owned())),
+                        text => Ok(text.to_owned()),
+                    })
+                    .await
+                }
+                Err(failure) => Err(failure),
+            };
+            match asked {
+                Ok(text) => {
+                    setup.health.worked(&key);
+                    return Ok(ModelAnswer { text, author: target.model.clone() });
+                }
+                Err(failure) => {
+                    problem = format!("{route}: {failure}");
+                    setup.health.failed(key, &failure, host.now_ms());
+                }
+            }
+        }
+        Err(setup.redactor.as_ref().map_or(problem.clone(), |it| it.redact(&problem).into_owned()))
+    }
+}

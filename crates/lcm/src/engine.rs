@@ -1,0 +1,450 @@
+//! The lossless engine, `lcm`: what a view shows in place of old messages are nodes, and every one of them leads back to
+//! the words it stands for.
+//!
+//! It compacts where the compressor would and keeps the same head and tail. Between them stand nodes: leaves over
+//! stretches of messages, condensed ones over leaves. It needs the record the conversation is kept in; one that nobody
+//! records has nothing to lead back to, and is folded as the compressor folds it.
+//!
+//! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use throughline_compaction::{Budgets, NoOpReason, PruneRules, RuleSummariser};
+use throughline_engine::{
+    AbortReason, BeforeAfter, Boundary, BoundaryReason, CompressOutcome, CompressReport, CompressRequest,
+    Compressed, Compressor, CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus, Host,
+    MainLine, MeasuredUsage, ModelInForce, NewSummary, OnSummaryFailure, OneSummariser, PrepareOutcome,
+    Pressure, Quality, Room, Scale, SessionStart, Snapshot, SummariserSource, ToolAnswer, ToolRequest,
+    ToolSchema, Trigger, answered, keep_exactly, new_item, scaled_budgets, settled_tokens, token_model_for,
+};
+use throughline_redact::Redactor;
+use throughline_store::{Owner, Store, StoreError, TOP_NODES};
+use throughline_tokens::{TokenModel, profile_text};
+use throughline_transcript::Groups;
+
+use crate::fold::Fold;
+use crate::limits::LcmLimits;
+use crate::outcome::{Made, Stopped};
+use crate::record::Record;
+use crate::tools::{self, Recaller};
+use crate::write::{RULES, RulesStep, Writer};
+
+/// The name it is chosen by.
+pub const LCM_ENGINE: &str = "lcm";
+
+/// How long the nodes of one compaction may take, over all routes and attempts.
+const LONGEST_SUMMARY: Duration = Duration::from_secs(15 * 60);
+/// Told with what the compressor made in its place.
+const NOT_RECORDED: &str = "this conversation is not in the record: it was folded into one summary";
+/// What is folded ahead of time leaves at least this share of a tail.
+const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
+
+/// What the engine is made of.
+#[derive(Clone)]
+pub struct LcmSetup {
+    /// The record its conversation is kept in.
+    pub store: Arc<dyn Store>,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Time.
+    pub host: Arc<dyn Host>,
+    /// Who writes nodes.
+    pub summarisers: Arc<dyn SummariserSource>,
+    /// What to do when that fails.
+    pub on_failure: OnSummaryFailure,
+    /// Settings of pruning.
+    pub prune: PruneRules,
+    /// Masks secrets.
+    pub redactor: Option<Redactor>,
+    /// Every limit.
+    pub limits: LcmLimits,
+    /// How long the nodes of one compaction may take.
+    pub longest_summary: Duration,
+}
+
+impl LcmSetup {
+    /// Nodes by rules alone, secrets not masked.
+    #[must_use]
+    pub fn by_rules(store: Arc<dyn Store>, owner: Owner, host: Arc<dyn Host>) -> Self {
+        Self {
+            store,
+            owner,
+            host,
+            summarisers: Arc::new(OneSummariser(Arc::new(RuleSummariser))),
+            on_failure: OnSummaryFailure::UseRules,
+            prune: PruneRules::default(),
+            redactor: None,
+            limits: LcmLimits::default(),
+            longest_summary: LONGEST_SUMMARY,
+        }
+    }
+}
+
+/// The engine of one conversation.
+pub struct LcmEngine {
+    setup: LcmSetup,
+    record: Record,
+    recaller: Recaller,
+    /// For conversations that are not in the record.
+    unrecorded: Compressor,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    model: Option<ModelInForce>,
+    last_prompt_tokens: Option<u64>,
+    compactions: u64,
+}
+
+impl LcmEngine {
+    /// An engine for one conversation.
+    #[must_use]
+    pub fn new(setup: LcmSetup) -> Self {
+        let record = Record { store: Arc::clone(&setup.store), owner: setup.owner.clone() };
+        let recaller = Recaller::new(
+            Arc::clone(&setup.store),
+            setup.owner.clone(),
+            setup.limits.recall.clone(),
+            Arc::clone(&setup.summarisers),
+            setup.redactor.clone(),
+        );
+        let unrecorded = Compressor::new(CompressorSetup {
+            summarisers: Arc::clone(&setup.summarisers),
+            on_failure: setup.on_failure,
+            prune: setup.prune,
+            redactor: setup.redactor.clone(),
+            recall: None,
+            longest_summary: setup.longest_summary,
+        });
+        Self { setup, record, recaller, unrecorded, state: Mutex::new(State::default()) }
+    }
+
+    // What the lock guards is plain figures, each replaced whole: a panic elsewhere leaves them usable.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unavailable(detail: impl Into<String>) -> EngineError {
+        EngineError::Unavailable { engine: LCM_ENGINE.to_owned(), detail: detail.into() }
+    }
+
+    fn model(&self) -> Result<ModelInForce, EngineError> {
+        let model = self.state().model.clone();
+        model.ok_or_else(|| Self::unavailable("it was not told which model is in force"))
+    }
+
+    /// Whether the record has the session of a conversation.
+    async fn is_recorded(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
+        let session = conversation.session.clone();
+        match self.record.ask(move |store, owner| store.session(owner, &session)).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::UnknownSession { .. }) => Ok(false),
+            Err(error) => Err(Self::unavailable(error.to_string())),
+        }
+    }
+
+    async fn run(&self, request: &CompressRequest) -> Result<CompressOutcome, EngineError> {
+        let model = self.model()?;
+        if !self.is_recorded(&request.conversation).await? {
+            let mut outcome = self.unrecorded.compress(request).await?;
+            if let CompressOutcome::Completed(done) = &mut outcome {
+                done.report.warnings.push(NOT_RECORDED.to_owned());
+            }
+            return Ok(outcome);
+        }
+        let mut budgets = scaled_budgets(&model.budgets(), request.target_tokens, &request.conversation);
+        if let Some(kept) = request.keep_messages {
+            let conversation = &request.conversation;
+            keep_exactly(&mut budgets, kept, &conversation.sizes, conversation.estimated_tokens());
+        }
+        let limit = self.setup.longest_summary;
+        match tokio::time::timeout(limit, self.make(request, &model, &budgets)).await {
+            Ok(Ok(made)) => Ok(outcome_of(made, request)),
+            Ok(Err(stopped)) => stopped_outcome(stopped),
+            Err(_) => Ok(CompressOutcome::Aborted {
+                reason: AbortReason::SummariserUnavailable,
+                detail: format!("the nodes were not written within {} s", limit.as_secs()),
+            }),
+        }
+    }
+
+    async fn make(
+        &self,
+        request: &CompressRequest,
+        model: &ModelInForce,
+        budgets: &Budgets,
+    ) -> Result<Made, Stopped> {
+        let token_model = token_model_for(&model.model, request.conversation.dialect);
+        let groups = Groups::of(&request.conversation.messages);
+        let fold = self.fold(&request.conversation, budgets, &token_model, &groups);
+        let plan = fold.cut(request.force).map_err(Stopped::Nothing)?;
+        let summariser = self.setup.summarisers.summariser_for(&apart(request));
+        let count_tokens = |text: &str| token_model.estimate(&profile_text(text));
+        let writer = Writer {
+            summariser: summariser.as_ref(),
+            rules: self.rules_step(request.room),
+            redactor: self.setup.redactor.as_ref(),
+            focus: request.focus.as_deref(),
+            count_tokens: &count_tokens,
+        };
+        fold.make(plan, &writer).await
+    }
+
+    fn fold<'a>(
+        &'a self,
+        conversation: &'a Snapshot,
+        budgets: &'a Budgets,
+        token_model: &'a TokenModel,
+        groups: &'a Groups,
+    ) -> Fold<'a> {
+        Fold {
+            record: &self.record,
+            limits: &self.setup.limits,
+            budgets,
+            prune: self.setup.prune,
+            redactor: self.setup.redactor.as_ref(),
+            token_model,
+            conversation,
+            groups,
+            now_ms: self.setup.host.now_ms(),
+        }
+    }
+
+    fn rules_step(&self, room: Room) -> RulesStep {
+        match (self.setup.on_failure, room) {
+            (OnSummaryFailure::Abort, _) => RulesStep::Never,
+            (OnSummaryFailure::UseRules, Room::None) => RulesStep::Always,
+            (OnSummaryFailure::UseRules, Room::Left) => RulesStep::UnlessItPasses,
+        }
+    }
+
+    async fn run_ahead(&self, conversation: &Snapshot) -> Result<PrepareOutcome, EngineError> {
+        let model = self.model()?;
+        if !self.is_recorded(conversation).await? {
+            return self.unrecorded.prepare(conversation).await;
+        }
+        // The cut is made where it would be at the threshold: what comes until then is the end of the tail.
+        let full = model.budgets();
+        let to_come = full.threshold_tokens.saturating_sub(conversation.prompt_tokens);
+        let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
+        let tail_tokens = full.tail_tokens.saturating_sub(to_come).max(least_tail);
+        let threshold_tokens = conversation.prompt_tokens.min(full.threshold_tokens);
+        let ahead = Budgets { threshold_tokens, tail_tokens, ..full.clone() };
+        let no_target = None;
+        let cutting = scaled_budgets(&ahead, no_target, conversation);
+        let budgets = scaled_budgets(&full, no_target, conversation);
+        let token_model = token_model_for(&model.model, conversation.dialect);
+        let groups = Groups::of(&conversation.messages);
+        let plan = match self.fold(conversation, &cutting, &token_model, &groups).cut(true) {
+            Ok(plan) => plan,
+            Err(_) => return Ok(PrepareOutcome::Nothing),
+        };
+        let request = CompressRequest {
+            conversation: Snapshot { ride: None, ..conversation.clone() },
+            trigger: Trigger::Preflight,
+            room: Room::Left,
+            focus: None,
+            force: true,
+            target_tokens: no_target,
+            keep_messages: None,
+            memory_context: None,
+        };
+        let summariser = self.setup.summarisers.summariser_for(&request);
+        let count_tokens = |text: &str| token_model.estimate(&profile_text(text));
+        let writer = Writer {
+            summariser: summariser.as_ref(),
+            // There is time: the compaction itself will do what rules can.
+            rules: RulesStep::Never,
+            redactor: self.setup.redactor.as_ref(),
+            focus: None,
+            count_tokens: &count_tokens,
+        };
+        let fold = self.fold(conversation, &budgets, &token_model, &groups);
+        match tokio::time::timeout(self.setup.longest_summary, fold.prepare(&plan, &writer)).await {
+            Ok(Ok((0, _))) => Ok(PrepareOutcome::Nothing),
+            Ok(Ok((messages, _))) => Ok(PrepareOutcome::Ready { messages }),
+            Ok(Err(Stopped::Nothing(_))) => Ok(PrepareOutcome::Nothing),
+            Ok(Err(Stopped::Words(why))) => Ok(PrepareOutcome::Failed { detail: why.detail }),
+            Ok(Err(Stopped::Record(error))) => Ok(PrepareOutcome::Failed { detail: error.to_string() }),
+            Err(_) => Ok(PrepareOutcome::Failed { detail: "it took too long".to_owned() }),
+        }
+    }
+
+    fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
+        let model = self.model()?;
+        let budgets = scaled_budgets(&model.budgets(), None, conversation);
+        let token_model = token_model_for(&model.model, conversation.dialect);
+        let groups = Groups::of(&conversation.messages);
+        let cut = self.fold(conversation, &budgets, &token_model, &groups).cut(true);
+        Ok(!matches!(cut, Err(NoOpReason::Empty | NoOpReason::NothingInTheMiddle | NoOpReason::NothingNew)))
+    }
+}
+
+/// The request as it is shown to a summariser: nothing rides on the conversation, or a call would see all of it.
+fn apart(request: &CompressRequest) -> CompressRequest {
+    CompressRequest {
+        conversation: Snapshot { ride: None, ..request.conversation.clone() },
+        ..request.clone()
+    }
+}
+
+fn stopped_outcome(stopped: Stopped) -> Result<CompressOutcome, EngineError> {
+    match stopped {
+        Stopped::Nothing(reason) => {
+            Ok(CompressOutcome::NoOp { reason: reason.into(), detail: reason.words().to_owned() })
+        }
+        Stopped::Words(why) => Ok(CompressOutcome::Aborted { reason: why.reason.into(), detail: why.detail }),
+        Stopped::Record(error) => Err(LcmEngine::unavailable(error.to_string())),
+    }
+}
+
+fn outcome_of(made: Made, request: &CompressRequest) -> CompressOutcome {
+    let conversation = &request.conversation;
+    let before = conversation.estimated_tokens();
+    if made.tokens_after >= before {
+        let reason = NoOpReason::WouldNotShrink;
+        return CompressOutcome::NoOp { reason: reason.into(), detail: reason.words().to_owned() };
+    }
+    let scale = Scale::of(conversation);
+    let Made { items, plan, nodes, document, tokens_after, summary_tokens, told } = made;
+    let pinned = |index: &usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index));
+    let covers = plan.middle.clone().filter(|index| !pinned(index)).collect();
+    let author = told.author.unwrap_or_else(|| RULES.to_owned());
+    CompressOutcome::Completed(Box::new(Compressed {
+        summary: Some(NewSummary {
+            author,
+            document,
+            covers,
+            facts: json!({
+                "important": told.facts_important,
+                "kept": told.facts_kept,
+                "attached": told.facts_attached,
+            }),
+            figures: json!({
+                TOP_NODES: nodes,
+                "fixed_tokens": conversation.fixed_tokens,
+                "summary_tokens": summary_tokens,
+                "written_by": told.written_by,
+            }),
+        }),
+        quality: if told.by_model { Quality::Model } else { Quality::Rules },
+        report: CompressReport {
+            tokens: BeforeAfter { before: scale.to_real(before), after: scale.to_real(tokens_after) },
+            messages: BeforeAfter { before: conversation.messages.len() as u64, after: items.len() as u64 },
+            summary_tokens: scale.to_real(summary_tokens),
+            facts_important: told.facts_important,
+            facts_kept: told.facts_kept,
+            facts_attached: told.facts_attached,
+            prepared: told.found > 0,
+            written_by: told.written_by,
+            warnings: told.notes,
+        },
+        view: items.iter().map(new_item).collect(),
+    }))
+}
+
+impl ContextEngine for LcmEngine {
+    fn name(&self) -> &str {
+        LCM_ENGINE
+    }
+
+    fn update_model<'a>(&'a self, model: &'a ModelInForce) -> EngineFuture<'a, ()> {
+        let mut state = self.state();
+        if state.model.as_ref().is_some_and(|old| old.model != model.model) {
+            // The last prompt was counted by another tokenizer.
+            state.last_prompt_tokens = None;
+        }
+        state.model = Some(model.clone());
+        drop(state);
+        self.unrecorded.update_model(model)
+    }
+
+    fn update_from_response<'a>(&'a self, usage: &'a MeasuredUsage) -> EngineFuture<'a, ()> {
+        if let Some(usage) = &usage.usage {
+            self.state().last_prompt_tokens = Some(settled_tokens(usage));
+        }
+        answered(())
+    }
+
+    fn should_compress(&self, prompt_tokens: u64) -> EngineFuture<'_, bool> {
+        let wants = self.model().map(|model| prompt_tokens >= model.limits.threshold_tokens);
+        Box::pin(std::future::ready(wants))
+    }
+
+    fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
+        Box::pin(std::future::ready(self.has_content(conversation)))
+    }
+
+    fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {
+        Box::pin(self.run(request))
+    }
+
+    fn prepare<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, PrepareOutcome> {
+        Box::pin(self.run_ahead(conversation))
+    }
+
+    fn session_started<'a>(&'a self, start: &'a SessionStart) -> EngineFuture<'a, ()> {
+        let mut state = self.state();
+        *state = State { model: state.model.take(), compactions: start.compactions, ..State::default() };
+        drop(state);
+        self.unrecorded.session_started(start)
+    }
+
+    fn session_reset(&self) -> EngineFuture<'_, ()> {
+        let mut state = self.state();
+        *state = State { model: state.model.take(), ..State::default() };
+        drop(state);
+        self.unrecorded.session_reset()
+    }
+
+    fn boundary<'a>(&'a self, boundary: &'a Boundary) -> EngineFuture<'a, ()> {
+        let mut state = self.state();
+        state.compactions += u64::from(boundary.reason == BoundaryReason::Compression);
+        state.last_prompt_tokens = None;
+        drop(state);
+        self.unrecorded.boundary(boundary)
+    }
+
+    fn tool_schemas(&self) -> EngineFuture<'_, Vec<ToolSchema>> {
+        answered(tools::schemas())
+    }
+
+    fn handle_tool_call<'a>(&'a self, call: &'a ToolRequest) -> EngineFuture<'a, ToolAnswer> {
+        Box::pin(async move {
+            match self.recaller.call(call).await {
+                Some(answer) => Ok(answer),
+                None => {
+                    Err(EngineError::UnknownTool { engine: LCM_ENGINE.to_owned(), tool: call.name.clone() })
+                }
+            }
+        })
+    }
+
+    fn main_line(&self) -> Option<Arc<MainLine>> {
+        self.setup.summarisers.main_line()
+    }
+
+    fn status(&self) -> EngineFuture<'_, EngineStatus> {
+        let status = self.model().map(|model| {
+            let state = self.state();
+            EngineStatus {
+                engine: LCM_ENGINE.to_owned(),
+                last_prompt_tokens: state.last_prompt_tokens,
+                threshold_configured_tokens: model.limits.threshold_configured_tokens,
+                threshold_tokens: model.limits.threshold_tokens,
+                window_tokens: model.window_tokens,
+                compactions: state.compactions,
+                pressure: Pressure {
+                    tokens: state.last_prompt_tokens.unwrap_or(0),
+                    threshold_tokens: model.limits.threshold_tokens,
+                    window_tokens: model.window_tokens,
+                },
+                model: model.model,
+            }
+        });
+        Box::pin(std::future::ready(status))
+    }
+}

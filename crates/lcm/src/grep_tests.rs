@@ -1,0 +1,32 @@
+//! Which strings patterns are looked for by, and what of a hit is shown.
+
+use super::*;
+
+#[test]
+fn what_must_stand_in_whatever_a_pattern_fits() {
+    let cases = [
+        (r"vault/\w+/zebra-\d+\.pem", Some("/zebra-")),
+        (r"error\[E0\d+\]", Some("error[E0")),
+        (r"(?:config|settings)\.yaml", Some(".yaml")),
+        (r"(retry_budget)+", Some("retry_budget")),
+        (r"x?abc", Some("abc")),
+        (r"(a|b)", None),
+        (r"\d+", None),
+        (r"ab", None),
+        (r"(abcdef)*", None),
+        (r"first\nsecond one", Some("second one")),
+        (r"(?i)abc", None),
+    ];
+    for (pattern, literal) in cases {
+        assert_eq!(longest_literal(pattern).as_deref(), literal, "{pattern}");
+    }
+}
+
+#[test]
+fn a_passage_is_cut_between_characters() {
+    let text = format!("{}needle\n\n{}", "ä".repeat(300), "ö".repeat(300));
+    let at = text.find("needle").unwrap();
+    let (passage, found) = passage(&text, at, at + 6);
+    assert_eq!(found, "needle");
+    assert!(passage.starts_with("ää") && passage.contains("needle ö"), "{passage}");
+}

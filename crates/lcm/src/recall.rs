@@ -1,0 +1,203 @@
+//! Finding, describing and expanding what summaries stand for, over a record and in an owner's name. Plain functions that
+//! block: who must not wait runs them on a thread. They work for summaries of every engine; one that was not made as a
+//! node counts as a leaf.
+
+use serde::Serialize;
+use throughline_store::{
+    LinkKind, NodeHead, Owner, Run, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
+};
+use throughline_tokens::{TokenModel, profile_text};
+use throughline_transcript::{Dialect, Message, Part, unescape_into};
+
+use crate::limits::RecallLimits;
+
+/// Recall in one record for one owner.
+#[derive(Clone, Copy)]
+pub struct Recall<'a> {
+    /// The record.
+    pub store: &'a dyn Store,
+    /// In whose name it is asked.
+    pub owner: &'a Owner,
+    /// Limits.
+    pub limits: &'a RecallLimits,
+}
+
+/// Why something cannot be recalled, in words for whoever asked.
+#[derive(Debug, thiserror::Error)]
+pub enum RecallError {
+    /// No such node, or somebody else's.
+    #[error("there is no node {id} here; the notes in the conversation name theirs in brackets, like [n12]")]
+    UnknownNode {
+        /// What was asked for.
+        id: SummaryId,
+    },
+    /// No such message.
+    #[error(
+        "there is no message {seq} in this conversation; its messages are numbered from {first} to {last}"
+    )]
+    UnknownMessage {
+        /// What was asked for.
+        seq: u64,
+        /// The first there is.
+        first: u64,
+        /// The last there is.
+        last: u64,
+    },
+    /// A pattern that is none, or too much of one.
+    #[error("the pattern cannot be used: {problem}")]
+    BadPattern {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A question that asks for nothing.
+    #[error("{0}")]
+    NothingAsked(&'static str),
+    /// Nobody answers questions.
+    #[error("the question was not answered: {0}; lcm_grep and lcm_expand show the originals")]
+    NotAnswered(String),
+    /// The record.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A result of recall.
+pub(crate) type Result<T> = std::result::Result<T, RecallError>;
+
+/// A node with its words and what it took up.
+#[derive(Clone, Debug, Serialize)]
+pub struct Described {
+    /// What it is.
+    #[serde(flatten)]
+    pub head: NodeHead,
+    /// Its words.
+    pub document: String,
+    /// What it took up, oldest first.
+    pub took_up: Vec<NodeHead>,
+}
+
+/// A stretch of sessions a conversation went through: messages of this session before a place.
+pub(crate) struct Stretch {
+    pub(crate) session: Session,
+    pub(crate) end_seq: u64,
+}
+
+impl<'a> Recall<'a> {
+    /// What a node stands for, in figures and words.
+    pub fn describe(&self, id: SummaryId) -> Result<Described> {
+        let summary = self.store.summary(self.owner, id).map_err(unknown_node)?;
+        let head = summary.head();
+        let children: Vec<SummaryId> = match head.node.children.is_empty() {
+            false => head.node.children.iter().map(|child| child.id).collect(),
+            true => summary.top_nodes(),
+        };
+        let took_up = self.store.node_heads(self.owner, &children).map_err(unknown_node)?;
+        Ok(Described { head, document: summary.document, took_up })
+    }
+
+    pub(crate) fn head(&self, id: SummaryId) -> Result<NodeHead> {
+        let mut heads = self.store.node_heads(self.owner, &[id]).map_err(unknown_node)?;
+        heads.pop().ok_or(RecallError::UnknownNode { id })
+    }
+
+    /// The nodes that the view of a session is made of, oldest first.
+    pub fn top_nodes(&self, session: &SessionId) -> Result<Vec<NodeHead>> {
+        let mut nodes = Vec::new();
+        for item in self.store.view_items(self.owner, session)? {
+            let ViewItem::Summary { summary, .. } = item else { continue };
+            let shown = self.store.summary(self.owner, summary).map_err(unknown_node)?;
+            match shown.top_nodes().as_slice() {
+                [] => nodes.push(shown.head()),
+                top => nodes.extend(self.store.node_heads(self.owner, top).map_err(unknown_node)?),
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// The sessions the messages of a conversation lie in, newest first.
+    pub(crate) fn stretches(&self, session: &SessionId) -> Result<Vec<Stretch>> {
+        let session = self.store.session(self.owner, session)?;
+        let mut end_seq = session.next_seq;
+        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut next = Some(session);
+        while let Some(session) = next.take() {
+            let end = end_seq.min(session.next_seq);
+            end_seq = end.min(session.first_seq);
+            let parent = session.link.clone().filter(|link| {
+                matches!(link.kind, LinkKind::Continuation | LinkKind::Branch)
+                    && !stretches.iter().any(|known| known.session.id == link.parent)
+            });
+            if let Some(link) = &parent {
+                end_seq = end_seq.min(link.leaves_at);
+            }
+            stretches.push(Stretch { session, end_seq: end });
+            next = match parent.map(|link| self.store.session(self.owner, &link.parent)) {
+                Some(Ok(parent)) => Some(parent),
+                // It may have been deleted; what is left can be looked at.
+                Some(Err(StoreError::UnknownSession { .. })) | None => None,
+                Some(Err(error)) => return Err(error.into()),
+            };
+        }
+        Ok(stretches)
+    }
+
+    /// Which session a message of a conversation lies in.
+    pub(crate) fn session_of(&self, stretches: &[Stretch], seq: u64) -> Result<SessionId> {
+        let holds = |stretch: &&Stretch| (stretch.session.first_seq..stretch.end_seq).contains(&seq);
+        let unknown = || {
+            let first = stretches.last().map_or(0, |stretch| stretch.session.first_seq);
+            let end = stretches.first().map_or(0, |stretch| stretch.end_seq);
+            RecallError::UnknownMessage { seq, first, last: end.saturating_sub(1).max(first) }
+        };
+        stretches.iter().find(holds).map(|stretch| stretch.session.id.clone()).ok_or_else(unknown)
+    }
+
+    /// One message.
+    pub(crate) fn message(&self, session: &SessionId, seq: u64) -> Result<Option<StoredMessage>> {
+        let run = Run { session: session.clone(), first_seq: seq, end_seq: seq.saturating_add(1) };
+        Ok(self.store.messages_of_run(self.owner, &run)?.pop())
+    }
+}
+
+/// A summary that is not there is a node that is not there.
+pub(crate) fn unknown_node(error: StoreError) -> RecallError {
+    match error {
+        StoreError::UnknownSummary { id } => RecallError::UnknownNode { id: SummaryId(id) },
+        other => RecallError::Store(other),
+    }
+}
+
+/// Everything in a message that can be read: words, thoughts, calls, results.
+pub(crate) fn readable(message: &Message) -> String {
+    let mut out = String::new();
+    add_parts(message, message.parts(), &mut out);
+    out
+}
+
+fn add_parts(message: &Message, parts: &[Part], out: &mut String) {
+    for part in parts {
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        match part {
+            Part::Text(string) | Part::Reasoning { text: Some(string), .. } => {
+                out.push_str(&message.str(*string));
+            }
+            Part::ToolCall { name, arguments, .. } => {
+                out.push_str(&message.str(*name));
+                out.push(' ');
+                // Arguments are JSON, often within a string: told as they read, not as they are escaped.
+                unescape_into(&message.arguments_text(*arguments), out);
+            }
+            Part::ToolResult { content, .. } => add_parts(message, content, out),
+            Part::Image { .. } => out.push_str("[a picture]"),
+            Part::Reasoning { text: None, .. } => {}
+            Part::Opaque { block, .. } => out.push_str(message.raw(*block)),
+        }
+    }
+}
+
+/// About how many tokens a text has, for whichever model reads it.
+pub(crate) fn text_tokens(text: &str) -> u64 {
+    let model: TokenModel = throughline_engine::token_model_for("", Dialect::Chat);
+    model.estimate(&profile_text(text))
+}

@@ -1,0 +1,220 @@
+//! A record that fails at any call, and a process that is killed at any moment: what is there is whole, and folding goes on.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use throughline_engine::{CompactionResult, ManagedSession, ManualCompaction};
+use throughline_lcm::LcmLimits;
+use throughline_store::{
+    Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
+    Depth, EndReason, Examination, Guard, GuardScope, HeldLock, Holder, LockOutcome, LockRequest,
+    MemoryStore, Millis, NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId,
+    Result, Run, SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, Shown, SqliteStore,
+    Store, StoreError, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal,
+    ViewItem, diagnose,
+};
+use throughline_testkit::big_transcript;
+use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
+
+use crate::support::{Stage, owner};
+
+/// A record that fails once, at one call.
+#[derive(Default)]
+struct Faulty {
+    inner: MemoryStore,
+    calls: AtomicUsize,
+    /// The number of the call that fails, from one; zero for none.
+    failing: AtomicUsize,
+    /// Whether that call did its work before it failed.
+    late: AtomicBool,
+}
+
+impl Faulty {
+    fn call<T>(&self, act: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
+        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        if number != self.failing.load(Ordering::SeqCst) {
+            return act(&self.inner);
+        }
+        if self.late.load(Ordering::SeqCst) {
+            act(&self.inner)?;
+        }
+        Err(StoreError::Database { what: "this call", source: "it was made to fail".into() })
+    }
+}
+
+macro_rules! faulty {
+    ($(fn $name:ident(&self $(, $argument:ident: $kind:ty)* $(,)?) -> $result:ty;)*) => {
+        $(fn $name(&self $(, $argument: $kind)*) -> $result {
+            self.call(|inner| inner.$name($($argument),*))
+        })*
+    };
+}
+
+impl Store for Faulty {
+    faulty! {
+        fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session>;
+        fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session>;
+        fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
+        fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>>;
+        fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>>;
+        fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
+        fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
+        fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()>;
+        fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()>;
+        fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>>;
+        fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
+        fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
+        fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
+        fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
+        fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>>;
+        fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
+        fn select_view(
+            &self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis,
+            limit_tokens: u64,
+        ) -> Result<Session>;
+        fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
+        fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
+        fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
+        fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
+        fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
+        fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
+        fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
+        fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
+        fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;
+        fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;
+        fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
+        fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>>;
+        fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact>;
+        fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact>;
+        fn read_artifact(&self, owner: &Owner, id: &ArtifactId, range: ArtifactRange) -> Result<String>;
+        fn artifacts(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>>;
+        fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer>;
+        fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()>;
+        fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
+        fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
+        fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
+        fn locks(&self) -> Result<Vec<HeldLock>>;
+    }
+}
+
+fn coding(messages: usize, seed: u64) -> Vec<Message> {
+    let json = big_transcript(Dialect::Chat, messages * 600, messages, seed);
+    decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
+}
+
+fn limits() -> LcmLimits {
+    LcmLimits { chunk_tokens: 1_500, ..LcmLimits::default() }
+}
+
+/// The newest session of the conversation, whoever opened it.
+fn tip(store: &dyn Store) -> SessionId {
+    store.chain(&owner(), &SessionId::from_text("first")).unwrap().pop().unwrap().id
+}
+
+/// Folds twice, so that leaves are condensed, with one call of the record failing; gives how many there were.
+async fn fold_with_fault(failing: usize, late: bool) -> usize {
+    let store = Arc::new(Faulty::default());
+    let mut stage = Stage::over(Arc::<Faulty>::clone(&store), Dialect::Chat, 12_000, limits());
+    stage.append(&coding(40, 1));
+    assert!(matches!(stage.fold().await, CompactionResult::Completed(_)));
+    stage.append(&coding(40, 2));
+    let before = store.calls.load(Ordering::SeqCst);
+    store.late.store(late, Ordering::SeqCst);
+    store.failing.store(if failing == 0 { 0 } else { before + failing }, Ordering::SeqCst);
+    // Whatever comes of this, even of opening it.
+    if let Ok(mut session) = ManagedSession::open(stage.setup(), &stage.tip).await {
+        let _ = session.compact(ManualCompaction::default()).await;
+    }
+    let made = store.calls.load(Ordering::SeqCst) - before;
+    store.failing.store(0, Ordering::SeqCst);
+    stage.tip = tip(store.as_ref());
+    stage.check();
+    stage.append(&coding(40, 3));
+    let result = stage.fold().await;
+    assert!(matches!(result, CompactionResult::Completed(_)), "after fault {failing}: {result:?}");
+    stage.check();
+    made
+}
+
+#[tokio::test]
+async fn whichever_call_of_the_record_fails_the_nodes_are_whole_and_folding_goes_on() {
+    let calls = fold_with_fault(0, false).await;
+    assert!(calls > 20, "{calls}");
+    for failing in 1..=calls {
+        fold_with_fault(failing, false).await;
+        fold_with_fault(failing, true).await;
+    }
+}
+
+/// Says and folds until somebody kills it; gets the place of its record on its input.
+#[test]
+#[ignore = "the process that another test kills"]
+fn folds_until_it_is_killed() {
+    let mut home = String::new();
+    std::io::stdin().read_line(&mut home).unwrap();
+    let home = PathBuf::from(home.trim_end());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&home.join("record.db"), 1).unwrap());
+    let work = async {
+        let mut stage = Stage::over(store, Dialect::Chat, 12_000, limits());
+        for seed in 0..10_000 {
+            stage.append(&coding(20, seed));
+            stage.fold().await;
+            std::fs::write(home.join(format!("round-{seed}")), "").unwrap();
+        }
+    };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
+}
+
+/// Waits for a fact, patiently.
+fn wait_for(fact: impl Fn() -> bool) {
+    for _ in 0..60_000 {
+        if fact() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("it never happened");
+}
+
+#[test]
+fn whoever_is_killed_while_folding_leaves_nodes_that_hold_together() {
+    // At different distances from the end of a round, so that the knife falls at different places.
+    for (round, then_ms) in [(1, 0), (4, 3), (6, 7), (9, 12)] {
+        let home = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "faults::folds_until_it_is_killed"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let place = format!("{}\n", home.path().display());
+        child.stdin.take().unwrap().write_all(place.as_bytes()).unwrap();
+        wait_for(|| home.path().join(format!("round-{round}")).exists());
+        std::thread::sleep(Duration::from_millis(then_ms));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let path = home.path().join("record.db");
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, 1).unwrap());
+        let newest = tip(store.as_ref());
+        let work = async {
+            let mut stage = Stage::again(Arc::clone(&store), Dialect::Chat, 12_000, limits(), newest);
+            stage.check();
+            stage.append(&coding(60, 99));
+            let result = stage.fold().await;
+            assert!(matches!(result, CompactionResult::Completed(_)), "{result:?}");
+            stage.check();
+        };
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
+        drop(store);
+        let examination = Examination { depth: Depth::Thorough, now_ms: i64::MAX, is_alive: &|_| false };
+        let found = diagnose(&path, &examination, &mut |_| {}).unwrap();
+        let broken: Vec<String> = found.findings.iter().map(ToString::to_string).collect();
+        let told = |words: &String| !words.contains("locks have") && !words.contains("open to others");
+        assert_eq!(broken.iter().filter(|words| told(words)).collect::<Vec<_>>(), [] as [&String; 0]);
+    }
+}

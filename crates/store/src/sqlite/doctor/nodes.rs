@@ -1,0 +1,79 @@
+//! Nodes and what they took up: looked over with the rules of [`dag`](crate::dag), and mended by making a leaf of what
+//! does not hold together. A leaf leads to the messages at once, so nothing is lost but the steps between.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use crate::dag::{Link, node_problems};
+use crate::node::{LEAF_LEVEL, NODE, Node, TOP_NODES};
+use crate::summary::SummaryId;
+
+use super::super::rows::{count, from_json_text, int, json_text};
+use super::super::trouble::Outcome;
+use super::NAMED;
+use super::finding::Finding;
+
+/// Every summary as far as nodes are concerned.
+fn links(conn: &Connection) -> Outcome<HashMap<SummaryId, Link>> {
+    let mut links = HashMap::new();
+    let any: bool = conn.query_row(
+        "SELECT EXISTS (SELECT 1 FROM summaries WHERE json_extract(figures, '$.node') IS NOT NULL
+                        OR json_extract(figures, '$.nodes') IS NOT NULL)",
+        [],
+        |row| row.get(0),
+    )?;
+    if !any {
+        return Ok(links);
+    }
+    let mut statement = conn.prepare(
+        "SELECT summaries.id, owner, sources, json_extract(figures, '$.node'), json_extract(figures, '$.nodes')
+         FROM summaries JOIN sessions ON ordinal = session",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let node: Option<String> = row.get(3)?;
+        let top: Option<String> = row.get(4)?;
+        let link = Link {
+            owner: row.get(1)?,
+            sources: from_json_text(&row.get::<_, String>(2)?)?,
+            node: node.map(|node| from_json_text(&node)).transpose()?,
+            top: top.map(|top| from_json_text(&top)).transpose()?.unwrap_or_default(),
+        };
+        links.insert(SummaryId(row.get(0).map(count)?), link);
+    }
+    Ok(links)
+}
+
+pub(super) fn check(conn: &Connection) -> Outcome<Vec<Finding>> {
+    let problems = node_problems(&links(conn)?);
+    if problems.is_empty() {
+        return Ok(Vec::new());
+    }
+    let told = problems.iter().take(NAMED).map(|(id, words)| format!("{id} {words}")).collect();
+    Ok(vec![Finding::BrokenNodes { count: problems.len() as u64, problems: told }])
+}
+
+/// Makes leaves of nodes that do not hold together, and plain summaries of those in views.
+pub(super) fn mend(conn: &Connection) -> Outcome<()> {
+    let links = links(conn)?;
+    for (id, _) in node_problems(&links) {
+        let Some(link) = links.get(&id) else { continue };
+        match &link.node {
+            Some(node) => {
+                let leaf = Node { level: LEAF_LEVEL, children: Vec::new(), ..node.clone() };
+                conn.prepare_cached(
+                    "UPDATE summaries SET figures = json_set(figures, '$.' || ?1, json(?2)) WHERE id = ?3",
+                )?
+                .execute((NODE, json_text(&leaf)?, int(id.0)))?;
+            }
+            None => {
+                conn.prepare_cached(
+                    "UPDATE summaries SET figures = json_remove(figures, '$.' || ?1) WHERE id = ?2",
+                )?
+                .execute((TOP_NODES, int(id.0)))?;
+            }
+        }
+    }
+    Ok(())
+}

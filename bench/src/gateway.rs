@@ -2,10 +2,11 @@
 //! many open streams; beside LiteLLM's proxy where it is installed.
 //!
 //! The upstream answers at once and always the same, so what is measured is the way there and back. Parts: `asked` the
-//! requests, `client` connections that time an answer, `upstream` who answers, `proxy` the processes in between.
+//! requests, `client` connections that time an answer, `cost` what recorded sessions cost through it, `upstream` who answers, `proxy` the processes in between.
 
 mod asked;
 mod client;
+pub(crate) mod cost;
 mod proxy;
 mod upstream;
 

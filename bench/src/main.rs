@@ -56,6 +56,14 @@ enum Command {
         #[arg(long)]
         litellm: Option<PathBuf>,
     },
+    /// What recorded sessions cost through the gateway, against the same requests sent directly.
+    GatewayCost {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+        /// The program.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+    },
     /// How fast transcripts are decoded and compacted.
     Speed,
     /// How time and memory grow with the input.
@@ -121,6 +129,7 @@ fn main() -> ExitCode {
         }
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Replay { folder } => replay::run(&folder),
+        Command::GatewayCost { folder, program } => gateway::cost::run(&program, &folder),
         Command::Gateway { program, litellm } => gateway::run(&program, litellm),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),

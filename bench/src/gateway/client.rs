@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 pub(super) struct Client {
     stream: TcpStream,
     host: SocketAddr,
+    path: &'static str,
     read: Vec<u8>,
 }
 
@@ -21,9 +22,14 @@ enum Length {
 
 impl Client {
     pub(super) async fn connect(address: SocketAddr) -> io::Result<Self> {
+        Self::connect_at(address, "/v1/chat/completions").await
+    }
+
+    /// One that asks at another path.
+    pub(super) async fn connect_at(address: SocketAddr, path: &'static str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, host: address, read: Vec::new() })
+        Ok(Self { stream, host: address, path, read: Vec::new() })
     }
 
     /// Asks, and reads the answer to its end.
@@ -35,7 +41,8 @@ impl Client {
     /// Asks, and reads until the head of the answer is there.
     pub(super) async fn begin(&mut self, body: &str) -> io::Result<()> {
         let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\nauthorization: Bearer sk-bench\r\ncontent-length: {}\r\n\r\n",
+            "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\nauthorization: Bearer sk-bench\r\ncontent-length: {}\r\n\r\n",
+            self.path,
             self.host,
             body.len()
         );

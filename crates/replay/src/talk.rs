@@ -90,7 +90,8 @@ impl Talk {
     }
 
     /// Where the view of the recorded client began for a call, and what stood there instead of the history.
-    pub(crate) fn view_of(&self, call: &RecordedCall) -> (usize, &[Message]) {
+    #[must_use]
+    pub fn view_of(&self, call: &RecordedCall) -> (usize, &[Message]) {
         let last = self.compactions.iter().rfind(|compaction| compaction.message <= call.answer.start);
         last.map_or((0, &[]), |compaction| (compaction.message, compaction.view.as_slice()))
     }

@@ -91,6 +91,8 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
         }
     };
     screen.rest();
+    // Whoever looks at it later asks no endpoint; where this cannot be kept, they are told of another window.
+    kitchen.keep_held_with(agent.session().id(), &talk::in_force(&agent, &opened.connected)).await;
     let done = done.map_err(failure_of)?;
     if args.json {
         let usage = done.usage;

@@ -229,7 +229,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
         held_with: None,
     };
     talk.greet(resumed.as_deref());
-    runtime.spawn(tell_what_is_wrong(&talk.connected, &context, &talk.screen)?);
+    runtime.spawn(tell_what_is_wrong(&talk.connected, &context, &talk.screen));
     // Also between two lines: nobody's keys stand in an answer.
     let quiet = talk.keyboard.quiet();
     let mut interrupts = 0;
@@ -290,20 +290,36 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
 /// nobody.
 fn tell_what_is_wrong(
     connected: &Connected,
-    context: &Context,
+    context: &Arc<Context>,
     screen: &Arc<Screen>,
-) -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
-    let asked = match &connected.at.endpoint {
-        Some(endpoint) => Some((endpoint.clone(), client(context, endpoint)?)),
-        None => None,
-    };
-    let (model, screen) = (connected.at.model.clone(), Arc::clone(screen));
-    Ok(async move {
-        let Some((endpoint, client)) = asked else { return };
+) -> impl Future<Output = ()> + Send + 'static {
+    let (endpoint, model) = (connected.at.endpoint.clone(), connected.at.model.clone());
+    let (context, screen) = (Arc::clone(context), Arc::clone(screen));
+    async move {
+        let Some(endpoint) = endpoint else { return };
+        // Whatever keeps a client from being made is told when the model is asked.
+        let Ok(client) = client(&context, &endpoint) else { return };
         if let Some(wrong) = what_is_wrong_with(&model, &endpoint, &client).await {
             screen.aside(&wrong);
         }
-    })
+    }
+}
+
+/// Model and window of a conversation, for commands that look at it.
+pub(super) fn in_force(agent: &Agent, connected: &Connected) -> InForce {
+    let model = agent.session().model();
+    let window = &connected.at.window;
+    let source = if model.window_tokens == window.tokens {
+        window.source.to_string()
+    } else {
+        "learnt from a refusal".to_owned()
+    };
+    InForce {
+        model: model.model.clone(),
+        window_tokens: model.window_tokens,
+        window_origin: format!("this conversation ({source})"),
+        output_cap_tokens: connected.output_cap_tokens,
+    }
 }
 
 /// Waits for a person, and sees to the conversation meanwhile.
@@ -423,19 +439,7 @@ impl Talk {
 
     /// Model and window of this conversation, for commands that look at it.
     pub(super) fn in_force(&self) -> InForce {
-        let model = self.agent.session().model();
-        let window = &self.connected.at.window;
-        let source = if model.window_tokens == window.tokens {
-            window.source.to_string()
-        } else {
-            "learnt from a refusal".to_owned()
-        };
-        InForce {
-            model: model.model.clone(),
-            window_tokens: model.window_tokens,
-            window_origin: format!("this conversation ({source})"),
-            output_cap_tokens: self.connected.output_cap_tokens,
-        }
+        in_force(&self.agent, &self.connected)
     }
 
     /// The record knows what the conversation is held with, for those who look at it later.

@@ -109,6 +109,8 @@ fn the_only_model_there_is_answers_at_once() {
         ended.stderr
     );
     assert!(!world.home().join("config.yaml").exists(), "nothing is written behind anybody's back");
+    let usage = world.run(&["usage", "last"]).text();
+    assert!(usage.contains("of 32,768 tokens"), "the window that the server told: {usage}");
 }
 
 #[test]

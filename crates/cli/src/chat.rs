@@ -1,8 +1,9 @@
 //! `throughline chat`: an agent at the terminal whose context takes care of itself.
 //!
 //! Parts: `kitchen` what a conversation is made of, from settings; `first_run` helps where there is no model yet; `talk` the
-//! conversation with a person, `once` one question for scripts; `screen` shows what happens, with `markdown` and `highlight`;
-//! `editor` the line a person types; `slash` and `commands` what begins with a slash; `lines` start and status.
+//! conversation with a person, `once` one question for scripts; `questions` what is asked before anything is done; `screen`
+//! shows what happens, with `markdown` and `highlight`; `editor` the line a person types; `slash` and `commands` what begins
+//! with a slash; `lines` start and status.
 //!
 //! Not for: any rule about context, which is the engine's, or about tools, which are the agent's.
 
@@ -17,6 +18,7 @@ mod kitchen;
 mod lines;
 mod markdown;
 mod once;
+mod questions;
 mod screen;
 mod slash;
 mod talk;

@@ -14,11 +14,11 @@ use super::ChatArgs;
 use super::commands::{self, After};
 use super::editor::{Input, Line, ask_line};
 use super::first_run;
-use super::highlight::difference_line;
 use super::interrupts::Interrupts;
 use super::keyboard::Keyboard;
 use super::kitchen::{Company, Connected, Kitchen};
 use super::lines;
+use super::questions::{answer_of, not_an_answer, question_words};
 use super::screen::{Audience, Screen};
 use super::slash::{self, Typed};
 use super::trouble::failure_of;
@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::models_cmd::what_is_wrong_with;
 use crate::online::client;
 use crate::record::Record;
-use crate::text::{counted, on_one_line, printable, shorten, wrap};
+use crate::text::{counted, printable, wrap};
 
 /// Sessions that are offered when one is to be named.
 const SESSIONS_OFFERED: usize = 50;
@@ -161,39 +161,6 @@ impl Approver for AtTerminal {
             }
         })
     }
-}
-
-/// What a person typed as an answer; Enter alone is no, and whatever is none is asked again.
-pub(super) fn answer_of(typed: &str, for_session: bool) -> Option<Answer> {
-    match typed.trim().to_lowercase().as_str() {
-        "y" | "yes" => Some(Answer::Once),
-        "s" | "session" if for_session => Some(Answer::Session),
-        "" | "n" | "no" => Some(Answer::Deny),
-        _ => None,
-    }
-}
-
-/// What is said to something that is no answer.
-pub(super) fn not_an_answer(typed: &str, for_session: bool) -> String {
-    let session = if for_session { "s for this session, " } else { "" };
-    let typed = shorten(&on_one_line(typed.trim()), 40);
-    format!(
-        "`{typed}` is no answer, and nothing was done: y allows it this once, {session}n or Enter does not"
-    )
-}
-
-/// A question as a person reads it: what exactly will happen, and what is dangerous about it.
-pub(super) fn question_words(question: &Question) -> String {
-    let mut out = format!("{} {}\n", "?".yellow().bold(), printable(&question.title).bold());
-    for detail in &question.details {
-        for line in printable(detail).lines() {
-            out.push_str(&format!("  {}\n", difference_line(line)));
-        }
-    }
-    for danger in &question.dangers {
-        out.push_str(&format!("  {} this {}\n", "dangerous:".red().bold(), danger.words()));
-    }
-    out
 }
 
 /// Talks until the person leaves.

@@ -126,6 +126,9 @@ fn coding(seed: u64) -> Result<Vec<Message>, String> {
     Ok(messages)
 }
 
+/// Asks for a fact in one way.
+type MakeGrep = fn(&str) -> Grep;
+
 fn questions(
     stage: &Stage,
     recall: &Recall<'_>,
@@ -135,7 +138,7 @@ fn questions(
     let mut out = String::new();
     let mut rng = Rng::new(7);
     let mut pick = |count: usize| rng.below(count.max(1));
-    let kinds: [(&str, fn(&str) -> Grep); 3] = [
+    let kinds: [(&str, MakeGrep); 3] = [
         ("lcm_grep, one string", |fact| Grep { text: fact.to_owned(), ..Grep::default() }),
         ("lcm_grep, words", |fact| Grep { text: format!("seal box {fact}"), ..Grep::default() }),
         ("lcm_grep, a pattern", |fact| Grep {

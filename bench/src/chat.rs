@@ -83,6 +83,8 @@ struct Terminal {
     keys: Box<dyn Write + Send>,
     output: Receiver<(Instant, Vec<u8>)>,
     seen: String,
+    /// When the last piece of it came.
+    seen_at: Instant,
     _master: Box<dyn MasterPty + Send>,
 }
 
@@ -109,7 +111,7 @@ impl Terminal {
             }
         });
         let child = pair.slave.spawn_command(command).map_err(words)?;
-        Ok(Self { child, keys, output, seen: String::new(), _master: pair.master })
+        Ok(Self { child, keys, output, seen: String::new(), seen_at: Instant::now(), _master: pair.master })
     }
 
     fn press(&mut self, keys: &str) -> Result<(), String> {
@@ -119,15 +121,17 @@ impl Terminal {
     /// Waits until this was written since the last time; when that was.
     fn see(&mut self, text: &str) -> Result<Instant, String> {
         loop {
+            // It may have come together with what was waited for before.
+            if let Some(found) = self.seen.find(text) {
+                self.seen.drain(..found + text.len());
+                return Ok(self.seen_at);
+            }
             let (at, piece) = self
                 .output
                 .recv_timeout(PATIENCE)
                 .map_err(|_| format!("`{text}` was never seen after: {}", self.seen))?;
             self.seen.push_str(&String::from_utf8_lossy(&piece));
-            if let Some(found) = self.seen.find(text) {
-                self.seen.drain(..found + text.len());
-                return Ok(at);
-            }
+            self.seen_at = at;
         }
     }
 

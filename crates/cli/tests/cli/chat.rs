@@ -202,11 +202,11 @@ fn an_engine_that_cannot_be_had_is_no_reason_to_take_another() {
     let world = world_of(&served);
     let choose =
         |name: &str| world.run(&["chat", "-q", "Hello?", "--set", &format!("context.engine={name}")]);
-    let unknown = choose("lcm");
+    let unknown = choose("nowhere");
     assert_eq!(unknown.code, Some(4));
     assert!(
         unknown.stderr.starts_with(
-            "error: there is no context engine `lcm`, which `context.engine` names; there is `compressor`"
+            "error: there is no context engine `nowhere`, which `context.engine` names; there are `compressor`"
         ),
         "{}",
         unknown.stderr

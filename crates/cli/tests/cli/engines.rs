@@ -166,7 +166,7 @@ fn engines_are_listed_with_what_is_wrong_with_them() {
     insta::assert_snapshot!("plugins", world.seen(&["plugins"]));
     let listed = world.run(&["plugins", "--json"]).json();
     assert_eq!(listed["selected"], "window");
-    assert_eq!(listed["engines"].as_array().unwrap().len(), 6);
+    assert_eq!(listed["engines"].as_array().unwrap().len(), 7);
     let unknown = World::with_config("context:\n  engine: nowhere\n");
     assert!(unknown.seen(&["plugins"]).contains("names `nowhere`, which is not there"));
 }

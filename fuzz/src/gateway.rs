@@ -9,10 +9,11 @@ use hyper::body::Bytes;
 use throughline_config::Loader;
 use throughline_engine::{
     Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, Host, LockPolicy, RecordPolicy,
-    ToolOutputPolicy,
+    ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema,
 };
 use throughline_gateway::{
-    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, SealKey, UpstreamSpec, Upstreams,
+    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall, RecallFuture,
+    RecallTools, SealKey, UpstreamSpec, Upstreams,
 };
 use throughline_provider::{BaseUrl, Client, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner};
@@ -42,6 +43,26 @@ impl Host for StillHost {
 
     fn is_alive(&self, _holder: &Holder) -> bool {
         true
+    }
+}
+
+/// A tool that finds nothing.
+struct OneTool([ToolSchema; 1]);
+
+impl OneTool {
+    fn new() -> Self {
+        let parameters = serde_json::json!({ "type": "object" });
+        Self([ToolSchema { name: "lcm_grep".to_owned(), description: "Looks.".to_owned(), parameters }])
+    }
+}
+
+impl RecallTools for OneTool {
+    fn schemas(&self) -> &[ToolSchema] {
+        &self.0
+    }
+
+    fn call<'a>(&'a self, _owner: &'a Owner, _call: &'a ToolRequest) -> RecallFuture<'a> {
+        Box::pin(async { ToolAnswer { text: "nothing".to_owned(), is_error: false } })
     }
 }
 
@@ -99,6 +120,7 @@ impl Stage {
             },
             tool_output: ToolOutputPolicy::default(),
             body_bytes: 1_000_000,
+            recall: Recall::new(Arc::new(OneTool::new()), Offer::Agents, 2, 1_000),
             silence: None,
         };
         Self { gateway: Gateway::new(setup, config), runtime, requests: 0 }

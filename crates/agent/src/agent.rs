@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use throughline_engine::{
     CallError, CompactionResult, Envelope, ManagedSession, ManualCompaction, SessionSetup, Target,
-    ToolOutputPolicy, ToolSchema,
+    ToolOutputPolicy, ToolSchema, tools_json,
 };
 use throughline_store::{
     EndReason, Guard, GuardScope, NewSession, SessionId, StoreError, StoredPreamble, last_preamble,
@@ -30,7 +30,6 @@ use crate::in_order::InOrder;
 use crate::output_limit::OutputLimit;
 use crate::results::Finished;
 use crate::tool::ToolBox;
-use crate::wire_tools::tools_json;
 
 pub use turn::TurnDone;
 

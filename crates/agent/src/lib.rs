@@ -24,7 +24,6 @@ mod results;
 mod shell;
 mod tool;
 mod tools;
-mod wire_tools;
 
 pub use agent::{Agent, AgentSetup, TurnDone};
 pub use approval::{Answer, Approvals, Asking, Judgement, Question};

@@ -10,7 +10,7 @@ use throughline_engine::{
     OnSummaryFailure, OneSummariser, Registry, RegistryError, RouteHealth, RouteSearch, SummariserSource,
     SummarySetup, SummaryWishes, learnt_window,
 };
-use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits};
+use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, Recaller};
 use throughline_plugin::{AbsentEngine, EngineBounds, EngineHealth, ProcessEngine, WithStandIn};
 use throughline_provider::Client;
 use throughline_redact::Redactor;
@@ -184,6 +184,13 @@ impl Engines {
         let by_rules = LcmSetup::by_rules(store, owner.clone(), host);
         let summarisers = self.summarisers();
         Arc::new(LcmEngine::new(LcmSetup { summarisers, on_failure, prune, redactor, limits, ..by_rules }))
+    }
+
+    /// Answers what a model asks about an owner's conversations.
+    pub(crate) fn recaller(&self, owner: &Owner) -> Recaller {
+        let LosslessParts { store, limits, .. } = self.lossless.clone();
+        let redactor = self.compressor.redactor.clone();
+        Recaller::new(store, owner.clone(), limits.recall, self.summarisers(), redactor)
     }
 
     /// Who writes the summaries of one conversation.

@@ -5,6 +5,7 @@ mod clients;
 mod configuration;
 mod key;
 mod log;
+mod recall;
 mod signals;
 mod upstreams;
 

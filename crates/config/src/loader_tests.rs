@@ -70,6 +70,7 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(limits, (100_000, 200_000, 1_500));
     assert_eq!((gateway.bind.as_str(), gateway.max_body_bytes), ("127.0.0.1:8790", 64 * 1024 * 1024));
     assert!(gateway.upstreams.is_empty() && !gateway.tool_budget && !gateway.require_record);
+    assert_eq!((gateway.recall, gateway.recall_rounds, gateway.recall_tokens), (false, 8, 32_000));
 }
 
 #[test]

@@ -242,6 +242,12 @@ section! {
         bind: String = text(),
         /// Who is asked, by name, in the order of the names.
         upstreams: BTreeMap<String, GatewayUpstream> = entries(),
+        /// Whether models are given tools to look up what was folded away.
+        recall: bool = switch(),
+        /// How often a model may use them before it answers.
+        recall_rounds: usize = count(1, 100),
+        /// How much it may read with them before it answers.
+        recall_tokens: usize = count(1_000, 10_000_000),
         /// Whether long tool results are set aside here too.
         tool_budget: bool = switch(),
         /// Whether a request is refused when it cannot be recorded.

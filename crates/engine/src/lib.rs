@@ -45,6 +45,7 @@ mod trigger;
 mod upstream;
 mod view;
 mod wire_form;
+mod wire_tools;
 
 pub use attempt::{Scale, new_item, scaled_budgets};
 pub use compressor::{
@@ -95,3 +96,4 @@ pub use trigger::{
     before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
 };
 pub use upstream::{Piece, Pieces, Received, Unanswered, UnansweredCause, Upstream, UpstreamFuture};
+pub use wire_tools::tools_json;

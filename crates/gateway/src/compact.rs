@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use throughline_engine::{CompactionResult, Envelope, Incoming, ManualCompaction, Rewording};
+use throughline_engine::{CompactionResult, Envelope, ManualCompaction};
 use throughline_tokens::Usage;
 use throughline_transcript::{Dialect, Message, RawJson, Role};
 use throughline_wire::{
@@ -25,10 +25,9 @@ use crate::gateway::Inner;
 use crate::handler::Asked;
 use crate::identity::{Identity, identity_of};
 use crate::let_go::{COMPACTION, refuse_foreign};
-use crate::matching::align;
 use crate::refused::Refused;
 use crate::seal::Sealed;
-use crate::turn::{Turn, turn_of};
+use crate::turn::{Said, Turn, turn_of};
 
 /// The path that is asked.
 pub(crate) const PATH: &str = "/v1/responses/compact";
@@ -98,13 +97,11 @@ pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Respon
 impl Inner {
     /// Compacts the conversation of a request.
     async fn compact(self: &Arc<Self>, turn: Turn) -> Result<Made, Refused> {
-        let Place { seat, mut session, messages, repeated, known } = self.place(&turn).await?;
-        let (said, new) = messages.split_at(repeated.min(messages.len()));
-        refuse_foreign(new)?;
+        let Place { seat, mut session, messages, repeated, mut known } = self.place(&turn).await?;
+        refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.follow_model(&mut session, &turn).await?;
-        let (from, worded) = align(session.messages(), session.first_own_item(), said);
-        session.reword(Rewording { from, worded });
-        let new: Vec<Incoming> = new.iter().cloned().map(Incoming::from).collect();
+        let (config, said) = (self.config.now(), Said { messages, repeated });
+        let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
         let kept = kept(turn.request.messages());
         let failed = |error: &_| Refused::of_call(error);
         session.hear(&Envelope::of_request(turn.request), new).await.map_err(|error| failed(&error))?;

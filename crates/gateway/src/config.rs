@@ -10,6 +10,7 @@ use throughline_provider::Client;
 use throughline_store::Owner;
 use throughline_tokens::Catalogue;
 
+use crate::recall::Recall;
 use crate::upstreams::Upstreams;
 
 /// Makes the engine of one conversation of an owner.
@@ -34,6 +35,8 @@ pub struct GatewayConfig {
     pub tool_output: ToolOutputPolicy,
     /// Bytes of a body, packed or not.
     pub body_bytes: usize,
+    /// Tools with which models look up what was folded away.
+    pub recall: Recall,
     /// How long a stream may be silent before it is cut; the limit that suits the endpoint where nothing is said.
     pub silence: Option<Duration>,
 }

@@ -7,7 +7,7 @@ use throughline_engine::{ManagedSession, SessionSetup, Target};
 use throughline_store::{
     Link, LinkKind, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
 };
-use throughline_transcript::{Message, Role, is_client_summary};
+use throughline_transcript::{Dialect, Message, Role, is_client_summary};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::event::GatewayEvent;
@@ -15,6 +15,7 @@ use crate::gateway::Inner;
 use crate::identity::Known;
 use crate::let_go::{LetGo, Listed, let_go, unknown_of};
 use crate::matching::{Match, Theirs, compare, is_compacted, refreshed};
+use crate::recall::seen::Eyes;
 use crate::refused::Refused;
 use crate::seats::{Recognised, Seat, SeatKey};
 use crate::turn::Turn;
@@ -138,7 +139,14 @@ impl Inner {
     pub(crate) async fn read_recognised(&self, session: &ManagedSession) -> Result<Recognised, StoreError> {
         let id = session.id().clone();
         let transcript = self.transcript(id).await?;
-        Ok(recognised(session, known_of(&transcript)))
+        Ok(recognised(session, self.known_of(&transcript, session.dialect())))
+    }
+
+    /// What messages of the record are recognised by.
+    fn known_of(&self, transcript: &[StoredMessage], wire: Dialect) -> Vec<Known> {
+        let config = self.config.now();
+        let messages: Vec<Message> = transcript.iter().filter_map(StoredMessage::decode).collect();
+        Eyes::new(config.recall.names(), wire).known(&messages)
     }
 
     async fn transcript(&self, id: SessionId) -> Result<Vec<StoredMessage>, StoreError> {
@@ -282,14 +290,20 @@ impl Inner {
     ) -> Result<Arc<Seat>, Refused> {
         let tip = seat.recognised().tip;
         let transcript = self.transcript(tip).await.map_err(|error| self.record_failed(&error))?;
-        let known = known_of(&transcript);
+        let known = self.known_of(&transcript, turn.request.dialect());
         let after = known.get(let_go..).unwrap_or_default();
         let found = compare(after, theirs, 0);
         if is_compacted(after, theirs, found) {
             let tip = seat.recognised().tip;
             return self.open_linked(turn, key, tip, LinkKind::ClientCompaction).await;
         }
-        let shared = let_go + found.known;
+        // What the client knows nothing of goes with the answer it led to.
+        let led = after
+            .iter()
+            .take(found.known)
+            .rev()
+            .take_while(|known| known.seen.is_some_and(|seen| seen.may_lack));
+        let shared = let_go + found.known - led.count();
         let said = transcript.get(..shared).unwrap_or_default();
         // What begins alike and was never answered alike is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
@@ -407,10 +421,6 @@ fn best(seats: Vec<Arc<Seat>>, theirs: &[Theirs<'_>], let_go: usize) -> Option<(
 /// Under what a conversation is looked for by those who know its id.
 fn key_of_conversation(owner: &Owner, id: &SessionId) -> SeatKey {
     SeatKey { owner: owner.clone(), text: format!("conversation/{id}") }
-}
-
-fn known_of(transcript: &[StoredMessage]) -> Vec<Known> {
-    transcript.iter().filter_map(StoredMessage::decode).map(|message| Known::of(&message)).collect()
 }
 
 /// The name under which one of several conversations that begin alike is found again.

@@ -6,8 +6,12 @@
 //!
 //! Not for: what is sent. Only the client's own bytes are.
 
+use std::borrow::Cow;
+
 use throughline_transcript::{Message, Part, Role, strip_injected};
 use twox_hash::XxHash3_128;
+
+use crate::recall::seen::Seen;
 
 /// What a message is recognised by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,11 +43,35 @@ pub(crate) struct Known {
     pub(crate) identity: Option<Identity>,
     /// Whether a person speaks in it: their words are never taken for the same when they differ.
     pub(crate) is_human: bool,
+    /// How else it may come back, if it holds what its client knows nothing of.
+    pub(crate) seen: Option<Seen>,
 }
 
 impl Known {
+    /// A message its client has as it is.
     pub(crate) fn of(message: &Message) -> Self {
-        Self { bytes: bytes_of(message), identity: identity_of(message), is_human: message.is_human() }
+        Self {
+            bytes: bytes_of(message),
+            identity: identity_of(message),
+            is_human: message.is_human(),
+            seen: None,
+        }
+    }
+
+    /// A message its client knows nothing of.
+    pub(crate) fn unseen(message: &Message) -> Self {
+        Self { seen: Some(Seen::NOTHING), ..Self::of(message) }
+    }
+
+    /// Whether a client may leave it out without leaving the conversation.
+    pub(crate) fn may_lack(&self) -> bool {
+        self.identity.is_none() || self.seen.is_some_and(|seen| seen.may_lack)
+    }
+
+    /// Whether a message with this identity says the same.
+    pub(crate) fn is(&self, identity: Option<Identity>) -> bool {
+        self.identity == identity
+            || identity.is_some_and(|identity| self.seen.is_some_and(|seen| seen.is(identity)))
     }
 }
 
@@ -60,44 +88,73 @@ fn half(hash: blake3::Hash) -> [u8; 16] {
 
 /// What a message is recognised by; `None` when it says nothing of its own.
 pub(crate) fn identity_of(message: &Message) -> Option<Identity> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(role_of(message).as_bytes());
+    let mut hashing = Hashing::of(message);
     // Standing instructions hold dates and the like, and there is one place for them.
-    if message.role().is_instructions() {
-        return Some(Identity(half(hasher.finalize())));
+    if !message.role().is_instructions() {
+        for (kind, words) in message.parts().iter().filter_map(|part| told(message, part)) {
+            hashing.add(kind, &words);
+        }
     }
-    let mut says_something = false;
+    hashing.finish(message)
+}
+
+/// The same for a message that says this and nothing else.
+pub(crate) fn identity_of_parts(message: &Message, parts: &[(&str, Cow<'_, str>)]) -> Option<Identity> {
+    let mut hashing = Hashing::of(message);
+    parts.iter().for_each(|(kind, words)| hashing.add(kind, words));
+    hashing.finish(message)
+}
+
+/// An identity in the making.
+struct Hashing {
+    hasher: blake3::Hasher,
+    says_something: bool,
+}
+
+impl Hashing {
+    fn of(message: &Message) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(role_of(message).as_bytes());
+        Self { hasher, says_something: false }
+    }
+
+    fn add(&mut self, kind: &str, words: &str) {
+        self.says_something = true;
+        self.hasher.update(b"\0");
+        self.hasher.update(kind.as_bytes());
+        self.hasher.update(b"\0");
+        self.hasher.update(words.as_bytes());
+    }
+
+    fn finish(self, message: &Message) -> Option<Identity> {
+        let counts = self.says_something || message.role().is_instructions();
+        counts.then(|| Identity(half(self.hasher.finalize())))
+    }
+}
+
+/// What a part says that does not change when a client rewrites its history: its kind, and words.
+pub(crate) fn told<'a>(message: &'a Message, part: &Part) -> Option<(&'static str, Cow<'a, str>)> {
     let json = message.json();
-    for part in message.parts() {
-        let (kind, words) = match part {
-            Part::Text(string) => {
-                let text = message.str(*string);
-                let own = strip_injected(&text).trim();
-                if own.is_empty() {
-                    continue;
-                }
-                ("text", own.to_owned())
+    Some(match part {
+        Part::Text(string) => {
+            let text = message.str(*string);
+            let own = strip_injected(&text).trim();
+            if own.is_empty() {
+                return None;
             }
-            Part::ToolCall { id, .. } => ("call", id.text(json).into_owned()),
-            // What a result says may be blanked later; that it answers the call stays.
-            Part::ToolResult { call_id, .. } => ("result", call_id.text(json).into_owned()),
-            Part::Image { block } => ("image", message.raw(*block).len().to_string()),
-            Part::Opaque { kind, .. } => {
-                ("other", kind.map(|kind| kind.text(json).into_owned()).unwrap_or_default())
-            }
-            Part::Reasoning { .. } => continue,
-        };
-        says_something = true;
-        hasher.update(b"\0");
-        hasher.update(kind.as_bytes());
-        hasher.update(b"\0");
-        hasher.update(words.as_bytes());
-    }
-    says_something.then(|| Identity(half(hasher.finalize())))
+            ("text", Cow::Owned(own.to_owned()))
+        }
+        Part::ToolCall { id, .. } => ("call", id.text(json)),
+        // What a result says may be blanked later; that it answers the call stays.
+        Part::ToolResult { call_id, .. } => ("result", call_id.text(json)),
+        Part::Image { block } => ("image", Cow::Owned(message.raw(*block).len().to_string())),
+        Part::Opaque { kind, .. } => ("other", kind.map(|kind| kind.text(json)).unwrap_or_default()),
+        Part::Reasoning { .. } => return None,
+    })
 }
 
 /// Who speaks, where wires name the same speaker differently.
-fn role_of(message: &Message) -> &'static str {
+pub(crate) fn role_of(message: &Message) -> &'static str {
     match message.role() {
         // An item of the Responses wire that makes a call or answers one has no role of its own.
         Role::Other if message.has_calls() => Role::Assistant.name(),

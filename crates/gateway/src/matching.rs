@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use throughline_transcript::{Message, Role};
 
 use crate::identity::{Bytes, Identity, Known, bytes_of, identity_of};
+use crate::recall::seen::{Eyes, Seen};
 
 /// A message of a request. Most come back unchanged, so who they are is worked out only when their bytes do not tell.
 pub(crate) struct Theirs<'a> {
@@ -33,7 +34,8 @@ impl<'a> Theirs<'a> {
 
     /// As it is recognised later on.
     pub(crate) fn known(&self) -> Known {
-        Known { bytes: self.bytes, identity: self.identity(), is_human: self.message.is_human() }
+        let (bytes, identity) = (self.bytes, self.identity());
+        Known { bytes, identity, is_human: self.message.is_human(), seen: None }
     }
 }
 
@@ -79,22 +81,25 @@ fn walk(
     let (mut known, mut repeated) = (0, 0);
     loop {
         match (conversation.get(known), request.get(repeated)) {
-            (Some(ours), Some(theirs)) if is_same(ours, theirs, known < folded) => {
+            (Some(ours), Some(theirs)) if is_same(ours, theirs) => {
                 pair(known, theirs);
                 known += 1;
                 repeated += 1;
             }
-            (Some(ours), _) if ours.identity.is_none() => known += 1,
+            (Some(ours), _) if ours.may_lack() => known += 1,
+            (Some(ours), Some(theirs)) if known < folded && is_small_edit(ours, theirs) => {
+                pair(known, theirs);
+                known += 1;
+                repeated += 1;
+            }
             (Some(_), Some(theirs)) if theirs.identity().is_none() => repeated += 1,
             _ => return Match { known, repeated },
         }
     }
 }
 
-fn is_same(ours: &Known, theirs: &Theirs<'_>, is_folded: bool) -> bool {
-    ours.bytes == theirs.bytes
-        || ours.identity == theirs.identity()
-        || (is_folded && is_small_edit(ours, theirs))
+fn is_same(ours: &Known, theirs: &Theirs<'_>) -> bool {
+    ours.bytes == theirs.bytes || ours.is(theirs.identity())
 }
 
 /// Whether an edit of this message changes nothing that a person said.
@@ -105,7 +110,8 @@ fn is_small_edit(ours: &Known, theirs: &Theirs<'_>) -> bool {
 /// Whether a request that leaves a conversation has only let some of it go: further on it repeats what was answered, and
 /// it is shorter than the conversation. So a client tells that it compacted the conversation itself.
 pub(crate) fn is_compacted(conversation: &[Known], request: &[Theirs<'_>], found: Match) -> bool {
-    if request.len() >= conversation.len() {
+    let shown = conversation.iter().filter(|known| known.identity.is_none() || !known.may_lack()).count();
+    if request.len() >= shown {
         return false;
     }
     let further: HashSet<Identity> =
@@ -117,22 +123,34 @@ pub(crate) fn is_compacted(conversation: &[Known], request: &[Theirs<'_>], found
 }
 
 /// The client's words for the end of a view: pairs of an item and the message that repeats it, and the first item of them.
-/// Items that say nothing of their own and that the client left out are not among them.
+/// Items that say nothing of their own and that the client left out are not among them; those it knows nothing of stay in
+/// our words.
 pub(crate) fn align(
     view: &[Message],
     first_own: usize,
     repeated: &[Message],
+    mut eyes: Eyes<'_>,
 ) -> (usize, Vec<(usize, Message)>) {
+    let seen = eyes.seen(view);
     let (mut item, mut theirs) = (view.len(), repeated.len());
     let mut pairs = Vec::new();
     while item > first_own && theirs > 0 {
         let (Some(ours), Some(message)) = (view.get(item - 1), repeated.get(theirs - 1)) else { break };
         let our_identity = OnceCell::new();
         let ours_is = || *our_identity.get_or_init(|| identity_of(ours));
+        let seen = seen.get(item - 1).copied().flatten();
+        let comes_back = |seen: Seen| identity_of(message).is_some_and(|identity| seen.is(identity));
         if ours.json() == message.json() || ours_is() == identity_of(message) {
             pairs.push((item - 1, message.clone()));
             item -= 1;
             theirs -= 1;
+        } else if seen.is_some_and(comes_back) {
+            pairs.push((item - 1, ours.clone()));
+            item -= 1;
+            theirs -= 1;
+        } else if seen.is_some_and(|seen| seen.may_lack) {
+            pairs.push((item - 1, ours.clone()));
+            item -= 1;
         } else if ours_is().is_none() {
             item -= 1;
         } else if identity_of(message).is_none() {

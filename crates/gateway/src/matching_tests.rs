@@ -1,7 +1,8 @@
 use proptest::prelude::*;
-use throughline_transcript::decode_message_text;
+use throughline_transcript::{Dialect, decode_message_text};
 
 use super::*;
+use crate::recall::RecallNames;
 
 fn message(role: &str, text: &str) -> Message {
     let json = serde_json::json!({ "role": role, "content": text }).to_string();
@@ -56,14 +57,15 @@ fn what_was_folded_may_be_edited_but_not_what_a_person_said() {
 
 #[test]
 fn the_end_of_a_view_is_aligned_with_the_clients_words() {
+    let nothing = RecallNames::of(&[]);
     let view = talk(&["u1", "a1", "r9", "u2", "a2"]);
     let repeated = talk(&["u0", "a0", "u1", "a1", "u2", "a2"]);
-    let (from, worded) = align(&view, 0, &repeated);
+    let (from, worded) = align(&view, 0, &repeated, Eyes::new(&nothing, Dialect::Chat));
     assert_eq!(from, 0);
     assert_eq!(worded.iter().map(|(item, _)| *item).collect::<Vec<_>>(), [0, 1, 3, 4]);
-    let (from, worded) = align(&view, 3, &repeated);
+    let (from, worded) = align(&view, 3, &repeated, Eyes::new(&nothing, Dialect::Chat));
     assert_eq!((from, worded.len()), (3, 2));
-    let (from, worded) = align(&view, 0, &talk(&["uX", "u2", "a2"]));
+    let (from, worded) = align(&view, 0, &talk(&["uX", "u2", "a2"]), Eyes::new(&nothing, Dialect::Chat));
     assert_eq!((from, worded.len()), (2, 2));
 }
 

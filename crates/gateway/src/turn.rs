@@ -13,7 +13,7 @@ use throughline_engine::{
 use throughline_provider::{Endpoint, HoldBack};
 use throughline_store::SessionId;
 use throughline_tokens::{PricedCall, Usage, cost};
-use throughline_transcript::Dialect;
+use throughline_transcript::{Dialect, Message};
 use throughline_wire::{Request, Streaming, write_error_event};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -32,6 +32,8 @@ use crate::identity::Known;
 use crate::let_go::refuse_foreign;
 use crate::matching::align;
 use crate::pass::{client_headers, is_key, pass_body_on};
+use crate::recall::seen::Eyes;
+use crate::recall::{Owed, Passing, Recall, Rounds, offered};
 use crate::refused::{Refused, passed_on};
 use crate::seats::{Recognised, Seat};
 use crate::upstreams::UpstreamSpec;
@@ -124,6 +126,35 @@ pub(crate) fn turn_of(
     Ok((Turn { request, model, clues, endpoint, headers, query: asked.query.clone() }, upstream))
 }
 
+/// A conversation as its client tells it.
+pub(crate) struct Said {
+    pub(crate) messages: Vec<Message>,
+    /// How many of those are not new.
+    pub(crate) repeated: usize,
+}
+
+impl Said {
+    /// Takes over how the client words what it said before. What is new comes back, behind what the gateway owes an answer
+    /// to.
+    pub(crate) async fn into_new(
+        self,
+        gateway: &Inner,
+        recall: &Recall,
+        request: &Request,
+        session: &mut ManagedSession,
+        known: &mut Vec<Known>,
+    ) -> Vec<Incoming> {
+        let Self { mut messages, repeated } = self;
+        let mut new = messages.split_off(repeated.min(messages.len()));
+        let eyes = Eyes::new(recall.names(), session.dialect());
+        let (from, worded) = align(session.messages(), session.first_own_item(), &messages, eyes);
+        session.reword(Rewording { from, worded });
+        let owed = Owed::of(recall, request, session, &new);
+        owed.settle(recall, &gateway.setup.owner, session, &mut new, known).await;
+        new.into_iter().map(Incoming::from).collect()
+    }
+}
+
 impl Inner {
     /// Whether requests are answered when the record cannot be used.
     fn goes_on_unrecorded(&self) -> bool {
@@ -148,12 +179,12 @@ impl Inner {
         wire: Dialect,
         began: Instant,
     ) -> Result<Response<OutBody>, Refused> {
-        let Place { seat, mut session, messages, repeated, known } = self.place(&turn).await?;
+        let Place { seat, mut session, messages, repeated, mut known } = self.place(&turn).await?;
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.follow_model(&mut session, &turn).await?;
-        let (said, _) = messages.split_at(repeated.min(messages.len()));
-        let (from, worded) = align(session.messages(), session.first_own_item(), said);
-        session.reword(Rewording { from, worded });
+        let config = self.config.now();
+        let said = Said { messages, repeated };
+        let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
         // Who asks meanwhile sees that this much is being answered already.
         seat.set_recognised(Recognised { known: known.clone(), ..seat.recognised() });
 
@@ -161,7 +192,9 @@ impl Inner {
         let (pieces, waiting) = mpsc::channel(PIECES_WAITING);
         let streaming = turn.request.streaming();
         let model = turn.model.clone();
-        let new: Vec<Incoming> = messages.into_iter().skip(repeated).map(Incoming::from).collect();
+        let mut request = turn.request;
+        let is_offered =
+            offered(&config.recall, &mut request).map_err(|error| Refused::bad_request(error.to_string()))?;
         let input = CallInput {
             pieces: Some(pieces),
             along: Along { headers: turn.headers, query: turn.query, hold_back: HoldBack::UntilContent },
@@ -169,13 +202,14 @@ impl Inner {
             // A client keeps what it says until it is answered, and says it again.
             recorded: if self.goes_on_unrecorded() { Recorded::Meanwhile } else { Recorded::First },
             cancel: cancel.clone(),
-            ..CallInput::new(Envelope::of_request(turn.request), new)
+            ..CallInput::new(Envelope::of_request(request), new)
         };
         let id = session.id().clone();
         let (ended, end) = oneshot::channel();
         let gateway = Arc::clone(self);
         self.tasks.spawn(carried(async move {
-            let result = gateway.call(&seat, session, input, known).await;
+            let rounds = is_offered.then_some(&config.recall);
+            let result = gateway.call(&seat, session, input, known, rounds).await;
             // Whoever asked may be gone.
             let _ = ended.send(result);
         }));
@@ -192,13 +226,22 @@ impl Inner {
         mut session: OwnedMutexGuard<ManagedSession>,
         input: CallInput,
         mut known: Vec<Known>,
+        recall: Option<&Recall>,
     ) -> Ended {
-        let result = session.call(input).await;
-        match &result {
-            Ok(outcome) => {
-                known.extend(outcome.answer.messages.iter().map(Known::of));
-                seat.set_recognised(recognised(&session, known));
+        let result = match recall {
+            Some(recall) => {
+                let rounds = Rounds { recall, owner: &self.setup.owner, passing: Passing::Spliced };
+                Box::pin(rounds.call(&mut session, input, &mut known)).await
             }
+            None => {
+                let result = session.call(input).await;
+                let said = result.iter().flat_map(|outcome| &outcome.answer.messages);
+                known.extend(said.map(Known::of));
+                result
+            }
+        };
+        match &result {
+            Ok(_) => seat.set_recognised(recognised(&session, known)),
             // What became of it is for the record to say.
             Err(_) => {
                 if let Ok(recognised) = self.read_recognised(&session).await {

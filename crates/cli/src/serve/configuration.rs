@@ -7,7 +7,7 @@ use throughline_config::Settings;
 use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
-use throughline_gateway::{Gateway, GatewayConfig, Tls, Upstreams};
+use throughline_gateway::{Gateway, GatewayConfig, Offer, Recall, Tls, Upstreams};
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
 
@@ -17,7 +17,7 @@ use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure};
 use crate::online::{catalogue, proxy};
 use crate::serve::log::Log;
-use crate::serve::{ServeArgs, access, upstreams};
+use crate::serve::{ServeArgs, access, recall, upstreams};
 
 /// Where a configuration is read from.
 pub(super) struct Source {
@@ -61,11 +61,14 @@ impl Source {
             host: Arc::clone(&self.host),
             client: &client,
             health: Arc::clone(&self.health),
-            recall: None,
+            recall: settings.gateway.recall.then(|| recall::HINT.to_owned()),
         };
         let (engines, problems) = Engines::find(parts).await?;
         problems.iter().chain(&engines.problem()).for_each(|problem| self.log.warn(problem));
         let gateway = &settings.gateway;
+        let tools = recall::tools(engines.clone(), Arc::clone(&self.store));
+        let offer = if gateway.recall { Offer::Agents } else { Offer::Nobody };
+        let recall = Recall::new(tools, offer, gateway.recall_rounds, gateway.recall_tokens as u64);
         let config = GatewayConfig {
             catalogue: Arc::new(catalogue),
             client,
@@ -83,8 +86,9 @@ impl Source {
                 } else {
                     LongResults::LeftAlone
                 },
-                ..ToolOutputPolicy::default()
+                ..if gateway.recall { recall::tool_output() } else { ToolOutputPolicy::default() }
             },
+            recall,
             body_bytes: gateway.max_body_bytes,
             silence: gateway.stall_seconds.map(|seconds| Duration::from_secs(seconds as u64)),
             settings: Arc::new(settings),

@@ -65,9 +65,8 @@ const FACT: &str = "heron-4711-quay";
 /// Steps after which the model needs it: enough for three compactions.
 const STEPS_TO_RECALL: usize = 48;
 
-/// Reads on, step after step, and looks for the word at the end with the tool of the MCP server; what it then says is
-/// what the tool found.
-fn forgetful() -> Script {
+/// Reads on, step after step, and looks for the word at the end with a tool; what it then says is what the tool found.
+fn forgetful(tool: &'static str) -> Script {
     let taken = Arc::new(AtomicUsize::new(0));
     Script::answering(move |request| {
         let json = request.json();
@@ -98,7 +97,7 @@ fn forgetful() -> Script {
                 json!({ "command": format!("echo {step} >> steps; echo part {step}; cat archive.txt") }),
             ),
             step if step == STEPS_TO_RECALL + 1 => {
-                call("mcp__throughline__recall_search", json!({ "query": "the watchword is" }))
+                call(tool, json!({ "query": "the watchword is" }))
             }
             _ if last.contains("tool_result") && last.contains(FACT) => {
                 Reply::text(format!("The watchword was {FACT}."))
@@ -111,8 +110,8 @@ fn forgetful() -> Script {
 #[tokio::test(flavor = "multi_thread")]
 async fn claude_code_recalls_a_fact_from_before_three_compactions_through_mcp() {
     let Some(program) = installed(PROGRAM) else { return };
-    let job =
-        Job::with_script(MODEL, WINDOW_TOKENS, ServerKind::Anthropic, forgetful(), STEPS_TO_RECALL).await;
+    let script = forgetful("mcp__throughline__recall_search");
+    let job = Job::with_script(MODEL, WINDOW_TOKENS, ServerKind::Anthropic, script, STEPS_TO_RECALL).await;
     let gateway = Gateway::before(&job.upstream.url());
     let servers = json!({ "mcpServers": { "throughline": {
         "command": env!("CARGO_BIN_EXE_throughline"), "args": ["mcp"],
@@ -125,4 +124,27 @@ async fn claude_code_recalls_a_fact_from_before_three_compactions_through_mcp() 
     let ended = job.run(&mut client);
     assert!(ended.screen.contains(&format!("The watchword was {FACT}.")), "{}", ended.screen);
     assert!(gateway.compactions() >= 3, "{}", gateway.screen());
+}
+
+/// The same without any tool of its own: the gateway gives the model one, and answers for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_code_recalls_a_fact_from_before_three_compactions_through_the_gateway_alone() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let script = forgetful("lcm_grep");
+    let job = Job::with_script(MODEL, WINDOW_TOKENS, ServerKind::Anthropic, script, STEPS_TO_RECALL).await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("config.yaml"), "gateway:\n  recall: true\n").unwrap();
+    let gateway = Gateway::start(home, &job.upstream.url());
+    let ended = run(&job, &program, gateway.url());
+    assert!(ended.screen.contains(&format!("The watchword was {FACT}.")), "{}", ended.screen);
+    assert!(!ended.screen.contains("lcm_grep"), "{}", ended.screen);
+    assert!(gateway.compactions() >= 3, "{}", gateway.screen());
+    let listed: Value = serde_json::from_str(&gateway.ask(&["sessions", "list", "--json"])).unwrap();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed:#}");
+    // From the first request with tools on, the prompt has them in the same place.
+    let calls = job.upstream.calls();
+    let with_tools = calls.iter().map(throughline_testkit::RecordedRequest::json);
+    let with_tools: Vec<Value> = with_tools.filter(|body| body["tools"].is_array()).collect();
+    assert!(with_tools.iter().all(|body| body["tools"] == with_tools[0]["tools"]));
+    assert!(with_tools[0]["tools"].to_string().contains("lcm_grep"));
 }

@@ -25,6 +25,7 @@ use crate::event::GatewayEvent;
 use crate::find::blocking;
 use crate::gateway::Inner;
 use crate::handler::Asked;
+use crate::recall::{Passing, Rounds};
 use crate::seats::{Seat, SeatKey};
 
 /// What the record calls conversations that are kept here.
@@ -109,7 +110,10 @@ async fn ready(
     let system = message.system.clone().or_else(|| known.and_then(|known| known.system));
     let cap =
         at.output_cap_tokens(message.max_output_tokens.or(gateway.config.now().settings.model.max_tokens));
+    let recall = &gateway.config.now().recall;
+    let tools = recall.is_offered().then(|| recall.tools_json(wire));
     let parts = RequestParts {
+        tools: tools.as_deref().map(RawJson),
         system: system.as_deref().filter(|system| !system.is_empty()).map(System::Text),
         streaming: if message.stream { Streaming::Streamed } else { Streaming::Whole },
         output_cap: cap.map(|tokens| (CapMember::usual(wire), tokens)),
@@ -214,7 +218,10 @@ async fn seat(
 /// Makes the call, whoever still waits for it, and keeps what the conversation is recognised by.
 async fn call(gateway: &Inner, ready: Ready) -> Result<Value, ApiError> {
     let Ready { seat, mut session, input, key } = ready;
-    let result = session.call(input).await;
+    let config = gateway.config.now();
+    let owner = &gateway.setup.owner;
+    let rounds = Rounds { recall: &config.recall, owner, passing: Passing::AsTheyCome };
+    let result = rounds.call(&mut session, input, &mut Vec::new()).await;
     if let Ok(recognised) = gateway.read_recognised(&session).await {
         seat.set_recognised(recognised);
     }

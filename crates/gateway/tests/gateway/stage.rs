@@ -4,15 +4,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use throughline_compaction::RuleSummariser;
 use throughline_config::{Loader, Settings};
 use throughline_engine::{
     Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, EngineEvent, Host, LockPolicy,
-    LongResults, RecordPolicy, ToolOutputPolicy,
+    LongResults, OneSummariser, RecordPolicy, ToolOutputPolicy, ToolRequest, ToolSchema,
 };
 use throughline_gateway::{
-    Access, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, SealKey,
-    UpstreamSpec, Upstreams, serve,
+    Access, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall,
+    RecallFuture, RecallTools, SealKey, UpstreamSpec, Upstreams, serve,
 };
+use throughline_lcm::{RecallLimits, Recaller, recall_schemas};
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, PrefixCache, RetryLimits, TimeLimits,
 };
@@ -46,6 +48,31 @@ impl Host for StillHost {
     }
 }
 
+/// The tools of the lossless engine, as they are.
+struct LcmTools {
+    store: Arc<dyn Store>,
+    schemas: Vec<ToolSchema>,
+}
+
+impl LcmTools {
+    fn over(store: Arc<dyn Store>) -> Self {
+        Self { store, schemas: recall_schemas() }
+    }
+}
+
+impl RecallTools for LcmTools {
+    fn schemas(&self) -> &[ToolSchema] {
+        &self.schemas
+    }
+
+    fn call<'a>(&'a self, owner: &'a Owner, call: &'a ToolRequest) -> RecallFuture<'a> {
+        let by_rules = Arc::new(OneSummariser(Arc::new(RuleSummariser)));
+        let limits = RecallLimits::default();
+        let recaller = Recaller::new(Arc::clone(&self.store), owner.clone(), limits, by_rules, None);
+        Box::pin(async move { recaller.call(call).await.unwrap() })
+    }
+}
+
 pub(crate) struct Stage {
     pub(crate) upstream: ScriptedUpstream,
     pub(crate) store: Arc<dyn Store>,
@@ -69,6 +96,12 @@ pub(crate) struct Stage {
     pub(crate) body_bytes: usize,
     /// How long a stream may be silent.
     pub(crate) silence: Option<Duration>,
+    /// Who is given tools to recall with, ...
+    pub(crate) recall: Offer,
+    /// ... in how many rounds, ...
+    pub(crate) recall_rounds: usize,
+    /// ... and how much may be read with them.
+    pub(crate) recall_tokens: u64,
     url: String,
     stop: Option<DropGuard>,
     running: Option<tokio::task::JoinHandle<()>>,
@@ -146,6 +179,9 @@ impl Stage {
             limits: GatewayLimits::default(),
             body_bytes: 8 * 1024 * 1024,
             silence: None,
+            recall: Offer::Nobody,
+            recall_rounds: 4,
+            recall_tokens: 8_000,
             url: String::new(),
             stop: None,
             running: None,
@@ -227,6 +263,12 @@ impl Stage {
                 ..ToolOutputPolicy::default()
             },
             body_bytes: self.body_bytes,
+            recall: Recall::new(
+                Arc::new(LcmTools::over(Arc::clone(&self.store))),
+                self.recall,
+                self.recall_rounds,
+                self.recall_tokens,
+            ),
             silence: self.silence,
         }
     }

@@ -1,11 +1,13 @@
 //! Tool definitions in the form each wire wants, the same bytes for the same tools.
 
 use serde_json::{Value, json};
-use throughline_engine::ToolSchema;
 use throughline_transcript::Dialect;
 
+use crate::tool::ToolSchema;
+
 /// The `tools` member of a request.
-pub(crate) fn tools_json(dialect: Dialect, schemas: &[ToolSchema]) -> String {
+#[must_use]
+pub fn tools_json(dialect: Dialect, schemas: &[ToolSchema]) -> String {
     let tools: Vec<Value> = schemas.iter().map(|schema| tool_json(dialect, schema)).collect();
     Value::Array(tools).to_string()
 }

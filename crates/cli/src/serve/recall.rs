@@ -1,0 +1,91 @@
+//! The tools that models are given in the gateway: those of the lossless engine for the conversation they are in, and
+//! search over all conversations of its owner.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use throughline_engine::{ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema};
+use throughline_gateway::{RecallFuture, RecallTools};
+use throughline_lcm::{RECALL_TOOLS, recall_schemas};
+use throughline_store::{Owner, Store};
+
+use crate::engines::Engines;
+use crate::mcp_tools::{self, NoResult};
+
+/// How the model brings back what a summary replaced.
+pub(super) const HINT: &str = "Use the tool lcm_grep to find words of any earlier message of this conversation, and lcm_expand to \
+read that message by its number.";
+/// How it reads what was set aside.
+const READ_SET_ASIDE: &str = "Read any lines of it with recall_artifact {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, \
+or find words in it with lcm_grep {\"query\": \"...\"}.";
+/// What else there is beside the tools of the lossless engine.
+const ACROSS: [&str; 3] = ["recall_search", "recall_messages", "recall_artifact"];
+
+/// What is done about long results where a model can read what was set aside.
+pub(super) fn tool_output() -> ToolOutputPolicy {
+    let usual = ToolOutputPolicy::default();
+    let own = RECALL_TOOLS.iter().chain(&ACROSS).map(|name| (*name).to_owned());
+    let exempt = usual.exempt.into_iter().chain(own).collect();
+    ToolOutputPolicy { exempt, recall: Some(READ_SET_ASIDE.to_owned()), ..ToolOutputPolicy::default() }
+}
+
+/// The tools.
+pub(super) fn tools(engines: Engines, store: Arc<dyn Store>) -> Arc<dyn RecallTools> {
+    let across = mcp_tools::tools().into_iter().filter(|tool| ACROSS.contains(&tool.name));
+    let across = across.map(|tool| ToolSchema {
+        name: tool.name.to_owned(),
+        description: tool.description.to_owned(),
+        parameters: without_session(tool.parameters),
+    });
+    Arc::new(GatewayTools { engines, store, schemas: recall_schemas().into_iter().chain(across).collect() })
+}
+
+/// The same with nobody obliged to say which conversation is meant: it is the one the model is in.
+fn without_session(mut parameters: Value) -> Value {
+    if let Some(required) = parameters.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != "session");
+    }
+    parameters
+}
+
+struct GatewayTools {
+    engines: Engines,
+    store: Arc<dyn Store>,
+    schemas: Vec<ToolSchema>,
+}
+
+impl RecallTools for GatewayTools {
+    fn schemas(&self) -> &[ToolSchema] {
+        &self.schemas
+    }
+
+    fn call<'a>(&'a self, owner: &'a Owner, call: &'a ToolRequest) -> RecallFuture<'a> {
+        Box::pin(async move {
+            match self.engines.recaller(owner).call(call).await {
+                Some(answer) => answer,
+                None => self.across(owner, call).await,
+            }
+        })
+    }
+}
+
+impl GatewayTools {
+    async fn across(&self, owner: &Owner, call: &ToolRequest) -> ToolAnswer {
+        let (store, owner, name) = (Arc::clone(&self.store), owner.clone(), call.name.clone());
+        let mut arguments = call.arguments.clone();
+        // A search without one is over all conversations.
+        if let Some(given) = arguments.as_object_mut()
+            && name != "recall_search"
+        {
+            given.entry("session").or_insert_with(|| Value::from(call.session.to_string()));
+        }
+        let work = move || mcp_tools::call(store.as_ref(), &owner, &name, arguments);
+        match tokio::task::spawn_blocking(work).await {
+            Ok(Ok(text)) => ToolAnswer { text, is_error: false },
+            Ok(Err(NoResult::Words(words))) => ToolAnswer { text: words, is_error: true },
+            Ok(Err(NoResult::UnknownTool)) | Err(_) => {
+                ToolAnswer { text: format!("there is no tool `{}`", call.name), is_error: true }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Running recall tools within what a turn may use, and what they answer as messages of each wire.
+
+use serde_json::{Map, Value, json};
+use throughline_engine::{ToolAnswer, ToolRequest, token_model_for};
+use throughline_store::{Owner, SessionId};
+use throughline_tokens::profile_text;
+use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+use throughline_wire::ToolCall;
+
+use crate::recall::Recall;
+
+/// What is left of what a turn may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowance {
+    pub(super) rounds: usize,
+    pub(super) tokens: u64,
+}
+
+impl Allowance {
+    pub(super) fn of(recall: &Recall) -> Self {
+        Self { rounds: recall.rounds(), tokens: recall.tokens() }
+    }
+}
+
+/// Whoever asks.
+#[derive(Clone, Copy)]
+pub(super) struct Asker<'a> {
+    pub(super) recall: &'a Recall,
+    pub(super) owner: &'a Owner,
+    pub(super) session: &'a SessionId,
+}
+
+/// A call with its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    pub(super) call_id: String,
+    pub(super) answer: ToolAnswer,
+}
+
+impl Asker<'_> {
+    /// Answers calls one after the other, as far as the allowance goes.
+    pub(super) async fn answer(&self, calls: &[ToolCall], allowance: &mut Allowance) -> Vec<Answered> {
+        let mut all = Vec::with_capacity(calls.len());
+        for call in calls {
+            let answer = self.answer_one(call, allowance).await;
+            all.push(Answered { call_id: call.id.clone(), answer });
+        }
+        allowance.rounds = allowance.rounds.saturating_sub(1);
+        all
+    }
+
+    async fn answer_one(&self, call: &ToolCall, allowance: &mut Allowance) -> ToolAnswer {
+        if allowance.rounds == 0 {
+            return failed(format!("no more of {} in this turn: answer with what is at hand", call.name));
+        }
+        let arguments = match call.arguments.trim() {
+            "" => Ok(Value::Object(Map::new())),
+            text => serde_json::from_str(text),
+        };
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) => return failed(format!("the arguments are not valid JSON: {error}")),
+        };
+        let request = ToolRequest { session: self.session.clone(), name: call.name.clone(), arguments };
+        let answer = self.recall.tools().call(self.owner, &request).await;
+        let tokens = token_model_for("", Dialect::Chat).estimate(&profile_text(&answer.text));
+        if tokens > allowance.tokens {
+            let left = allowance.tokens;
+            return failed(format!(
+                "this would be about {tokens} tokens, and {left} are left for recall in this turn: ask for less"
+            ));
+        }
+        allowance.tokens -= tokens;
+        answer
+    }
+}
+
+fn failed(text: String) -> ToolAnswer {
+    ToolAnswer { text, is_error: true }
+}
+
+/// Answers as messages, in their order.
+pub(super) fn messages(wire: Dialect, answered: &[Answered]) -> Vec<Message> {
+    let values = match wire {
+        Dialect::Anthropic if answered.is_empty() => Vec::new(),
+        Dialect::Anthropic => vec![json!({ "role": "user", "content": blocks(answered) })],
+        Dialect::Chat => answered
+            .iter()
+            .map(|one| json!({ "role": "tool", "tool_call_id": one.call_id, "content": plain_words(one) }))
+            .collect(),
+        Dialect::Responses => answered
+            .iter()
+            .map(|one| json!({ "type": "function_call_output", "call_id": one.call_id, "output": plain_words(one) }))
+            .collect(),
+    };
+    values.iter().filter_map(|value| decode_message(SharedText::new(value.to_string()))).collect()
+}
+
+/// Answers as blocks of a message on the Anthropic wire.
+pub(super) fn blocks(answered: &[Answered]) -> Vec<Value> {
+    let block = |one: &Answered| {
+        let mut block =
+            json!({ "type": "tool_result", "tool_use_id": one.call_id, "content": one.answer.text });
+        if one.answer.is_error {
+            block["is_error"] = Value::Bool(true);
+        }
+        block
+    };
+    answered.iter().map(block).collect()
+}
+
+/// What is said where a wire has no mark for what failed.
+fn plain_words(one: &Answered) -> String {
+    let ToolAnswer { text, is_error } = &one.answer;
+    if *is_error { format!("Error: {text}") } else { text.clone() }
+}

@@ -1,0 +1,147 @@
+//! The exchange with the model: asked again with what its recall calls found, until it answers its client.
+
+use throughline_engine::{
+    Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Pieces, Recorded, Waiting,
+};
+use throughline_store::Owner;
+use throughline_transcript::Dialect;
+use throughline_wire::{StopReason, Streaming, ToolCall};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::identity::Known;
+use crate::recall::Recall;
+use crate::recall::answers::{Allowance, Asker, messages};
+use crate::recall::seen::Eyes;
+use crate::recall::splice::{Next, Splice};
+
+/// Pieces of an answer that may wait to be passed on.
+const PIECES_WAITING: usize = 32;
+/// How often a model is told that nothing is left before its turn ends without an answer.
+const REFUSED_ROUNDS: usize = 2;
+
+/// How answers go back to whoever asked.
+pub(crate) enum Passing {
+    /// As one answer of the wire.
+    Spliced,
+    /// Piece by piece, whichever round they are of: for whoever only reads the words in them.
+    AsTheyCome,
+}
+
+/// What a call takes in every round.
+pub(crate) struct Rounds<'a> {
+    pub(crate) recall: &'a Recall,
+    pub(crate) owner: &'a Owner,
+    pub(crate) passing: Passing,
+}
+
+/// What stays the same from round to round.
+struct Kept {
+    envelope: Envelope,
+    task: String,
+    along: Along,
+    waiting: Waiting,
+    recorded: Recorded,
+    cancel: CancellationToken,
+}
+
+impl Kept {
+    fn input(&self, messages: Vec<Incoming>, pieces: Option<Pieces>) -> CallInput {
+        CallInput {
+            pieces,
+            task: self.task.clone(),
+            along: self.along.clone(),
+            waiting: self.waiting,
+            recorded: self.recorded,
+            cancel: self.cancel.clone(),
+            ..CallInput::new(self.envelope.clone(), messages)
+        }
+    }
+}
+
+impl Rounds<'_> {
+    /// Asks until the model answers its client. What it says on the way is put behind `known`, as it is recognised later.
+    pub(crate) async fn call(
+        &self,
+        session: &mut ManagedSession,
+        input: CallInput,
+        known: &mut Vec<Known>,
+    ) -> Result<CallOutcome, CallError> {
+        let CallInput { envelope, messages: mut new, pieces, task, along, waiting, recorded, cancel } = input;
+        let kept = Kept { envelope, task, along, waiting, recorded, cancel };
+        let (wire, streaming) = (session.dialect(), kept.envelope.request().streaming());
+        let mut back = Back::new(self, wire, streaming, pieces);
+        let mut eyes = Eyes::new(self.recall.names(), wire);
+        let mut allowance = Allowance::of(self.recall);
+        let mut refused = 0;
+        loop {
+            let outcome = back.round(session, &kept, std::mem::take(&mut new)).await?;
+            known.extend(eyes.known(&outcome.answer.messages));
+            let calls = self.own_calls(&outcome);
+            if calls.is_empty() || refused == REFUSED_ROUNDS {
+                back.end(Next::Nothing).await;
+                return Ok(outcome);
+            }
+            refused += usize::from(allowance.rounds == 0);
+            let asker = Asker { recall: self.recall, owner: self.owner, session: session.id() };
+            let found = messages(wire, &asker.answer(&calls, &mut allowance).await);
+            known.extend(eyes.known(&found));
+            new = found.into_iter().map(Incoming::from).collect();
+            back.end(Next::Round).await;
+        }
+    }
+
+    /// The calls of an answer, if all of them are of recall tools and it was not cut off in the middle of one.
+    fn own_calls(&self, outcome: &CallOutcome) -> Vec<ToolCall> {
+        let is_whole = !matches!(
+            outcome.answer.stop.reason,
+            StopReason::OutputLimit | StopReason::WindowLimit | StopReason::Refused | StopReason::Cancelled
+        );
+        let calls: Vec<ToolCall> = outcome.answer.tool_calls().cloned().collect();
+        let all_own = calls.iter().all(|call| self.recall.names().has(&call.name));
+        if is_whole && all_own { calls } else { Vec::new() }
+    }
+}
+
+/// The way back to whoever asked.
+enum Back {
+    Nobody,
+    AsTheyCome(Pieces),
+    Spliced(Splice),
+}
+
+impl Back {
+    fn new(rounds: &Rounds<'_>, wire: Dialect, streaming: Streaming, pieces: Option<Pieces>) -> Self {
+        match (pieces, &rounds.passing) {
+            (None, _) => Self::Nobody,
+            (Some(pieces), Passing::AsTheyCome) => Self::AsTheyCome(pieces),
+            (Some(pieces), Passing::Spliced) => {
+                Self::Spliced(Splice::new(wire, streaming, rounds.recall.names(), pieces))
+            }
+        }
+    }
+
+    async fn round(
+        &mut self,
+        session: &mut ManagedSession,
+        kept: &Kept,
+        new: Vec<Incoming>,
+    ) -> Result<CallOutcome, CallError> {
+        match self {
+            Self::Nobody => session.call(kept.input(new, None)).await,
+            Self::AsTheyCome(pieces) => session.call(kept.input(new, Some(pieces.clone()))).await,
+            Self::Spliced(splice) => {
+                let (sender, coming) = mpsc::channel(PIECES_WAITING);
+                let call = Box::pin(session.call(kept.input(new, Some(sender))));
+                let (outcome, ()) = tokio::join!(call, splice.pass(coming));
+                outcome
+            }
+        }
+    }
+
+    async fn end(&mut self, next: Next) {
+        if let Self::Spliced(splice) = self {
+            splice.end(next).await;
+        }
+    }
+}

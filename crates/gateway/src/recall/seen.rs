@@ -1,0 +1,168 @@
+//! What a client has of messages that hold calls of the recall tools, or results of them.
+//!
+//! A client that has tools of the same names itself repeats such messages as they are. So this only says how a message
+//! may come back beside that: it need not be, or it comes back as something else.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use throughline_transcript::{Dialect, Message, Part, strip_injected};
+
+use crate::identity::{Identity, Known, identity_of, identity_of_parts, role_of, told};
+use crate::recall::RecallNames;
+
+/// What parts the texts of two rounds where a client has them as one.
+pub(crate) const BETWEEN_ROUNDS: &str = "\n\n";
+
+/// How a message may come back from a client that never heard of the calls in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Whether it may be missing: the client was shown nothing of it, or shown it as part of the next answer.
+    pub(crate) may_lack: bool,
+    /// What is left of it without the calls.
+    pub(crate) alone: Option<Identity>,
+    /// The same, with what earlier rounds of the answer said before it.
+    pub(crate) joined: Option<Identity>,
+}
+
+impl Seen {
+    /// A message the client knows nothing of.
+    pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None };
+
+    pub(crate) fn is(&self, identity: Identity) -> bool {
+        self.alone == Some(identity) || self.joined == Some(identity)
+    }
+}
+
+/// Reads messages in their order and tells how they come back.
+pub(crate) struct Eyes<'a> {
+    names: &'a RecallNames,
+    /// How texts of several rounds come to a client: as one text, in one message, or not at all together.
+    joint: Joint,
+    /// Calls the client knows nothing of.
+    calls: HashSet<String>,
+    /// What earlier rounds of the answer said.
+    said: Vec<String>,
+}
+
+/// How texts of several rounds come to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joint {
+    /// As one text.
+    OneText,
+    /// As parts of one message.
+    OneMessage,
+    /// As messages of their own.
+    Apart,
+}
+
+impl<'a> Eyes<'a> {
+    pub(crate) fn new(names: &'a RecallNames, wire: Dialect) -> Self {
+        let joint = match wire {
+            Dialect::Chat => Joint::OneText,
+            Dialect::Anthropic => Joint::OneMessage,
+            Dialect::Responses => Joint::Apart,
+        };
+        Self { names, joint, calls: HashSet::new(), said: Vec::new() }
+    }
+
+    /// The next messages as they are recognised later on.
+    pub(crate) fn known(&mut self, messages: &[Message]) -> Vec<Known> {
+        let all = messages.iter().zip(self.seen(messages));
+        all.map(|(message, seen)| Known { seen, ..Known::of(message) }).collect()
+    }
+
+    /// How the next messages come back, where that may be otherwise than as they are.
+    pub(crate) fn seen(&mut self, messages: &[Message]) -> Vec<Option<Seen>> {
+        let mut all: Vec<Option<Seen>> = Vec::with_capacity(messages.len());
+        for (at, message) in messages.iter().enumerate() {
+            let seen = self.seen_next(message);
+            if self.joint == Joint::Apart && seen.is_some_and(|seen| seen.may_lack) && message.has_calls() {
+                // What was said before a call is an item of its own. Whoever never had the answer has none of it.
+                let said = messages.iter().zip(&mut all).take(at).rev();
+                for (item, seen) in said.take_while(|(item, _)| role_of(item) == "assistant") {
+                    let alone = identity_of(item);
+                    seen.get_or_insert(Seen { may_lack: true, alone, joined: alone });
+                }
+            }
+            all.push(seen);
+        }
+        all
+    }
+
+    fn seen_next(&mut self, message: &Message) -> Option<Seen> {
+        let (mut own, mut theirs) = (0, 0);
+        for part in message.parts() {
+            match part {
+                Part::ToolCall { id, name, .. } if self.names.has(&message.str(*name)) => {
+                    self.calls.insert(message.str(*id).into_owned());
+                    own += 1;
+                }
+                Part::ToolResult { call_id, .. } if self.calls.contains(message.str(*call_id).as_ref()) => {
+                    own += 1;
+                }
+                Part::ToolCall { .. } | Part::ToolResult { .. } => theirs += 1,
+                Part::Text(_) | Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
+            }
+        }
+        if own == 0 && self.said.is_empty() {
+            return None;
+        }
+        let is_answer = role_of(message) == "assistant";
+        let alone = self.identity(message, &[]);
+        let said = if is_answer { self.said.as_slice() } else { &[] };
+        let joined = self.identity(message, said);
+        let goes_on = own > 0 && theirs == 0;
+        match (is_answer, goes_on) {
+            (true, true) if self.joint != Joint::Apart => self.said.extend(texts(message)),
+            (true, true) => {}
+            // Results the client does not see stand between the rounds of an answer.
+            (false, true) => {}
+            _ => self.said.clear(),
+        }
+        // A message of results that holds a person's words as well is theirs.
+        let may_lack = goes_on && (is_answer || alone.is_none());
+        Some(Seen { may_lack, alone, joined })
+    }
+
+    /// What a message is recognised by without what its client knows nothing of, behind what was said before.
+    fn identity(&self, message: &Message, before: &[String]) -> Option<Identity> {
+        let mut parts: Vec<(&str, Cow<'_, str>)> = Vec::new();
+        let mut whole: Vec<String> = before.to_vec();
+        let in_one = self.joint == Joint::OneText;
+        if !in_one {
+            let own = whole.drain(..).map(|text| strip_injected(&text).trim().to_owned());
+            parts.extend(own.filter(|text| !text.is_empty()).map(|text| ("text", Cow::Owned(text))));
+        }
+        for part in message.parts() {
+            match part {
+                Part::Text(_) if in_one => {}
+                Part::ToolCall { id, .. } if self.calls.contains(message.str(*id).as_ref()) => {}
+                Part::ToolResult { call_id, .. } if self.calls.contains(message.str(*call_id).as_ref()) => {}
+                part => parts.extend(told(message, part)),
+            }
+        }
+        if in_one {
+            whole.extend(texts(message));
+            let text = whole.join(BETWEEN_ROUNDS);
+            let own = strip_injected(&text).trim();
+            if !own.is_empty() {
+                parts.insert(0, ("text", Cow::Owned(own.to_owned())));
+            }
+        }
+        identity_of_parts(message, &parts)
+    }
+}
+
+/// The texts of a message.
+fn texts(message: &Message) -> impl Iterator<Item = String> + '_ {
+    let texts = message.parts().iter().filter_map(|part| match part {
+        Part::Text(string) => Some(message.str(*string).into_owned()),
+        _ => None,
+    });
+    texts.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+#[path = "seen_tests.rs"]
+mod tests;

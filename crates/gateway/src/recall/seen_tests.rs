@@ -1,0 +1,43 @@
+use serde_json::json;
+use throughline_transcript::decode_message_text;
+
+use super::*;
+use crate::identity::identity_of;
+
+fn message(value: &serde_json::Value) -> Message {
+    decode_message_text(value.to_string()).unwrap()
+}
+
+/// A client with a tool of the same name repeats its calls itself: nothing about it is special.
+#[test]
+fn a_client_that_repeats_such_calls_is_recognised_too() {
+    let names = RecallNames::of(&["lcm_grep"]);
+    let mut eyes = Eyes::new(&names, Dialect::Chat);
+    let call = message(&json!({ "role": "assistant", "content": "so", "tool_calls": [
+        { "id": "c1", "type": "function", "function": { "name": "lcm_grep", "arguments": "{}" } }] }));
+    let known = eyes.known(std::slice::from_ref(&call))[0];
+    assert!(known.may_lack());
+    assert!(known.is(identity_of(&call)));
+}
+
+/// A turn that ended without an answer leaves its words with the client.
+#[test]
+fn words_of_a_round_that_was_the_last_come_back_alone() {
+    let names = RecallNames::of(&["lcm_grep"]);
+    let mut eyes = Eyes::new(&names, Dialect::Anthropic);
+    let call = message(&json!({ "role": "assistant", "content": [
+        { "type": "text", "text": "let me look" },
+        { "type": "tool_use", "id": "c1", "name": "lcm_grep", "input": {} }] }));
+    let shown =
+        message(&json!({ "role": "assistant", "content": [{ "type": "text", "text": "let me look" }] }));
+    let known = eyes.known(std::slice::from_ref(&call))[0];
+    assert!(known.is(identity_of(&shown)));
+    // What a person says next is theirs, whoever answered before.
+    let words = message(&json!({ "role": "user", "content": [
+        { "type": "tool_result", "tool_use_id": "c1", "content": "found" },
+        { "type": "text", "text": "and now?" }] }));
+    let said = message(&json!({ "role": "user", "content": "and now?" }));
+    let known = eyes.known(std::slice::from_ref(&words))[0];
+    assert!(!known.may_lack());
+    assert!(known.is(identity_of(&said)));
+}

@@ -1,0 +1,65 @@
+//! A client with a tool, on any wire.
+
+use serde_json::{Value, json};
+use throughline_transcript::Dialect;
+use throughline_wire::{Answer, Delta, StreamDecoder, decode_response};
+
+use crate::stage::{MODEL, Stage};
+
+/// A client that keeps its conversation as its wire has it.
+pub(crate) struct Talk {
+    pub(crate) wire: Dialect,
+    pub(crate) messages: Vec<Value>,
+}
+
+impl Talk {
+    pub(crate) fn say(&mut self, text: &str) {
+        self.messages.push(json!({ "role": "user", "content": text }));
+    }
+
+    pub(crate) fn body(&self, stream: bool) -> String {
+        let list = if self.wire == Dialect::Responses { "input" } else { "messages" };
+        let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+        let tool = match self.wire {
+            Dialect::Chat => {
+                json!({ "type": "function", "function": { "name": "read", "parameters": schema } })
+            }
+            Dialect::Responses => json!({ "type": "function", "name": "read", "parameters": schema }),
+            Dialect::Anthropic => json!({ "name": "read", "input_schema": schema }),
+        };
+        let cap = if self.wire == Dialect::Responses { "max_output_tokens" } else { "max_tokens" };
+        let mut body =
+            json!({ "model": MODEL, cap: 500, "stream": stream, "tools": [tool], list: self.messages });
+        if stream && self.wire == Dialect::Chat {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+        body.to_string()
+    }
+
+    pub(crate) async fn ask(&mut self, stage: &Stage, stream: bool) -> Answer {
+        let response = stage.ask(self.wire, &self.body(stream)).await;
+        let (status, body) = (response.status(), response.bytes().await.unwrap());
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+        let answer = match stream {
+            false => decode_response(self.wire, &body).unwrap(),
+            true => {
+                let mut decoder = StreamDecoder::new(self.wire);
+                let mut deltas: Vec<Delta> = Vec::new();
+                decoder.feed(&body, &mut deltas).unwrap();
+                decoder.finish(&mut deltas).unwrap()
+            }
+        };
+        let said = answer.messages.iter().map(|message| serde_json::from_str(message.json()).unwrap());
+        self.messages.extend(said.collect::<Vec<Value>>());
+        answer
+    }
+
+    pub(crate) fn result(&mut self, id: &str, text: &str) {
+        self.messages.push(match self.wire {
+            Dialect::Chat => json!({ "role": "tool", "tool_call_id": id, "content": text }),
+            Dialect::Responses => json!({ "type": "function_call_output", "call_id": id, "output": text }),
+            Dialect::Anthropic => json!({ "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": id, "content": text }] }),
+        });
+    }
+}

@@ -186,6 +186,11 @@ impl Engines {
         Arc::new(LcmEngine::new(LcmSetup { summarisers, on_failure, prune, redactor, limits, ..by_rules }))
     }
 
+    /// Whether there is a model that answers questions, whichever conversation they are asked in.
+    pub(crate) fn answers_questions(&self) -> bool {
+        self.summaries.as_ref().is_some_and(|setup| !setup.routes.is_empty())
+    }
+
     /// Answers what a model asks about an owner's conversations.
     pub(crate) fn recaller(&self, owner: &Owner) -> Recaller {
         let LosslessParts { store, limits, .. } = self.lossless.clone();

@@ -68,6 +68,13 @@ pub enum GatewayEvent {
         /// What it hangs on and how, if it does.
         link: Option<(SessionId, &'static str)>,
     },
+    /// The model looked something up, and the gateway answered it.
+    Recalled {
+        /// The session.
+        session: SessionId,
+        /// The tools it called.
+        tools: Vec<String>,
+    },
     /// The engine told something about a conversation.
     Engine {
         /// The conversation, by its first session.
@@ -103,6 +110,9 @@ impl GatewayEvent {
                 "parent": link.as_ref().map(|(parent, _)| parent),
                 "link": link.as_ref().map(|(_, kind)| kind),
             }),
+            Self::Recalled { session, tools } => {
+                json!({ "event": "recalled", "session": session, "tools": tools })
+            }
             Self::Engine { conversation, event } => {
                 let mut value = serde_json::to_value(event).unwrap_or_default();
                 if let Value::Object(members) = &mut value {

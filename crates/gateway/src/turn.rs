@@ -230,7 +230,7 @@ impl Inner {
     ) -> Ended {
         let result = match recall {
             Some(recall) => {
-                let rounds = Rounds { recall, owner: &self.setup.owner, passing: Passing::Spliced };
+                let rounds = Rounds { recall, gateway: self, passing: Passing::Spliced };
                 Box::pin(rounds.call(&mut session, input, &mut known)).await
             }
             None => {

@@ -23,11 +23,11 @@ const GREP: &str = "lcm_grep";
 const DESCRIBE: &str = "lcm_describe";
 /// Opens a node or a message.
 const EXPAND: &str = "lcm_expand";
-/// Answers a question.
-const QUERY: &str = "lcm_expand_query";
+/// Answers a question; of use where a model can be asked.
+pub const QUESTION_TOOL: &str = "lcm_expand_query";
 
 /// The names of all of them.
-pub const RECALL_TOOLS: [&str; 4] = [GREP, DESCRIBE, EXPAND, QUERY];
+pub const RECALL_TOOLS: [&str; 4] = [GREP, DESCRIBE, EXPAND, QUESTION_TOOL];
 
 /// What the tools are called with, in words and as JSON Schema. Always the same bytes: they are part of every prompt.
 #[must_use]
@@ -84,7 +84,7 @@ pub fn schemas() -> Vec<ToolSchema> {
             }),
         ),
         schema(
-            QUERY,
+            QUESTION_TOOL,
             "Answers a question about folded parts of this conversation from the original messages, which it names.",
             json!({
                 "type": "object",

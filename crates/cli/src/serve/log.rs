@@ -86,6 +86,9 @@ fn line(event: &GatewayEvent) -> Option<String> {
         GatewayEvent::Opened { session, link: Some((parent, kind)) } => {
             format!("{session}  {} of {parent}", kind.replace('_', " "))
         }
+        GatewayEvent::Recalled { session, tools } => {
+            format!("{session}  the model looked something up: {}", tools.join(", "))
+        }
         GatewayEvent::Warning(words) => format!("warning: {words}"),
         GatewayEvent::Engine { conversation, event } => {
             format!("{conversation}  {}", engine_words(event)?)

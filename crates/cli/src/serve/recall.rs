@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use throughline_engine::{ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema};
 use throughline_gateway::{RecallFuture, RecallTools};
-use throughline_lcm::{RECALL_TOOLS, recall_schemas};
+use throughline_lcm::{QUESTION_TOOL, RECALL_TOOLS, recall_schemas};
 use throughline_store::{Owner, Store};
 
 use crate::engines::Engines;
@@ -37,7 +37,11 @@ pub(super) fn tools(engines: Engines, store: Arc<dyn Store>) -> Arc<dyn RecallTo
         description: tool.description.to_owned(),
         parameters: without_session(tool.parameters),
     });
-    Arc::new(GatewayTools { engines, store, schemas: recall_schemas().into_iter().chain(across).collect() })
+    let answers_questions = engines.answers_questions();
+    let within = recall_schemas().into_iter();
+    let within = within.filter(|schema| answers_questions || schema.name != QUESTION_TOOL);
+    let schemas = within.chain(across).collect();
+    Arc::new(GatewayTools { engines, store, schemas })
 }
 
 /// The same with nobody obliged to say which conversation is meant: it is the one the model is in.

@@ -96,9 +96,7 @@ fn forgetful(tool: &'static str) -> Script {
                 "Bash",
                 json!({ "command": format!("echo {step} >> steps; echo part {step}; cat archive.txt") }),
             ),
-            step if step == STEPS_TO_RECALL + 1 => {
-                call(tool, json!({ "query": "the watchword is" }))
-            }
+            step if step == STEPS_TO_RECALL + 1 => call(tool, json!({ "query": "the watchword is" })),
             _ if last.contains("tool_result") && last.contains(FACT) => {
                 Reply::text(format!("The watchword was {FACT}."))
             }

@@ -16,4 +16,5 @@ mod installed;
 mod job;
 mod operations;
 mod process;
+mod recall;
 mod sdk;

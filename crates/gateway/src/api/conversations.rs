@@ -219,8 +219,7 @@ async fn seat(
 async fn call(gateway: &Inner, ready: Ready) -> Result<Value, ApiError> {
     let Ready { seat, mut session, input, key } = ready;
     let config = gateway.config.now();
-    let owner = &gateway.setup.owner;
-    let rounds = Rounds { recall: &config.recall, owner, passing: Passing::AsTheyCome };
+    let rounds = Rounds { recall: &config.recall, gateway, passing: Passing::AsTheyCome };
     let result = rounds.call(&mut session, input, &mut Vec::new()).await;
     if let Ok(recognised) = gateway.read_recognised(&session).await {
         seat.set_recognised(recognised);

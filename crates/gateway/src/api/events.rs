@@ -91,6 +91,7 @@ fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
     let Some(only) = only else { return true };
     match event {
         GatewayEvent::Served(served) => served.session.as_ref().is_some_and(|id| only.contains(id)),
+        GatewayEvent::Recalled { session, .. } => only.contains(session),
         GatewayEvent::Opened { session, link } => {
             only.contains(session) || link.as_ref().is_some_and(|(parent, _)| only.contains(parent))
         }

@@ -3,12 +3,13 @@
 use throughline_engine::{
     Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Pieces, Recorded, Waiting,
 };
-use throughline_store::Owner;
 use throughline_transcript::Dialect;
 use throughline_wire::{StopReason, Streaming, ToolCall};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::event::GatewayEvent;
+use crate::gateway::Inner;
 use crate::identity::Known;
 use crate::recall::Recall;
 use crate::recall::answers::{Allowance, Asker, messages};
@@ -31,7 +32,7 @@ pub(crate) enum Passing {
 /// What a call takes in every round.
 pub(crate) struct Rounds<'a> {
     pub(crate) recall: &'a Recall,
-    pub(crate) owner: &'a Owner,
+    pub(crate) gateway: &'a Inner,
     pub(crate) passing: Passing,
 }
 
@@ -79,15 +80,30 @@ impl Rounds<'_> {
             known.extend(eyes.known(&outcome.answer.messages));
             let calls = self.own_calls(&outcome);
             if calls.is_empty() || refused == REFUSED_ROUNDS {
+                self.tell_of_end(&outcome, &calls);
                 back.end(Next::Nothing).await;
                 return Ok(outcome);
             }
             refused += usize::from(allowance.rounds == 0);
-            let asker = Asker { recall: self.recall, owner: self.owner, session: session.id() };
+            let tools = calls.iter().map(|call| call.name.clone()).collect();
+            self.gateway.tell(GatewayEvent::Recalled { session: session.id().clone(), tools });
+            let owner = &self.gateway.setup.owner;
+            let asker = Asker { recall: self.recall, owner, session: session.id() };
             let found = messages(wire, &asker.answer(&calls, &mut allowance).await);
             known.extend(eyes.known(&found));
             new = found.into_iter().map(Incoming::from).collect();
             back.end(Next::Round).await;
+        }
+    }
+
+    /// A model that asks for nothing but recall, whatever it is told, has not answered.
+    fn tell_of_end(&self, outcome: &CallOutcome, left: &[ToolCall]) {
+        if let Some(call) = left.first() {
+            self.gateway.tell(GatewayEvent::Warning(format!(
+                "{}: the model went on calling {} after it had no recall left, so its turn ended without an answer \
+                 (`gateway.recall_rounds`)",
+                outcome.session, call.name
+            )));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Recall through the gateway: the model's calls are answered here, and the client sees only the answer.
 
 use serde_json::{Value, json};
-use throughline_gateway::Offer;
+use throughline_gateway::{GatewayEvent, Offer};
 use throughline_store::{Owner, SessionFilter, StoredMessage};
 use throughline_testkit::{RecordedRequest, Reply, Script};
 use throughline_transcript::Dialect;
@@ -99,6 +99,17 @@ async fn the_model_looks_something_up_and_the_client_sees_the_answer() {
 
             assert_eq!(stage.opened(), [None], "{wire}, streamed {stream}");
             assert_prefix_never_moves(&stage);
+            let looked_up: Vec<String> = stage
+                .events
+                .lock()
+                .unwrap()
+                .iter()
+                .filter_map(|event| match event {
+                    GatewayEvent::Recalled { tools, .. } => Some(tools.join("+")),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(looked_up, ["lcm_grep", "lcm_expand"]);
             let calls = stage.upstream.calls();
             assert!(tools(&calls[0]).contains("lcm_grep"), "from the first request on");
             let found = calls[2].text();
@@ -181,6 +192,10 @@ async fn a_model_that_only_ever_recalls_comes_to_an_end() {
             "three that are answered, two that are refused, and the last"
         );
         assert!(stage.upstream.calls()[5].text().contains("answer with what is at hand"));
+        let warned = stage.events.lock().unwrap().iter().any(
+            |event| matches!(event, GatewayEvent::Warning(words) if words.contains("gateway.recall_rounds")),
+        );
+        assert!(warned, "whoever runs the gateway is told");
         // A call of the last answer is still open; it is closed before the next.
         talk.say("And now?");
         talk.ask(&stage, false).await;

@@ -10,11 +10,17 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use serde_json::Value;
+use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest};
+use throughline_lcm::RECALL_TOOLS;
 use throughline_store::{Owner, SqliteStore};
 
+use crate::config_cmd::load_settings;
 use crate::context::Context;
+use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words};
-use crate::mcp_tools::{NoResult, call, tools};
+use crate::host::ThisMachine;
+use crate::mcp_tools::{NoResult, call, tip, tools, tools_within};
+use crate::online::{catalogue, client_for_any};
 use crate::record::open_store;
 
 /// How to add the server to the agents people use.
@@ -35,13 +41,15 @@ What was said gets into the record through the gateway (`throughline serve`), th
 ";
 
 const INSTRUCTIONS: &str = "Recalls what was said in earlier and in this conversation, also what is no longer in view: \
-    recall_search finds it, recall_messages and recall_artifact show the whole of it.";
+    recall_search finds it in all conversations, recall_messages and recall_artifact show the whole of it; lcm_grep, \
+    lcm_describe and lcm_expand search one conversation, say which notes stand for what, and open them.";
 
 /// Serve recall to other agents as an MCP server
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Agents start this program themselves. At a terminal, and with --show, it says how to add
-it to them. It reads the record and changes nothing in it.")]
+it to them. It reads the record and changes nothing in it. lcm_expand_query is among the
+tools where `auxiliary.compression` names a model that can be asked.")]
 pub(crate) struct McpArgs {
     /// Say how to add it to an agent, in place of serving
     #[arg(long)]
@@ -53,12 +61,12 @@ pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<(), Failure> {
     if args.show || context.can_ask {
         return context.print(HOW_TO_ADD);
     }
-    let recall = Recall { store: Arc::new(open_store(context)?), owner: Owner::default() };
     let failed =
         |what: String| Failure::new(Exit::OutputFailed, "the agent cannot be answered").because(what);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| failed(io_words(&error)))?;
     runtime.block_on(async {
+        let recall = Recall::open(context).await?;
         let serving = recall.serve(rmcp::transport::io::stdio()).await;
         // An agent that leaves before it has said who it is needs no answer.
         let Ok(serving) = serving else { return Ok(()) };
@@ -71,6 +79,52 @@ pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<(), Failure> {
 struct Recall {
     store: Arc<SqliteStore>,
     owner: Owner,
+    engines: Engines,
+}
+
+impl Recall {
+    async fn open(context: &Context) -> Result<Self, Failure> {
+        let settings = load_settings(context, &[])?.settings;
+        let store = Arc::new(open_store(context)?);
+        let parts = EngineParts {
+            context,
+            settings: &settings,
+            catalogue: &catalogue(context)?,
+            store: Arc::<SqliteStore>::clone(&store),
+            host: Arc::new(ThisMachine::new(&Arc::new(context.clone()), "mcp")),
+            client: &client_for_any(context)?,
+            health: Arc::<RouteHealth>::default(),
+            recall: None,
+        };
+        let (engines, problems) = Engines::find(parts).await?;
+        problems.iter().for_each(|problem| context.warn(problem));
+        // Nobody's own model is at hand here.
+        Ok(Self { store, owner: Owner::default(), engines: engines.without_own_model() })
+    }
+
+    /// Answers a call of the tools for one conversation, which is named among the arguments.
+    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, NoResult> {
+        let Some(Value::String(reference)) = arguments.remove("session") else {
+            return Err(NoResult::Words(
+                "`session` says which conversation is meant, such as `last`".to_owned(),
+            ));
+        };
+        let (store, owner) = (Arc::clone(&self.store), self.owner.clone());
+        let found = tokio::task::spawn_blocking(move || tip(store.as_ref(), &owner, &reference)).await;
+        let session = found.map_err(|error| NoResult::Words(error.to_string()))??.id;
+        let call = ToolRequest { session, name: name.to_owned(), arguments: Value::Object(arguments) };
+        match self.engines.recaller(&self.owner).call(&call).await {
+            None => Err(NoResult::UnknownTool),
+            Some(ToolAnswer { text, is_error: false }) => Ok(text),
+            Some(ToolAnswer { text, is_error: true }) => Err(NoResult::Words(text)),
+        }
+    }
+
+    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, NoResult> {
+        let (store, owner, name) = (Arc::clone(&self.store), self.owner.clone(), name.to_owned());
+        let looking = move || call(store.as_ref(), &owner, &name, Value::Object(arguments));
+        tokio::task::spawn_blocking(looking).await.map_err(|error| NoResult::Words(error.to_string()))?
+    }
 }
 
 impl ServerHandler for Recall {
@@ -85,7 +139,7 @@ impl ServerHandler for Recall {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = tools().into_iter().map(|tool| {
+        let tools = tools().into_iter().chain(tools_within(self.engines.answers_questions())).map(|tool| {
             let parameters = match tool.parameters {
                 Value::Object(parameters) => parameters,
                 _ => JsonObject::default(),
@@ -100,18 +154,18 @@ impl ServerHandler for Recall {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (store, owner) = (Arc::clone(&self.store), self.owner.clone());
-        let name = request.name.into_owned();
-        let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let asked = name.clone();
-        let looking = tokio::task::spawn_blocking(move || call(store.as_ref(), &owner, &asked, arguments));
-        let result = match looking.await {
-            Ok(Ok(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Ok(Err(NoResult::Words(words))) => CallToolResult::error(vec![ContentBlock::text(words)]),
-            Ok(Err(NoResult::UnknownTool)) => {
+        let (name, arguments) = (request.name.into_owned(), request.arguments.unwrap_or_default());
+        let answered = if RECALL_TOOLS.contains(&name.as_str()) {
+            self.within(&name, arguments).await
+        } else {
+            self.across(&name, arguments).await
+        };
+        let result = match answered {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(NoResult::Words(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
+            Err(NoResult::UnknownTool) => {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
             }
-            Err(error) => return Err(ErrorData::internal_error(error.to_string(), None)),
         };
         Ok(result.into())
     }

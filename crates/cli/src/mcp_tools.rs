@@ -1,9 +1,12 @@
 //! What an agent may ask the record through MCP: search over all conversations, and reading messages and artifacts of one
 //! in ranges. Reads only; everything in the name of one owner, and bounded.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use throughline_lcm::{QUESTION_TOOL, recall_schemas};
 use throughline_store::{
     ArtifactRange, Hit, Owner, SearchQuery, Session, SessionFilter, Store, StoreError, StoredMessage,
 };
@@ -21,20 +24,39 @@ const MOST_CHARS: usize = 40_000;
 
 /// A tool: its name, what it is for, what it takes.
 pub(crate) struct RecallTool {
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) description: Cow<'static, str>,
     pub(crate) parameters: Value,
 }
 
-/// All of them.
+/// What `session` means wherever it is asked for.
+const SESSION: &str =
+    "A conversation: its id as other tools show it, the beginning of one, a title, or `last`.";
+
+/// The tools of the lossless engine, which are for one conversation: here it has to be said for which.
+pub(crate) fn tools_within(answers_questions: bool) -> impl Iterator<Item = RecallTool> {
+    let all = recall_schemas().into_iter();
+    all.filter(move |schema| answers_questions || schema.name != QUESTION_TOOL).map(|schema| {
+        let mut parameters = schema.parameters;
+        parameters["properties"]["session"] = json!({ "type": "string", "description": SESSION });
+        match parameters.get_mut("required").and_then(Value::as_array_mut) {
+            Some(required) => required.push(json!("session")),
+            None => parameters["required"] = json!(["session"]),
+        }
+        let description = schema.description.replace("this conversation", "a conversation");
+        RecallTool { name: schema.name.into(), description: description.into(), parameters }
+    })
+}
+
+/// Those that are for all conversations.
 pub(crate) fn tools() -> Vec<RecallTool> {
-    let session = "A conversation: its id as other tools show it, the beginning of one, a title, or `last`.";
+    let session = SESSION;
     vec![
         RecallTool {
-            name: "recall_search",
+            name: "recall_search".into(),
             description: "Searches everything that was ever said in recorded conversations, also what was folded away: words \
                           in any order, \"words in quotes\" together, parts of identifiers and paths. Each hit says in which \
-                          conversation and which message it is; recall_messages shows the whole of it.",
+                          conversation and which message it is; recall_messages shows the whole of it.".into(),
             parameters: json!({ "type": "object", "required": ["query"], "additionalProperties": false, "properties": {
                 "query": { "type": "string", "description": "What to look for." },
                 "session": { "type": "string", "description": format!("Only there. {session}") },
@@ -42,15 +64,15 @@ pub(crate) fn tools() -> Vec<RecallTool> {
             }}),
         },
         RecallTool {
-            name: "recall_sessions",
-            description: "Lists recorded conversations, the most recent first, with their ids, titles and sizes.",
+            name: "recall_sessions".into(),
+            description: "Lists recorded conversations, the most recent first, with their ids, titles and sizes.".into(),
             parameters: json!({ "type": "object", "additionalProperties": false, "properties": {
                 "limit": { "type": "integer", "minimum": 1, "maximum": MOST_SESSIONS, "description": "At most so many." },
             }}),
         },
         RecallTool {
-            name: "recall_messages",
-            description: "Reads messages of a recorded conversation as they were said, by their numbers. Long ones come in pieces.",
+            name: "recall_messages".into(),
+            description: "Reads messages of a recorded conversation as they were said, by their numbers. Long ones come in pieces.".into(),
             parameters: json!({ "type": "object", "required": ["session", "first"], "additionalProperties": false, "properties": {
                 "session": { "type": "string", "description": session },
                 "first": { "type": "integer", "minimum": 0, "description": "The number of the first message." },
@@ -59,8 +81,8 @@ pub(crate) fn tools() -> Vec<RecallTool> {
             }}),
         },
         RecallTool {
-            name: "recall_artifact",
-            description: "Reads lines of a long tool result that was set aside (an artifact), as hits and messages name them.",
+            name: "recall_artifact".into(),
+            description: "Reads lines of a long tool result that was set aside (an artifact), as hits and messages name them.".into(),
             parameters: json!({ "type": "object", "required": ["session", "artifact"], "additionalProperties": false, "properties": {
                 "session": { "type": "string", "description": session },
                 "artifact": { "type": "string", "description": "Its name, or how it begins." },
@@ -176,7 +198,7 @@ struct Messages {
 }
 
 /// The newest session of the conversation that a reference means.
-fn tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session, NoResult> {
+pub(crate) fn tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session, NoResult> {
     let session = store.resolve(owner, reference)?;
     Ok(store.chain(owner, &session.id)?.pop().unwrap_or(session))
 }

@@ -31,10 +31,10 @@ pub(super) fn tool_output() -> ToolOutputPolicy {
 
 /// The tools.
 pub(super) fn tools(engines: Engines, store: Arc<dyn Store>) -> Arc<dyn RecallTools> {
-    let across = mcp_tools::tools().into_iter().filter(|tool| ACROSS.contains(&tool.name));
+    let across = mcp_tools::tools().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_ref()));
     let across = across.map(|tool| ToolSchema {
-        name: tool.name.to_owned(),
-        description: tool.description.to_owned(),
+        name: tool.name.into_owned(),
+        description: tool.description.into_owned(),
         parameters: without_session(tool.parameters),
     });
     let answers_questions = engines.answers_questions();

@@ -90,7 +90,16 @@ fn an_agent_finds_and_reads_what_was_said_in_another() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["recall_search", "recall_sessions", "recall_messages", "recall_artifact"]);
+    let across = ["recall_search", "recall_sessions", "recall_messages", "recall_artifact"];
+    assert_eq!(names, [&across[..], &["lcm_grep", "lcm_describe", "lcm_expand"]].concat());
+    let grep = &listed["result"]["tools"][4];
+    assert_eq!(grep["inputSchema"]["required"], json!(["query", "session"]), "{grep:#}");
+    let found = server.call("lcm_grep", json!({ "query": "Ingeborg", "session": "last" }));
+    let found = text_of(&found).to_owned();
+    assert!(found.starts_with("message ") && found.contains("is called Ingeborg"), "{found}");
+    let number: u64 = found.split(' ').nth(1).unwrap().parse().unwrap();
+    let read = server.call("lcm_expand", json!({ "message": number, "session": "last" }));
+    assert!(text_of(&read).contains("The lighthouse keeper is called Ingeborg."), "{read:#}");
     assert_eq!(listed["result"]["tools"][0]["inputSchema"]["required"], json!(["query"]));
     let found = server.call("recall_search", json!({ "query": "lighthouse keeper" }));
     let found = text_of(&found).to_owned();
@@ -122,6 +131,15 @@ fn what_is_wrong_is_answered_and_the_server_goes_on() {
     assert_eq!(unknown["error"]["message"], "there is no tool `recall_everything`", "{unknown:#}");
     let nowhere = server.call("recall_messages", json!({ "session": "nowhere", "first": 0 }));
     assert_eq!(nowhere["result"]["isError"], true, "{nowhere:#}");
+    for (tool, arguments, words) in [
+        ("lcm_grep", json!({ "query": "x" }), "`session` says which conversation is meant"),
+        ("lcm_grep", json!({ "query": "x", "session": 7 }), "`session` says which conversation is meant"),
+        ("lcm_expand", json!({ "node": "n1", "session": "last" }), "last"),
+    ] {
+        let wrong = server.call(tool, arguments);
+        assert_eq!(wrong["result"]["isError"], true, "{wrong:#}");
+        assert!(text_of(&wrong).contains(words), "{wrong:#}");
+    }
     let method = server.ask("no/such_method", json!({}));
     assert!(method["error"]["code"].is_i64(), "{method:#}");
     assert_eq!(text_of(&server.call("recall_sessions", json!({}))), "nothing is recorded yet");

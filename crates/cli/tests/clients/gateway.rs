@@ -110,6 +110,12 @@ impl Gateway {
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
+
+    /// How a command ends that cannot do what it is asked, and what it says.
+    pub(crate) fn ask_in_vain(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = command(self.home.path()).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    }
 }
 
 fn command(home: &Path) -> Command {

@@ -14,6 +14,7 @@ mod hermes;
 mod hermes_engine;
 mod installed;
 mod job;
+mod lossless;
 mod operations;
 mod process;
 mod recall;

@@ -273,7 +273,7 @@ pub async fn compact(
 
     let mark = (options.clock_us)();
     let budget_tokens = report.plan.summary_budget_tokens;
-    let shown_text = shown_text(conversation, &plan, &renditions);
+    let shown_text = shown_text(conversation.messages, &plan, &renditions);
     let request = SummaryRequest {
         messages: conversation.messages,
         groups: conversation.groups,
@@ -370,14 +370,11 @@ pub async fn compact(
 }
 
 /// The text that head and pinned message show: what is in it needs no place in the summary.
-fn shown_text(
-    conversation: &Conversation<'_>,
-    plan: &Plan,
-    renditions: &HashMap<usize, Rendition>,
-) -> String {
+#[must_use]
+pub fn shown_text(messages: &[Message], plan: &Plan, renditions: &HashMap<usize, Rendition>) -> String {
     let mut out = String::new();
     for index in plan.head.clone().chain(plan.pinned.clone().into_iter().flatten()) {
-        let Some(message) = conversation.messages.get(index) else { continue };
+        let Some(message) = messages.get(index) else { continue };
         let pruned = renditions.get(&index).is_some_and(|r| r.kinds.contains(&RenditionKind::Pruned));
         for part in message.parts() {
             match part {

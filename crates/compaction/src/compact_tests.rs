@@ -193,7 +193,7 @@ fn what_the_head_shows_is_known_and_what_was_pruned_is_not() {
     };
     let (renditions, _) = prune(&messages, &plan, &ledger, PruneRules::default());
     let text = with_attempt(Dialect::Chat, &messages, 1_000, |conversation, _| {
-        shown_text(conversation, &plan, &renditions)
+        shown_text(conversation.messages, &plan, &renditions)
     });
     for (name, shown) in [
         ("first_name", true),

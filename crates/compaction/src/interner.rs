@@ -74,6 +74,15 @@ impl<V> Interner<V> {
         self.entries.iter().map(|slot| (text_of(&self.texts, slot), &slot.value))
     }
 
+    /// All texts in order of first sight, with values that may be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut V)> {
+        let texts = &self.texts;
+        self.entries.iter_mut().map(move |slot| {
+            let end = slot.start + slot.len as usize;
+            (texts.get(slot.start..end).unwrap_or_default(), &mut slot.value)
+        })
+    }
+
     /// All texts in order of first sight, for another interner.
     pub(crate) fn iter_hashed(&self) -> impl ExactSizeIterator<Item = (Hashed<'_>, &V)> {
         let hashed = |slot: &'_ Slot<V>| Hashed { text: text_of(&self.texts, slot), hash: slot.hash };

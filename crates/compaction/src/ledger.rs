@@ -333,6 +333,21 @@ impl Ledger {
         }
     }
 
+    /// Takes over what a whole conversation knows of each anchor, for a stretch of it that begins with its message `first`:
+    /// how often it was written and by whom, and where it stands last, be it after the stretch.
+    pub fn know_of(&mut self, whole: &Self, first: usize) {
+        let first = u32::try_from(first).unwrap_or(u32::MAX);
+        for (anchor, info) in self.anchors.iter_mut() {
+            if let Some(known) = whole.anchor(anchor) {
+                info.count = info.count.max(known.count);
+                info.written = info.written.max(known.written);
+                info.messages = info.messages.max(known.messages);
+                info.last = info.last.max(known.last.saturating_sub(first));
+                info.seen_by.0 |= known.seen_by.0;
+            }
+        }
+    }
+
     /// Messages read so far.
     #[must_use]
     pub fn messages(&self) -> usize {

@@ -27,7 +27,7 @@ pub use anchors::{AnchorKind, scan_anchors};
 pub use assemble::assemble;
 pub use builtin::RuleSummariser;
 pub use check::{Fact, FactKind, FactReport, NOT_IN_RECORD, check, important_facts};
-pub use compact::{Attempt, Budgets, Conversation, Options, Preview, compact, preview};
+pub use compact::{Attempt, Budgets, Conversation, Options, Preview, compact, preview, shown_text};
 pub use document::{Entry, SummaryDocument};
 pub use earlier::EarlierSummary;
 pub use ledger::{AnchorInfo, CountMessage, Ledger, SeenBy};

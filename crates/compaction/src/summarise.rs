@@ -69,7 +69,7 @@ pub struct SummaryRequest<'a> {
     pub earlier: Option<&'a SummaryDocument>,
     /// What the person wants most of the room for.
     pub focus: Option<&'a str>,
-    /// What kind of summary is wanted; a summariser by rules writes one kind.
+    /// What kind of summary is wanted; to a summariser by rules only its reach matters.
     pub manner: Manner,
     /// Text that stays in view before the tail: the head as it will be shown, and a pinned message.
     pub shown_text: &'a str,

@@ -10,9 +10,9 @@ use throughline_transcript::{Message, human_words};
 /// Files that are named.
 const MOST_FILES: usize = 24;
 /// Things that are named as what a node is worth expanding for.
-const MOST_REASONS: usize = 4;
+const MOST_REASONS: usize = 3;
 /// Characters of one of them.
-const REASON_CHARS: usize = 60;
+const REASON_CHARS: usize = 48;
 
 /// The files that acts are about: those that were changed first, then by how often.
 fn files_of(acts: &[Act]) -> Vec<String> {

@@ -27,19 +27,82 @@ pub(crate) struct Room {
     pub(crate) fan_in: usize,
 }
 
-/// Part of a share that a node is planned with; the rest is for its heading and what estimates are off by.
-const PLANNED_PERCENT: u64 = 94;
 /// However little room there is, a node has so much.
-const LEAST_NODE_TOKENS: u64 = 120;
+pub(crate) const LEAST_NODE_TOKENS: u64 = 120;
+
+/// What a leaf has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Room for what matters most of all that is folded.
+    pub(crate) needs_tokens: u64,
+    /// Room for all that is worth telling; no less.
+    pub(crate) wants_tokens: u64,
+}
+
+/// Room for leaves that are still to be written, and what they ask for. What one does not use, the next get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shares {
+    room_tokens: u64,
+    needs_tokens: u64,
+    wants_tokens: u64,
+}
+
+impl Shares {
+    pub(crate) fn new(room_tokens: u64) -> Self {
+        Self { room_tokens, needs_tokens: 0, wants_tokens: 0 }
+    }
+
+    /// A leaf is to be written.
+    pub(crate) fn ask(&mut self, wish: Wish) {
+        self.needs_tokens = self.needs_tokens.saturating_add(wish.needs_tokens);
+        self.wants_tokens = self.wants_tokens.saturating_add(wish.wants_tokens);
+    }
+
+    /// Room that something has that asked for none.
+    pub(crate) fn give(&mut self, tokens: u64) {
+        self.room_tokens = self.room_tokens.saturating_sub(tokens);
+    }
+
+    /// Room for a leaf: what it needs first, then by what it wants beside that; all of it where there is enough.
+    pub(crate) fn of(&self, wish: Wish) -> u64 {
+        let part = |room: u64, mine: u64, all: u64| {
+            let share = u128::from(room) * u128::from(mine) / u128::from(all.max(mine).max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        let spare = self.room_tokens.saturating_sub(self.needs_tokens);
+        if spare == 0 {
+            return part(self.room_tokens, wish.needs_tokens, self.needs_tokens);
+        }
+        let beside = wish.wants_tokens.saturating_sub(wish.needs_tokens);
+        let all_beside = self.wants_tokens.saturating_sub(self.needs_tokens);
+        if spare <= all_beside {
+            return wish.needs_tokens.saturating_add(part(spare, beside, all_beside));
+        }
+        part(self.room_tokens, wish.wants_tokens, self.wants_tokens)
+    }
+
+    /// A leaf was written that asked for this, and has so many tokens.
+    pub(crate) fn take(&mut self, wish: Wish, leaf_tokens: u64) {
+        self.needs_tokens = self.needs_tokens.saturating_sub(wish.needs_tokens);
+        self.wants_tokens = self.wants_tokens.saturating_sub(wish.wants_tokens);
+        self.give(leaf_tokens);
+    }
+
+    /// What asks has so many tokens of messages, and in the end there will be as many as this.
+    pub(crate) fn expect(&mut self, there_tokens: u64, in_the_end_tokens: u64) {
+        let more = in_the_end_tokens.max(there_tokens);
+        let grown = |tokens: u64| {
+            let grown = u128::from(tokens) * u128::from(more) / u128::from(there_tokens.max(1));
+            u64::try_from(grown).unwrap_or(u64::MAX)
+        };
+        (self.needs_tokens, self.wants_tokens) = (grown(self.needs_tokens), grown(self.wants_tokens));
+    }
+}
 
 impl Room {
-    /// Room for each of `leaves` new leaves beside nodes that are there already, once those were condensed as they will be.
-    pub(crate) fn of_leaf(&self, older: &[Standing], leaves: usize) -> u64 {
-        let fresh = leaves.clamp(1, self.fan_in.max(1));
-        let crowded = leaves > fresh;
-        let older_tokens = if crowded { self.older_tokens } else { self.after_condensing(older) };
-        let share = self.all_tokens.saturating_sub(older_tokens) / fresh as u64;
-        (share * PLANNED_PERCENT / 100).max(LEAST_NODE_TOKENS)
+    /// Room for what is new beside nodes that are there already, once those were condensed as they will be.
+    pub(crate) fn for_new(&self, older: &[Standing]) -> u64 {
+        self.all_tokens.saturating_sub(self.after_condensing(older))
     }
 
     /// Room for a condensed node.

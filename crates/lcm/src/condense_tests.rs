@@ -28,13 +28,36 @@ fn which_nodes_are_condensed() {
 
 #[test]
 fn what_is_new_gets_what_the_older_leave() {
-    let leaf = |of: &[(u32, u64)], leaves| room().of_leaf(&nodes(of), leaves);
-    assert_eq!(leaf(&[], 1), 940);
-    assert_eq!(leaf(&[], 4), 235);
-    assert_eq!(leaf(&[], 9), 141, "more than fit: the older of them will be condensed");
-    assert_eq!(leaf(&[(0, 250), (0, 250), (0, 250), (0, 250)], 4), 206, "they become one of 120");
-    assert_eq!(leaf(&[(1, 100)], 4), 211);
-    assert_eq!(leaf(&[(2, 9_000)], 900), 141);
+    let room_for = |of: &[(u32, u64)]| room().for_new(&nodes(of));
+    assert_eq!(room_for(&[]), 1_000);
+    assert_eq!(room_for(&[(0, 250), (0, 250), (0, 250), (0, 250)]), 880, "they become one of 120");
+    assert_eq!(room_for(&[(1, 100)]), 900);
+    assert_eq!(room_for(&[(2, 9_000)]), 880);
+}
+
+#[test]
+fn leaves_share_the_room_by_what_they_have_to_say() {
+    let wish = |needs_tokens, wants_tokens| Wish { needs_tokens, wants_tokens };
+    let (little, much) = (wish(100, 200), wish(300, 1_000));
+    let asked = |room_tokens| {
+        let mut shares = Shares::new(room_tokens);
+        shares.ask(little);
+        shares.ask(much);
+        shares
+    };
+    let of = |room_tokens| (asked(room_tokens).of(little), asked(room_tokens).of(much));
+    assert_eq!(of(200), (50, 150), "what they need does not fit: each gets its part");
+    assert_eq!(of(800), (150, 650), "what they need, and of the rest by what they want beside it");
+    assert_eq!(of(2_400), (400, 2_000), "more than they want");
+    let mut shares = asked(800);
+    shares.take(little, 60);
+    assert_eq!(shares.of(much), 740, "what one did not use the next gets");
+    let mut shares = asked(800);
+    shares.give(500);
+    assert_eq!((shares.of(little), shares.of(much)), (75, 225));
+    let mut shares = asked(400);
+    shares.expect(1_000, 4_000);
+    assert_eq!(shares.of(little), 25, "as much again three times is still to come");
 }
 
 proptest! {

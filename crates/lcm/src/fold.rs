@@ -3,11 +3,12 @@
 //! Every node is kept in the record the moment it is written, so whatever ends early has lost no work: the next attempt
 //! cuts the same chunks and finds their leaves.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use throughline_compaction::{
-    Budgets, Conversation, Earlier, Ledger, Maker, NoOpReason, Options, Plan, PruneRules, Reach, Section,
-    SummaryDocument, assemble, find_summary, is_acknowledgement, preview, prune,
+    Budgets, Conversation, Earlier, Ledger, Maker, NoOpReason, Options, Plan, PruneRules, Reach, Rendition,
+    Section, SummaryDocument, assemble, find_summary, is_acknowledgement, preview, prune, shown_text,
 };
 use throughline_engine::Snapshot;
 use throughline_redact::Redactor;
@@ -16,17 +17,18 @@ use throughline_store::{
     Summary, SummaryId, TOP_LEVEL, joined_runs,
 };
 use throughline_tokens::{TokenModel, profile_message, profile_text};
-use throughline_transcript::{Groups, Message, Part, SharedText, decode_message};
+use throughline_transcript::{Groups, Message, SharedText, decode_message};
 
-use crate::about::{tell_condensed, tell_leaf};
+use crate::about::tell_condensed;
 use crate::chunk::chunks;
-use crate::condense::{Room, Standing, level_above};
+use crate::condense::{Room, Shares, Standing, level_above};
+use crate::leaves::{Chunk, ChunkState};
 use crate::limits::LcmLimits;
 use crate::outcome::{Made, Stopped, Told};
 use crate::places::Places;
 use crate::record::{Record, times, top_nodes};
 use crate::text::{Words, message_text, node_text, notes};
-use crate::write::{RULES, Source, Writer, Written, fit};
+use crate::write::{RULES, Writer, Written, fit};
 
 /// What a compaction works on.
 pub(crate) struct Fold<'a> {
@@ -42,10 +44,10 @@ pub(crate) struct Fold<'a> {
 }
 
 /// Nodes that are there.
-struct Known {
-    places: Places,
+pub(crate) struct Known {
+    pub(crate) places: Places,
     /// Those the view is made of, oldest first.
-    shown: Vec<Words>,
+    pub(crate) shown: Vec<Words>,
     /// Those that were made since and belong to no view.
     loose: Vec<NodeHead>,
 }
@@ -59,7 +61,7 @@ struct Folded {
 }
 
 impl Fold<'_> {
-    fn count(&self, text: &str) -> u64 {
+    pub(crate) fn count(&self, text: &str) -> u64 {
         self.token_model.estimate(&profile_text(text))
     }
 
@@ -97,20 +99,22 @@ impl Fold<'_> {
     pub(crate) async fn prepare(&self, plan: &Plan, writer: &Writer<'_>) -> Result<(usize, Told), Stopped> {
         let known = self.known(plan).await?;
         let folded = self.folded(plan, &known.places);
-        let expected = self.expected_leaves(&known, plan);
+        let shown = shown_text(&self.conversation.messages, plan, &self.head_renditions(plan));
+        let cut = self.chunks(&folded, &known, None);
+        let chunks = self.weighed(cut, &shown, plan, writer).await;
+        let mut shares = self.expected_shares(&known, &chunks, plan);
         let mut told = Told::default();
         let mut covered = 0;
-        let cut = self.chunks(&folded, &known, None);
-        for (chunk, leaf) in &cut {
-            // The last chunk may still grow; what is said next belongs to it.
-            let is_last = cut.last().is_some_and(|(last, _)| last == chunk);
-            if leaf.is_none() && is_last {
-                break;
+        let last = chunks.len().saturating_sub(1);
+        for (at, Chunk { range, state }) in chunks.iter().enumerate() {
+            if let ChunkState::Open(open) = state {
+                // The last chunk may still grow; what is said next belongs to it.
+                if at == last {
+                    break;
+                }
+                self.leaf(range, open, &known, &mut shares, writer, &mut told).await?;
             }
-            if leaf.is_none() {
-                self.leaf(chunk, &known, expected, plan, writer, &mut told).await?;
-            }
-            covered += chunk.len();
+            covered += range.len();
         }
         Ok((covered, told))
     }
@@ -132,16 +136,24 @@ impl Fold<'_> {
         for found in &folded.found {
             new.push((found.start, self.found_leaf(found, &known).await?));
         }
-        let leaves = cut.len() + new.len();
-        for (chunk, leaf) in &cut {
-            let words = match leaf {
-                Some(head) => {
+        let renditions = self.head_renditions(&plan);
+        let shown = shown_text(&self.conversation.messages, &plan, &renditions);
+        let chunks = self.weighed(cut, &shown, &plan, writer).await;
+        let mut shares = self.shares(&known, &chunks);
+        for (_, words) in &new {
+            shares.give(words.head.node.tokens);
+        }
+        for Chunk { range, state } in &chunks {
+            let words = match state {
+                ChunkState::Written(head) => {
                     told.found += 1;
                     self.words_of(head.id).await?
                 }
-                None => self.leaf(chunk, &known, leaves, &plan, writer, &mut told).await?,
+                ChunkState::Open(open) => {
+                    self.leaf(range, open, &known, &mut shares, writer, &mut told).await?
+                }
             };
-            new.push((chunk.start, words));
+            new.push((range.start, words));
         }
         new.sort_by_key(|(start, _)| *start);
         let fresh = new.len().min(self.limits.fan_in);
@@ -154,21 +166,31 @@ impl Fold<'_> {
             let made = self.condensed(parts, &loose, &room, writer, &mut told).await?;
             nodes.splice(step, [made]);
         }
-        Ok(self.assembled(plan, &nodes, told))
+        Ok(self.assembled(plan, &renditions, &nodes, told))
     }
 
-    fn assembled(&self, plan: Plan, nodes: &[Words], told: Told) -> Made {
-        let conversation = self.conversation;
-        let messages = &conversation.messages;
-        let head = messages.get(plan.head.clone()).unwrap_or_default();
+    /// The first messages as they will be shown.
+    fn head_renditions(&self, plan: &Plan) -> HashMap<usize, Rendition> {
+        let head = self.conversation.messages.get(plan.head.clone()).unwrap_or_default();
         let head_ledger = Ledger::of(head, &Groups::of(head), self.redactor);
         let head_plan =
             Plan { middle: plan.head.end..plan.head.end, tail: plan.head.end..plan.head.end, ..plan.clone() };
-        let (renditions, _) = prune(head, &head_plan, &head_ledger, self.prune);
+        prune(head, &head_plan, &head_ledger, self.prune).0
+    }
+
+    fn assembled(
+        &self,
+        plan: Plan,
+        renditions: &HashMap<usize, Rendition>,
+        nodes: &[Words],
+        told: Told,
+    ) -> Made {
+        let conversation = self.conversation;
+        let messages = &conversation.messages;
         let document = notes(nodes);
         let stands_for = nodes.iter().map(|node| node.head.node.messages as usize).sum();
         let text = |kept: usize| message_text(&document, stands_for, kept);
-        let (items, _) = assemble(conversation.dialect, messages, self.groups, &plan, &renditions, text);
+        let (items, _) = assemble(conversation.dialect, messages, self.groups, &plan, renditions, text);
         let (mut tokens_after, mut summary_tokens) = (conversation.fixed_tokens, 0);
         for item in &items {
             let tokens = match item {
@@ -190,7 +212,7 @@ impl Fold<'_> {
         Made { items, plan, nodes, document, tokens_after, summary_tokens, told }
     }
 
-    fn room(&self) -> Room {
+    pub(crate) fn room(&self) -> Room {
         let cap = self.budgets.summary_cap_tokens;
         let all_tokens = self.limits.nodes_tokens.unwrap_or(cap).min(cap.max(1)).max(1);
         Room {
@@ -201,17 +223,19 @@ impl Fold<'_> {
         }
     }
 
-    /// How many leaves a compaction at the threshold will make.
-    fn expected_leaves(&self, known: &Known, plan: &Plan) -> usize {
+    /// The shares of a compaction at the threshold: what comes until then has as much to say as what there is.
+    fn expected_shares(&self, known: &Known, chunks: &[Chunk<'_>], plan: &Plan) -> Shares {
+        let mut shares = self.shares(known, chunks);
         let shown: u64 = known.shown.iter().map(|node| node.head.node.tokens).sum();
-        let head: u64 = self.conversation.sizes.get(plan.head.clone()).unwrap_or_default().iter().sum();
-        let folded = self
+        let to_fold = self
             .budgets
             .threshold_tokens
             .saturating_sub(self.conversation.fixed_tokens)
             .saturating_sub(self.budgets.tail_tokens)
-            .saturating_sub(head.saturating_add(shown));
-        usize::try_from(folded.div_ceil(self.limits.chunk_tokens.max(1))).unwrap_or(usize::MAX).max(1)
+            .saturating_sub(self.tokens_of(plan.head.clone()).saturating_add(shown));
+        let there: u64 = chunks.iter().map(|chunk| self.tokens_of(chunk.range.clone())).sum();
+        shares.expect(there, to_fold);
+        shares
     }
 
     async fn words_of(&self, id: SummaryId) -> StoreResult<Words> {
@@ -305,35 +329,16 @@ impl Fold<'_> {
         cut.into_iter().map(|chunk| (chunk.clone(), leaf_of(&chunk))).collect()
     }
 
-    /// Writes and keeps the leaf of a chunk, one of so many.
-    async fn leaf(
-        &self,
-        chunk: &Range<usize>,
-        known: &Known,
-        leaves: usize,
-        plan: &Plan,
-        writer: &Writer<'_>,
-        told: &mut Told,
-    ) -> Result<Words, Stopped> {
-        let messages = self.conversation.messages.get(chunk.clone()).unwrap_or_default();
-        let sizes = self.conversation.sizes.get(chunk.clone()).unwrap_or_default();
-        let source_tokens: u64 = sizes.iter().sum();
-        let share = self.room().of_leaf(&standing(&known.shown), leaves);
-        let budget = self.budgets.summary_tokens(source_tokens, 0).min(share).max(1);
-        let later = self.later_text(chunk.end, plan);
-        let source = Source::leaf(messages, sizes, &later, self.redactor);
-        let written = writer.leaf(&source, budget).await?;
-        told.add(&written);
-        let mut node = Node {
-            level: LEAF_LEVEL,
-            messages: chunk.len() as u64,
-            source_tokens,
-            focus: writer.focus.map(str::to_owned),
-            ..Node::default()
-        };
-        tell_leaf(&mut node, messages, &source.ledger, self.redactor);
-        let sources = known.places.runs(chunk.clone());
-        self.keep(written, sources, node, true).await.map_err(Stopped::from)
+    /// A node that is not kept yet, with a number as long as it can be.
+    pub(crate) fn unkept(&self, sources: &[Run], node: &Node) -> NodeHead {
+        NodeHead {
+            id: SummaryId(u64::from(u32::MAX)),
+            session: self.conversation.session.clone(),
+            created_ms: self.now_ms,
+            author: String::new(),
+            sources: sources.to_vec(),
+            node: node.clone(),
+        }
     }
 
     /// Keeps a summary that came in as a message as the leaf it is.
@@ -419,7 +424,7 @@ impl Fold<'_> {
     }
 
     /// Keeps a node. A leaf learns from the record when its messages were said.
-    async fn keep(
+    pub(crate) async fn keep(
         &self,
         written: Written,
         sources: Vec<Run>,
@@ -429,15 +434,8 @@ impl Fold<'_> {
         let Written { mut document, author, facts, .. } = written;
         let (session, now_ms): (SessionId, Millis) = (self.conversation.session.clone(), self.now_ms);
         let limit = self.room().all_tokens;
-        let mut head = NodeHead {
-            id: SummaryId(u64::from(u32::MAX)),
-            session: session.clone(),
-            created_ms: now_ms,
-            author: author.clone(),
-            sources: sources.clone(),
-            node: node.clone(),
-        };
-        // The line above it counts too, with a number as long as it can be.
+        // The line above it counts too.
+        let mut head = NodeHead { author: author.clone(), ..self.unkept(&sources, &node) };
         let mut tokens = self.count(&node_text(&head, &document));
         while tokens > limit && !document.is_empty() {
             fit(&mut document, limit.saturating_sub(tokens - limit).saturating_sub(8), &|text| {
@@ -466,28 +464,8 @@ impl Fold<'_> {
         head.node = node;
         Ok(Words { head, document })
     }
-
-    /// Words that stand after a chunk: what they show need not be told in its leaf.
-    fn later_text(&self, from: usize, plan: &Plan) -> String {
-        let mut out = String::new();
-        let later = plan.pinned.clone().into_iter().flatten().chain(from..self.conversation.messages.len());
-        for message in later.filter_map(|at| self.conversation.messages.get(at)) {
-            for part in message.parts() {
-                match part {
-                    Part::Text(string) => out.push_str(&message.str(*string)),
-                    Part::ToolCall { arguments, .. } => {
-                        throughline_transcript::unescape_into(&message.arguments_text(*arguments), &mut out);
-                    }
-                    Part::ToolResult { content, .. } => out.push_str(&message.result_text(content)),
-                    _ => continue,
-                }
-                out.push('\n');
-            }
-        }
-        out
-    }
 }
 
-fn standing(nodes: &[Words]) -> Vec<Standing> {
+pub(crate) fn standing(nodes: &[Words]) -> Vec<Standing> {
     nodes.iter().map(|node| Standing { level: node.head.node.level, tokens: node.head.node.tokens }).collect()
 }

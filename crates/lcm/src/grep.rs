@@ -122,18 +122,48 @@ impl Recall<'_> {
         let text = ask.text.trim();
         // One more than is shown, to know whether there is more; and enough to leave out what lies after `before`.
         let wanted = if ask.before.is_some() { PROPOSED } else { limit + 1 };
-        let (mut hits, mut cut) = (Vec::new(), false);
+        let is_before = |hit: &Hit| ask.before.is_none_or(|before| hit.seq < before);
         // A single string is meant as it stands.
         if !text.contains(char::is_whitespace) {
-            (hits, cut) = self.search(session, text, SearchMode::Substring, wanted)?;
+            let (mut hits, mut cut) = self.search(session, text, SearchMode::Substring, wanted)?;
+            let mut ranked = self.as_written(text, hits.iter().filter(|hit| is_before(hit)).take(wanted))?;
+            if hits.len() >= wanted && ranked.iter().all(|(spelling, _)| *spelling == Spelling::Otherwise) {
+                (hits, cut) = self.search(session, text, SearchMode::Substring, PROPOSED)?;
+                ranked = self.as_written(text, hits.iter().filter(|hit| is_before(hit)))?;
+            }
+            if !hits.is_empty() {
+                let more = ranked.len() > limit || cut;
+                let hits = ranked.into_iter().map(|(_, hit)| hit).take(limit).collect();
+                return Ok(GrepAnswer { hits, looked_back_to: None, more });
+            }
         }
-        if hits.is_empty() {
-            (hits, cut) = self.search(session, text, SearchMode::Words, wanted)?;
-        }
-        hits.retain(|hit| ask.before.is_none_or(|before| hit.seq < before));
+        let (mut hits, cut) = self.search(session, text, SearchMode::Words, wanted)?;
+        hits.retain(is_before);
         let more = hits.len() > limit || cut;
         hits.truncate(limit);
         Ok(GrepAnswer { hits: hits.into_iter().map(from_index).collect(), looked_back_to: None, more })
+    }
+
+    /// Hits of one string, those first that have it exactly as it was asked for: the index does not tell `Id` from `ID`.
+    fn as_written<'h>(
+        &self,
+        text: &str,
+        hits: impl Iterator<Item = &'h Hit>,
+    ) -> Result<Vec<(Spelling, GrepHit)>> {
+        let mut ranked = Vec::new();
+        for hit in hits {
+            let mut shown = from_index(hit.clone());
+            let stored = self.message(&hit.session, hit.seq)?;
+            let whole = stored.and_then(|stored| stored.decode()).map(|message| readable(&message));
+            let (spelling, at) =
+                whole.as_deref().map_or((Spelling::Otherwise, 0), |whole| spelled(whole, text));
+            if let Some(whole) = whole.filter(|_| spelling != Spelling::Otherwise) {
+                (shown.passage, shown.found) = passage(&whole, at, at + text.len());
+            }
+            ranked.push((spelling, shown));
+        }
+        ranked.sort_by_key(|(spelling, _)| *spelling);
+        Ok(ranked)
     }
 
     fn by_pattern(&self, session: &SessionId, ask: &Grep, limit: usize) -> Result<GrepAnswer> {
@@ -275,6 +305,33 @@ fn from_index(hit: Hit) -> GrepHit {
         in_view: false,
         found: found.unwrap_or_default().to_owned(),
         passage: hit.snippet.text,
+    }
+}
+
+/// How a string stands in a text, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Spelling {
+    /// As it was asked for, not part of a longer word.
+    OwnWord,
+    /// As it was asked for.
+    Within,
+    /// In capitals where small letters were asked for, or the like.
+    Otherwise,
+}
+
+/// How a string stands in a text at its best, and where.
+fn spelled(text: &str, wanted: &str) -> (Spelling, usize) {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let stands_alone = |at: &usize| {
+        let before = text.get(..*at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + wanted.len()..).and_then(|after| after.chars().next());
+        !is_word(before) && !is_word(after)
+    };
+    let places = || text.match_indices(wanted).map(|(at, _)| at);
+    match (places().find(stands_alone), places().next()) {
+        (Some(at), _) => (Spelling::OwnWord, at),
+        (None, Some(at)) => (Spelling::Within, at),
+        (None, None) => (Spelling::Otherwise, 0),
     }
 }
 

@@ -30,3 +30,12 @@ fn a_passage_is_cut_between_characters() {
     assert_eq!(found, "needle");
     assert!(passage.starts_with("ää") && passage.contains("needle ö"), "{passage}");
 }
+
+#[test]
+fn a_string_as_it_was_asked_for_comes_before_others() {
+    assert_eq!(spelled("the sessionID, sessionId too", "sessionId"), (Spelling::OwnWord, 15));
+    assert_eq!(spelled("mySessionId", "SessionId"), (Spelling::Within, 2));
+    assert_eq!(spelled("a sessionIdx, then sessionId", "sessionId"), (Spelling::OwnWord, 19));
+    assert_eq!(spelled("SESSIONID", "sessionId"), (Spelling::Otherwise, 0));
+    assert!(Spelling::OwnWord < Spelling::Within && Spelling::Within < Spelling::Otherwise);
+}

@@ -14,6 +14,7 @@ mod engine;
 mod expand;
 mod fold;
 mod grep;
+mod leaves;
 mod limits;
 mod outcome;
 mod places;

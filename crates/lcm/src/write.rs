@@ -61,6 +61,16 @@ const TERSE_PERCENT: u64 = 60;
 /// An answer longer than this share of its room is asked for again, tersely; a shorter one is trimmed.
 const TOO_LONG_PERCENT: u64 = 150;
 
+/// A stretch of a conversation.
+pub(crate) struct Stretch<'a> {
+    pub(crate) messages: &'a [Message],
+    pub(crate) sizes: &'a [u64],
+    /// Where it begins.
+    pub(crate) first: usize,
+    /// So many of its messages stay in view and are not told.
+    pub(crate) head: usize,
+}
+
 /// What a node is written from.
 pub(crate) struct Source<'a> {
     messages: &'a [Message],
@@ -76,14 +86,19 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Messages that a leaf stands for.
+    /// Messages that a leaf stands for. What the whole conversation knows of their strings decides which of them matter.
     pub(crate) fn leaf(
-        messages: &'a [Message],
-        sizes: &[u64],
+        stretch: Stretch<'a>,
         shown_text: &'a str,
+        whole: &Ledger,
         redactor: Option<&Redactor>,
     ) -> Self {
-        Self::of(messages, sizes.to_vec(), Reach::Minutes, shown_text, redactor)
+        let Stretch { messages, sizes, first, head } = stretch;
+        let mut source = Self::of(messages, sizes.to_vec(), Reach::Minutes, shown_text, redactor);
+        source.ledger.know_of(whole, first);
+        source.plan.head = 0..head;
+        source.plan.middle.start = head;
+        source
     }
 
     fn of(
@@ -107,8 +122,8 @@ impl<'a> Source<'a> {
         Self { messages, groups, sizes, ledger, plan, reach, shown_text, parts: Vec::new() }
     }
 
-    fn tokens(&self) -> u64 {
-        self.sizes.iter().sum()
+    pub(crate) fn tokens(&self) -> u64 {
+        self.sizes.iter().skip(self.plan.middle.start).sum()
     }
 }
 
@@ -125,6 +140,13 @@ impl Writer<'_> {
     /// Writes a leaf.
     pub(crate) async fn leaf(&self, source: &Source<'_>, budget_tokens: u64) -> Result<Written, NotWritten> {
         self.write(source, budget_tokens).await
+    }
+
+    /// How many tokens a leaf would have that is written by rules, with so many allowed.
+    pub(crate) async fn wants_tokens(&self, source: &Source<'_>, most_tokens: u64) -> u64 {
+        let request = self.request(source, most_tokens, Detail::Detailed);
+        let document = RuleSummariser.summarise(request).await.unwrap_or_default();
+        (self.count_tokens)(&document.to_markdown())
     }
 
     /// Writes a node that takes up others; `quoted` are their documents as messages.

@@ -45,6 +45,8 @@ pub(crate) struct Ranked<'a> {
 pub(crate) struct Visible<'a> {
     pub(crate) middle_start: u32,
     pub(crate) tail_start: u32,
+    /// How recent the oldest of the middle is, from 0 for long ago to 1.
+    pub(crate) least_recency: f32,
     /// Anchors of the head and of a pinned message.
     pub(crate) shown: FxHashSet<&'a str>,
 }
@@ -77,7 +79,8 @@ pub(crate) fn rank<'a>(
         if place == Place::File(text) {
             continue;
         }
-        let recency = (info.last.saturating_sub(visible.middle_start)) as f32 / span;
+        let within = info.last.saturating_sub(visible.middle_start) as f32 / span;
+        let recency = visible.least_recency + (1.0 - visible.least_recency) * within;
         let mut score = 1.0 + 0.4 * ln(info.count) + 1.8 * ln(info.written) + 2.6 * recency;
         score += match info.kind {
             AnchorKind::Identifier => 1.2,

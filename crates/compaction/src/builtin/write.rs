@@ -6,7 +6,7 @@ use throughline_transcript::{Role, human_words, strip_injected};
 use crate::act::{Act, one_line, slice_start};
 use crate::document::{Entry, SummaryDocument};
 use crate::sections::Section;
-use crate::summarise::SummaryRequest;
+use crate::summarise::{Reach, SummaryRequest};
 
 use super::actions::actions;
 use super::files::{Files, files};
@@ -55,6 +55,14 @@ pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let (extra, _, _) = select(worth_it, left * 9 / 10, &focus, price);
     draft.add(extra);
     draft.fit(request)
+}
+
+/// A stretch among others has no part that is long ago beside the rest.
+fn least_recency(reach: Reach) -> f32 {
+    match reach {
+        Reach::Minutes => 0.5,
+        Reach::Everything | Reach::Hours | Reach::Days => 0.0,
+    }
 }
 
 /// The newest action always stays: the numbers of later ones go on from it.
@@ -294,6 +302,7 @@ impl<'a> Draft<'a> {
         let visible = Visible {
             middle_start: u32::try_from(request.plan.head.end).unwrap_or(u32::MAX),
             tail_start: u32::try_from(request.plan.tail.start).unwrap_or(u32::MAX),
+            least_recency: least_recency(request.manner.reach),
             shown: told_by(request.shown_text),
         };
         let said: String = self.chosen.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join("\n");

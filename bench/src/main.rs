@@ -63,6 +63,9 @@ enum Command {
         /// The program.
         #[arg(long, default_value = "target/release/throughline")]
         program: PathBuf,
+        /// Let the conversation's own model write summaries, at the client's expense.
+        #[arg(long)]
+        own_model: bool,
     },
     /// How fast transcripts are decoded and compacted.
     Speed,
@@ -129,7 +132,11 @@ fn main() -> ExitCode {
         }
         Command::Estimate { folder } => estimate::run(&folder),
         Command::Replay { folder } => replay::run(&folder),
-        Command::GatewayCost { folder, program } => gateway::cost::run(&program, &folder),
+        Command::GatewayCost { folder, program, own_model } => {
+            use gateway::cost::Authors;
+            let authors = if own_model { Authors::OwnModel } else { Authors::AsShipped };
+            gateway::cost::run(&program, &folder, authors)
+        }
         Command::Gateway { program, litellm } => gateway::run(&program, litellm),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),

@@ -1,19 +1,24 @@
 //! What recorded sessions cost through the gateway, against the same requests sent directly to a model without a window.
-//! The client is the recorded one, or one that never compacts its conversation; it marks its prompts as well as can be, and
+//! The client is the recorded one, which now and then asks for a summary and goes on from it, or one that never does; it marks its prompts as well as can be, and
 //! both ways are priced by the published rules of prompt caches. Summaries the gateway asks for are part of its bill.
+//! Nobody knows when a conversation ends: what it would have cost had it ended after any one of its calls is told too.
 //! Tokens are estimates, prices are list prices. Calls that were never answered are left out: no provider would take them.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use throughline_compaction::Section;
 use throughline_provider::{CacheMarks, CacheStyle, CacheTtl, MarkLayout, PrefixCache};
 use throughline_replay::{RecordedCall, Talk};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::{PricedCall, Usage, cost};
-use throughline_transcript::{Dialect, Message, Part, RawJson, SharedText, decode_message};
+use throughline_transcript::{
+    Dialect, Message, Part, RawJson, Role, SharedText, decode_message, text_message,
+};
 use throughline_wire::{AnswerDraft, AnswerPart, ReportedUsage, Request, ToolCall};
 
 use super::client::Client;
@@ -24,9 +29,16 @@ const MODEL: &str = "claude-opus-4-5";
 const WINDOW_TOKENS: u64 = 200_000;
 /// What stands for system prompt and tools.
 const SYSTEM_WORDS: usize = 8_000;
+/// What the recorded client says for a summary of its own.
+const CLIENT_ASKS: &str =
+    "Summarise the conversation so far, so that the work can go on from the summary alone.";
 /// What every answer and every summary is taken to cost in output.
 const ANSWER_TOKENS: u64 = 300;
 const SUMMARY_TOKENS: u64 = 2_000;
+/// A person or a tool takes seconds until the next request; the gateway gets this much of it for what it does meanwhile,
+/// where a request is so large that there may be something to do.
+const PAUSE: Duration = Duration::from_millis(80);
+const PAUSE_FROM_BYTES: usize = 200_000;
 /// By what requests for a summary are known.
 const OF_SUMMARIES: &str = "How the notes are written:";
 
@@ -39,6 +51,15 @@ enum Habit {
     NeverCompacts,
 }
 
+/// Who writes the gateway's summaries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Authors {
+    /// Whoever does when nothing is configured.
+    AsShipped,
+    /// The conversation's own model, at the client's expense.
+    OwnModel,
+}
+
 /// A recorded conversation as it is held again.
 struct Replayed<'a> {
     talk: &'a Talk,
@@ -47,21 +68,47 @@ struct Replayed<'a> {
     answered: HashSet<String>,
 }
 
+/// A request of the client.
+struct Asked<'a> {
+    at_ms: i64,
+    /// What stands before what was said.
+    view: &'a [Message],
+    /// The messages that were said, by place.
+    said: Range<usize>,
+    /// The call with its recorded answer; none asks for a summary.
+    answered_by: Option<&'a RecordedCall>,
+}
+
+impl Asked<'_> {
+    fn output_tokens(&self) -> u64 {
+        if self.answered_by.is_some() { ANSWER_TOKENS } else { SUMMARY_TOKENS }
+    }
+}
+
 /// Prices prompts as a provider would.
 struct Till {
     cache: PrefixCache,
     now_ms: i64,
     micro_usd: u64,
+    /// The bill after each of the client's calls.
+    after_calls: Vec<u64>,
     /// What summaries cost, and how many there were.
     summaries: (u64, u64),
-    /// What is answered next.
-    next: Vec<AnswerPart>,
+    /// What is answered next, and what it costs in output.
+    next: (Vec<AnswerPart>, u64),
 }
 
 impl Till {
     fn new() -> Self {
         let cache = PrefixCache::new(CacheStyle::Marks);
-        Self { cache, now_ms: 0, micro_usd: 0, summaries: (0, 0), next: Vec::new() }
+        Self {
+            cache,
+            now_ms: 0,
+            micro_usd: 0,
+            after_calls: Vec::new(),
+            summaries: (0, 0),
+            next: (Vec::new(), 0),
+        }
     }
 
     /// Books a request; what a provider would report for it.
@@ -83,13 +130,13 @@ impl Till {
 
     fn answer(&mut self, request: &RecordedRequest) -> Reply {
         let is_summary = request.text().contains(OF_SUMMARIES);
-        let output = if is_summary { SUMMARY_TOKENS } else { ANSWER_TOKENS };
+        let output = if is_summary { SUMMARY_TOKENS } else { self.next.1 };
         let before = self.micro_usd;
         let reported = match self.take(&request.body, output) {
             Ok(reported) => reported,
             Err(error) => return Reply::error(400, "invalid_request_error", &error),
         };
-        let parts = if is_summary { vec![AnswerPart::Text(notes())] } else { self.next.clone() };
+        let parts = if is_summary { vec![AnswerPart::Text(notes())] } else { self.next.0.clone() };
         if is_summary {
             self.summaries = (self.summaries.0 + self.micro_usd - before, self.summaries.1 + 1);
         }
@@ -104,8 +151,61 @@ fn notes() -> String {
     Section::ALL.iter().map(|section| format!("## {}\n{line}", section.heading())).collect()
 }
 
+/// What one conversation cost over both ways.
+struct Bill {
+    /// After each of its calls: directly, through the gateway.
+    after_calls: Vec<(u64, u64)>,
+    directly: u64,
+    through: u64,
+    summaries: (u64, u64),
+}
+
+/// The bills of all conversations.
+#[derive(Default)]
+struct Total {
+    directly: u64,
+    through: u64,
+    summaries: u64,
+    dearer: usize,
+    /// Calls after which more was paid than directly, of how many, and by how much at the most, in thousandths.
+    dearer_endings: usize,
+    endings: usize,
+    worst_permille: u64,
+}
+
+impl Total {
+    fn add(&mut self, bill: &Bill) {
+        self.directly += bill.directly;
+        self.through += bill.through;
+        self.summaries += bill.summaries.0;
+        self.dearer += usize::from(bill.through > bill.directly);
+        self.endings += bill.after_calls.len();
+        for (directly, through) in bill.after_calls.iter().filter(|(directly, through)| through > directly) {
+            self.dearer_endings += 1;
+            self.worst_permille = self.worst_permille.max((through - directly) * 1_000 / directly.max(&1));
+        }
+    }
+
+    fn to_words(&self) -> String {
+        let verdict = if self.dearer == 0 { "holds" } else { "MISSED" };
+        format!(
+            "all: {:.4} directly, {:.4} through the gateway ({:.1} %), {:.4} of it for summaries\n\
+             sessions that cost more: {}, {verdict}\n\
+             had they ended after any one of their calls: {} of {} endings would have cost more, the worst by {:.1} %\n\n",
+            dollars(self.directly),
+            dollars(self.through),
+            share(self.through, self.directly),
+            dollars(self.summaries),
+            self.dearer,
+            self.dearer_endings,
+            self.endings,
+            self.worst_permille as f64 / 10.0,
+        )
+    }
+}
+
 /// Measures all sessions of a folder.
-pub(crate) fn run(program: &Path, folder: &Path) -> Result<String, String> {
+pub(crate) fn run(program: &Path, folder: &Path, authors: Authors) -> Result<String, String> {
     let sessions = sessions(folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
     runtime.block_on(async {
@@ -118,7 +218,11 @@ pub(crate) fn run(program: &Path, folder: &Path) -> Result<String, String> {
         };
         let upstream = ScriptedUpstream::start_with(options, script).await.map_err(told)?;
         let address = upstream.url().trim_start_matches("http://").parse().map_err(told)?;
-        let gateway = Proxy::throughline(program, address).await?;
+        let config = match authors {
+            Authors::AsShipped => "",
+            Authors::OwnModel => "auxiliary: {compression: {provider: main}}\n",
+        };
+        let gateway = Proxy::throughline_with(program, address, config).await?;
         let mut out = String::new();
         for (habit, name) in [
             (Habit::AsRecorded, "the recorded client, with its own compactions"),
@@ -129,50 +233,28 @@ pub(crate) fn run(program: &Path, folder: &Path) -> Result<String, String> {
                 "{name}\n\n{:<28} {:>6} {:>11} {:>11} {:>8} {:>16}",
                 "session", "calls", "direct $", "gateway $", "share", "for summaries $"
             );
-            let (mut all, mut dearer) = ((0, 0, 0), (0, 0));
+            let mut total = Total::default();
             for recorded in &sessions {
                 let talk = Talk::of(&recorded.transcript);
                 if talk.dialect != Dialect::Anthropic || talk.calls.is_empty() {
                     continue;
                 }
-                let replayed = Replayed::new(&talk, habit);
-                let directly = replayed.direct()?;
-                *locked(&till) = Till::new();
-                let mut client = Client::connect_at(gateway.address(), "/v1/messages").await.map_err(told)?;
-                let asked = replayed.through(&till, &mut client).await;
-                asked.map_err(|error| format!("{}: {error}", recorded.name))?;
-                let (through, summaries) = {
-                    let till = locked(&till);
-                    (till.micro_usd, till.summaries)
-                };
-                all = (all.0 + directly, all.1 + through, all.2 + summaries.0);
-                dearer.0 += usize::from(through - summaries.0 > directly);
-                dearer.1 += usize::from(through > directly);
+                let bill = Replayed::new(&talk, habit).over_both_ways(&till, &gateway).await;
+                let bill = bill.map_err(|error| format!("{}: {error}", recorded.name))?;
+                total.add(&bill);
                 let _ = writeln!(
                     out,
                     "{:<28} {:>6} {:>11.4} {:>11.4} {:>7.1}% {:>11.4} ({})",
                     recorded.name,
                     talk.calls.len(),
-                    dollars(directly),
-                    dollars(through),
-                    share(through, directly),
-                    dollars(summaries.0),
-                    summaries.1
+                    dollars(bill.directly),
+                    dollars(bill.through),
+                    share(bill.through, bill.directly),
+                    dollars(bill.summaries.0),
+                    bill.summaries.1
                 );
             }
-            let verdict = if dearer.0 == 0 { "holds" } else { "MISSED" };
-            let _ = writeln!(
-                out,
-                "all: {:.4} directly, {:.4} through the gateway ({:.1} %), {:.4} of it for summaries\n\
-                 sessions that cost more with summaries by rules, which cost nothing: {}, {verdict}; with a model that is \
-                 paid for them: {}\n",
-                dollars(all.0),
-                dollars(all.1),
-                share(all.1, all.0),
-                dollars(all.2),
-                dearer.0,
-                dearer.1
-            );
+            out.push_str(&total.to_words());
         }
         Ok(out)
     })
@@ -186,53 +268,106 @@ impl<'a> Replayed<'a> {
         Self { talk, habit, answered: answered.collect() }
     }
 
-    /// The bill of the client alone.
-    fn direct(&self) -> Result<u64, String> {
-        let mut till = Till::new();
-        let mut said = Said::default();
-        for call in &self.talk.calls {
-            till.now_ms = call.at_ms;
-            till.take(&self.body(call, &said)?, ANSWER_TOKENS)?;
-            said.answered(call, &self.as_answered(call));
-        }
-        Ok(till.micro_usd)
+    async fn over_both_ways(&self, till: &Mutex<Till>, gateway: &Proxy) -> Result<Bill, String> {
+        let alone = self.direct()?;
+        *locked(till) = Till::new();
+        let mut client = Client::connect_at(gateway.address(), "/v1/messages").await.map_err(told)?;
+        self.through(till, &mut client).await?;
+        let till = locked(till);
+        Ok(Bill {
+            after_calls: alone.after_calls.into_iter().zip(till.after_calls.iter().copied()).collect(),
+            directly: alone.micro_usd,
+            through: till.micro_usd,
+            summaries: till.summaries,
+        })
     }
 
-    /// The same calls through the gateway.
+    /// The bill of the client alone.
+    fn direct(&self) -> Result<Till, String> {
+        let mut till = Till::new();
+        let mut said = Said::default();
+        for request in self.requests() {
+            till.now_ms = request.at_ms;
+            till.take(&self.body(&request, &said)?, request.output_tokens())?;
+            till.after_calls.push(till.micro_usd);
+            said.answered(&request, self);
+        }
+        Ok(till)
+    }
+
+    /// The same requests through the gateway.
     async fn through(&self, till: &Mutex<Till>, client: &mut Client) -> Result<(), String> {
         let mut said = Said::default();
-        for call in &self.talk.calls {
+        for request in self.requests() {
             {
                 let mut till = locked(till);
-                till.now_ms = call.at_ms;
-                till.next = self.parts(call);
+                till.now_ms = request.at_ms;
+                till.next = (self.parts(request.answered_by), request.output_tokens());
             }
-            let body = String::from_utf8(self.body(call, &said)?).map_err(told)?;
+            let body = String::from_utf8(self.body(&request, &said)?).map_err(told)?;
             let answer = client.ask(&body).await.map_err(told)?;
             let answer: serde_json::Value = serde_json::from_slice(&answer).map_err(told)?;
             if answer["content"].is_null() {
                 return Err(answer.to_string());
             }
-            said.answered(call, &self.as_answered(call));
+            {
+                let mut till = locked(till);
+                let so_far = till.micro_usd;
+                till.after_calls.push(so_far);
+            }
+            said.answered(&request, self);
+            if body.len() >= PAUSE_FROM_BYTES {
+                tokio::time::sleep(PAUSE).await;
+            }
         }
         Ok(())
     }
 
+    /// Everything the client asks, in order: its calls, and before the first one that goes on from a summary of its own,
+    /// the call for it.
+    fn requests(&self) -> Vec<Asked<'a>> {
+        let mut requests = Vec::new();
+        let mut last_view: (usize, &[Message]) = (0, &[]);
+        for call in &self.talk.calls {
+            let (start, view) = match self.habit {
+                Habit::AsRecorded => self.talk.view_of(call),
+                Habit::NeverCompacts => (0, &[][..]),
+            };
+            if start != last_view.0 && !requests.is_empty() {
+                let made = self.talk.compactions.iter().find(|made| made.message == start);
+                let at_ms = made.map_or(call.at_ms, |made| made.at_ms);
+                requests.push(Asked {
+                    at_ms,
+                    view: last_view.1,
+                    said: last_view.0..start,
+                    answered_by: None,
+                });
+            }
+            let said = start..call.answer.start;
+            requests.push(Asked { at_ms: call.at_ms, view, said, answered_by: Some(call) });
+            last_view = (start, view);
+        }
+        requests
+    }
+
     /// A request as the client makes it.
-    fn body(&self, call: &RecordedCall, said: &Said) -> Result<Vec<u8>, String> {
-        let (start, view) = match self.habit {
-            Habit::AsRecorded => self.talk.view_of(call),
-            Habit::NeverCompacts => (0, &[][..]),
+    fn body(&self, asked: &Asked<'_>, said: &Said) -> Result<Vec<u8>, String> {
+        let recorded = self.talk.messages.get(asked.said.clone()).unwrap_or_default();
+        let since =
+            asked.said.clone().zip(recorded).filter_map(|(place, message)| match said.0.get(&place) {
+                Some(own) => own.clone(),
+                None => Some(message.json().to_owned()),
+            });
+        let instruction = match asked.answered_by {
+            Some(_) => None,
+            None => Some(text_message(Dialect::Anthropic, Role::User, CLIENT_ASKS)),
         };
-        let recorded = (start..).zip(self.talk.messages.get(start..call.answer.start).unwrap_or_default());
-        let since = recorded.filter_map(|(place, message)| match said.0.get(&place) {
-            Some(own) => own.clone(),
-            None => Some(message.json().to_owned()),
-        });
-        let messages: Vec<Message> = view
+        let messages: Vec<Message> = asked
+            .view
             .iter()
             .map(|message| message.json().to_owned())
             .chain(since)
+            .chain(instruction)
             .filter_map(|json| decode_message(SharedText::new(json)))
             .collect();
         let system = "keep to the rules of the house, ".repeat(SYSTEM_WORDS / 7);
@@ -251,8 +386,11 @@ impl<'a> Replayed<'a> {
         format!("{began}_{}", self.habit as u8)
     }
 
-    /// The recorded answer to a call.
-    fn parts(&self, call: &RecordedCall) -> Vec<AnswerPart> {
+    /// The recorded answer to a call, or a summary.
+    fn parts(&self, answered_by: Option<&RecordedCall>) -> Vec<AnswerPart> {
+        let Some(call) = answered_by else {
+            return vec![AnswerPart::Text(notes())];
+        };
         let mut parts = Vec::new();
         for message in self.talk.messages.get(call.answer.clone()).unwrap_or_default() {
             let json = message.json();
@@ -279,7 +417,7 @@ impl<'a> Replayed<'a> {
 
     /// The answer as it goes back into the client's history.
     fn as_answered(&self, call: &RecordedCall) -> String {
-        let blocks = self.parts(call).into_iter().map(|part| match part {
+        let blocks = self.parts(Some(call)).into_iter().map(|part| match part {
             AnswerPart::ToolCall(call) => serde_json::json!({
                 "type": "tool_use", "id": call.id, "name": call.name,
                 "input": serde_json::from_str::<serde_json::Value>(&call.arguments).unwrap_or_default(),
@@ -296,9 +434,11 @@ impl<'a> Replayed<'a> {
 struct Said(HashMap<usize, Option<String>>);
 
 impl Said {
-    fn answered(&mut self, call: &RecordedCall, json: &str) {
-        self.0.extend(call.answer.clone().map(|message| (message, None)));
-        self.0.insert(call.answer.start, Some(json.to_owned()));
+    fn answered(&mut self, asked: &Asked<'_>, replayed: &Replayed<'_>) {
+        if let Some(call) = asked.answered_by {
+            self.0.extend(call.answer.clone().map(|message| (message, None)));
+            self.0.insert(call.answer.start, Some(replayed.as_answered(call)));
+        }
     }
 }
 

@@ -27,6 +27,14 @@ impl Drop for Proxy {
 impl Proxy {
     pub(super) async fn throughline(program: &Path, upstream: SocketAddr) -> Result<Self, String> {
         let config = "model:\n  default: worker\n  context_length: 4000000\n";
+        Self::throughline_with(program, upstream, config).await
+    }
+
+    pub(super) async fn throughline_with(
+        program: &Path,
+        upstream: SocketAddr,
+        config: &str,
+    ) -> Result<Self, String> {
         let address = free_address()?;
         let start = |folder: &Path| {
             let mut command = Command::new(program);

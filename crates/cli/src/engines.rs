@@ -7,8 +7,8 @@ use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::{EngineFallback, LcmSettings, Settings};
 use throughline_engine::{
     Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host, ModelSummaries,
-    OnSummaryFailure, OneSummariser, Registry, RegistryError, RouteHealth, RouteSearch, SummariserSource,
-    SummarySetup, SummaryWishes, learnt_window,
+    OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth, RouteSearch,
+    SummariserSource, SummarySetup, SummaryWishes, learnt_window,
 };
 use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, Recaller};
 use throughline_plugin::{AbsentEngine, EngineBounds, EngineHealth, ProcessEngine, WithStandIn};
@@ -25,6 +25,9 @@ use crate::services::Services;
 
 /// Where to look when an engine cannot be had.
 const ASK_PLUGINS: &str = "`throughline plugins` lists the engines there are and what is wrong with them";
+
+/// How the model of a conversation is called where there are many of them.
+const OWN_MODEL: &str = "the conversation's own model";
 
 /// What engines are made from.
 pub(crate) struct EngineParts<'a> {
@@ -64,10 +67,24 @@ pub(crate) struct Engines {
 impl Engines {
     /// Finds the models that write summaries; with the engines comes what is wrong with models that cannot.
     pub(crate) async fn find(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), Failure> {
+        let wishes = SummaryWishes::of(parts.settings);
+        Self::with_summaries_by(wishes, parts).await
+    }
+
+    /// The same for conversations on somebody else's key: nothing is asked on it for summaries unless the settings say so.
+    pub(crate) async fn find_for_clients(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), Failure> {
+        let wishes = SummaryWishes::named_in(parts.settings);
+        Self::with_summaries_by(wishes, parts).await
+    }
+
+    async fn with_summaries_by(
+        wishes: Option<SummaryWishes>,
+        parts: EngineParts<'_>,
+    ) -> Result<(Self, Vec<String>), Failure> {
         let EngineParts { context, settings, catalogue, store, host, client, health, recall } = parts;
         let redactor = settings.security.redact_secrets.then(Redactor::new);
         let mut problems = Vec::new();
-        let summaries = match SummaryWishes::of(settings) {
+        let summaries = match wishes {
             None => None,
             Some(wishes) => {
                 let variable = |name: &str| context.variable(name).map(str::to_owned);
@@ -163,6 +180,25 @@ impl Engines {
             context.warn(&format!("{error}; the built-in engine steps in"));
         });
         Arc::new(WithStandIn::new(engine, self.built_in(), stepped_in))
+    }
+
+    /// Who writes summaries, in a few words.
+    pub(crate) fn authors(&self) -> String {
+        let name = self.name.trim();
+        if self.directories.iter().any(|directory| directory.name == name) {
+            return format!("as the engine {name} has them");
+        }
+        let Some(setup) = &self.summaries else {
+            return "by rules; a model for them goes into auxiliary.compression".to_owned();
+        };
+        let mut authors: Vec<&str> = setup.routes.iter().map(|route| route.target.model.as_str()).collect();
+        match setup.own_model {
+            OwnModel::First => authors.insert(0, OWN_MODEL),
+            OwnModel::Last => authors.push(OWN_MODEL),
+            OwnModel::Never => {}
+        }
+        authors.push("rules");
+        format!("by {}", authors.join(", else by "))
     }
 
     /// The same for a host that calls the model itself: where nobody else writes summaries, rules do.

@@ -105,11 +105,12 @@ async fn listen(
         host: Arc::new(ThisMachine::new(&context, "gateway")),
         health: Arc::default(),
     };
-    let Configuration { config, tls, collector } = source.configuration(settings).await?;
+    let Configuration { config, tls, collector, summaries } = source.configuration(settings).await?;
     if tls.is_none() && !address.ip().is_loopback() {
         context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
     }
-    context.print(&greeting(&context, &base_url(tls.is_some(), address), &config.upstreams))?;
+    let base_url = base_url(tls.is_some(), address);
+    context.print(&greeting(&context, &base_url, &config.upstreams, &summaries))?;
     let setup = GatewaySetup {
         store: Arc::clone(&source.store),
         owner: Owner::default(),
@@ -138,12 +139,13 @@ fn base_url(is_tls: bool, address: SocketAddr) -> String {
 }
 
 /// What a person sees who starts it.
-fn greeting(context: &Context, base_url: &str, upstreams: &Upstreams) -> String {
+fn greeting(context: &Context, base_url: &str, upstreams: &Upstreams, summaries: &str) -> String {
     let mut out = format!("Listening on {base_url}\n\nUpstreams:\n");
     for upstream in &upstreams.all {
         out.push_str(&upstreams::line(upstream));
     }
     out.push_str(&format!("\nRecord: {}\n", path_words(&context.record_path())));
+    out.push_str(&format!("Summaries: {summaries}\n"));
     out.push_str("\nPoint your agent at it:\n");
     for client in KnownClient::value_variants() {
         out.push_str(&format!("  {:<12} {}\n", client.name(), client.in_short(base_url)));

@@ -65,10 +65,10 @@ impl ModelWish {
     pub fn for_summaries(settings: &Settings) -> Option<Self> {
         let summary = &settings.auxiliary.compression;
         let (provider, model) = (summary.provider.trim(), summary.model.trim());
-        let is_main = provider.eq_ignore_ascii_case("main") || model.eq_ignore_ascii_case("main");
+        let means_main = is_main(provider) || is_main(model);
         let is_open = provider.is_empty() || provider.eq_ignore_ascii_case("auto");
         let nothing_named = is_open && model.is_empty() && summary.base_url.trim().is_empty();
-        (!is_main && !nothing_named).then(|| Self::as_set_for_summaries(settings))
+        (!means_main && !nothing_named).then(|| Self::as_set_for_summaries(settings))
     }
 
     /// Models to be asked when the model of the conversation, which none was put before, cannot write a summary.
@@ -150,6 +150,11 @@ impl ModelWish {
         };
         Endpoint::resolve(&settings, variable)
     }
+}
+
+/// Whether a name in the settings stands for the model of the conversation.
+pub(crate) fn is_main(name: &str) -> bool {
+    name.trim().eq_ignore_ascii_case("main")
 }
 
 fn dialect_of(wire: WireChoice) -> Option<Dialect> {

@@ -35,6 +35,8 @@ pub(super) struct Configuration {
     pub(super) config: GatewayConfig,
     pub(super) tls: Option<Tls>,
     pub(super) collector: Option<BaseUrl>,
+    /// Who writes summaries, for people.
+    pub(super) summaries: String,
 }
 
 /// The settings, with the flags of the command.
@@ -63,8 +65,9 @@ impl Source {
             health: Arc::clone(&self.health),
             recall: settings.gateway.recall.then(|| recall::HINT.to_owned()),
         };
-        let (engines, problems) = Engines::find(parts).await?;
+        let (engines, problems) = Engines::find_for_clients(parts).await?;
         problems.iter().chain(&engines.problem()).for_each(|problem| self.log.warn(problem));
+        let summaries = engines.authors();
         let gateway = &settings.gateway;
         let tools = recall::tools(engines.clone(), Arc::clone(&self.store));
         let offer = if gateway.recall { Offer::Agents } else { Offer::Nobody };
@@ -93,7 +96,7 @@ impl Source {
             silence: gateway.stall_seconds.map(|seconds| Duration::from_secs(seconds as u64)),
             settings: Arc::new(settings),
         };
-        Ok(Configuration { config, tls, collector })
+        Ok(Configuration { config, tls, collector, summaries })
     }
 
     /// Has a gateway do what the configuration says now. One that cannot be used changes nothing.
@@ -104,7 +107,7 @@ impl Source {
             Ok::<_, Failure>((self.configuration(settings).await?, is_elsewhere))
         };
         match read.await {
-            Ok((Configuration { config, tls, collector }, is_elsewhere)) => {
+            Ok((Configuration { config, tls, collector, .. }, is_elsewhere)) => {
                 if is_elsewhere {
                     self.log.warn(
                         "gateway.bind has changed; the gateway listens elsewhere only after a new start",

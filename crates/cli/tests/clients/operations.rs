@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use throughline_testkit::{Reply, Script, ScriptedUpstream};
+use throughline_provider::{CacheStyle, PrefixCache};
+use throughline_testkit::{Reply, Script, ScriptedUpstream, UpstreamOptions};
 
 use crate::gateway::Gateway;
+use crate::job::{SECTIONS, summary};
 
 async fn saying(words: &'static str) -> ScriptedUpstream {
     ScriptedUpstream::start(Script::always(Reply::text(words))).await.unwrap()
@@ -88,4 +90,48 @@ async fn a_log_for_programs_has_an_object_a_line() {
     let opened = log.iter().find(|line| line["event"] == "opened").unwrap_or_else(|| panic!("{screen}"));
     assert_eq!(opened["request"], served["request"]);
     assert!(!screen.contains("note: "), "nothing is said for people only: {screen}");
+}
+
+/// A conversation that outgrows a small window, through a gateway with this configuration: what it printed, and how many
+/// requests reached the upstream beside the client's own.
+async fn outgrown(more: &str) -> (String, usize) {
+    let script = Script::answering(|request| {
+        let is_summary = SECTIONS.iter().all(|section| request.text().contains(&format!("## {section}")));
+        Reply::text(if is_summary { summary(1) } else { "noted".to_owned() })
+    });
+    // One that says how many tokens it read.
+    let cache = Some(PrefixCache::new(CacheStyle::None));
+    let options = UpstreamOptions { cache, ..UpstreamOptions::default() };
+    let upstream = ScriptedUpstream::start_with(options, script).await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let text = format!(
+        "{more}model: {{default: worker, context_length: 20000}}\n\
+         gateway: {{upstreams: {{main: {{base_url: '{}', wires: chat}}}}}}\n",
+        upstream.url()
+    );
+    std::fs::write(home.path().join("config.yaml"), text).unwrap();
+    let mut gateway = Gateway::configured(home);
+    let mut talk = Vec::new();
+    let mut turns = 0;
+    while gateway.compactions() == 0 {
+        assert!(turns < 40, "never compacted: {}", gateway.screen());
+        turns += 1;
+        let words = format!("In part {turns} of the plan the harbour is described. ").repeat(60);
+        talk.push(json!({ "role": "user", "content": words }));
+        let answer = ask(&gateway, &talk).await;
+        talk.push(json!({ "role": "assistant", "content": answer }));
+    }
+    gateway.signalled_to_stop();
+    (gateway.screen(), upstream.calls().len() - turns)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_asked_on_a_clients_key_for_summaries_unless_that_is_configured() {
+    let (screen, asked) = outgrown("").await;
+    assert!(screen.contains("\nSummaries: by rules; "), "{screen}");
+    assert_eq!(asked, 0, "{screen}");
+
+    let (screen, asked) = outgrown("auxiliary: {compression: {provider: main}}\n").await;
+    assert!(screen.contains("\nSummaries: by the conversation's own model, else by rules\n"), "{screen}");
+    assert!(asked > 0, "{screen}");
 }

@@ -1,7 +1,7 @@
 //! Summaries by models: one route after the other until one of them leads to a summary.
 //!
-//! Models named in the settings are asked apart. The conversation's own model comes before or after them, and is asked in
-//! whichever form is cheaper. A route that fails is left alone for a while, as
+//! Models named in the settings are asked apart. The conversation's own model comes before or after them, or never, and is asked
+//! in whichever form is cheaper. A route that fails is left alone for a while, as
 //! long as its kind of failure suggests. When none is left, the compaction decides: it is put off, or made by rules.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,6 +46,8 @@ pub enum OwnModel {
     /// After all others.
     #[default]
     Last,
+    /// Not at all.
+    Never,
 }
 
 /// What summaries by models stand on.
@@ -86,12 +88,15 @@ impl ModelSummaries {
     /// The models to be asked, in their order.
     pub(super) fn routes(&self) -> Vec<SummaryRoute> {
         let mut routes = self.setup.routes.clone();
+        let place = match self.setup.own_model {
+            OwnModel::First => 0,
+            OwnModel::Last => routes.len(),
+            OwnModel::Never => return routes,
+        };
         if let Some(target) = self.main_line.target()
             && !routes.iter().any(|route| route.is(&target))
         {
-            let own = SummaryRoute { target, time_limit: self.setup.time_limit };
-            let place = if self.setup.own_model == OwnModel::First { 0 } else { routes.len() };
-            routes.insert(place, own);
+            routes.insert(place, SummaryRoute { target, time_limit: self.setup.time_limit });
         }
         routes
     }

@@ -284,6 +284,21 @@ async fn the_own_model_may_come_first_and_is_asked_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_own_model_is_not_asked_where_it_must_not_be() {
+    let named = scripted(Dialect::Chat, vec![Act::fail(TroubleKind::Auth)]);
+    let own = scripted(Dialect::Chat, vec![Act::Say(notes("from the own"))]);
+    let mut stage = Stage::new(Dialect::Chat, vec![route("named", 200_000, &named)]);
+    stage.summaries.setup.own_model = OwnModel::Never;
+    stage.engine = Compressor::new(CompressorSetup {
+        summarisers: Arc::new(stage.summaries.clone()),
+        ..CompressorSetup::by_rules()
+    });
+    let done = stage.main(&own, HasSent::Yes).completed().await;
+    assert!(done.report.written_by.is_none(), "rules wrote it: {:?}", done.report.written_by);
+    assert_eq!((named.calls().len(), own.calls().len()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_route_that_failed_is_left_alone_for_a_while() {
     let limited =
         Trouble { retry_after: Some(Duration::from_secs(90)), ..Trouble::of(TroubleKind::RateLimit) };

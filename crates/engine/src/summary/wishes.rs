@@ -9,7 +9,7 @@ use throughline_tokens::Catalogue;
 
 use super::route::SummaryRoute;
 use super::summariser::OwnModel;
-use crate::connect::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope};
+use crate::connect::{Beforehand, ModelAtEndpoint, ModelWish, is_main, learnt_scope};
 
 /// Asks no model at all, as a provider's name.
 const RULES: &str = "rules";
@@ -31,17 +31,29 @@ impl SummaryWishes {
         if summary.provider.trim().eq_ignore_ascii_case(RULES) {
             return None;
         }
-        Some(match ModelWish::for_summaries(settings) {
+        let (mut others, own_model) = match ModelWish::for_summaries(settings) {
             Some(named) => {
                 let fallbacks = named.fallbacks(settings);
-                let others = std::iter::once(named).chain(fallbacks).collect();
-                Self { others, own_model: OwnModel::Last }
+                (std::iter::once(named).chain(fallbacks).collect(), OwnModel::Last)
             }
-            None => {
-                let others = ModelWish::summary_fallbacks(settings);
-                Self { others, own_model: OwnModel::First }
-            }
-        })
+            None => (ModelWish::summary_fallbacks(settings), OwnModel::First),
+        };
+        // Among the others that name stands for no model of its own.
+        others.retain(|wish| !is_main(&wish.model));
+        Some(Self { others, own_model })
+    }
+
+    /// The same for a host whose conversations run on somebody else's key: no model is asked that the settings do not name.
+    /// The conversation's own has the name `main`.
+    #[must_use]
+    pub fn named_in(settings: &Settings) -> Option<Self> {
+        let wishes = Self::of(settings)?;
+        let summary = &settings.auxiliary.compression;
+        let mut names = summary.fallbacks.split(',').chain([summary.provider.as_str(), &summary.model]);
+        if names.any(is_main) {
+            return Some(wishes);
+        }
+        (!wishes.others.is_empty()).then_some(Self { own_model: OwnModel::Never, ..wishes })
     }
 }
 

@@ -14,8 +14,8 @@ fn settings(yaml: &str) -> Settings {
 }
 
 /// Who would be asked, in words.
-fn order(yaml: &str) -> String {
-    match SummaryWishes::of(&settings(yaml)) {
+fn order(wishes: Option<SummaryWishes>) -> String {
+    match wishes {
         None => "rules".to_owned(),
         Some(wishes) => {
             let mut names: Vec<String> =
@@ -23,6 +23,7 @@ fn order(yaml: &str) -> String {
             match wishes.own_model {
                 OwnModel::First => names.insert(0, "own".to_owned()),
                 OwnModel::Last => names.push("own".to_owned()),
+                OwnModel::Never => {}
             }
             names.join(" ")
         }
@@ -31,21 +32,40 @@ fn order(yaml: &str) -> String {
 
 #[test]
 fn the_order_of_models_follows_from_the_settings() {
+    // With a key of our own, and with somebody else's, on which nothing is asked that nobody named.
     let cases = [
-        ("{}", "own"),
-        ("auxiliary: {compression: {provider: main}}", "own"),
-        ("auxiliary: {compression: {model: main}}", "own"),
-        ("auxiliary: {compression: {provider: Rules, model: x}}", "rules"),
-        ("auxiliary: {compression: {model: gpt-5-mini}}", "auto:gpt-5-mini own"),
+        ("{}", "own", "rules"),
+        ("auxiliary: {compression: {provider: main}}", "own", "own"),
+        ("auxiliary: {compression: {model: Main}}", "own", "own"),
+        ("auxiliary: {compression: {provider: Rules, model: x}}", "rules", "rules"),
+        ("auxiliary: {compression: {provider: rules, fallbacks: main}}", "rules", "rules"),
+        ("auxiliary: {compression: {model: gpt-5-mini}}", "auto:gpt-5-mini own", "auto:gpt-5-mini"),
+        (
+            "auxiliary: {compression: {model: gpt-5-mini, fallbacks: 'main, b'}}",
+            "auto:gpt-5-mini auto:b own",
+            "auto:gpt-5-mini auto:b own",
+        ),
         (
             "auxiliary: {compression: {provider: openai, model: a, fallbacks: 'b, ollama:c:8b'}}",
             "openai:a openai:b ollama:c:8b own",
+            "openai:a openai:b ollama:c:8b",
         ),
-        ("auxiliary: {compression: {fallbacks: 'openrouter:g, h'}}", "own openrouter:g auto:h"),
-        ("compression: {summary_model: old}", "auto:old own"),
+        (
+            "auxiliary: {compression: {fallbacks: 'openrouter:g, h'}}",
+            "own openrouter:g auto:h",
+            "openrouter:g auto:h",
+        ),
+        (
+            "auxiliary: {compression: {model: main, fallbacks: 'openrouter:g'}}",
+            "own openrouter:g",
+            "own openrouter:g",
+        ),
+        ("compression: {summary_model: old}", "auto:old own", "auto:old"),
     ];
-    for (yaml, expected) in cases {
-        assert_eq!(order(yaml), expected, "{yaml}");
+    for (yaml, on_our_key, on_anothers) in cases {
+        let settings = settings(yaml);
+        assert_eq!(order(SummaryWishes::of(&settings)), on_our_key, "{yaml}");
+        assert_eq!(order(SummaryWishes::named_in(&settings)), on_anothers, "{yaml}");
     }
 }
 

@@ -103,7 +103,7 @@ impl Inner {
         let (config, said) = (self.config.now(), Said { messages, repeated });
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
         let kept = kept(turn.request.messages());
-        let failed = |error: &_| Refused::of_call(error);
+        let failed = |error: &_| self.refused_by(error);
         session.hear(&Envelope::of_request(turn.request), new).await.map_err(|error| failed(&error))?;
         let result = session.compact(ManualCompaction::default()).await;
         if let Some(why) = why_not(&result) {

@@ -130,7 +130,7 @@ impl Inner {
     ) -> Result<(), Refused> {
         let id = session.id().clone();
         let setup = self.session_setup_with(target, &seat.conversation);
-        *session = ManagedSession::open(setup, &id).await.map_err(|error| Refused::of_call(&error))?;
+        *session = ManagedSession::open(setup, &id).await.map_err(|error| self.refused_by(&error))?;
         seat.set_edition(edition);
         Ok(())
     }
@@ -275,7 +275,7 @@ impl Inner {
     async fn take_up(&self, turn: &Turn, key: &SeatKey, id: &SessionId) -> Result<Arc<Seat>, Refused> {
         let edition = self.config.edition();
         let setup = self.session_setup(turn, id).await?;
-        let session = ManagedSession::open(setup, id).await.map_err(|error| Refused::of_call(&error))?;
+        let session = ManagedSession::open(setup, id).await.map_err(|error| self.refused_by(&error))?;
         self.seat(key, session, edition).await
     }
 
@@ -372,7 +372,7 @@ impl Inner {
         };
         let edition = self.config.edition();
         let setup = self.session_setup(turn, &id).await?;
-        let session = ManagedSession::create(setup, new).await.map_err(|error| Refused::of_call(&error))?;
+        let session = ManagedSession::create(setup, new).await.map_err(|error| self.refused_by(&error))?;
         let link = link.map(|link| (link.parent, link.kind.name()));
         self.tell(GatewayEvent::Opened { session: id, link });
         self.seat(key, session, edition).await

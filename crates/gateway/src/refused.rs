@@ -9,6 +9,8 @@ use throughline_transcript::Dialect;
 use throughline_wire::{ErrorBody, write_error};
 
 use crate::body_out::OutBody;
+use crate::event::GatewayEvent;
+use crate::gateway::Inner;
 use crate::handler::put_headers;
 
 /// What errors of the record are called.
@@ -87,7 +89,8 @@ impl Refused {
         }
     }
 
-    pub(crate) fn of_call(error: &CallError) -> Self {
+    /// Why a call could not be made, in words for clients; which setting would help is not for them.
+    fn of_call(error: &CallError) -> Self {
         let (status, kind) = match error {
             CallError::GaveUp(gave_up) => of_trouble(gave_up),
             CallError::FixedTooLarge { .. } | CallError::Request(_) | CallError::OtherWire { .. } => {
@@ -99,7 +102,7 @@ impl Refused {
                 (StatusCode::INTERNAL_SERVER_ERROR, "api_error")
             }
         };
-        Self { status, kind, message: error.to_string() }
+        Self { status, kind, message: words_for_clients(error) }
     }
 
     pub(crate) fn error_body(&self) -> ErrorBody {
@@ -113,6 +116,39 @@ impl Refused {
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
+    }
+}
+
+impl Inner {
+    /// The refusal of a call that could not be made. Whoever runs the gateway is told all of it.
+    pub(crate) fn refused_by(&self, error: &CallError) -> Refused {
+        match error {
+            CallError::Record(error) => self.record_failed(error),
+            // The client hung up.
+            CallError::Cancelled => Refused::of_call(error),
+            _ => {
+                self.tell(GatewayEvent::Warning(error.to_string()));
+                Refused::of_call(error)
+            }
+        }
+    }
+}
+
+/// Why a call could not be made, without what only whoever runs the gateway can do about it.
+pub(crate) fn words_for_clients(error: &CallError) -> String {
+    match error {
+        CallError::GaveUp(gave_up) => gave_up.trouble.to_string(),
+        CallError::Limits { model, .. } => {
+            format!("the gateway is not set up for a prompt to {model}; its log says why")
+        }
+        CallError::FixedTooLarge { model, fixed_tokens, room_tokens } => format!(
+            "system prompt and tools take {fixed_tokens} tokens, but a prompt to {model} may have {room_tokens}: \
+             shorten them, or choose a model with a larger window"
+        ),
+        CallError::Locked { .. } => "the conversation is open elsewhere".to_owned(),
+        CallError::Record(_) | CallError::Request(_) | CallError::OtherWire { .. } | CallError::Cancelled => {
+            error.to_string()
+        }
     }
 }
 

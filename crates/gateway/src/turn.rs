@@ -262,7 +262,7 @@ impl Inner {
             return Ok(());
         }
         let target = self.target_of(turn).await?;
-        session.switch_model(target).await.map_err(|error| Refused::of_call(&error))
+        session.switch_model(target).await.map_err(|error| self.refused_by(&error))
     }
 }
 
@@ -320,7 +320,7 @@ impl WayBack {
 
     /// There is no answer.
     async fn refuse(self) -> Response<OutBody> {
-        let response = refused(self.told.wire, self.end.await);
+        let response = refused(&self.told.gateway, self.told.wire, self.end.await);
         let head_ms = self.told.elapsed_ms();
         self.told.tell(response.status(), head_ms, AnswerEnd::Whole);
         response
@@ -355,7 +355,8 @@ impl WayBack {
         let _ = guard.disarm();
         let Ok(Err(error)) = ended else { return (told, AnswerEnd::Whole) };
         if streaming == Streaming::Streamed {
-            let event = write_error_event(told.wire, &Refused::of_call(&error).error_body(), next_number);
+            let refused = told.gateway.refused_by(&error);
+            let event = write_error_event(told.wire, &refused.error_body(), next_number);
             let _ = sender.send(Bytes::from(event.to_bytes())).await;
         }
         (told, AnswerEnd::BrokenOff)
@@ -373,7 +374,11 @@ fn number_after(piece: &[u8]) -> Option<u64> {
 }
 
 /// The answer to a request for which there is none.
-fn refused(wire: Dialect, ended: Result<Ended, oneshot::error::RecvError>) -> Response<OutBody> {
+fn refused(
+    gateway: &Inner,
+    wire: Dialect,
+    ended: Result<Ended, oneshot::error::RecvError>,
+) -> Response<OutBody> {
     let error = match ended {
         Ok(Err(error)) => error,
         Ok(Ok(_)) | Err(_) => return Refused::internal().respond(wire),
@@ -382,8 +387,8 @@ fn refused(wire: Dialect, ended: Result<Ended, oneshot::error::RecvError>) -> Re
         // Nothing was done about it: the client gets what it would have got without us.
         CallError::GaveUp(gave_up) if gave_up.tried.is_empty() && gave_up.refusal.is_some() => {
             let refusal = gave_up.refusal.as_deref();
-            refusal.map_or_else(|| Refused::of_call(&error).respond(wire), passed_on)
+            refusal.map_or_else(|| gateway.refused_by(&error).respond(wire), passed_on)
         }
-        _ => Refused::of_call(&error).respond(wire),
+        _ => gateway.refused_by(&error).respond(wire),
     }
 }

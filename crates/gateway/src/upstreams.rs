@@ -95,7 +95,7 @@ impl Upstreams {
         let mut reachable = self.all.iter().filter(|upstream| upstream.spoken_to(wire).is_some()).peekable();
         if reachable.peek().is_none() {
             return Err(Refused::not_found(format!(
-                "no upstream speaks the {wire} wire, nor one its requests can be put on; name one in gateway.upstreams"
+                "no upstream speaks the {wire} wire, nor one its requests can be put on"
             )));
         }
         let serving: Vec<&UpstreamSpec> = reachable.filter(|upstream| upstream.serves(model)).collect();
@@ -103,9 +103,7 @@ impl Upstreams {
         let chosen = native.or(serving.first()).copied();
         chosen.and_then(|upstream| Some((upstream, upstream.spoken_to(wire)?))).ok_or_else(|| {
             let shown: String = model.chars().take(120).collect();
-            Refused::not_found(format!(
-                "no upstream serves the model `{shown}`; see `models` in gateway.upstreams"
-            ))
+            Refused::not_found(format!("no upstream serves the model `{shown}`"))
         })
     }
 

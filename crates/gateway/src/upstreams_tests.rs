@@ -32,7 +32,7 @@ fn the_first_that_speaks_the_wire_and_serves_the_model_is_asked() {
     );
     assert!(words(chosen(Some("nobody"), Dialect::Chat, "x")).contains("no upstream `nobody`"));
     let none = Upstreams::default();
-    assert!(none.choose(None, Dialect::Chat, "x").unwrap_err().message.contains("gateway.upstreams"));
+    assert!(none.choose(None, Dialect::Chat, "x").unwrap_err().message.contains("no upstream speaks"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use throughline_store::StoreError;
 use crate::body_out::OutBody;
 use crate::event::GatewayEvent;
 use crate::gateway::Inner;
-use crate::refused::Refused;
+use crate::refused::{Refused, words_for_clients};
 
 /// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,10 +87,14 @@ impl ApiError {
     pub(super) fn of_call(gateway: &Inner, error: &CallError) -> Self {
         match error {
             CallError::Record(error) => Self::of_store(gateway, error),
-            CallError::Locked { .. } => Self::conflict("in_use", error.to_string()),
-            CallError::FixedTooLarge { .. } | CallError::Request(_) => Self::invalid(error.to_string()),
-            CallError::OtherWire { .. } | CallError::Limits { .. } => {
-                Self::conflict("conflict", error.to_string())
+            CallError::Locked { .. } => Self::conflict("in_use", words_for_clients(error)),
+            CallError::FixedTooLarge { .. } | CallError::Request(_) => {
+                Self::invalid(words_for_clients(error))
+            }
+            CallError::OtherWire { .. } => Self::conflict("conflict", words_for_clients(error)),
+            CallError::Limits { .. } => {
+                gateway.tell(GatewayEvent::Warning(error.to_string()));
+                Self::conflict("conflict", words_for_clients(error))
             }
             CallError::GaveUp(gave_up) => {
                 // The provider's own status is in the words: here it would be taken for ours. Which setting would help
@@ -100,7 +104,7 @@ impl ApiError {
                     _ => StatusCode::BAD_GATEWAY,
                 };
                 gateway.tell(GatewayEvent::Warning(error.to_string()));
-                Self::new(status, "upstream_failed", gave_up.trouble.to_string())
+                Self::new(status, "upstream_failed", words_for_clients(error))
             }
             CallError::Cancelled => Self::conflict("cancelled", error.to_string()),
         }

@@ -143,3 +143,21 @@ async fn nothing_leads_out_of_v1() {
     }
     assert!(stage.upstream.requests().is_empty(), "nothing of it went on");
 }
+
+/// Which setting would help is for whoever runs the gateway.
+#[tokio::test]
+async fn a_client_is_told_what_is_wrong_and_nothing_of_the_settings() {
+    let stage = Stage::new(Some(20_000), Script::always(Reply::text("hello"))).await;
+    let body = json!({ "model": MODEL, "max_tokens": 100, "system": "Mind the harbour rules. ".repeat(8_000),
+        "messages": [{ "role": "user", "content": "one" }] });
+    let response = stage.ask(Dialect::Anthropic, &body.to_string()).await;
+    assert_eq!(response.status(), 400);
+    let told = response.text().await.unwrap();
+    assert!(told.contains("system prompt and tools take"), "{told}");
+    assert!(!told.contains("context_length"), "{told}");
+    let events = stage.events.lock().unwrap();
+    let in_log = events.iter().any(
+        |event| matches!(event, GatewayEvent::Warning(words) if words.contains("`model.context_length`")),
+    );
+    assert!(in_log, "{events:?}");
+}

@@ -6,5 +6,6 @@
 mod faults;
 mod folding;
 mod properties;
+mod recorded;
 mod support;
 mod tools;

@@ -9,14 +9,9 @@ use throughline_transcript::{Groups, Message};
 
 use crate::support::Stage;
 
-/// Says all of a conversation in several pieces, and folds after each.
-async fn fold_in_pieces(
-    dialect: throughline_transcript::Dialect,
-    messages: &[Message],
-    pieces: usize,
-    limits: LcmLimits,
-) {
-    let mut stage = Stage::new(dialect, 6_000, limits);
+/// Says all of a conversation in several pieces, folds after each, and looks at everything. Gives how often it was folded.
+pub(crate) async fn fold_in_pieces(mut stage: Stage, messages: &[Message], pieces: usize) -> usize {
+    let mut folded = 0;
     for piece in pieces_of(messages, pieces) {
         stage.append(piece);
         let before = stage.view_tokens();
@@ -25,7 +20,9 @@ async fn fold_in_pieces(
             panic!("{detail}");
         }
         stage.check();
+        stage.check_fits();
         if matches!(result, CompactionResult::Completed(_)) {
+            folded += 1;
             assert!(stage.view_tokens() < before);
             let view: Vec<String> = stage.shown().iter().map(|item| item.json().to_owned()).collect();
             let again = stage.fold().await;
@@ -34,6 +31,7 @@ async fn fold_in_pieces(
             assert_eq!(view, after);
         }
     }
+    folded
 }
 
 /// About so many pieces, none of which parts a call from its result.
@@ -51,8 +49,8 @@ fn pieces_of(messages: &[Message], pieces: usize) -> Vec<&[Message]> {
     cut
 }
 
-fn run(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
 proptest! {
@@ -64,8 +62,10 @@ proptest! {
         pieces in 1usize..7,
         chunk_tokens in 50u64..900,
         fan_in in 2usize..6,
+        nodes_tokens in 800u64..3_000,
     ) {
-        let limits = LcmLimits { chunk_tokens, fan_in, ..LcmLimits::default() };
-        run(fold_in_pieces(list.dialect, &list.messages(), pieces, limits));
+        let limits =
+            LcmLimits { chunk_tokens, fan_in, nodes_tokens: Some(nodes_tokens), ..LcmLimits::default() };
+        run(fold_in_pieces(Stage::new(list.dialect, 6_000, limits), &list.messages(), pieces));
     }
 }

@@ -164,6 +164,9 @@ pub(crate) struct Stage {
     names: CallNames,
 }
 
+/// Preface, closing line and end of notes, at the most.
+const AROUND_TOKENS: u64 = 500;
+
 pub(crate) fn owner() -> Owner {
     Owner::default()
 }
@@ -338,6 +341,21 @@ impl Stage {
             .collect();
         let broken = violations(self.dialect, &messages, &Groups::of(&messages));
         assert!(broken.is_empty(), "{broken:?}");
+    }
+
+    /// The nodes in view fit the room that is set for them, and all notes little more: where work stood, and what is said
+    /// around them.
+    pub(crate) fn check_fits(&self) {
+        let room = self.limits.nodes_tokens.unwrap();
+        let top = self.with_recall(|recall| recall.top_nodes(&self.tip).unwrap());
+        let nodes: u64 = top.iter().map(|node| node.node.tokens).sum();
+        assert!(nodes <= room, "{nodes} tokens of nodes where {room} are allowed");
+        for item in self.shown() {
+            if let Shown::Summary { .. } = item {
+                let tokens = item.tokens();
+                assert!(tokens <= 2 * room + AROUND_TOKENS, "{tokens} tokens of notes with room for {room}");
+            }
+        }
     }
 
     /// Every message is in view or reached from it in at most three expansions, and never both.

@@ -8,6 +8,7 @@ use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
 use throughline_gateway::{Gateway, GatewayConfig, Offer, Recall, Tls, Upstreams};
+use throughline_lcm::LCM_ENGINE;
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
 
@@ -55,6 +56,8 @@ impl Source {
         let collector = access::collector(&settings)?;
         let catalogue = catalogue(context)?;
         let client = outgoing(context, &upstreams)?;
+        // Notes of the lossless engine are worth little to a model that cannot open them.
+        let recalls = settings.gateway.recall || settings.context.engine.trim() == LCM_ENGINE;
         let parts = EngineParts {
             context,
             settings: &settings,
@@ -63,14 +66,14 @@ impl Source {
             host: Arc::clone(&self.host),
             client: &client,
             health: Arc::clone(&self.health),
-            recall: settings.gateway.recall.then(|| recall::HINT.to_owned()),
+            recall: recalls.then(|| recall::HINT.to_owned()),
         };
         let (engines, problems) = Engines::find_for_clients(parts).await?;
         problems.iter().chain(&engines.problem()).for_each(|problem| self.log.warn(problem));
         let summaries = engines.authors();
         let gateway = &settings.gateway;
         let tools = recall::tools(engines.clone(), Arc::clone(&self.store));
-        let offer = if gateway.recall { Offer::Agents } else { Offer::Nobody };
+        let offer = if recalls { Offer::Agents } else { Offer::Nobody };
         let recall = Recall::new(tools, offer, gateway.recall_rounds, gateway.recall_tokens as u64);
         let config = GatewayConfig {
             catalogue: Arc::new(catalogue),
@@ -89,7 +92,7 @@ impl Source {
                 } else {
                     LongResults::LeftAlone
                 },
-                ..if gateway.recall { recall::tool_output() } else { ToolOutputPolicy::default() }
+                ..if recalls { recall::tool_output() } else { ToolOutputPolicy::default() }
             },
             recall,
             body_bytes: gateway.max_body_bytes,

@@ -78,3 +78,19 @@ async fn what_was_set_aside_is_read_again_here_and_from_other_conversations() {
     let message = ask(&gateway, &[user("Anew: what was the bird?")]).await;
     assert_eq!(message["content"], "I have it.", "{message}\n{}", gateway.screen());
 }
+
+/// The engine `lcm` brings its tools, whatever is said of recall: a model has to be able to open its notes.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lossless_engine_brings_its_tools() {
+    for (config, is_given) in [("", false), ("context:\n  engine: lcm\n", true)] {
+        let upstream = ScriptedUpstream::start(Script::always(Reply::text("Hello."))).await.unwrap();
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config.yaml"), config).unwrap();
+        let gateway = Gateway::start(home, &upstream.url());
+        ask(&gateway, &[user("Hello.")]).await;
+        let tools = upstream.calls()[0].json()["tools"].to_string();
+        assert_eq!(tools.contains("lcm_expand"), is_given, "{tools}");
+        // Nobody could answer questions here.
+        assert!(!tools.contains("lcm_expand_query"), "{tools}");
+    }
+}

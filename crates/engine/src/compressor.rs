@@ -26,7 +26,7 @@ use crate::outcome::{AbortReason, CompressOutcome, CompressRequest, PrepareOutco
 use crate::prepared::Prepared;
 use crate::registry::BUILT_IN_ENGINE;
 use crate::snapshot::Snapshot;
-use crate::status::{EngineStatus, MeasuredUsage, Pressure};
+use crate::status::{EngineStatus, MeasuredUsage};
 use crate::summary::{AnswerFuture, MainLine, ModelQuestion};
 use crate::token_model::token_model_for;
 use crate::trigger::settled_tokens;
@@ -412,20 +412,7 @@ impl ContextEngine for Compressor {
     fn status(&self) -> EngineFuture<'_, EngineStatus> {
         let status = self.model().map(|model| {
             let state = self.state();
-            EngineStatus {
-                engine: BUILT_IN_ENGINE.to_owned(),
-                last_prompt_tokens: state.last_prompt_tokens,
-                threshold_configured_tokens: model.limits.threshold_configured_tokens,
-                threshold_tokens: model.limits.threshold_tokens,
-                window_tokens: model.window_tokens,
-                compactions: state.compactions,
-                pressure: Pressure {
-                    tokens: state.last_prompt_tokens.unwrap_or(0),
-                    threshold_tokens: model.limits.threshold_tokens,
-                    window_tokens: model.window_tokens,
-                },
-                model: model.model,
-            }
+            EngineStatus::of(BUILT_IN_ENGINE, model, state.last_prompt_tokens, state.compactions)
         });
         Box::pin(std::future::ready(status))
     }

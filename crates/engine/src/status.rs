@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use throughline_store::SessionId;
 use throughline_tokens::Usage;
 
+use crate::model_in_force::ModelInForce;
+
 /// The size of a request that is about to be sent, whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingRequest {
@@ -91,4 +93,22 @@ pub struct EngineStatus {
     pub compactions: u64,
     /// How full it is, by the last prompt.
     pub pressure: Pressure,
+}
+
+impl EngineStatus {
+    /// The status of an engine that goes by the limits of the model in force.
+    #[must_use]
+    pub fn of(engine: &str, model: ModelInForce, last_prompt_tokens: Option<u64>, compactions: u64) -> Self {
+        let (threshold_tokens, window_tokens) = (model.limits.threshold_tokens, model.window_tokens);
+        Self {
+            engine: engine.to_owned(),
+            model: model.model,
+            last_prompt_tokens,
+            threshold_configured_tokens: model.limits.threshold_configured_tokens,
+            threshold_tokens,
+            window_tokens,
+            compactions,
+            pressure: Pressure { tokens: last_prompt_tokens.unwrap_or(0), threshold_tokens, window_tokens },
+        }
+    }
 }

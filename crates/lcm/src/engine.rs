@@ -16,8 +16,8 @@ use throughline_engine::{
     AbortReason, BeforeAfter, Boundary, BoundaryReason, CompressOutcome, CompressReport, CompressRequest,
     Compressed, Compressor, CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus, Host,
     MainLine, MeasuredUsage, ModelInForce, NewSummary, OnSummaryFailure, OneSummariser, PrepareOutcome,
-    Pressure, Quality, Room, Scale, SessionStart, Snapshot, SummariserSource, ToolAnswer, ToolRequest,
-    ToolSchema, Trigger, answered, keep_exactly, new_item, scaled_budgets, settled_tokens, token_model_for,
+    Quality, Room, Scale, SessionStart, Snapshot, SummariserSource, ToolAnswer, ToolRequest, ToolSchema,
+    Trigger, answered, keep_exactly, new_item, scaled_budgets, settled_tokens, token_model_for,
 };
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store, StoreError, TOP_NODES};
@@ -430,20 +430,7 @@ impl ContextEngine for LcmEngine {
     fn status(&self) -> EngineFuture<'_, EngineStatus> {
         let status = self.model().map(|model| {
             let state = self.state();
-            EngineStatus {
-                engine: LCM_ENGINE.to_owned(),
-                last_prompt_tokens: state.last_prompt_tokens,
-                threshold_configured_tokens: model.limits.threshold_configured_tokens,
-                threshold_tokens: model.limits.threshold_tokens,
-                window_tokens: model.window_tokens,
-                compactions: state.compactions,
-                pressure: Pressure {
-                    tokens: state.last_prompt_tokens.unwrap_or(0),
-                    threshold_tokens: model.limits.threshold_tokens,
-                    window_tokens: model.window_tokens,
-                },
-                model: model.model,
-            }
+            EngineStatus::of(LCM_ENGINE, model, state.last_prompt_tokens, state.compactions)
         });
         Box::pin(std::future::ready(status))
     }

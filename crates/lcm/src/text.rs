@@ -14,13 +14,19 @@ pub(crate) struct Words {
     pub(crate) document: SummaryDocument,
 }
 
+/// Bytes of a day with the space after it.
+const DAY_BYTES: usize = "2026-01-01 ".len();
+
 /// The line above a node.
 pub(crate) fn heading(head: &NodeHead) -> String {
     let (first, end) = head.between();
     let node = &head.node;
     let mut line = format!("[{}] messages {first} to {}", head.id, end.saturating_sub(1).max(first));
     if let (Some(from), Some(to)) = (node.first_ms, node.last_ms) {
-        line.push_str(&format!(", {} to {}", minute(from), minute(to)));
+        let (from, to) = (minute(from), minute(to));
+        // The day is said once.
+        let to = to.strip_prefix(from.get(..DAY_BYTES).unwrap_or_default()).unwrap_or(&to);
+        line.push_str(&format!(", {from} to {to}"));
     }
     line.push_str(&format!(" ({} messages, {} tokens).", node.messages, node.source_tokens));
     if !node.expand_for.is_empty() {

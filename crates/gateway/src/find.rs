@@ -17,7 +17,7 @@ use crate::let_go::{LetGo, Listed, let_go, unknown_of};
 use crate::matching::{Match, Theirs, compare, is_compacted, refreshed};
 use crate::recall::seen::Eyes;
 use crate::refused::Refused;
-use crate::seats::{Recognised, Seat, SeatKey};
+use crate::seats::{Recognised, Seat, SeatKey, key_start};
 use crate::turn::Turn;
 
 /// How often a conversation is looked for that others keep moving on.
@@ -317,14 +317,21 @@ impl Inner {
 
     /// A conversation nobody has held yet. One of several of a client's session hangs on the first.
     async fn open_new(&self, turn: &Turn, key: &SeatKey, own_id: Option<&str>) -> Result<Arc<Seat>, Refused> {
+        let Some(id) = own_id else { return self.open(turn, key, None).await };
         let owner = &self.setup.owner;
-        if let Some(id) = own_id
-            && turn.request.messages().iter().any(is_client_summary)
-            && let Some(parent) = self.seats.last_of(owner, id)
-        {
-            return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
+        // The gateway may have been started since the others began.
+        let recorded = self.recorded_of_client(turn, id).await?;
+        if turn.request.messages().iter().any(is_client_summary) {
+            let parent = match self.seats.last_of(owner, id) {
+                Some(at_hand) => Some(at_hand),
+                None => self.last_spoken_in(&recorded).await?,
+            };
+            if let Some(parent) = parent {
+                return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
+            }
         }
-        match own_id.and_then(|id| self.seats.first_of(owner, id)) {
+        let first = recorded.into_iter().next().map(|session| session.id);
+        match first.or_else(|| self.seats.first_of(owner, id)) {
             None => self.open(turn, key, None).await,
             Some(parent) => {
                 let has_tools = turn.request.tools().is_some();
@@ -332,6 +339,34 @@ impl Inner {
                 self.open_linked(turn, key, parent, kind).await
             }
         }
+    }
+
+    /// Conversations of a client's session, by their first sessions, as the record has them.
+    async fn recorded_of_client(&self, turn: &Turn, own_id: &str) -> Result<Vec<Session>, Refused> {
+        let (store, owner, program) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.clues.program);
+        let start = key_start(own_id);
+        let found = blocking(move || store.sessions_by_origin(&owner, program, &start)).await;
+        found.map_err(|error| self.record_failed(&error))
+    }
+
+    /// The end of the conversation that was last spoken in, sub-agents and side calls apart: they come and go.
+    async fn last_spoken_in(&self, recorded: &[Session]) -> Result<Option<SessionId>, Refused> {
+        let is_beside = |session: &Session| {
+            let kind = session.link.as_ref().map(|link| link.kind);
+            matches!(kind, Some(LinkKind::SubAgent | LinkKind::SideCall))
+        };
+        let ids: Vec<SessionId> =
+            recorded.iter().filter(|session| !is_beside(session)).map(|session| session.id.clone()).collect();
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let last = blocking(move || {
+            let mut tips = Vec::new();
+            for id in &ids {
+                tips.extend(store.chain(&owner, id)?.pop());
+            }
+            Ok(tips.into_iter().max_by_key(|tip| (tip.active_ms, tip.ordinal)).map(|tip| tip.id))
+        });
+        last.await.map_err(|error| self.record_failed(&error))
     }
 
     /// A conversation that hangs on the end of another.

@@ -29,11 +29,16 @@ impl SeatKey {
         let opening = spoken.filter_map(identity_of).next();
         let opening = opening.map_or_else(|| "empty".to_owned(), |identity| identity.hex());
         let text = match own_id {
-            Some(id) => format!("{id}/{opening}"),
+            Some(id) => format!("{}{opening}", key_start(id)),
             None => opening,
         };
         Self { owner: owner.clone(), text }
     }
+}
+
+/// How the keys of all conversations of a client's session begin.
+pub(crate) fn key_start(own_id: &str) -> String {
+    format!("{own_id}/")
 }
 
 /// What a conversation is recognised by.
@@ -129,7 +134,7 @@ impl Seats {
 
     /// The first conversation of a client's session, whichever way it began.
     pub(crate) fn first_of(&self, owner: &Owner, own_id: &str) -> Option<SessionId> {
-        let start = format!("{own_id}/");
+        let start = key_start(own_id);
         let all = lock(&self.all);
         let of_client = all.iter().filter(|(key, _)| key.owner == *owner && key.text.starts_with(&start));
         let seats = of_client.flat_map(|(_, seats)| seats);
@@ -138,7 +143,7 @@ impl Seats {
 
     /// The conversation of a client's session that was last spoken in.
     pub(crate) fn last_of(&self, owner: &Owner, own_id: &str) -> Option<SessionId> {
-        let start = format!("{own_id}/");
+        let start = key_start(own_id);
         let all = lock(&self.all);
         let of_client = all.iter().filter(|(key, _)| key.owner == *owner && key.text.starts_with(&start));
         let seats = of_client.flat_map(|(_, seats)| seats);

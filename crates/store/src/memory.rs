@@ -71,6 +71,10 @@ impl Store for MemoryStore {
         Ok(self.read().session_by_origin(owner, program, key))
     }
 
+    fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Result<Vec<Session>> {
+        Ok(self.read().sessions_by_origin(owner, program, key_start))
+    }
+
     fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>> {
         Ok(self.read().conversations(owner, filter))
     }

@@ -32,6 +32,8 @@ pub trait Store: Send + Sync {
     fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
     /// The session another program calls by this key.
     fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>>;
+    /// Sessions another program calls by keys that begin like this, in order of opening.
+    fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Result<Vec<Session>>;
     /// Conversations, the most recently active first.
     fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>>;
     /// The chain a session belongs to, oldest first; the last is its tip.

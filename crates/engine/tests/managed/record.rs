@@ -102,6 +102,7 @@ impl Store for FullDisk {
         read fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session>;
         read fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
         read fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>>;
+        read fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Result<Vec<Session>>;
         read fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>>;
         read fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
         read fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;

@@ -1,6 +1,7 @@
 //! Which conversation a request belongs to.
 
 use serde_json::{Value, json};
+use throughline_gateway::GatewayEvent;
 use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::Dialect;
@@ -135,7 +136,7 @@ async fn a_client_that_compacted_itself_goes_on_from_its_conversation() {
 
 #[tokio::test]
 async fn sub_agents_and_side_calls_hang_on_the_clients_conversation() {
-    let stage = Stage::new(None, counting()).await;
+    let mut stage = Stage::new(None, counting()).await;
     let tools = json!([{ "name": "t", "description": "d", "input_schema": { "type": "object" } }]);
     let ask = |text: &str, tools: Option<&Value>| {
         let mut body = json!({ "model": MODEL, "max_tokens": 100, "metadata": { "user_id": "session_1" },
@@ -151,6 +152,23 @@ async fn sub_agents_and_side_calls_hang_on_the_clients_conversation() {
     assert_eq!(stage.opened(), [None, Some("sub_agent"), Some("side_call")]);
     let listed = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
     assert_eq!(listed.len(), 1);
+
+    // A gateway that was started anew has none of them at hand, and the record all.
+    stage.start().await;
+    let so_far = stage.opened().len();
+    stage.ask(Dialect::Anthropic, &ask("look for the docs", Some(&tools))).await;
+    stage.ask(Dialect::Anthropic, &ask("another title", None)).await;
+    let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
+    stage.start().await;
+    stage.ask(Dialect::Anthropic, &ask(note, Some(&tools))).await;
+    let opened = stage.opened();
+    assert_eq!(opened[so_far..], [Some("sub_agent"), Some("side_call"), Some("client_compaction")]);
+    let events = stage.events.lock().unwrap();
+    let parents = events.iter().filter_map(|event| match event {
+        GatewayEvent::Opened { link, .. } => link.as_ref().map(|(parent, _)| parent),
+        _ => None,
+    });
+    assert!(parents.into_iter().all(|parent| *parent == listed[0].tip.id), "all hang on the first");
 }
 
 #[tokio::test]

@@ -169,6 +169,16 @@ impl State {
         self.sessions_of(owner).find(fits).cloned()
     }
 
+    pub(super) fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Vec<Session> {
+        let fits = |session: &&Session| {
+            let key = session.origin.key.as_deref();
+            session.origin.program == program && key.is_some_and(|key| key.starts_with(key_start))
+        };
+        let mut found: Vec<Session> = self.sessions_of(owner).filter(fits).cloned().collect();
+        found.sort_by_key(|session| session.ordinal);
+        found
+    }
+
     pub(super) fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Vec<Conversation> {
         let mut chains: BTreeMap<u64, Vec<Session>> = BTreeMap::new();
         for session in self.sessions_of(owner) {

@@ -37,6 +37,10 @@ impl Store for SqliteStore {
         self.read("finding a session", |conn| Ok(sessions::by_origin(conn, owner, program, key)?))
     }
 
+    fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Result<Vec<Session>> {
+        self.read("finding sessions", |conn| Ok(sessions::all_by_origin(conn, owner, program, key_start)?))
+    }
+
     fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>> {
         self.read("listing conversations", |conn| Ok(sessions::conversations(conn, owner, filter)?))
     }

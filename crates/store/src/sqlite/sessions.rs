@@ -170,6 +170,23 @@ pub(super) fn by_origin(
     .optional()
 }
 
+pub(super) fn all_by_origin(
+    conn: &Connection,
+    owner: &Owner,
+    program: &str,
+    key_start: &str,
+) -> rusqlite::Result<Vec<Session>> {
+    // As with ids, see `by_prefix`.
+    let after = format!("{key_start}{}", char::MAX);
+    conn.prepare_cached(concat!(
+        "SELECT ",
+        session_columns!(),
+        " FROM sessions WHERE owner = ?1 AND program = ?2 AND origin_key >= ?3 AND origin_key < ?4 ORDER BY ordinal"
+    ))?
+    .query_map((owner.as_str(), program, key_start, after), session)?
+    .collect()
+}
+
 pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> Outcome<Session> {
     if let Some(session) = find_session(conn, owner, &SessionId::from_text(reference))? {
         return Ok(session);

@@ -148,6 +148,18 @@ fn a_session_is_found_by_what_its_program_calls_it(store: &dyn Store) {
     assert_eq!(found("hermes", "k").as_deref(), Some("two"));
     assert_eq!(found("codex", "K"), None);
     assert_eq!(found("claude-code", "k"), None);
+    for (name, key) in [("four", "k/2"), ("five", "k/1"), ("six", "K/1"), ("seven", "l"), ("eight", "k%/3")] {
+        store.open_session(NewSession { origin: origin("codex", key), ..new_session(name) }, None).unwrap();
+    }
+    let starting = |program: &str, start: &str| {
+        let found = store.sessions_by_origin(&owner(), program, start).unwrap();
+        found.iter().map(|session| session.id.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(starting("codex", "k/"), "four five");
+    assert_eq!(starting("codex", "k"), "one four five eight");
+    assert_eq!(starting("codex", "k%"), "eight");
+    assert_eq!(starting("hermes", "k"), "two");
+    assert_eq!(starting("codex", "m"), "");
     let again = NewSession { origin: origin("codex", "k"), ..new_session("three") };
     let refused = store.open_session(again, None);
     assert!(matches!(refused, Err(StoreError::SessionExists { id: there }) if there == id("one")));

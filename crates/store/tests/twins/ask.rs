@@ -78,6 +78,7 @@ fn lists(store: &dyn Store, owner: &Owner) -> Vec<String> {
             format!("{reference}: {}", told(store.resolve(owner, reference).map(|session| session.id)))
         },
     ));
+    answers.push(told(store.sessions_by_origin(owner, "codex", "key-")));
     answers.extend((0..3).map(|key| told(store.session_by_origin(owner, "codex", &format!("key-{key}")))));
     let ways = [
         UsageBy::Everything,

@@ -6,13 +6,15 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use throughline_lcm::{QUESTION_TOOL, recall_schemas};
+use throughline_lcm::{QUESTION_TOOL, is_lookup, recall_schemas};
 use throughline_store::{
     ArtifactRange, Hit, Owner, SearchQuery, Session, SessionFilter, Store, StoreError, StoredMessage,
 };
 
 const MOST_HITS: usize = 50;
 const USUAL_HITS: usize = 10;
+/// Lookups that may stand among hits before one is missed.
+const MOST_LOOKUPS: usize = 64;
 const MOST_SESSIONS: usize = 100;
 const USUAL_SESSIONS: usize = 20;
 const MOST_MESSAGES: u64 = 100;
@@ -145,8 +147,11 @@ fn search(store: &dyn Store, owner: &Owner, asked: Search) -> Result<String, NoR
         None => None,
     };
     let limit = asked.limit.unwrap_or(USUAL_HITS).clamp(1, MOST_HITS);
-    let query = SearchQuery { text: asked.query, session, limit, ..SearchQuery::default() };
-    let answer = store.search(owner, &query)?;
+    let query =
+        SearchQuery { text: asked.query, session, limit: limit + MOST_LOOKUPS, ..SearchQuery::default() };
+    let mut answer = store.search(owner, &query)?;
+    answer.hits.retain(|hit| !is_lookup(&hit.tools));
+    answer.hits.truncate(limit);
     if answer.hits.is_empty() {
         return Ok("nothing fits; try other words, or fewer".to_owned());
     }

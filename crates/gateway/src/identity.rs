@@ -144,7 +144,10 @@ pub(crate) fn told<'a>(message: &'a Message, part: &Part) -> Option<(&'static st
             }
             ("text", Cow::Owned(own.to_owned()))
         }
-        Part::ToolCall { id, .. } => ("call", id.text(json)),
+        // Some servers number the calls of each answer anew.
+        Part::ToolCall { id, name, .. } => {
+            ("call", Cow::Owned(format!("{} {}", name.text(json), id.text(json))))
+        }
         // What a result says may be blanked later; that it answers the call stays.
         Part::ToolResult { call_id, .. } => ("result", call_id.text(json)),
         Part::Image { block } => ("image", Cow::Owned(message.raw(*block).len().to_string())),

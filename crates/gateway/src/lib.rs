@@ -48,6 +48,7 @@ mod tokens;
 mod traces;
 mod turn;
 mod upstreams;
+mod whole_events;
 
 pub use config::{EngineSource, GatewayConfig};
 pub use course::current_request;

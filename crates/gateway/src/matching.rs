@@ -140,17 +140,17 @@ pub(crate) fn align(
         let ours_is = || *our_identity.get_or_init(|| identity_of(ours));
         let seen = seen.get(item - 1).copied().flatten();
         let comes_back = |seen: Seen| identity_of(message).is_some_and(|identity| seen.is(identity));
-        if ours.json() == message.json() || ours_is() == identity_of(message) {
-            pairs.push((item - 1, message.clone()));
-            item -= 1;
-            theirs -= 1;
-        } else if seen.is_some_and(comes_back) {
+        if seen.is_some_and(comes_back) {
             pairs.push((item - 1, ours.clone()));
             item -= 1;
             theirs -= 1;
         } else if seen.is_some_and(|seen| seen.may_lack) {
             pairs.push((item - 1, ours.clone()));
             item -= 1;
+        } else if ours.json() == message.json() || ours_is() == identity_of(message) {
+            pairs.push((item - 1, message.clone()));
+            item -= 1;
+            theirs -= 1;
         } else if ours_is().is_none() {
             item -= 1;
         } else if identity_of(message).is_none() {

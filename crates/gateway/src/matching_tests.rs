@@ -69,6 +69,41 @@ fn the_end_of_a_view_is_aligned_with_the_clients_words() {
     assert_eq!((from, worded.len()), (2, 2));
 }
 
+/// What a model thought in each round stays in that round, whatever the client makes of the answer.
+#[test]
+fn rounds_keep_our_words_when_a_client_repeats_them_as_one() {
+    let parse = |value: serde_json::Value| decode_message_text(value.to_string()).unwrap();
+    let thinking =
+        |words: &str| serde_json::json!({ "type": "thinking", "thinking": words, "signature": words });
+    let call =
+        |id: &str, name: &str| serde_json::json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
+    let result = |id: &str| {
+        parse(serde_json::json!({ "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": id, "content": "so" }] }))
+    };
+    let says = |parts: serde_json::Value| parse(serde_json::json!({ "role": "assistant", "content": parts }));
+    // The same id in both rounds: some servers number the calls of each answer anew.
+    for own in ["c0", "c1"] {
+        let view = [
+            message("user", "go"),
+            says(serde_json::json!([thinking("one"), call(own, "lcm_grep")])),
+            result(own),
+            says(serde_json::json!([thinking("two"), call("c0", "read")])),
+        ];
+        let repeated = [
+            message("user", "go"),
+            says(serde_json::json!([thinking("one"), thinking("two"), call("c0", "read")])),
+        ];
+        let names = RecallNames::of(&["lcm_grep"]);
+        let known = Eyes::new(&names, Dialect::Anthropic).known(&view);
+        let found = compare(&known, &Theirs::all(&repeated), 0);
+        assert!(found.goes_on(&known) && found.repeated == 2, "{own}: {found:?}");
+        let (from, worded) = align(&view, 0, &repeated, Eyes::new(&names, Dialect::Anthropic));
+        let words: Vec<&str> = worded.iter().map(|(_, message)| message.json()).collect();
+        assert_eq!((from, words), (0, view.iter().map(Message::json).collect()), "{own}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_conversation_always_goes_on_with_itself(

@@ -33,10 +33,11 @@ use crate::let_go::refuse_foreign;
 use crate::matching::align;
 use crate::pass::{client_headers, is_key, pass_body_on};
 use crate::recall::seen::Eyes;
-use crate::recall::{Owed, Passing, Recall, Rounds, offered};
+use crate::recall::{Owed, Passing, Recall, RecallNames, Rounds, offered};
 use crate::refused::{Refused, passed_on};
 use crate::seats::{Recognised, Seat};
 use crate::upstreams::UpstreamSpec;
+use crate::whole_events::WholeEvents;
 
 /// Pieces of an answer that may wait to be passed on.
 const PIECES_WAITING: usize = 32;
@@ -146,7 +147,10 @@ impl Said {
     ) -> Vec<Incoming> {
         let Self { mut messages, repeated } = self;
         let mut new = messages.split_off(repeated.min(messages.len()));
-        let eyes = Eyes::new(recall.names(), session.dialect());
+        // Who has such tools itself repeats their calls.
+        let none = RecallNames::none();
+        let names = if recall.names().is_taken(request) { &none } else { recall.names() };
+        let eyes = Eyes::new(names, session.dialect());
         let (from, worded) = align(session.messages(), session.first_own_item(), &messages, eyes);
         session.reword(Rewording { from, worded });
         let owed = Owed::of(recall, request, session, &new);
@@ -193,8 +197,8 @@ impl Inner {
         let streaming = turn.request.streaming();
         let model = turn.model.clone();
         let mut request = turn.request;
-        let is_offered =
-            offered(&config.recall, &mut request).map_err(|error| Refused::bad_request(error.to_string()))?;
+        let is_offered = offered(&config.recall, &mut request, session.messages())
+            .map_err(|error| Refused::bad_request(error.to_string()))?;
         let input = CallInput {
             pieces: Some(pieces),
             along: Along { headers: turn.headers, query: turn.query, hold_back: HoldBack::UntilContent },
@@ -330,6 +334,7 @@ impl WayBack {
     async fn forward(self, sender: mpsc::Sender<Bytes>, length: Option<usize>) -> (Telling, AnswerEnd) {
         let Self { told, streaming, mut waiting, end, guard } = self;
         let (mut next_number, mut sent) = (0, 0);
+        let mut whole = WholeEvents::default();
         loop {
             let piece = tokio::select! {
                 biased;
@@ -341,11 +346,18 @@ impl WayBack {
                 None => break,
                 Some(Piece::Begun { .. }) => {}
                 Some(Piece::Chunk(chunk)) => {
+                    let raw = match streaming {
+                        Streaming::Streamed => whole.take(chunk.raw),
+                        Streaming::Whole => chunk.raw,
+                    };
                     if told.wire == Dialect::Responses {
-                        next_number = number_after(&chunk.raw).unwrap_or(next_number);
+                        next_number = number_after(&raw).unwrap_or(next_number);
                     }
-                    sent += chunk.raw.len();
-                    if sender.send(chunk.raw).await.is_err() && length.is_none_or(|length| sent < length) {
+                    sent += raw.len();
+                    if !raw.is_empty()
+                        && sender.send(raw).await.is_err()
+                        && length.is_none_or(|length| sent < length)
+                    {
                         return (told, AnswerEnd::Abandoned);
                     }
                 }
@@ -353,7 +365,13 @@ impl WayBack {
         }
         let ended = end.await;
         let _ = guard.disarm();
-        let Ok(Err(error)) = ended else { return (told, AnswerEnd::Whole) };
+        let Ok(Err(error)) = ended else {
+            let rest = whole.rest();
+            if !rest.is_empty() {
+                let _ = sender.send(rest).await;
+            }
+            return (told, AnswerEnd::Whole);
+        };
         if streaming == Streaming::Streamed {
             let refused = told.gateway.refused_by(&error);
             let event = write_error_event(told.wire, &refused.error_body(), next_number);

@@ -14,6 +14,7 @@ use throughline_store::{
 };
 
 use crate::recall::{Recall, RecallError, Result, readable, unknown_node};
+use crate::tools::is_lookup;
 
 /// How a search is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +81,8 @@ const PROPOSED: usize = 400;
 const SCANNED_BYTES: usize = 4 << 20;
 /// Messages read at once on the way.
 const SCANNED_AT_ONCE: u64 = 64;
+/// Lookups that may stand among hits before one is missed.
+const MOST_LOOKUPS: usize = 64;
 /// Characters before and after a hit.
 const PASSAGE_CHARS: usize = 140;
 /// Shorter strings tell too little to look by.
@@ -111,10 +114,12 @@ impl Recall<'_> {
             text: text.to_owned(),
             mode,
             session: Some(session.clone()),
-            limit,
+            limit: limit.saturating_add(MOST_LOOKUPS),
             ..SearchQuery::default()
         };
-        let found = self.store.search(self.owner, &query)?;
+        let mut found = self.store.search(self.owner, &query)?;
+        found.hits.retain(|hit| !is_lookup(&hit.tools));
+        found.hits.truncate(limit);
         Ok((found.hits, found.ranked_newest.is_some()))
     }
 
@@ -213,6 +218,9 @@ impl Recall<'_> {
                 let run = Run { session: stretch.session.id.clone(), first_seq: first, end_seq: end };
                 for stored in self.store.messages_of_run(self.owner, &run)?.iter().rev() {
                     bytes += stored.json.as_str().len();
+                    if is_lookup(&stored.tools) {
+                        continue;
+                    }
                     let Some(text) = stored.decode().map(|message| readable(&message)) else { continue };
                     if let Some(found) = regex.find(&text) {
                         let (passage, found) = passage(&text, found.start(), found.end());

@@ -32,5 +32,5 @@ pub use grep::{Grep, GrepAnswer, GrepHit, Pattern};
 pub use limits::{LcmLimits, RecallLimits};
 pub use question::{Answered, Question};
 pub use recall::{Described, Recall, RecallError};
-pub use tools::{QUESTION_TOOL, RECALL_TOOLS, Recaller, schemas as recall_schemas};
+pub use tools::{QUESTION_TOOL, RECALL_TOOLS, Recaller, is_lookup, schemas as recall_schemas};
 pub use tree::{Tree, TreeNode};

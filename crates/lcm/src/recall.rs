@@ -94,6 +94,16 @@ impl<'a> Recall<'a> {
         Ok(Described { head, document: summary.document, took_up })
     }
 
+    /// Refuses a node of another conversation: the numbers of its messages would be taken for those of this one.
+    pub(crate) fn check_within(&self, session: &SessionId, id: SummaryId) -> Result<()> {
+        let head = self.head(id)?;
+        let own = self.stretches(session)?;
+        match own.iter().any(|stretch| stretch.session.id == head.session) {
+            true => Ok(()),
+            false => Err(RecallError::UnknownNode { id }),
+        }
+    }
+
     pub(crate) fn head(&self, id: SummaryId) -> Result<NodeHead> {
         let mut heads = self.store.node_heads(self.owner, &[id]).map_err(unknown_node)?;
         heads.pop().ok_or(RecallError::UnknownNode { id })

@@ -29,6 +29,29 @@ pub const QUESTION_TOOL: &str = "lcm_expand_query";
 /// The names of all of them.
 pub const RECALL_TOOLS: [&str; 4] = [GREP, DESCRIBE, EXPAND, QUESTION_TOOL];
 
+/// Tools with which models look something up in the record, here and elsewhere. Agents that have them from an MCP server
+/// put its name before theirs.
+const LOOKUPS: [&str; 8] = [
+    GREP,
+    DESCRIBE,
+    EXPAND,
+    QUESTION_TOOL,
+    "recall_search",
+    "recall_sessions",
+    "recall_messages",
+    "recall_artifact",
+];
+/// The same in the terminal agent.
+const OWN_LOOKUP: &str = "recall";
+
+/// Whether a message with calls or results of these tools only looks something up. Whoever searches is not shown it: what
+/// was asked before is no answer.
+#[must_use]
+pub fn is_lookup(tools: &[String]) -> bool {
+    let looks = |tool: &String| tool == OWN_LOOKUP || LOOKUPS.iter().any(|lookup| tool.ends_with(lookup));
+    !tools.is_empty() && tools.iter().all(looks)
+}
+
 /// What the tools are called with, in words and as JSON Schema. Always the same bytes: they are part of every prompt.
 #[must_use]
 pub fn schemas() -> Vec<ToolSchema> {
@@ -161,12 +184,22 @@ impl Recaller {
                 self.ask(move |recall| recall.grep(&of, &wish).map(|found| tell_hits(&wish, &found))).await
             }
             Asked::Describe(node) => {
-                self.ask(move |recall| recall.describe(node).map(|found| tell_node(&found))).await
+                let of = session.clone();
+                let told = move |recall: Recall<'_>| {
+                    recall.check_within(&of, node)?;
+                    recall.describe(node).map(|found| tell_node(&found))
+                };
+                self.ask(told).await
             }
             Asked::Expand(wish) => {
                 let of = session.clone();
-                self.ask(move |recall| recall.expand(&of, &wish).map(|found| tell_expanded(&wish, &found)))
-                    .await
+                let told = move |recall: Recall<'_>| {
+                    if let Some(node) = wish.node {
+                        recall.check_within(&of, node)?;
+                    }
+                    recall.expand(&of, &wish).map(|found| tell_expanded(&wish, &found))
+                };
+                self.ask(told).await
             }
         }
     }

@@ -1,13 +1,16 @@
 //! Running recall tools within what a turn may use, and what they answer as messages of each wire.
 
 use serde_json::{Map, Value, json};
-use throughline_engine::{ToolAnswer, ToolRequest, token_model_for};
+use throughline_engine::{ManagedSession, ToolAnswer, ToolRequest, token_model_for};
 use throughline_store::{Owner, SessionId};
 use throughline_tokens::profile_text;
 use throughline_transcript::{Dialect, Message, SharedText, decode_message};
 use throughline_wire::ToolCall;
 
 use crate::recall::Recall;
+
+/// Of the room that is left in a window; sizes are estimates, and the model has something to say as well.
+const SHARE_OF_ROOM_PERCENT: u64 = 75;
 
 /// What is left of what a turn may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,13 @@ pub(super) struct Allowance {
 impl Allowance {
     pub(super) fn of(recall: &Recall) -> Self {
         Self { rounds: recall.rounds(), tokens: recall.tokens() }
+    }
+
+    /// Not more than there is room for beside a prompt of this size: what was found stands in the next one, and can only
+    /// be folded later on.
+    pub(super) fn fit(&mut self, session: &ManagedSession, prompt_tokens: u64) {
+        let room = session.model().prompt_room_tokens().saturating_sub(prompt_tokens);
+        self.tokens = self.tokens.min(room.saturating_mul(SHARE_OF_ROOM_PERCENT) / 100);
     }
 }
 

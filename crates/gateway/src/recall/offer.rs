@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use throughline_engine::{ToolAnswer, ToolRequest, ToolSchema, tools_json};
 use throughline_store::Owner;
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{Dialect, Message, RawJson};
 use throughline_wire::{Request, RequestError};
 
 /// An answer on its way.
@@ -82,6 +82,16 @@ impl RecallNames {
         self.0.iter().any(|own| own == name)
     }
 
+    /// No names.
+    pub(crate) fn none() -> Self {
+        Self(Arc::new([]))
+    }
+
+    /// Whether a message calls one of these tools.
+    fn are_called_in(&self, message: &Message) -> bool {
+        message.calls().any(|(_, name, _)| self.has(&message.str(name)))
+    }
+
     #[cfg(test)]
     pub(crate) fn of(names: &[&str]) -> Self {
         Self(names.iter().map(|name| (*name).to_owned()).collect())
@@ -100,19 +110,25 @@ fn name_of(tool: RawJson<'_>) -> Option<String> {
 }
 
 /// Puts the tools behind those of a request, if they are for it: it brings tools of its own, none by the same name, and
-/// wants one answer. Says whether it did.
-pub(crate) fn offered(recall: &Recall, request: &mut Request) -> Result<bool, RequestError> {
-    let wants_several = request.member("n").is_some_and(|several| !matches!(several.0, "1" | "null"));
+/// wants one answer; or its conversation has calls of them already, which providers do not take without the tools. Says
+/// whether it did.
+pub(crate) fn offered(
+    recall: &Recall,
+    request: &mut Request,
+    view: &[Message],
+) -> Result<bool, RequestError> {
+    let wants_several = request.member("n").is_some_and(|several| !matches!(several.0, "1" | "1.0" | "null"));
     if !recall.is_offered() || wants_several || recall.names.is_taken(request) {
         return Ok(false);
     }
     let own = recall.tools_json(request.dialect());
-    let Some(own) = own.strip_prefix('[') else { return Ok(false) };
     let theirs = request.tools().filter(|tools| tools.elements().next().is_some());
-    let Some(theirs) = theirs.and_then(|tools| tools.0.trim_end().strip_suffix(']')) else {
-        return Ok(false);
+    let theirs = theirs.and_then(|tools| tools.0.trim_end().strip_suffix(']'));
+    let all = match (theirs, own.strip_prefix('[')) {
+        (Some(theirs), Some(own)) => format!("{},{own}", theirs.trim_end()),
+        _ if view.iter().any(|message| recall.names.are_called_in(message)) => own,
+        _ => return Ok(false),
     };
-    let all = format!("{},{own}", theirs.trim_end());
     request.set_member("tools", &all)?;
     Ok(true)
 }

@@ -45,14 +45,14 @@ fn tools_stand_behind_the_clients_own_and_leave_those_as_they_are() {
     for wire in Dialect::ALL {
         let mut asked = request(wire, &json!({ "tools": [tool(wire, "bash")] }));
         let before = asked.tools().unwrap().0.to_owned();
-        assert!(offered(&recall(Offer::Agents), &mut asked).unwrap());
+        assert!(offered(&recall(Offer::Agents), &mut asked, &[]).unwrap());
         let after = asked.tools().unwrap().0;
         assert!(after.starts_with(before.trim_end_matches(']')), "{after}");
         let tools: Vec<Value> = serde_json::from_str(after).unwrap();
         let names: Vec<_> = tools.iter().map(|tool| name_of(RawJson(&tool.to_string())).unwrap()).collect();
         assert_eq!(names, ["bash", "lcm_grep", "lcm_expand"]);
         let again = asked.tools().unwrap().0.to_owned();
-        assert!(!offered(&recall(Offer::Agents), &mut asked).unwrap(), "they are there already");
+        assert!(!offered(&recall(Offer::Agents), &mut asked, &[]).unwrap(), "they are there already");
         assert_eq!(asked.tools().unwrap().0, again);
     }
 }
@@ -69,7 +69,7 @@ fn requests_they_are_not_for_stay_as_they_are() {
         for (recall, more) in [nobody, several, own, none, empty] {
             let mut asked = request(wire, &more);
             let before = asked.encode();
-            assert!(!offered(&recall, &mut asked).unwrap());
+            assert!(!offered(&recall, &mut asked, &[]).unwrap());
             assert_eq!(asked.encode(), before);
         }
     }

@@ -44,7 +44,9 @@ impl Owed {
             return;
         }
         let asker = Asker { recall, owner, session: session.id() };
-        let answered = asker.answer(&self.0, &mut Allowance::of(recall)).await;
+        let mut allowance = Allowance::of(recall);
+        allowance.fit(session, session.pressure().tokens);
+        let answered = asker.answer(&self.0, &mut allowance).await;
         let wire = session.dialect();
         if wire == Dialect::Anthropic
             && let Some(first) = new.first_mut()

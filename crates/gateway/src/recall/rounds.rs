@@ -87,6 +87,7 @@ impl Rounds<'_> {
             refused += usize::from(allowance.rounds == 0);
             let tools = calls.iter().map(|call| call.name.clone()).collect();
             self.gateway.tell(GatewayEvent::Recalled { session: session.id().clone(), tools });
+            allowance.fit(session, outcome.pressure.tokens);
             let owner = &self.gateway.setup.owner;
             let asker = Asker { recall: self.recall, owner, session: session.id() };
             let found = messages(wire, &asker.answer(&calls, &mut allowance).await);

@@ -23,14 +23,16 @@ pub(crate) struct Seen {
     pub(crate) alone: Option<Identity>,
     /// The same, with what earlier rounds of the answer said before it.
     pub(crate) joined: Option<Identity>,
+    /// The same for clients that make one text of an answer, with nothing or an empty line between its parts.
+    pub(crate) as_one: [Option<Identity>; 2],
 }
 
 impl Seen {
     /// A message the client knows nothing of.
-    pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None };
+    pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None, as_one: [None; 2] };
 
     pub(crate) fn is(&self, identity: Identity) -> bool {
-        self.alone == Some(identity) || self.joined == Some(identity)
+        [self.alone, self.joined].iter().chain(&self.as_one).any(|known| *known == Some(identity))
     }
 }
 
@@ -41,7 +43,9 @@ pub(crate) struct Eyes<'a> {
     joint: Joint,
     /// Calls the client knows nothing of.
     calls: HashSet<String>,
-    /// What earlier rounds of the answer said.
+    /// Whether the answer that comes next is one with rounds before it, ...
+    goes_on: bool,
+    /// ... and what those said.
     said: Vec<String>,
 }
 
@@ -63,7 +67,7 @@ impl<'a> Eyes<'a> {
             Dialect::Anthropic => Joint::OneMessage,
             Dialect::Responses => Joint::Apart,
         };
-        Self { names, joint, calls: HashSet::new(), said: Vec::new() }
+        Self { names, joint, calls: HashSet::new(), goes_on: false, said: Vec::new() }
     }
 
     /// The next messages as they are recognised later on.
@@ -82,7 +86,7 @@ impl<'a> Eyes<'a> {
                 let said = messages.iter().zip(&mut all).take(at).rev();
                 for (item, seen) in said.take_while(|(item, _)| role_of(item) == "assistant") {
                     let alone = identity_of(item);
-                    seen.get_or_insert(Seen { may_lack: true, alone, joined: alone });
+                    seen.get_or_insert(Seen { may_lack: true, alone, joined: alone, as_one: [None; 2] });
                 }
             }
             all.push(seen);
@@ -101,28 +105,57 @@ impl<'a> Eyes<'a> {
                 Part::ToolResult { call_id, .. } if self.calls.contains(message.str(*call_id).as_ref()) => {
                     own += 1;
                 }
-                Part::ToolCall { .. } | Part::ToolResult { .. } => theirs += 1,
+                Part::ToolCall { id, .. } => {
+                    // Some servers number the calls of each answer anew.
+                    self.calls.remove(message.str(*id).as_ref());
+                    theirs += 1;
+                }
+                Part::ToolResult { .. } => theirs += 1,
                 Part::Text(_) | Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
             }
         }
-        if own == 0 && self.said.is_empty() {
+        if own == 0 && !self.goes_on {
             return None;
         }
         let is_answer = role_of(message) == "assistant";
         let alone = self.identity(message, &[]);
         let said = if is_answer { self.said.as_slice() } else { &[] };
         let joined = self.identity(message, said);
+        let as_one = ["", BETWEEN_ROUNDS].map(|between| {
+            let is_several = self.joint == Joint::OneMessage && !said.is_empty();
+            is_several.then(|| self.identity_as_one(message, said, between)).flatten()
+        });
         let goes_on = own > 0 && theirs == 0;
         match (is_answer, goes_on) {
-            (true, true) if self.joint != Joint::Apart => self.said.extend(texts(message)),
+            (true, true) if self.joint != Joint::Apart => {
+                self.goes_on = true;
+                self.said.extend(texts(message));
+            }
             (true, true) => {}
             // Results the client does not see stand between the rounds of an answer.
             (false, true) => {}
-            _ => self.said.clear(),
+            _ => {
+                self.goes_on = false;
+                self.said.clear();
+            }
         }
         // A message of results that holds a person's words as well is theirs.
         let may_lack = goes_on && (is_answer || alone.is_none());
-        Some(Seen { may_lack, alone, joined })
+        Some(Seen { may_lack, alone, joined, as_one })
+    }
+
+    /// What a message is recognised by when all of its words are one text.
+    fn identity_as_one(&self, message: &Message, before: &[String], between: &str) -> Option<Identity> {
+        let texts: Vec<String> = before.iter().cloned().chain(texts(message)).collect();
+        let text = texts.join(between);
+        let mut parts = vec![("text", Cow::Owned(strip_injected(&text).trim().to_owned()))];
+        let others = message.parts().iter().filter(|part| match part {
+            Part::Text(_) => false,
+            Part::ToolCall { name, .. } => !self.names.has(&message.str(*name)),
+            _ => true,
+        });
+        parts.extend(others.filter_map(|part| told(message, part)));
+        identity_of_parts(message, &parts)
     }
 
     /// What a message is recognised by without what its client knows nothing of, behind what was said before.
@@ -137,7 +170,7 @@ impl<'a> Eyes<'a> {
         for part in message.parts() {
             match part {
                 Part::Text(_) if in_one => {}
-                Part::ToolCall { id, .. } if self.calls.contains(message.str(*id).as_ref()) => {}
+                Part::ToolCall { name, .. } if self.names.has(&message.str(*name)) => {}
                 Part::ToolResult { call_id, .. } if self.calls.contains(message.str(*call_id).as_ref()) => {}
                 part => parts.extend(told(message, part)),
             }

@@ -41,3 +41,30 @@ fn words_of_a_round_that_was_the_last_come_back_alone() {
     assert!(!known.may_lack());
     assert!(known.is(identity_of(&said)));
 }
+
+fn anthropic(parts: &serde_json::Value) -> Message {
+    message(&json!({ "role": "assistant", "content": parts }))
+}
+
+/// Some clients keep an answer as one string.
+#[test]
+fn an_answer_of_several_rounds_may_come_back_as_one_text() {
+    let names = RecallNames::of(&["lcm_grep"]);
+    let call = json!({ "type": "tool_use", "id": "c1", "name": "lcm_grep", "input": {} });
+    let said = |text: &str| json!({ "type": "text", "text": text });
+    let rounds = [
+        anthropic(&json!([said("Let me look."), call])),
+        message(&json!({ "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "c1", "content": "found" }] })),
+        anthropic(&json!([said("It is 7.")])),
+    ];
+    let known = Eyes::new(&names, Dialect::Anthropic).known(&rounds);
+    for shown in [
+        json!([said("Let me look."), said("It is 7.")]),
+        json!("Let me look.It is 7."),
+        json!("Let me look.\n\nIt is 7."),
+    ] {
+        assert!(known[2].is(identity_of(&anthropic(&shown))), "{shown}");
+    }
+    assert!(!known[2].is(identity_of(&anthropic(&json!("It is 8.")))));
+}

@@ -76,21 +76,19 @@ impl Splice {
                 return;
             }
         }
-        if let Form::Stream { reader, events } = &mut self.form {
-            let mut out = Vec::new();
-            if let Some(rest) = reader.finish() {
-                events.take(&rest, &mut out);
-            }
-            *reader = SseReader::default();
-            self.send(out).await;
-        }
     }
 
-    /// A round is over.
+    /// A round is over, and is whole: what broke off is for nobody.
     pub(super) async fn end(&mut self, next: Next) {
         let mut out = Vec::new();
         match &mut self.form {
-            Form::Stream { events, .. } => events.end(next, &mut out),
+            Form::Stream { reader, events } => {
+                if let Some(rest) = reader.finish() {
+                    events.take(&rest, &mut out);
+                }
+                *reader = SseReader::default();
+                events.end(next, &mut out);
+            }
             Form::Whole(whole) => {
                 let Some((status, headers, body)) = whole.end(next) else { return };
                 if self.onward.send(Piece::Begun { status, headers }).await.is_err() {

@@ -1,0 +1,60 @@
+//! A stream passed on in whole events, so that one that breaks off in the middle of an event can still end with an error.
+//!
+//! A reader of events can do nothing with half of one, so nothing is later for it. Bytes that end with an event, as nearly
+//! all do, are passed on as they are.
+
+use bytes::{Bytes, BytesMut};
+
+/// What is longer than this is passed on though it is no whole event.
+const MOST_HELD_BYTES: usize = 1 << 20;
+
+/// Holds back the beginning of an event until its end has come.
+#[derive(Debug, Default)]
+pub(crate) struct WholeEvents {
+    held: BytesMut,
+}
+
+impl WholeEvents {
+    /// Takes the next bytes; what can be passed on comes back.
+    pub(crate) fn take(&mut self, bytes: Bytes) -> Bytes {
+        if self.held.is_empty() {
+            let mut bytes = bytes;
+            let end = end_of_last(&bytes, 0);
+            let rest = bytes.split_off(end);
+            self.held.extend_from_slice(&rest);
+            return match self.overflowing() {
+                None => bytes,
+                Some(held) => [bytes, held].concat().into(),
+            };
+        }
+        // The end may lie across two pieces.
+        let from = self.held.len().saturating_sub(3);
+        self.held.extend_from_slice(&bytes);
+        match end_of_last(&self.held, from) {
+            0 => self.overflowing().unwrap_or_default(),
+            end => self.held.split_to(end).freeze(),
+        }
+    }
+
+    /// What is left at the end.
+    pub(crate) fn rest(self) -> Bytes {
+        self.held.freeze()
+    }
+
+    fn overflowing(&mut self) -> Option<Bytes> {
+        (self.held.len() > MOST_HELD_BYTES).then(|| self.held.split().freeze())
+    }
+}
+
+/// Where the last event ends that does after `from`; 0 if none does.
+fn end_of_last(bytes: &[u8], from: usize) -> usize {
+    let within = bytes.get(from..).unwrap_or_default();
+    let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\n\r\n", b"\r\r"];
+    let ends =
+        ends.iter().filter_map(|end| memchr::memmem::rfind(within, end).map(|at| from + at + end.len()));
+    ends.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "whole_events_tests.rs"]
+mod tests;

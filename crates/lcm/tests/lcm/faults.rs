@@ -60,6 +60,7 @@ impl Store for Faulty {
         fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session>;
         fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
         fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>>;
+        fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Result<Vec<Session>>;
         fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>>;
         fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
         fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;

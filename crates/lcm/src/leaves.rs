@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use throughline_compaction::{
-    Ledger, Manner, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryRequest, scan_anchors,
+    Ledger, Maker, Manner, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryRequest,
+    scan_anchors,
 };
 use throughline_store::{LEAF_LEVEL, Node, NodeHead};
 
@@ -45,12 +46,19 @@ pub(crate) struct Open<'a> {
 const BESIDE_PICKS_TOKENS: u64 = 120;
 /// Rules seldom fill their room; what a summary of everything may have, so that it does.
 const OVERALL_PERCENT: u64 = 125;
-/// Part of a leaf's room for its own words; the rest is for strings they leave out.
-const OWN_WORDS_PERCENT: u64 = 85;
 /// Stands before strings that a leaf's own words leave out.
 const ALSO_EXACT: &str = "also exact in the record:";
 /// About what that line costs without them.
 const ALSO_EXACT_TOKENS: u64 = 8;
+
+/// Part of a leaf's room for its own words, by who writes it; the rest is for strings they leave out. Rules quote: from 50
+/// to 60 % a view holds most of what was needed later, by measure. A model tells more than it quotes.
+fn own_words_percent(maker: Maker) -> u64 {
+    match maker {
+        Maker::Rules => 55,
+        Maker::Model => 85,
+    }
+}
 
 impl Fold<'_> {
     /// Finds out what each chunk without a leaf has to say.
@@ -165,7 +173,8 @@ impl Fold<'_> {
         let share_tokens = shares.of(open.wish).saturating_sub(above_tokens);
         // At most half of what it stands for, or there would be little point.
         let room_tokens = share_tokens.min(source.tokens() / 2).max(LEAST_NODE_TOKENS);
-        let mut written = writer.leaf(source, room_tokens * OWN_WORDS_PERCENT / 100).await?;
+        let own_words = own_words_percent(writer.summariser.maker());
+        let mut written = writer.leaf(source, room_tokens * own_words / 100).await?;
         let shown_tokens = self.count(&node_text(&unkept, &written.document)).saturating_sub(above_tokens);
         self.add_picks(&mut written.document, &open.picks, room_tokens.saturating_sub(shown_tokens));
         told.add(&written);

@@ -312,6 +312,10 @@ impl WayBack {
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         put_headers(&mut response, &headers);
+        if self.streaming == Streaming::Streamed {
+            // It may end otherwise than the upstream thought.
+            response.headers_mut().remove(CONTENT_LENGTH);
+        }
         let (status, head_ms) = (response.status(), self.told.elapsed_ms());
         let length =
             response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());

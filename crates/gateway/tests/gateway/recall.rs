@@ -355,3 +355,94 @@ async fn conversations_that_are_kept_here_have_the_tools_too() {
     assert!(streamed.contains("As I said."), "{streamed}");
     assert!(!streamed.contains("lcm_grep"), "{streamed}");
 }
+
+/// Providers do not take calls of tools that a request does not bring.
+#[tokio::test]
+async fn a_request_without_tools_brings_ours_once_they_were_called() {
+    let script = Script::row([
+        reply(vec![grep("r1", "vault")]),
+        Reply::text("Found."),
+        Reply::text("You are welcome."),
+    ]);
+    let stage = stage(None, script).await;
+    let mut talk = talk(Dialect::Anthropic);
+    talk.say("Look for the vault.");
+    talk.ask(&stage, false).await;
+    talk.say("Thanks.");
+    let body = json!({ "model": MODEL, "max_tokens": 500, "messages": talk.messages }).to_string();
+    assert_eq!(stage.ask(Dialect::Anthropic, &body).await.status(), 200);
+    let last = stage.upstream.calls().pop().unwrap();
+    assert!(last.text().contains("\"r1\"") && tools(&last).contains("lcm_grep"), "{}", last.text());
+    assert!(!tools(&last).contains("\"read\""), "the client left its own out");
+    assert_eq!(stage.opened(), [None]);
+}
+
+/// What a model looks up is no answer to what it looks up later.
+#[tokio::test]
+async fn a_search_does_not_find_searches() {
+    let script = Script::row([
+        reply(vec![grep("r1", "kangaroo")]),
+        reply(vec![grep("r2", "kangaroo")]),
+        Reply::text("Nobody said so."),
+    ]);
+    let stage = stage(None, script).await;
+    let mut talk = talk(Dialect::Chat);
+    talk.say("Was there an animal?");
+    talk.ask(&stage, false).await;
+    for call in &stage.upstream.calls()[1..] {
+        let found = list(call).pop().unwrap()["content"].as_str().unwrap().to_owned();
+        assert!(found.starts_with("Nothing in this conversation fits"), "{found}");
+    }
+}
+
+/// What is read fits beside the prompt, whatever the settings allow.
+#[tokio::test]
+async fn what_is_read_fits_into_the_window() {
+    let script = Script::answering(|request| match request.order {
+        0 => Reply::text("Noted."),
+        order @ 1..8 => {
+            let all = json!({ "message": 0, "max_tokens": 100_000 });
+            reply(vec![call(&format!("r{order}"), "lcm_expand", &all)])
+        }
+        _ => Reply::text("Enough."),
+    });
+    let mut stage = stage(Some(16_000), script).await;
+    (stage.recall_rounds, stage.recall_tokens) = (8, 1_000_000);
+    stage.start().await;
+    let mut talk = talk(Dialect::Anthropic);
+    let words: Vec<String> = (0..1_500).map(|word| format!("w{}", (word * 104_729) % 99_991)).collect();
+    talk.say(&words.join(" "));
+    talk.ask(&stage, false).await;
+    talk.say("Read it all again.");
+    assert_eq!(talk.ask(&stage, false).await.text(), "Enough.");
+    let calls = stage.upstream.calls();
+    assert!(
+        calls.iter().any(|call| call.text().contains("ask for less")),
+        "it was told that no room is left"
+    );
+    assert!(
+        calls.iter().all(|call| call.body.len() < 3 * 16_000),
+        "{:?}",
+        calls.iter().map(|call| call.body.len()).collect::<Vec<_>>()
+    );
+}
+
+/// A stream that breaks off inside an event ends with events that can be read, recall or not.
+#[tokio::test]
+async fn a_stream_that_breaks_off_inside_an_event_ends_with_a_whole_one() {
+    let chunk = json!({ "id": "a", "object": "chat.completion.chunk", "created": 1, "model": MODEL,
+        "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "so it" }, "finish_reason": null }] });
+    let cut = format!("data: {chunk}\n\ndata: {}", &chunk.to_string()[..40]);
+    for offer in [Offer::Nobody, Offer::Agents] {
+        let mut stage = stage(None, Script::always(Reply::raw(200, "text/event-stream", cut.clone()))).await;
+        stage.recall = offer;
+        stage.start().await;
+        let mut talk = talk(Dialect::Chat);
+        talk.say("Go.");
+        let text = stage.ask(Dialect::Chat, &talk.body(true)).await.text().await.unwrap();
+        let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let events: Vec<Value> =
+            events.map(|data| serde_json::from_str(data).unwrap_or_else(|_| panic!("{text}"))).collect();
+        assert!(events.last().unwrap()["error"]["message"].is_string(), "{text}");
+    }
+}

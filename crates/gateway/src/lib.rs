@@ -7,7 +7,8 @@
 //! Parts: `server` connections (`tls` where they are secret), `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
 //! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
-//! to, `turn` one managed call, `recall` tools the gateway answers itself, `compact` and `count` what else a client asks for, `seal` and `let_go` what it keeps of a
+//! to, `turn` one managed call, `recall` tools the gateway answers itself, `whole_events` streams that can
+//! end with an error, `compact` and `count` what else a client asks for, `seal` and `let_go` what it keeps of a
 //! compaction, `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the
 //! gateway answers itself, `news` what happens while it happens, `metrics` in figures (from `metered` calls and a
 //! `counted_store`), `course` what goes along with a request, `traces` as collectors take

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_engine::{CompactionResult, ContextEngine, EngineError, ToolAnswer, ToolRequest};
 use throughline_lcm::{Expand, ExpandedItem, Grep, LcmLimits, Pattern, RECALL_TOOLS, RecallLimits};
-use throughline_store::{Owner, SessionId};
+use throughline_store::{NewSession, Origin, Owner, SessionId};
 use throughline_testkit::big_transcript;
 use throughline_transcript::{
     DecodeOptions, Dialect, Message, Role, decode, decode_message_text, text_message,
@@ -238,4 +238,32 @@ async fn the_schemas_are_the_same_bytes_every_time() {
     let names: Vec<String> =
         throughline_lcm::recall_schemas().into_iter().map(|schema| schema.name).collect();
     assert_eq!(names, RECALL_TOOLS);
+}
+
+/// The numbers of its messages would be taken for those of the conversation that asks.
+#[tokio::test]
+async fn notes_of_another_conversation_are_not_opened() {
+    let mut stage = folded().await;
+    let ask = Grep { text: "zebra-41.pem".to_owned(), ..Grep::default() };
+    let hits = stage.with_recall(|recall| recall.grep(&stage.tip, &ask).unwrap().hits);
+    let leaf = hits[0].nodes.last().unwrap().to_string();
+    let tools = ["lcm_describe", "lcm_expand"];
+    for tool in tools {
+        assert!(!call(&stage, tool, json!({ "node": leaf })).await.is_error);
+    }
+    let other = NewSession {
+        id: SessionId::from_text("other"),
+        owner: owner(),
+        link: None,
+        started_ms: 2,
+        model: None,
+        title: None,
+        origin: Origin { program: "test".to_owned(), key: None, project: None },
+        dialect: Dialect::Anthropic,
+    };
+    stage.tip = stage.store.open_session(other, None).unwrap().id;
+    for tool in tools {
+        let refused = call(&stage, tool, json!({ "node": leaf })).await;
+        assert!(refused.is_error && refused.text.contains(&leaf), "{tool}: {}", refused.text);
+    }
 }

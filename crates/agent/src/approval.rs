@@ -2,10 +2,13 @@
 //! model, a file or a command says.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::danger::Danger;
-use crate::tool::{Effect, Proposal};
+use crate::difference::added_lines;
+use crate::place::FolderIdentity;
+use crate::tool::{Effect, Extent, Proposal};
+use crate::visible::{Layout, Strictness, has_hidden, visible};
 
 /// Whether people are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +32,8 @@ pub enum Judgement {
     Denied(String),
 }
 
-/// What a person is asked.
+/// What a person is asked. Its texts can be written to a terminal as they are: whatever is not shown or would be acted on
+/// is written out, nothing is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// In one line: `run cargo test`.
@@ -44,16 +48,10 @@ pub struct Question {
 }
 
 impl Question {
-    /// What else would not be asked any more if it were allowed for the session, in words.
+    /// What would not be asked any more if it were allowed for the session, in words: exactly that and nothing else.
     #[must_use]
     pub fn session_words(&self) -> String {
-        let words = |grant: &Grant| match grant {
-            Grant::WriteInside => "writing any file in the folder".to_owned(),
-            Grant::Write(path) => format!("writing {}", path.display()),
-            Grant::Read(folder) => format!("reading anything directly in {}", folder.display()),
-            Grant::Run(..) => "this very command again, in the same folder".to_owned(),
-        };
-        self.grants.iter().map(words).collect::<Vec<_>>().join(", and ")
+        self.grants.iter().map(Grant::words).collect::<Vec<_>>().join(", and ")
     }
 }
 
@@ -68,17 +66,32 @@ pub enum Answer {
     Deny,
 }
 
-/// Something that was allowed for a session.
+/// Something that was allowed for a session. It covers what equals it, and nothing above, below or beside that.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Grant {
     /// Writing inside the folder.
     WriteInside,
     /// Writing one file outside.
-    Write(PathBuf),
-    /// Reading below a folder outside.
-    Read(PathBuf),
-    /// One command, word for word, in one folder.
-    Run(String, PathBuf),
+    Write(PathBuf, Option<FolderIdentity>),
+    /// Reading one file, listing one folder or searching one folder outside.
+    Read(PathBuf, Extent, Option<FolderIdentity>),
+    /// One command, character for character, in one folder.
+    Run(String, PathBuf, Option<FolderIdentity>),
+}
+
+impl Grant {
+    fn words(&self) -> String {
+        match self {
+            Self::WriteInside => "writing any file in the folder, except in a .git folder".to_owned(),
+            Self::Write(path, _) => format!("writing {}, whatever the text", shown_path(path)),
+            Self::Read(path, Extent::File, _) => format!("reading the file {}", shown_path(path)),
+            Self::Read(path, Extent::Listing, _) => format!("listing the folder {}", shown_path(path)),
+            Self::Read(path, Extent::Tree, _) => {
+                format!("searching {} with everything below it, for anything", shown_path(path))
+            }
+            Self::Run(_, folder, _) => format!("this exact command in {}", shown_path(folder)),
+        }
+    }
 }
 
 /// What was allowed so far.
@@ -112,9 +125,17 @@ impl Approvals {
                 "it needs approval, and nobody is there to be asked; --yolo turns asking off".to_owned(),
             );
         }
-        let dangers: Vec<Danger> = open.iter().filter_map(|(effect, _)| danger(effect)).collect();
+        let mut dangers: Vec<Danger> = Vec::new();
+        if has_hidden(&proposal.title, Strictness::Exact) {
+            dangers.push(Danger::Hidden);
+        }
+        for danger in open.iter().flat_map(|(effect, _)| dangers_of_effect(effect)) {
+            if !dangers.contains(&danger) {
+                dangers.push(danger);
+            }
+        }
         Judgement::Ask(Question {
-            title: proposal.title.clone(),
+            title: visible(&proposal.title, Layout::OneLine, Strictness::Exact).into_owned(),
             details: open.iter().map(|(effect, _)| details(effect)).collect(),
             for_session: dangers.is_empty(),
             dangers,
@@ -141,38 +162,86 @@ impl Approvals {
 fn needed(effect: &Effect) -> Option<Grant> {
     match effect {
         Effect::Reads { inside: true, .. } => None,
-        Effect::Reads { path, inside: false } => {
-            Some(Grant::Read(path.parent().unwrap_or(path.as_path()).to_owned()))
+        Effect::Reads { path, inside: false, extent, folder } => {
+            Some(Grant::Read(path.clone(), *extent, *folder))
         }
         Effect::Writes { inside: true, .. } => Some(Grant::WriteInside),
-        Effect::Writes { path, inside: false, .. } => Some(Grant::Write(path.clone())),
-        Effect::Runs { command, folder, .. } => Some(Grant::Run(command.clone(), folder.clone())),
+        Effect::Writes { path, inside: false, folder, .. } => Some(Grant::Write(path.clone(), *folder)),
+        Effect::Runs { command, folder, identity, .. } => {
+            Some(Grant::Run(command.clone(), folder.clone(), *identity))
+        }
     }
 }
 
-fn danger(effect: &Effect) -> Option<Danger> {
-    match effect {
-        Effect::Runs { danger, .. } => *danger,
-        // Hooks and settings in there are run by git without a question.
-        Effect::Writes { path, .. } if path.iter().any(|part| part.eq_ignore_ascii_case(".git")) => {
-            Some(Danger::RunsLater)
+fn dangers_of_effect(effect: &Effect) -> Vec<Danger> {
+    let hides = |path: &Path| has_hidden(&path.to_string_lossy(), Strictness::Exact);
+    let (is_hidden, mut dangers) = match effect {
+        Effect::Reads { path, .. } => (hides(path), Vec::new()),
+        Effect::Writes { path, difference, .. } => {
+            // Hooks and settings in there are run by git without a question.
+            let is_git = path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
+            // The end of a line as Windows writes it is shown and harmless.
+            let line_hides =
+                |line: &str| has_hidden(line.strip_suffix('\r').unwrap_or(line), Strictness::Prose);
+            let dangers = if is_git { vec![Danger::RunsLater] } else { Vec::new() };
+            (hides(path) || added_lines(difference).any(line_hides), dangers)
         }
-        Effect::Reads { .. } | Effect::Writes { .. } => None,
+        Effect::Runs { command, folder, dangers, .. } => (
+            has_hidden(command, Strictness::Exact) || is_pushed_away(command) || hides(folder),
+            dangers.clone(),
+        ),
+    };
+    if is_hidden {
+        dangers.insert(0, Danger::Hidden);
     }
+    dangers
+}
+
+/// Whether something stands so far to the right or so far down that a person may not look there.
+fn is_pushed_away(command: &str) -> bool {
+    /// Wider than any indentation, and less than a row of a terminal.
+    const BLANKS: usize = 64;
+    /// Less than a screen.
+    const LINES: usize = 16;
+    let (mut blanks, mut lines) = (0, 0);
+    for c in command.trim_end().chars() {
+        match c {
+            ' ' | '\t' => blanks += 1,
+            '\n' => (blanks, lines) = (0, lines + 1),
+            _ if blanks >= BLANKS || lines >= LINES => return true,
+            _ => (blanks, lines) = (0, 0),
+        }
+    }
+    false
 }
 
 fn is_dangerous(effect: &Effect) -> bool {
-    danger(effect).is_some()
+    !dangers_of_effect(effect).is_empty()
+}
+
+fn shown_path(path: &Path) -> String {
+    visible(&path.to_string_lossy(), Layout::OneLine, Strictness::Exact).into_owned()
 }
 
 fn details(effect: &Effect) -> String {
     match effect {
-        Effect::Reads { path, .. } => format!("read {}, outside the folder", path.display()),
-        Effect::Writes { path, inside, difference } => {
-            let place = if *inside { "" } else { ", outside the folder" };
-            format!("write {}{place}\n{difference}", path.display())
+        Effect::Reads { path, extent, .. } => {
+            let what = match extent {
+                Extent::File => "read the file",
+                Extent::Listing => "list the folder",
+                Extent::Tree => "search, with everything below it,",
+            };
+            format!("{what} {}, outside the folder", shown_path(path))
         }
-        Effect::Runs { command, folder, .. } => format!("in {}\n{command}", folder.display()),
+        Effect::Writes { path, inside, difference, .. } => {
+            let place = if *inside { "" } else { ", outside the folder" };
+            let difference = visible(difference, Layout::Lines, Strictness::Prose);
+            format!("write {}{place}\n{difference}", shown_path(path))
+        }
+        Effect::Runs { command, folder, .. } => {
+            let command = visible(command, Layout::Lines, Strictness::Exact);
+            format!("in {}\n{command}", shown_path(folder))
+        }
     }
 }
 

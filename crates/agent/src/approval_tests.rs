@@ -1,16 +1,24 @@
 //! Only a person's answer allows anything, and no more than was asked.
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn runs(command: &str) -> Proposal {
-    let danger = crate::danger::danger_of(command, &|_| false);
-    let effect = Effect::Runs { command: command.to_owned(), folder: "/w".into(), danger };
+    let dangers = crate::danger::dangers_of(command, &|_| crate::danger::FileKind::Nothing);
+    let effect = Effect::Runs { command: command.to_owned(), folder: "/w".into(), identity: None, dangers };
     Proposal { title: format!("run {command}"), effects: vec![effect] }
 }
 
 fn writes(path: &str, inside: bool) -> Proposal {
-    let effect = Effect::Writes { path: path.into(), inside, difference: "+x".to_owned() };
+    let difference = crate::difference::difference("a", "", "x\n");
+    let effect = Effect::Writes { path: path.into(), inside, difference, folder: None };
     Proposal { title: format!("write {path}"), effects: vec![effect] }
+}
+
+fn reads(path: &str, inside: bool, extent: Extent) -> Proposal {
+    let effect = Effect::Reads { path: path.into(), inside, extent, folder: None };
+    Proposal { title: format!("read {path}"), effects: vec![effect] }
 }
 
 fn asked(approvals: &Approvals, proposal: &Proposal) -> Question {
@@ -23,15 +31,9 @@ fn asked(approvals: &Approvals, proposal: &Proposal) -> Question {
 #[test]
 fn reading_inside_needs_nothing_and_everything_else_is_asked() {
     let approvals = Approvals::new(Asking::Always);
-    let inside =
-        Proposal { title: String::new(), effects: vec![Effect::Reads { path: "/w/a".into(), inside: true }] };
-    assert_eq!(approvals.judge(&inside), Judgement::Allowed);
+    assert_eq!(approvals.judge(&reads("/w/a", true, Extent::File)), Judgement::Allowed);
     assert_eq!(approvals.judge(&Proposal::default()), Judgement::Allowed);
-    let outside = Proposal {
-        title: String::new(),
-        effects: vec![Effect::Reads { path: "/etc/passwd".into(), inside: false }],
-    };
-    assert!(asked(&approvals, &outside).details[0].contains("outside"));
+    assert!(asked(&approvals, &reads("/etc/passwd", false, Extent::File)).details[0].contains("outside"));
     assert!(asked(&approvals, &writes("/w/a", true)).details[0].contains("+x"));
     assert!(asked(&approvals, &runs("ls")).details[0].contains("ls"));
 }
@@ -75,4 +77,90 @@ fn danger_is_asked_every_time() {
 fn asking_can_be_turned_off_or_impossible() {
     assert_eq!(Approvals::new(Asking::Never).judge(&runs("rm -rf x")), Judgement::Allowed);
     assert!(matches!(Approvals::new(Asking::Nobody).judge(&runs("ls")), Judgement::Denied(_)));
+}
+
+/// Everything that can be asked about a path outside, by a name of its own.
+fn outside(kind: usize, path: &str) -> Proposal {
+    match kind {
+        0 => reads(path, false, Extent::File),
+        1 => reads(path, false, Extent::Listing),
+        2 => reads(path, false, Extent::Tree),
+        3 => writes(path, false),
+        _ => {
+            let effect = Effect::Runs {
+                command: "ls".to_owned(),
+                folder: path.into(),
+                identity: None,
+                dangers: Vec::new(),
+            };
+            Proposal { title: "run ls".to_owned(), effects: vec![effect] }
+        }
+    }
+}
+
+fn paths() -> impl Strategy<Value = String> {
+    let part =
+        prop::sample::select(vec!["x", "X", "allowed", "Allowed", "private", "a.txt", "allowed2", " "]);
+    prop::collection::vec(part, 1..4).prop_map(|parts| format!("/{}", parts.join("/")))
+}
+
+proptest! {
+    #[test]
+    fn grant_covers_what_it_names_and_nothing_else(
+        granted in (0usize..5, paths()),
+        others in prop::collection::vec((0usize..5, paths()), 1..12),
+    ) {
+        let mut approvals = Approvals::new(Asking::Always);
+        let question = asked(&approvals, &outside(granted.0, &granted.1));
+        let words = question.session_words();
+        approvals.answered(&question, Answer::Session);
+        prop_assert_eq!(approvals.judge(&outside(granted.0, &granted.1)), Judgement::Allowed);
+        for other in others {
+            match approvals.judge(&outside(other.0, &other.1)) {
+                Judgement::Allowed => prop_assert_eq!(&other, &granted),
+                Judgement::Ask(question) => prop_assert_ne!(question.session_words(), words.as_str()),
+                Judgement::Denied(why) => prop_assert!(false, "{}", why),
+            }
+        }
+    }
+}
+
+#[test]
+fn search_grant_covers_neither_siblings_nor_parents_nor_files() {
+    let mut approvals = Approvals::new(Asking::Always);
+    let question = asked(&approvals, &reads("/x/allowed", false, Extent::Tree));
+    assert_eq!(question.session_words(), "searching /x/allowed with everything below it, for anything");
+    approvals.answered(&question, Answer::Session);
+    assert_eq!(approvals.judge(&reads("/x/allowed", false, Extent::Tree)), Judgement::Allowed);
+    for other in ["/x/private", "/x", "/x/allowed/sub", "/x/Allowed"] {
+        assert!(matches!(approvals.judge(&reads(other, false, Extent::Tree)), Judgement::Ask(_)), "{other}");
+    }
+    assert!(matches!(approvals.judge(&reads("/x/allowed/a.txt", false, Extent::File)), Judgement::Ask(_)));
+}
+
+#[test]
+fn hidden_characters_are_shown_and_dangerous() {
+    let approvals = Approvals::new(Asking::Always);
+    let command = "ls -la \u{1b}]0 ; bash -lc \"touch PWNED\" ; echo \u{7}";
+    let question = asked(&approvals, &runs(command));
+    assert!(question.dangers.contains(&Danger::Hidden) && !question.for_session);
+    assert_eq!(question.details, ["in /w\nls -la \\x1b]0 ; bash -lc \"touch PWNED\" ; echo \\x07"]);
+    assert_eq!(question.title, "run ls -la \\x1b]0 ; bash -lc \"touch PWNED\" ; echo \\x07");
+    for hidden in [writes("/e/a\u{202e}txt", false), reads("/e/\u{200b}", false, Extent::File)] {
+        assert!(asked(&approvals, &hidden).dangers.contains(&Danger::Hidden));
+    }
+    let written = |text: &str| {
+        let difference = crate::difference::difference("a", "", text);
+        let effect = Effect::Writes { path: "/w/a".into(), inside: true, difference, folder: None };
+        asked(&approvals, &Proposal { title: "write a".to_owned(), effects: vec![effect] })
+    };
+    let question = written("x = 1 \u{202e}# harmless\n");
+    assert!(question.dangers == [Danger::Hidden] && question.details[0].contains("\\u{202e}# harmless"));
+    assert!(
+        written("one\r\ntwo \u{26a0}\u{fe0f}\r\n").dangers.is_empty(),
+        "ends of lines and emoji are harmless"
+    );
+    let far = format!("ls{}; touch x", " ".repeat(200));
+    assert!(asked(&approvals, &runs(&far)).dangers.contains(&Danger::Hidden));
+    assert!(asked(&approvals, &runs("ls\n\n  -la")).dangers.is_empty());
 }

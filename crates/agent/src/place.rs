@@ -4,8 +4,10 @@
 //! exist yet is where its nearest existing folder is.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 /// The folder an agent works in.
 #[derive(Clone, Debug)]
@@ -22,6 +24,38 @@ pub struct Place {
     pub shown: String,
     /// Whether it is inside.
     pub inside: bool,
+}
+
+/// Which folder a path led to when it was looked at: another one that is put in its place later has the same path and is
+/// not the same folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FolderIdentity {
+    device: u64,
+    number: u64,
+    /// Numbers are given again to new folders, so the time counts too where it is known.
+    created: Option<SystemTime>,
+}
+
+impl FolderIdentity {
+    /// The folder at a path, or the one that the file at this path is in.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let is_folder = |metadata: &Metadata| metadata.is_dir();
+        let metadata = path.metadata().ok().filter(is_folder);
+        Self::of_metadata(&metadata.or_else(|| path.parent()?.metadata().ok().filter(is_folder))?)
+    }
+
+    #[cfg(unix)]
+    fn of_metadata(metadata: &Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let created = metadata.created().ok();
+        Some(Self { device: metadata.dev(), number: metadata.ino(), created })
+    }
+
+    #[cfg(not(unix))]
+    fn of_metadata(metadata: &Metadata) -> Option<Self> {
+        Some(Self { device: 0, number: 0, created: metadata.created().ok() })
+    }
 }
 
 impl Workspace {
@@ -56,6 +90,7 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     loop {
         match existing.canonicalize() {
             Ok(mut real) => {
+                let goes_up = missing.iter().any(|part| part == "..");
                 for part in missing.iter().rev() {
                     // What does not exist cannot be a link, so dot-dots mean what they say.
                     if part == ".." {
@@ -64,7 +99,8 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
                         real.push(part);
                     }
                 }
-                return Ok(real);
+                // Behind a dot-dot there may be something that exists, and it may be a link. There are no dot-dots left.
+                return if goes_up { real_path(&real) } else { Ok(real) };
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A link that leads nowhere would be followed by whoever writes to it.

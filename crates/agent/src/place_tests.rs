@@ -20,7 +20,27 @@ fn links_and_dots_are_followed_before_anything_is_decided() {
     assert!(!place("away/file").0, "a link that leads outside");
     assert!(!place("../other").0);
     assert!(!place("src/new/../../../../etc/passwd").0, "dot-dots behind a folder that is not there");
+    assert!(!place("not-there/../away/file").0, "a link behind a dot-dot");
+    assert!(!place("not-there/../away/new/file").0);
+    assert_eq!(place("not-there/../near/a.rs"), (true, "src/a.rs".to_owned()));
     assert!(!place("/etc/hostname").0);
     assert!(workspace.place("dangling").is_err());
     assert!(workspace.place("dangling/file").is_err());
+}
+
+#[test]
+fn folder_put_in_the_place_of_another_is_another_folder() {
+    let outside = tempfile::tempdir().unwrap();
+    let (folder, kept) = (outside.path().join("allowed"), outside.path().join("kept"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("a"), "x").unwrap();
+    let before = FolderIdentity::of(&folder);
+    assert!(before.is_some());
+    assert_eq!(before, FolderIdentity::of(&folder.join("a")), "a file is in its folder");
+    assert_eq!(before, FolderIdentity::of(&folder.join("not there yet")));
+    std::fs::write(folder.join("b"), "y").unwrap();
+    assert_eq!(before, FolderIdentity::of(&folder), "what is in it makes no difference");
+    std::fs::rename(&folder, &kept).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    assert_ne!(before, FolderIdentity::of(&folder));
 }

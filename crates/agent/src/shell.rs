@@ -1,168 +1,555 @@
-//! A command line taken apart as far as it takes to see which programs it runs and which files it writes.
+//! A command line as a shell's grammar reads it: which programs it runs with which words, what flows from one to the next,
+//! which files it writes, and what it runs inside of words.
 //!
-//! Not a shell: what hides behind variables, aliases and files is not seen.
+//! The grammar is that of bash, which takes in what `sh` understands. What does not fit it is said to be so. Not a shell:
+//! what variables hold and what files say is not known, and such pieces are marked. Not for: judging anything.
 
-/// One command of a line.
+use std::ops::{ControlFlow, Range};
+
+use tree_sitter::{Node, ParseOptions, ParseState, Parser};
+
+/// Stands in a word for what is only known once it runs. Read again as a command line it is just that: unknown.
+pub(crate) const UNKNOWN: &str = "${_}";
+/// Longer command lines are not read; people write far shorter ones.
+const MAX_BYTES: usize = 64 * 1024;
+/// How deep statements may be nested within each other.
+const MAX_DEPTH: usize = 100;
+/// The parser reports its progress this often at most; a line of `MAX_BYTES` of ordinary commands takes a tenth of it.
+const MAX_PROGRESS: usize = 20_000;
+
+/// A word after quotes are taken off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Its words, quotes taken off.
-    pub(crate) words: Vec<String>,
-    /// Files that its output replaces.
-    pub(crate) replaces: Vec<String>,
+pub(crate) struct Word {
+    /// Its text, with `UNKNOWN` for every piece that is only known once it runs.
+    pub(crate) text: String,
+    /// Whether all of it is known.
+    pub(crate) is_fixed: bool,
+    /// Names of the variables in it.
+    pub(crate) variables: Vec<String>,
+    /// Steps that are run to make it: `$(...)`, `` `...` ``, `<(...)`.
+    pub(crate) made_by: Vec<Range<usize>>,
+    /// Steps that its file is piped into: `>(...)`.
+    pub(crate) feeds: Vec<Range<usize>>,
 }
 
-impl Piece {
-    fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.replaces.is_empty()
+impl Word {
+    /// A word that is written as it is.
+    pub(crate) fn fixed(text: &str) -> Self {
+        Self { text: text.to_owned(), is_fixed: true, ..Self::default() }
+    }
+
+    /// Another piece of the same word.
+    fn join(&mut self, piece: Self) {
+        self.text.push_str(&piece.text);
+        self.is_fixed &= piece.is_fixed;
+        self.variables.extend(piece.variables);
+        self.made_by.extend(piece.made_by);
+        self.feeds.extend(piece.feeds);
+    }
+
+    fn add_unknown(&mut self) {
+        self.text.push_str(UNKNOWN);
+        self.is_fixed = false;
     }
 }
 
-/// The commands of a line, and the lines that stand in quotes and are run nevertheless (`"$(...)"`).
+/// One program that is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Line {
-    /// In their order.
-    pub(crate) pieces: Vec<Piece>,
-    /// What is run inside quotes.
-    pub(crate) inner: Vec<String>,
+pub(crate) struct Step {
+    /// Its name and arguments.
+    pub(crate) words: Vec<Word>,
+    /// Variables that are set for it.
+    pub(crate) assignments: Vec<(String, Word)>,
+    /// What it is given to read: a here-document or a here-string.
+    pub(crate) input: Option<Word>,
 }
 
-impl Line {
-    /// Takes a line apart.
-    pub(crate) fn of(command: &str) -> Self {
-        let mut reader = Reader::default();
-        let mut characters = command.chars().peekable();
-        while let Some(character) = characters.next() {
-            reader.take(character, &mut characters);
+/// What a redirection does to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// Its content is replaced.
+    Replaces,
+    /// Something is added to it.
+    Adds,
+    /// It is read.
+    Reads,
+}
+
+/// A file that steps are redirected to or from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RedirectedFile {
+    pub(crate) redirect: Redirect,
+    pub(crate) file: Word,
+    pub(crate) steps: Range<usize>,
+}
+
+/// A function that a command line defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) body: Range<usize>,
+}
+
+/// A whole command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Script {
+    /// Every program it may run, those inside of words too. Programs that are part of a statement or a word follow each
+    /// other, so that a range names them.
+    pub(crate) steps: Vec<Step>,
+    /// What is piped into what: the steps of each stage.
+    pub(crate) pipelines: Vec<Vec<Range<usize>>>,
+    pub(crate) redirects: Vec<RedirectedFile>,
+    pub(crate) functions: Vec<Function>,
+    /// Variables that are set for everything that follows.
+    pub(crate) assignments: Vec<(String, Word)>,
+    /// What stands in `((...))`: arithmetic to bash, commands to other shells.
+    pub(crate) double_parentheses: Vec<String>,
+    /// Whether all of it fits the grammar and the limits.
+    pub(crate) is_understood: bool,
+}
+
+impl Script {
+    /// Reads a command line.
+    pub(crate) fn read(command: &str) -> Self {
+        let Some(tree) = (command.len() <= MAX_BYTES).then(|| parse(command)).flatten() else {
+            return Self::default();
+        };
+        let root = tree.root_node();
+        let is_understood = !root.has_error();
+        let mut reader = Reader { source: command, script: Self { is_understood, ..Self::default() } };
+        reader.statement(root, 0);
+        reader.script
+    }
+}
+
+fn parse(command: &str) -> Option<tree_sitter::Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    let mut progress = 0usize;
+    let mut watch = |_: &ParseState| {
+        progress += 1;
+        if progress > MAX_PROGRESS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    // The syntax of shells is ASCII, and the grammar's scanner reads beyond its tables for anything else. Every other byte
+    // becomes one that is part of a word and of no name, so that places stay where they are.
+    let ascii: Vec<u8> =
+        command.bytes().map(|byte| if byte.is_ascii() && byte != 0 { byte } else { b'%' }).collect();
+    let mut read = |at: usize, _| ascii.get(at..).unwrap_or_default();
+    parser.parse_with_options(&mut read, None, Some(ParseOptions::new().progress_callback(&mut watch)))
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    script: Script,
+}
+
+impl<'a> Reader<'a> {
+    fn text(&self, node: Node<'_>) -> &'a str {
+        self.source.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn len(&self) -> usize {
+        self.script.steps.len()
+    }
+
+    /// Reads a node for what it runs; the steps in it.
+    fn statement(&mut self, node: Node<'_>, depth: usize) -> Range<usize> {
+        let start = self.len();
+        if depth > MAX_DEPTH {
+            self.script.is_understood = false;
+            return start..start;
         }
-        reader.finish_piece();
-        Self { pieces: reader.pieces, inner: reader.inner }
+        match node.kind() {
+            "comment" => {}
+            "command" | "declaration_command" | "unset_command" => self.command(node, depth),
+            "redirected_statement" => self.redirected(node, depth),
+            "pipeline" => {
+                let stages: Vec<Range<usize>> =
+                    stages(node).into_iter().map(|stage| self.statement(stage, depth + 1)).collect();
+                self.script.pipelines.push(stages);
+            }
+            "function_definition" => {
+                let name = node.child_by_field_name("name").map(|name| self.text(name).to_owned());
+                self.children(node, depth);
+                let body = start..self.len();
+                self.script.functions.extend(name.map(|name| Function { name, body }));
+            }
+            "variable_assignment" => {
+                let assignment = self.assignment(node, depth);
+                self.script.assignments.extend(assignment);
+            }
+            "compound_statement" if self.text(node).starts_with("((") => {
+                let inside = self.text(node).strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+                self.script.double_parentheses.extend(inside.map(str::to_owned));
+                self.children(node, depth);
+            }
+            "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
+                self.redirect(node, start..start, depth);
+            }
+            // Chains of && and || lean to the left, one deeper for each.
+            "list" => {
+                let mut chain = vec![node];
+                while let Some(first) =
+                    chain.last().and_then(|node| node.named_child(0)).filter(|node| node.kind() == "list")
+                {
+                    chain.push(first);
+                }
+                for (at, list) in chain.into_iter().rev().enumerate() {
+                    let skipped = usize::from(at > 0);
+                    for child in named_children(list).into_iter().skip(skipped) {
+                        self.statement(child, depth + 1);
+                    }
+                }
+            }
+            _ => self.children(node, depth),
+        }
+        start..self.len()
     }
-}
 
-type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+    fn children(&mut self, node: Node<'_>, depth: usize) {
+        for child in named_children(node) {
+            self.statement(child, depth + 1);
+        }
+    }
 
-#[derive(Default)]
-struct Reader {
-    pieces: Vec<Piece>,
-    piece: Piece,
-    word: String,
-    in_word: bool,
-    quote: Option<char>,
-    /// The next word is a file that is written to, and whether that replaces it.
-    redirect: Option<Redirect>,
-    inner: Vec<String>,
+    /// A program with its words.
+    fn command(&mut self, node: Node<'_>, depth: usize) {
+        let at = self.len();
+        self.script.steps.push(Step::default());
+        let mut step = Step::default();
+        let mut redirects = Vec::new();
+        let mut word_end = None;
+        if node.kind() != "command" {
+            // `export`, `declare` and their like are words of the grammar.
+            let keyword = node.child(0).map(|first| self.text(first)).unwrap_or_default();
+            step.words.push(Word::fixed(keyword));
+        }
+        for child in named_children(node) {
+            match child.kind() {
+                "comment" => {}
+                "variable_assignment" if node.kind() == "command" => {
+                    step.assignments.extend(self.assignment(child, depth + 1));
+                }
+                "variable_assignment" => {
+                    if let Some((name, value)) = self.assignment(child, depth + 1) {
+                        step.words.push(Word { text: format!("{name}={}", value.text), ..value });
+                    }
+                }
+                "herestring_redirect" => {
+                    let words: Vec<Word> =
+                        named_children(child).into_iter().map(|word| self.word(word, depth + 1)).collect();
+                    step.input = words.into_iter().next_back();
+                }
+                "file_redirect" | "heredoc_redirect" => redirects.push(child),
+                _ => {
+                    let word = self.word(child, depth + 1);
+                    // Pieces that touch each other are one word to the shell, whatever they are to the grammar.
+                    match step.words.last_mut().filter(|_| word_end == Some(child.start_byte())) {
+                        Some(last) => last.join(word),
+                        None => step.words.push(word),
+                    }
+                    word_end = Some(child.end_byte());
+                }
+            }
+        }
+        if let Some(place) = self.script.steps.get_mut(at) {
+            *place = step;
+        }
+        let steps = at..self.len();
+        for redirect in redirects {
+            self.redirect(redirect, steps.clone(), depth + 1);
+        }
+    }
+
+    fn assignment(&mut self, node: Node<'_>, depth: usize) -> Option<(String, Word)> {
+        let name = self.text(node.child_by_field_name("name")?).to_owned();
+        let value = node.child_by_field_name("value").map(|value| self.word(value, depth + 1));
+        Some((name, value.unwrap_or_else(|| Word::fixed(""))))
+    }
+
+    /// A statement whose input or output is redirected.
+    fn redirected(&mut self, node: Node<'_>, depth: usize) {
+        let start = self.len();
+        let body = node.child_by_field_name("body");
+        if let Some(body) = body {
+            self.statement(body, depth + 1);
+        }
+        let steps = start..self.len();
+        for child in named_children(node) {
+            if Some(child) != body {
+                self.redirect(child, steps.clone(), depth + 1);
+            }
+        }
+    }
+
+    /// A redirection of these steps.
+    fn redirect(&mut self, node: Node<'_>, steps: Range<usize>, depth: usize) {
+        match node.kind() {
+            "file_redirect" => self.file_redirect(node, steps, depth),
+            "herestring_redirect" => {
+                for word in named_children(node) {
+                    let word = self.word(word, depth + 1);
+                    self.give(&steps, &word);
+                }
+            }
+            "heredoc_redirect" => self.heredoc(node, &steps, depth),
+            _ => {
+                self.statement(node, depth + 1);
+            }
+        }
+    }
+
+    fn file_redirect(&mut self, node: Node<'_>, steps: Range<usize>, depth: usize) {
+        let mut cursor = node.walk();
+        let operator =
+            node.children(&mut cursor).find(|child| !child.is_named()).map_or("", |child| child.kind());
+        let files = named_children(node).into_iter().filter(|child| child.kind() != "file_descriptor");
+        for (at, child) in files.enumerate() {
+            let file = self.word(child, depth + 1);
+            if at > 0 {
+                self.add_word(&steps, file);
+                continue;
+            }
+            let is_stream = operator.contains('&')
+                && !operator.starts_with('&')
+                && file.text.chars().all(|c| c.is_ascii_digit() || c == '-');
+            let redirect = match operator {
+                _ if is_stream => continue,
+                ">>" | "&>>" => Redirect::Adds,
+                operator if operator.contains('>') => Redirect::Replaces,
+                _ => Redirect::Reads,
+            };
+            self.script.redirects.push(RedirectedFile { redirect, file, steps: steps.clone() });
+        }
+    }
+
+    /// A here-document, and what the grammar hangs on its first line: more words, other redirections, a pipe, a list.
+    fn heredoc(&mut self, node: Node<'_>, steps: &Range<usize>, depth: usize) {
+        let children = named_children(node);
+        let place = |kind: &str| children.iter().find(|child| child.kind() == kind).map(Node::byte_range);
+        // The text itself is taken from the lines: the grammar is not sure where it begins.
+        let start = place("heredoc_start").map_or(node.end_byte(), |range| range.end);
+        let end = place("heredoc_end").map_or(node.end_byte(), |range| range.start);
+        let text = self.source.get(start..end.max(start)).unwrap_or_default();
+        let body = text.split_once('\n').map_or("", |(_, body)| body);
+        self.give(steps, &Word { text: body.to_owned(), ..Word::default() });
+        for child in children {
+            match child.kind() {
+                "heredoc_start" | "heredoc_end" => {}
+                "heredoc_body" => self.children(child, depth + 1),
+                "word"
+                | "string"
+                | "raw_string"
+                | "concatenation"
+                | "simple_expansion"
+                | "expansion"
+                | "number"
+                | "command_substitution"
+                | "process_substitution"
+                | "ansi_c_string" => {
+                    let word = self.word(child, depth + 1);
+                    // Words of other lines are text that the grammar took for words.
+                    if child.start_byte() < start + text.find('\n').unwrap_or(text.len()) {
+                        self.add_word(steps, word);
+                    }
+                }
+                "pipeline" => {
+                    let mut all = vec![steps.clone()];
+                    all.extend(stages(child).into_iter().map(|stage| self.statement(stage, depth + 1)));
+                    self.script.pipelines.push(all);
+                }
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
+                    self.redirect(child, steps.clone(), depth + 1);
+                }
+                _ => {
+                    self.statement(child, depth + 1);
+                }
+            }
+        }
+    }
+
+    /// A word that stands behind a redirection belongs to the program before it.
+    fn add_word(&mut self, steps: &Range<usize>, word: Word) {
+        if let Some(step) = self.script.steps.get_mut(steps.start).filter(|_| !steps.is_empty()) {
+            step.words.push(word);
+        }
+    }
+
+    fn give(&mut self, steps: &Range<usize>, input: &Word) {
+        for step in self.script.steps.get_mut(steps.clone()).unwrap_or_default() {
+            step.input = Some(input.clone());
+        }
+    }
+
+    fn word(&mut self, node: Node<'_>, depth: usize) -> Word {
+        if depth > MAX_DEPTH {
+            self.script.is_understood = false;
+            return Word { text: UNKNOWN.to_owned(), ..Word::default() };
+        }
+        let text = self.text(node);
+        match node.kind() {
+            "raw_string" => {
+                let inside = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
+                Word::fixed(inside.unwrap_or(text))
+            }
+            "ansi_c_string" => {
+                let inside = text.strip_prefix("$'").and_then(|text| text.strip_suffix('\''));
+                Word::fixed(&escapes_decoded(inside.unwrap_or(text)))
+            }
+            "string" => self.with_gaps(node, inside_quotes(node, text), depth, Quotes::Double),
+            "concatenation" | "command_name" | "translated_string" | "array" => {
+                let mut whole = Word::fixed("");
+                for child in named_children(node) {
+                    let piece = self.word(child, depth + 1);
+                    whole.join(piece);
+                }
+                whole
+            }
+            "command_substitution"
+            | "process_substitution"
+            | "simple_expansion"
+            | "expansion"
+            | "arithmetic_expansion" => {
+                let mut word = Word::fixed("");
+                self.unknown(node, depth, &mut word);
+                word
+            }
+            "brace_expression" => Word { text: text.to_owned(), ..Word::default() },
+            // Words, numbers and patterns; where they hold something that runs, that is read too.
+            _ => self.with_gaps(node, node.byte_range(), depth, Quotes::None),
+        }
+    }
+
+    /// Text in which other things stand: they become unknown, everything around them is as it is.
+    fn with_gaps(&mut self, node: Node<'_>, within: Range<usize>, depth: usize, quotes: Quotes) -> Word {
+        let mut word = Word::fixed("");
+        let mut at = within.start;
+        for child in named_children(node) {
+            let is_gap = matches!(
+                child.kind(),
+                "command_substitution"
+                    | "process_substitution"
+                    | "simple_expansion"
+                    | "expansion"
+                    | "arithmetic_expansion"
+            );
+            if !is_gap || child.start_byte() < at {
+                continue;
+            }
+            let before = self.source.get(at..child.start_byte()).unwrap_or_default();
+            word.text.push_str(&unescaped(before, quotes));
+            self.unknown(child, depth + 1, &mut word);
+            at = child.end_byte();
+        }
+        let rest = self.source.get(at..within.end).unwrap_or_default();
+        word.text.push_str(&unescaped(rest, quotes));
+        word
+    }
+
+    /// A piece that is only known once it runs.
+    fn unknown(&mut self, node: Node<'_>, depth: usize, word: &mut Word) {
+        word.add_unknown();
+        let text = self.text(node);
+        let start = self.len();
+        self.children(node, depth + 1);
+        let steps = start..self.len();
+        if matches!(node.kind(), "simple_expansion" | "expansion") {
+            let names = named_children(node).into_iter().filter(|child| child.kind() == "variable_name");
+            word.variables.extend(names.map(|name| self.text(name).to_owned()));
+        }
+        if steps.is_empty() {
+            return;
+        }
+        if text.starts_with(">(") { word.feeds.push(steps) } else { word.made_by.push(steps) }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Redirect {
-    Replaces,
-    /// Adds to a file, or reads one.
-    LeavesAlone,
+enum Quotes {
+    None,
+    Double,
 }
 
-impl Reader {
-    fn take(&mut self, character: char, rest: &mut Characters<'_>) {
-        match (self.quote, character) {
-            (Some(open), c) if c == open => self.quote = None,
-            (Some('\''), c) => self.word.push(c),
-            (_, '\\') => {
-                self.in_word = true;
-                self.word.extend(rest.next());
-            }
-            (Some(_), '$') if rest.peek() == Some(&'(') => {
-                let inside = inside(rest);
-                self.word.push_str(&format!("$({inside})"));
-                self.inner.push(inside);
-            }
-            (Some(_), c) => self.word.push(c),
-            (None, '\'' | '"') => {
-                self.quote = Some(character);
-                self.in_word = true;
-            }
-            (None, '#') if !self.in_word => while rest.next_if(|c| *c != '\n').is_some() {},
-            (None, '&') if rest.peek() == Some(&'>') => {
-                rest.next();
-                self.redirected(rest);
-            }
-            (None, '>') => self.redirected(rest),
-            (None, '<') => {
-                self.finish_word();
-                let mut opened = 1;
-                while rest.next_if_eq(&'<').is_some() {
-                    opened += 1;
-                }
-                // `<(command)` runs the command, and what follows `<<` is the end of a text.
-                if opened == 1 && rest.peek() != Some(&'(') {
-                    self.redirect = Some(Redirect::LeavesAlone);
-                }
-            }
-            (None, ';' | '|' | '&' | '\n' | '(' | ')' | '`' | '{' | '}') => self.finish_piece(),
-            (None, '$') if rest.peek() == Some(&'(') => {}
-            (None, c) if c.is_whitespace() => self.finish_word(),
-            (None, c) => {
-                self.word.push(c);
-                self.in_word = true;
-            }
-        }
-    }
-
-    /// Output goes into a file, or into another stream.
-    fn redirected(&mut self, rest: &mut Characters<'_>) {
-        // `2>` names a stream, not a file.
-        if self.word.chars().all(|c| c.is_ascii_digit()) {
-            self.word.clear();
-            self.in_word = false;
-        }
-        self.finish_word();
-        if rest.next_if_eq(&'>').is_some() {
-            self.redirect = Some(Redirect::LeavesAlone);
-        } else if rest.next_if_eq(&'&').is_some() {
-            while rest.next_if(|c| c.is_ascii_digit() || *c == '-').is_some() {}
-        } else {
-            rest.next_if_eq(&'|');
-            self.redirect = Some(Redirect::Replaces);
-        }
-    }
-
-    fn finish_word(&mut self) {
-        if !std::mem::take(&mut self.in_word) {
-            return;
-        }
-        let word = std::mem::take(&mut self.word);
-        match self.redirect.take() {
-            Some(Redirect::Replaces) => self.piece.replaces.push(word),
-            Some(Redirect::LeavesAlone) => {}
-            None => self.piece.words.push(word),
-        }
-    }
-
-    fn finish_piece(&mut self) {
-        self.finish_word();
-        self.redirect = None;
-        let piece = std::mem::take(&mut self.piece);
-        if !piece.is_empty() {
-            self.pieces.push(piece);
-        }
-    }
+/// What is between the quotes of a string.
+fn inside_quotes(node: Node<'_>, text: &str) -> Range<usize> {
+    let end = if text.len() > 1 && text.ends_with('"') { node.end_byte() - 1 } else { node.end_byte() };
+    (node.start_byte() + 1).min(end)..end
 }
 
-/// What stands in the parentheses that begin here.
-fn inside(rest: &mut Characters<'_>) -> String {
-    rest.next();
-    let mut depth = 1usize;
-    let mut found = String::new();
-    for character in rest.by_ref() {
-        match character {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
+/// The stages of a pipe. The grammar puts some pipes into pipes.
+fn stages(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut found = Vec::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if node.kind() == "pipeline" {
+            open.extend(named_children(node).into_iter().rev());
+        } else if node.kind() != "comment" {
+            found.push(node);
         }
-        if depth == 0 {
-            break;
-        }
-        found.push(character);
     }
     found
+}
+
+fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).collect()
+}
+
+/// Text without its backslashes, as a shell takes them off.
+fn unescaped(text: &str, quotes: Quotes) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let takes_next = |next: char| quotes == Quotes::None || matches!(next, '"' | '\\' | '$' | '`' | '\n');
+        match chars.peek().copied() {
+            Some(next) if c == '\\' && takes_next(next) => {
+                chars.next();
+                if next != '\n' {
+                    out.push(next);
+                }
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// The text of `$'...'`.
+fn escapes_decoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        let Some(kind) = rest.chars().next().filter(|_| c == '\\') else {
+            out.push(c);
+            continue;
+        };
+        let after = rest.get(kind.len_utf8()..).unwrap_or_default();
+        let (digits_from, most, radix) = match kind {
+            'x' => (after, 2, 16),
+            'u' => (after, 4, 16),
+            'U' => (after, 8, 16),
+            '0'..='7' => (rest, 3, 8),
+            _ => (after, 0, 16),
+        };
+        let digits: String = digits_from.chars().take(most).take_while(|c| c.is_digit(radix)).collect();
+        let code = u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32);
+        if let Some(code) = code {
+            out.push(code);
+            rest = digits_from.get(digits.len()..).unwrap_or_default();
+            continue;
+        }
+        out.push(match kind {
+            'n' => '\n',
+            't' => '\t',
+            'r' => '\r',
+            'e' | 'E' => '\u{1b}',
+            'a' => '\u{7}',
+            other => other,
+        });
+        rest = after;
+    }
+    out
 }
 
 #[cfg(test)]

@@ -10,35 +10,55 @@ use throughline_engine::ToolSchema;
 use tokio_util::sync::CancellationToken;
 
 use crate::danger::Danger;
+use crate::place::FolderIdentity;
 
 /// Something a call would do to the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Reads a file or a folder.
     Reads {
-        /// Which.
+        /// The file or folder, without links.
         path: PathBuf,
         /// Whether it is inside the folder the agent works in.
         inside: bool,
+        /// How much of it.
+        extent: Extent,
+        /// The folder that is read, or that the file is in.
+        folder: Option<FolderIdentity>,
     },
     /// Writes a file.
     Writes {
-        /// Which.
+        /// The file, without links.
         path: PathBuf,
         /// Whether it is inside the folder the agent works in.
         inside: bool,
-        /// What changes.
+        /// What changes, as a unified difference.
         difference: String,
+        /// The folder the file is in, where that exists.
+        folder: Option<FolderIdentity>,
     },
     /// Runs a command.
     Runs {
-        /// The command.
+        /// The command, as the shell gets it.
         command: String,
-        /// Where.
+        /// The folder it runs in, without links.
         folder: PathBuf,
+        /// The same folder, whatever it is called.
+        identity: Option<FolderIdentity>,
         /// What makes it dangerous, if anything does.
-        danger: Option<Danger>,
+        dangers: Vec<Danger>,
     },
+}
+
+/// How much of a path is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// One file.
+    File,
+    /// The names in one folder.
+    Listing,
+    /// A folder with everything below it.
+    Tree,
 }
 
 /// What a call would do.

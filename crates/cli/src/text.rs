@@ -38,6 +38,22 @@ pub(crate) fn printable(text: &str) -> String {
     out
 }
 
+/// A piece of an answer as it comes, without anything a terminal would act on. Needs no other piece to tell: an escape
+/// sequence without its first character is plain text. What turns the direction of text around is written out; marks
+/// that right-to-left scripts use between words are left out.
+pub(crate) fn streamed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.extend(c.escape_unicode()),
+            c if is_unprintable(c) => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// With the escape character already taken: drops the rest of the sequence it opens.
 fn skip_escape_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.peek() {
@@ -80,9 +96,13 @@ fn skip_escape_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Control characters, and those that change the direction of what follows.
+/// Control characters, and others that are not shown or change how the rest is. Those that hold emoji and words of some
+/// scripts together are not among them: text of others would fall apart without.
 fn is_unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let joins = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{ad}');
+    // White space of other widths is just that here.
+    let is_space = c.is_whitespace() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
+    throughline_agent::is_hidden(c) && !joins && !is_space
 }
 
 /// One line of at most `max_columns` columns that gives an idea of a text: runs of white space become one space, and

@@ -61,3 +61,11 @@ fn lines_with_colours_break_between_words() {
     assert_eq!(wrap_styled("a\nbb cc\n", 4, 0), "a\nbb\ncc\n");
     assert_eq!(wrap_styled("averylongword x", 5, 0), "averylongword\nx");
 }
+
+#[test]
+fn streamed_text_reaches_the_terminal_without_what_it_acts_on() {
+    assert_eq!(streamed("a\u{202e}b\u{2066}c\u{200f}d\u{9b}e"), "a\\u{202e}b\\u{2066}cde");
+    // In two pieces: what is left of a sequence is plain text.
+    assert_eq!(format!("{}{}", streamed("x\u{1b}"), streamed("[2J\ty\n")), "x[2J\ty\n");
+    assert_eq!(streamed("👩\u{200d}👧 ⚠\u{fe0f} caf\u{e9}"), "👩\u{200d}👧 ⚠\u{fe0f} caf\u{e9}");
+}

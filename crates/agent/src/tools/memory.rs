@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
+use crate::place::FolderIdentity;
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "memory";
@@ -202,8 +203,10 @@ impl Tool for MemoryTool {
         let name = name_of(arguments.file);
         let old = self.files.text(arguments.file)?;
         // It stands in every later prompt, so a person has to want it, whatever made the model think of it.
+        let path = self.files.path(arguments.file);
         let effect = Effect::Writes {
-            path: self.files.path(arguments.file),
+            folder: FolderIdentity::of(&path),
+            path,
             inside: false,
             difference: difference(name, &old, &changed(&old, &arguments)?),
         };

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{failed, replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
-use crate::place::{Place, Workspace};
+use crate::place::{FolderIdentity, Place, Workspace};
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "patch";
@@ -124,7 +124,12 @@ impl Tool for Patch {
         let Planned { place, difference, .. } = self.plan(arguments)?;
         Ok(Proposal {
             title: format!("edit {}", place.shown),
-            effects: vec![Effect::Writes { path: place.path, inside: place.inside, difference }],
+            effects: vec![Effect::Writes {
+                folder: FolderIdentity::of(&place.path),
+                path: place.path,
+                inside: place.inside,
+                difference,
+            }],
         })
     }
 

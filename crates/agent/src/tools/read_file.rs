@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::failed;
 use crate::arguments::read;
 use crate::output_limit::OutputLimit;
-use crate::place::{Place, Workspace};
-use crate::tool::{Effect, Image, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::place::{FolderIdentity, Place, Workspace};
+use crate::tool::{Effect, Extent, Image, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "read_file";
 const DEFAULT_LINES: usize = 2_000;
@@ -260,9 +260,15 @@ impl Tool for ReadFile {
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
         let (arguments, place) = self.place(arguments)?;
         let from = arguments.offset.map(|offset| format!(" from line {offset}")).unwrap_or_default();
+        let extent = if place.path.is_dir() { Extent::Listing } else { Extent::File };
         Ok(Proposal {
             title: format!("read {}{from}", place.shown),
-            effects: vec![Effect::Reads { path: place.path, inside: place.inside }],
+            effects: vec![Effect::Reads {
+                folder: FolderIdentity::of(&place.path),
+                path: place.path,
+                inside: place.inside,
+                extent,
+            }],
         })
     }
 

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::text_file::failed;
 use crate::arguments::read;
-use crate::place::{Place, Workspace};
-use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
+use crate::place::{FolderIdentity, Place, Workspace};
+use crate::tool::{Effect, Extent, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "search_files";
 const DEFAULT_RESULTS: usize = 100;
@@ -184,7 +184,12 @@ impl Tool for SearchFiles {
         };
         Ok(Proposal {
             title: format!("{what} {} in {}", arguments.pattern, place.shown),
-            effects: vec![Effect::Reads { path: place.path, inside: place.inside }],
+            effects: vec![Effect::Reads {
+                folder: FolderIdentity::of(&place.path),
+                path: place.path,
+                inside: place.inside,
+                extent: Extent::Tree,
+            }],
         })
     }
 

@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::kept::Kept;
 use super::text_file::failed;
 use crate::arguments::read;
-use crate::danger::danger_of;
-use crate::place::Workspace;
+use crate::danger::{FileKind, dangers_of};
+use crate::place::{FolderIdentity, Workspace};
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "terminal";
@@ -380,9 +380,13 @@ enum Signal {
     Force,
 }
 
-/// Whether a file has something in it that can be lost.
-fn holds_something(file: &Path) -> bool {
-    file.metadata().is_ok_and(|known| known.is_file() && known.len() > 0)
+/// What there is at a path.
+fn kind_of(path: &Path) -> FileKind {
+    match path.metadata() {
+        Ok(known) if known.is_dir() => FileKind::Folder,
+        Ok(known) if known.is_file() && known.len() > 0 => FileKind::File,
+        _ => FileKind::Nothing,
+    }
 }
 
 async fn keep(mut output: impl AsyncRead + Unpin, kept: Arc<Mutex<Kept>>) {
@@ -426,8 +430,9 @@ impl Tool for Terminal {
                 Proposal {
                     title: format!("run {first}{more}{behind}"),
                     effects: vec![Effect::Runs {
-                        danger: danger_of(&command, &|file| holds_something(&folder.join(file))),
+                        dangers: dangers_of(&command, &|file| kind_of(&folder.join(file))),
                         command,
+                        identity: FolderIdentity::of(&folder),
                         folder,
                     }],
                 }

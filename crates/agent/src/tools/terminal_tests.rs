@@ -99,7 +99,7 @@ fn files_that_would_be_lost_are_seen() {
     std::fs::write(folder.path().join("main.py"), "print(1)\n").unwrap();
     std::fs::write(folder.path().join("empty.py"), "").unwrap();
     let danger = |command: &str| match &tool.propose(&json!({ "command": command })).unwrap().effects[..] {
-        [Effect::Runs { danger, .. }] => *danger,
+        [Effect::Runs { dangers, .. }] => dangers.first().copied(),
         other => panic!("{other:?}"),
     };
     assert_eq!(danger("echo x > main.py"), Some(crate::danger::Danger::Replaces));
@@ -192,6 +192,6 @@ fn what_would_run_is_said_first() {
     let (_folder, tool) = terminal();
     let proposal = tool.propose(&json!({"command": "rm -rf x\necho done"})).unwrap();
     assert_eq!(proposal.title, "run rm -rf x ...");
-    assert!(matches!(&proposal.effects[..], [Effect::Runs { danger: Some(_), .. }]));
+    assert!(matches!(&proposal.effects[..], [Effect::Runs { dangers, .. }] if !dangers.is_empty()));
     assert!(tool.propose(&json!({"process": 1})).unwrap().effects.is_empty());
 }

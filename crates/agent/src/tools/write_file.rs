@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::text_file::{failed, replace, text_of};
 use crate::arguments::read;
 use crate::difference::difference;
-use crate::place::{Place, Workspace};
+use crate::place::{FolderIdentity, Place, Workspace};
 use crate::tool::{Effect, Proposal, Tool, ToolError, ToolFuture, ToolOutput};
 
 const NAME: &str = "write_file";
@@ -67,7 +67,12 @@ impl Tool for WriteFile {
         let (_, place, difference) = self.plan(arguments)?;
         Ok(Proposal {
             title: format!("write {}", place.shown),
-            effects: vec![Effect::Writes { path: place.path, inside: place.inside, difference }],
+            effects: vec![Effect::Writes {
+                folder: FolderIdentity::of(&place.path),
+                path: place.path,
+                inside: place.inside,
+                difference,
+            }],
         })
     }
 

@@ -61,16 +61,43 @@ pub(super) fn highlight(line: &str, language: &str) -> String {
 
 /// A line of a difference.
 pub(super) fn difference_line(line: &str) -> String {
+    difference_looks(line).of(line)
+}
+
+/// How a line of a difference looks, for those who write it in several rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DifferenceLooks {
+    Name,
+    Added,
+    Removed,
+    Place,
+    Other,
+}
+
+impl DifferenceLooks {
+    pub(super) fn of(self, text: &str) -> String {
+        match self {
+            Self::Name => text.bold().to_string(),
+            Self::Added => text.green().to_string(),
+            Self::Removed => text.red().to_string(),
+            Self::Place => text.cyan().to_string(),
+            Self::Other => text.to_owned(),
+        }
+    }
+}
+
+/// How a line of a difference looks.
+pub(super) fn difference_looks(line: &str) -> DifferenceLooks {
     if line.starts_with("+++") || line.starts_with("---") {
-        line.bold().to_string()
+        DifferenceLooks::Name
     } else if line.starts_with('+') {
-        line.green().to_string()
+        DifferenceLooks::Added
     } else if line.starts_with('-') {
-        line.red().to_string()
+        DifferenceLooks::Removed
     } else if line.starts_with("@@") {
-        line.cyan().to_string()
+        DifferenceLooks::Place
     } else {
-        line.to_owned()
+        DifferenceLooks::Other
     }
 }
 

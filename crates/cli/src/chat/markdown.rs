@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::highlight::highlight;
 use crate::context::Moves;
-use crate::text::{columns, wrap_styled};
+use crate::text::{columns, streamed, wrap_styled};
 
 /// A line over more rows than this is left as it came: what scrolled away cannot be drawn again.
 const MAX_ROWS: usize = 12;
@@ -97,7 +97,7 @@ impl Markdown {
 
     /// What has to be written for more text, on a terminal of so many columns.
     pub(super) fn push(&mut self, text: &str, terminal_columns: usize) -> String {
-        let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+        let text = streamed(text);
         let mut out = String::new();
         let mut pieces = text.split('\n').peekable();
         while let Some(piece) = pieces.next() {

@@ -26,7 +26,8 @@ impl Approver for OnStderr {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let context = Arc::clone(&self.0);
-            let words = format!("{}allow? [y] this once, [n] no: ", question_words(question));
+            let words =
+                format!("{}allow? [y] this once, [n] no: ", question_words(question, context.columns_now()));
             let typed = tokio::task::spawn_blocking(move || ask(&context, words)).await.ok().flatten();
             typed.unwrap_or(Answer::Deny)
         })

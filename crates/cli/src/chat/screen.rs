@@ -17,7 +17,7 @@ use super::lines::Tally;
 use super::markdown::{Looks, Markdown};
 use crate::context::{Context, Moves};
 use crate::figures::{dollars, rounded};
-use crate::text::{counted, labelled, on_one_line, printable, shorten, thousands};
+use crate::text::{counted, labelled, on_one_line, printable, shorten, streamed, thousands};
 
 /// Lines of a difference that are shown.
 const DIFFERENCE_LINES: usize = 40;
@@ -122,6 +122,11 @@ impl Screen {
     // Each value is replaced whole, so a panic elsewhere leaves them usable.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How wide the terminal is.
+    pub(super) fn columns(&self) -> usize {
+        self.context.columns_now()
     }
 
     /// What was used so far in this run.
@@ -343,7 +348,7 @@ impl AgentEvents for Screen {
                         self.end_text(state);
                     }
                     state.reasoning = true;
-                    let text = printable(&text);
+                    let text = streamed(&text);
                     self.write(&if self.context.colour_stdout { text.dimmed().to_string() } else { text });
                 }
             }

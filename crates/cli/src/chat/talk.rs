@@ -133,10 +133,10 @@ struct AtTerminal {
 impl Approver for AtTerminal {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
-            self.screen.question(&question_words(question));
+            self.screen.question(&question_words(question, self.screen.columns()));
             let for_session = question.for_session;
             let prompt = if for_session {
-                self.screen.say(&format!("  [s] also allows {}", printable(&question.session_words())));
+                self.screen.say(&format!("  [s] allows, until this ends: {}", question.session_words()));
                 "allow? [y] this once, [s] for this session, [n] no: "
             } else {
                 "allow? [y] this once, [n] no: "

@@ -321,3 +321,145 @@ fn ctrl_c_stops_a_compaction_and_the_conversation_is_as_it_was() {
     let sessions = String::from_utf8(world.run(&["sessions", "--json"]).stdout).unwrap();
     assert!(sessions.contains("\"compactions\": 0"), "{sessions}");
 }
+
+/// A model that calls one tool and then says what came of it.
+fn calling(tool: &'static str, arguments: serde_json::Value) -> Served {
+    served(Script::answering(move |request| {
+        let is_result = request.json()["messages"]
+            .as_array()
+            .is_some_and(|all| all.last().is_some_and(|m| m["role"] == "tool"));
+        if is_result { Reply::text("Seen.") } else { wanting("c1", tool, &arguments.to_string()) }
+    }))
+}
+
+#[test]
+fn question_shows_a_command_that_hides_in_an_escape_sequence() {
+    let command = "ls -la \u{1b}]0 ; bash -lc \"rm -f keep.txt; touch PWNED\" ; echo \u{7}";
+    let served = calling("terminal", serde_json::json!({ "command": command }));
+    let world = world_of(&served);
+    world.write("keep.txt", "kept\n");
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("go\r");
+    terminal.question("allow? [y] this once, [n] no:");
+    let screen = terminal.screen();
+    let shown = r#"ls -la \x1b]0 ; bash -lc "rm -f keep.txt; touch PWNED" ; echo \x07"#;
+    assert!(screen.contains(shown), "{screen}");
+    assert!(screen.contains("dangerous: this holds characters that are invisible"), "{screen}");
+    assert!(screen.contains("dangerous: this deletes files for good"), "{screen}");
+    let written = terminal.everything();
+    assert!(!written.contains("\u{1b}]0 ;") && !written.contains('\u{7}'), "nothing of it is acted on");
+    terminal.press("n\r");
+    terminal.see("not allowed");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+    assert_eq!(world.names(), ["keep.txt"]);
+}
+
+#[test]
+fn question_shows_hidden_characters_of_a_file_that_is_written() {
+    let content = "a = 1 \u{202e}# harmless\n\u{1b}]0;b = 2\u{7}\n";
+    let served = calling("write_file", serde_json::json!({ "path": "made.py", "content": content }));
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("go\r");
+    terminal.question("allow? [y] this once, [n] no:");
+    let screen = terminal.screen();
+    assert!(
+        screen.contains(r"+a = 1 \u{202e}# harmless") && screen.contains(r"+\x1b]0;b = 2\x07"),
+        "{screen}"
+    );
+    assert!(screen.contains("dangerous: this holds characters that are invisible"), "{screen}");
+    terminal.press("y\r");
+    terminal.see("Seen.");
+    terminal.prompt();
+    assert_eq!(world.read("made.py"), content.as_bytes(), "what was shown is what is written");
+    assert!(!terminal.everything().contains('\u{202e}'));
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn long_command_is_shown_to_its_end_before_it_is_allowed() {
+    let command = format!("echo {}; touch the-very-end", "word ".repeat(600));
+    let served = calling("terminal", serde_json::json!({ "command": command }));
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("go\r");
+    terminal.question("allow? [y] this once, [s] for this session, [n] no:");
+    let screen = terminal.screen();
+    assert!(
+        screen.contains("touch the-very-end") && screen.contains("scroll up to see all of them"),
+        "{screen}"
+    );
+    assert!(screen.contains("[s] allows, until this ends: this exact command in "), "{screen}");
+    terminal.press("n\r");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn search_grant_does_not_open_the_folder_beside_it() {
+    let outside = tempfile::tempdir().unwrap();
+    let place = |name: &str| {
+        let folder = outside.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("a.txt"), format!("needle in {name}\n")).unwrap();
+        folder.display().to_string()
+    };
+    let (allowed, private) = (place("allowed"), place("private"));
+    let script_allowed = allowed.clone();
+    let served = served(Script::answering(move |request| {
+        let is_result = request.json()["messages"]
+            .as_array()
+            .is_some_and(|all| all.last().is_some_and(|m| m["role"] == "tool"));
+        let path = match last(request).as_str() {
+            _ if is_result => return Reply::text("Seen."),
+            "private" => &private,
+            _ => &script_allowed,
+        };
+        wanting("c1", "search_files", &serde_json::json!({ "pattern": "needle", "path": path }).to_string())
+    }));
+    let world = world_of(&served);
+    let mut terminal = Terminal::start_sized(&world, &["chat"], &[], (40, 200));
+    terminal.prompt();
+    terminal.press("allowed\r");
+    terminal.question("allow? [y] this once, [s] for this session, [n] no:");
+    terminal.see(&format!(
+        "[s] allows, until this ends: searching {allowed} with everything below it, for anything"
+    ));
+    terminal.press("s\r");
+    terminal.prompt();
+    terminal.press("allowed\r");
+    terminal.prompt();
+    terminal.press("private\r");
+    terminal.question("allow? [y] this once, [s] for this session, [n] no:");
+    terminal.press("n\r");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+    let sent: String = served.upstream.calls().iter().map(RecordedRequest::text).collect();
+    assert!(sent.contains("needle in allowed") && !sent.contains("needle in private"));
+}
+
+#[test]
+fn streamed_answer_cannot_turn_the_text_around() {
+    let served = served(vec![Reply::text("one \u{202e}two\u{2066} \u{1b}[2J three \u{9b}4m end.")]);
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("go\r");
+    terminal.see(r"one \u{202e}two\u{2066} [2J three 4m end.");
+    terminal.prompt();
+    let written = terminal.everything();
+    assert!(
+        !written.contains(['\u{202e}', '\u{2066}', '\u{9b}']) && !written.contains("\u{1b}[2J"),
+        "{written}"
+    );
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+}

@@ -1,0 +1,112 @@
+//! Files and folders that matter whoever reads or writes them.
+
+use super::Danger;
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Reads,
+    Writes,
+}
+
+/// Whole disks, partitions and memory.
+const DEVICES: [&str; 12] = [
+    "/dev/sd",
+    "/dev/hd",
+    "/dev/vd",
+    "/dev/xvd",
+    "/dev/nvme",
+    "/dev/disk",
+    "/dev/mmcblk",
+    "/dev/loop",
+    "/dev/mapper",
+    "/dev/dm-",
+    "/dev/mem",
+    "/dev/kmem",
+];
+
+/// Files that hold keys or passwords.
+const SECRETS: [&str; 14] = [
+    "/.ssh/id_",
+    ".aws/credentials",
+    "/.netrc",
+    "/.gnupg",
+    "/etc/shadow",
+    "/etc/sudoers",
+    ".git-credentials",
+    "/.kube/config",
+    "/.docker/config.json",
+    "/.pypirc",
+    "/.pgpass",
+    "/.vault-token",
+    "gh/hosts.yml",
+    "/.npmrc",
+];
+
+/// Files that are run, or decide what is run, later on without anyone asking.
+const RUN_LATER: [&str; 27] = [
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    "/.profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".config/fish",
+    ".xinitrc",
+    ".xprofile",
+    ".gitconfig",
+    ".git/",
+    ".ssh/",
+    "authorized_keys",
+    ".config/autostart",
+    ".config/systemd",
+    "LaunchAgents",
+    "LaunchDaemons",
+    "/var/spool/cron",
+    "/etc/",
+    ".config/git/",
+];
+
+/// What is dangerous about touching a file.
+pub(super) fn danger(file: &str, how: Use) -> Option<Danger> {
+    let mentions = |places: &[&str]| places.iter().any(|place| file.contains(place));
+    if mentions(&DEVICES) {
+        return Some(Danger::Device);
+    }
+    if how == Use::Writes && (mentions(&RUN_LATER) || file == ".profile") {
+        return Some(Danger::RunsLater);
+    }
+    let is_environment = file.contains("/proc/") && file.ends_with("/environ");
+    (mentions(&SECRETS) || is_environment).then_some(Danger::ShowsSecrets)
+}
+
+/// Whether a file of settings usually holds keys: `.env`, and not the example of one.
+pub(super) fn is_settings_with_keys(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let is_example = ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
+    (name == ".env" || name.starts_with(".env.")) && !is_example
+}
+
+/// Whether a variable is called like something that should not be shown.
+pub(super) fn is_secret_name(variable: &str) -> bool {
+    const MARKS: [&str; 9] = [
+        "SECRET",
+        "TOKEN",
+        "PASSWORD",
+        "PASSWD",
+        "API_KEY",
+        "APIKEY",
+        "PRIVATE_KEY",
+        "ACCESS_KEY",
+        "CREDENTIAL",
+    ];
+    let variable = variable.to_ascii_uppercase();
+    MARKS.iter().any(|mark| variable.contains(mark))
+}

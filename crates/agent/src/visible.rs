@@ -1,0 +1,139 @@
+//! Text of others as a person must see it before they allow anything: every character, none of them acted on.
+//!
+//! Characters that a terminal acts on or does not show are written out: `\x1b`, `\u{202e}`. A backslash that stands before
+//! such words already is written as `\x5c`, so that what is shown leads back to exactly one text.
+//!
+//! Not for: output of tools and answers of models, where colour codes may simply be left out.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// How strictly characters without a shape of their own are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// Commands, names and paths: every one is written out.
+    Exact,
+    /// Text of files: those that belong to an emoji are left where they are.
+    Prose,
+}
+
+/// Which white space stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Line breaks and tabs do.
+    Lines,
+    /// None but the space.
+    OneLine,
+}
+
+/// The text with everything written out that a terminal would act on or not show.
+pub(crate) fn visible(text: &str, layout: Layout, strictness: Strictness) -> Cow<'_, str> {
+    let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'\\';
+    let stays = |byte: u8| is_plain(byte) || (layout == Layout::Lines && matches!(byte, b'\n' | b'\t'));
+    if text.bytes().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for (at, previous, c) in with_previous(text) {
+        let rest = text.get(at..).unwrap_or_default();
+        let is_layout = matches!(c, '\n' | '\t');
+        if is_layout && layout == Layout::Lines {
+            out.push(c);
+        } else if is_layout || is_hidden_at(previous, rest, strictness) || looks_escaped(rest) {
+            write_out(c, &mut out);
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a text holds characters that are not shown or that change how the rest is shown.
+pub(crate) fn has_hidden(text: &str, strictness: Strictness) -> bool {
+    with_previous(text).any(|(at, previous, c)| {
+        !c.is_ascii_graphic()
+            && !matches!(c, ' ' | '\n' | '\t')
+            && is_hidden_at(previous, text.get(at..).unwrap_or_default(), strictness)
+    })
+}
+
+/// Whether a character is not shown, or changes how others are shown.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    c.is_control() || is_direction(c) || is_blank(c) || is_shapeless(c)
+}
+
+/// Marks that change the direction of what follows.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// White space other than the space, which looks like it and means something else.
+fn is_blank(c: char) -> bool {
+    c != ' ' && c.is_whitespace() || matches!(c, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+}
+
+/// Characters without a shape: Unicode's `Default_Ignorable_Code_Point`, and the marks of annotations.
+fn is_shapeless(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Whether the first character of `rest` is hidden where it stands.
+fn is_hidden_at(previous: Option<char>, rest: &str, strictness: Strictness) -> bool {
+    let mut rest = rest.chars();
+    let Some(c) = rest.next() else { return false };
+    if !is_hidden(c) {
+        return false;
+    }
+    let is_picture =
+        |c: char| matches!(c, '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}') && !is_hidden(c);
+    let follows_picture = previous.is_some_and(is_picture);
+    let belongs_to_picture = match c {
+        '\u{fe0f}' => follows_picture,
+        '\u{200d}' => {
+            (follows_picture || previous == Some('\u{fe0f}')) && rest.next().is_some_and(is_picture)
+        }
+        _ => false,
+    };
+    strictness == Strictness::Exact || !belongs_to_picture
+}
+
+/// Whether a text begins with something that reads like a character written out.
+fn looks_escaped(text: &str) -> bool {
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if let Some(rest) = text.strip_prefix("\\x") {
+        return rest.get(..2).is_some_and(is_hex);
+    }
+    let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}'));
+    braced.is_some_and(|(digits, _)| is_hex(digits))
+}
+
+fn write_out(c: char, out: &mut String) {
+    let code = u32::from(c);
+    // Writing to a string cannot fail.
+    let _ = if code < 0x100 { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
+}
+
+fn with_previous(text: &str) -> impl Iterator<Item = (usize, Option<char>, char)> + '_ {
+    let mut previous = None;
+    text.char_indices().map(move |(at, c)| (at, previous.replace(c), c))
+}
+
+#[cfg(test)]
+#[path = "visible_tests.rs"]
+mod tests;

@@ -211,7 +211,7 @@ pub(crate) fn run(program: &Path, folder: &Path, authors: Authors) -> Result<Str
     runtime.block_on(async {
         let till = Arc::new(Mutex::new(Till::new()));
         let of_upstream = Arc::clone(&till);
-        let script = Script::answering(move |request| locked(&of_upstream).answer(request));
+        let script = Script::answering_all(move |request| locked(&of_upstream).answer(request));
         let options = UpstreamOptions {
             models: vec![ServedModel::with_window(MODEL, WINDOW_TOKENS)],
             ..UpstreamOptions::default()

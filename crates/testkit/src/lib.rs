@@ -46,5 +46,5 @@ pub use strategy::{
 #[cfg(feature = "upstream")]
 pub use upstream::{
     Fault as ReplyFault, Form, Gate, Pace, RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel,
-    ServerKind, TestClock, UpstreamOptions, refused_url,
+    ServerKind, SummarisingClient, TestClock, UpstreamOptions, refused_url,
 };

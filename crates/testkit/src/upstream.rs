@@ -4,12 +4,13 @@
 //! It listens on a port of its own and stops when it is dropped. A [`Script`] says what is answered: a row of [`Reply`]s
 //! or a closure. With a [`PrefixCache`] it reports usage as the provider's cache rules would have it, by a clock that only
 //! the test moves. [`ServedModel`]s give it windows, which it enforces in the words of each wire, and answers to the
-//! questions that clients ask about models. Parts: `reply` what is answered, `script` in which order, `play` how a reply
+//! questions that clients ask about models. A client's own request for a summary is answered with text. Parts: `reply` what is answered, `script` in which order, `play` how a reply
 //! becomes bytes, `serve` the server, `questions` what models there are, `recorded` what was asked.
 //!
 //! Not for: anything that ships, nor for tests that pause the clock of the runtime, which runs ahead of sockets.
 
 mod body;
+mod client_summary;
 mod clock;
 mod gate;
 mod play;
@@ -28,6 +29,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub use client_summary::SummarisingClient;
 pub use clock::TestClock;
 pub use gate::Gate;
 pub use questions::{ServedModel, ServerKind};

@@ -14,8 +14,8 @@ use crate::installed::{installed, steps};
 use crate::job::{Job, SECTIONS, Shell, TASK, summary};
 use crate::process::Ended;
 
-const PROGRAM: &str = "node_modules/.bin/claude";
-const MODEL: &str = "claude-sonnet-4-5";
+pub(crate) const PROGRAM: &str = "node_modules/.bin/claude";
+pub(crate) const MODEL: &str = "claude-sonnet-4-5";
 const WINDOW_TOKENS: u64 = 90_000;
 
 async fn job() -> Job {
@@ -45,6 +45,19 @@ async fn claude_code_meets_the_window_without_the_gateway() {
     let job = job().await;
     let ended = run(&job, &program, &job.upstream.url());
     job.assert_met_the_window(&ended);
+}
+
+/// Its own compaction starts at a share of the window it believes in; set below the window of the upstream, it never
+/// meets that.
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_code_compacts_by_itself_and_continues() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job = job().await;
+    let mut client = client(&job, &program, &job.upstream.url());
+    client.env("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "35");
+    let ended = job.run(&mut client);
+    job.assert_finished(&ended);
+    assert!(job.own_summaries() > 0, "{}", ended.screen);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! Codex on an upstream with a window of 60,000 tokens.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use throughline_testkit::ServerKind;
 
@@ -9,8 +9,8 @@ use crate::installed::{installed, steps};
 use crate::job::{Job, Shell, TASK};
 use crate::process::Ended;
 
-const PROGRAM: &str = "node_modules/.bin/codex";
-const MODEL: &str = "gpt-5.5";
+pub(crate) const PROGRAM: &str = "node_modules/.bin/codex";
+pub(crate) const MODEL: &str = "gpt-5.5";
 const WINDOW_TOKENS: u64 = 60_000;
 
 async fn job() -> Job {
@@ -18,17 +18,29 @@ async fn job() -> Job {
     Job::new(MODEL, WINDOW_TOKENS, ServerKind::OpenAi, shell, steps()).await
 }
 
-fn run(job: &Job, program: &Path, base_url: &str) -> Ended {
+/// A home with the configuration that leads Codex to an upstream; `more` are lines of its top level. No server of Codex's own
+/// stays behind when it ends, and it does not ask whether to move to a newer model.
+pub(crate) fn home(job: &Job, base_url: &str, more: &str) -> PathBuf {
     let home = job.folder.path().join("codex");
     std::fs::create_dir(&home).unwrap();
+    let work = job.work().canonicalize().unwrap();
     let config = format!(
-        "model = \"{MODEL}\"\nmodel_provider = \"throughline\"\ncheck_for_update_on_startup = false\n\n[model_providers.throughline]\nname = \"Throughline\"\nbase_url = \"{base_url}/v1\"\nenv_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n\n[analytics]\nenabled = false\n"
+        "model = \"{MODEL}\"\nmodel_provider = \"throughline\"\ncheck_for_update_on_startup = false\n{more}\n[model_providers.throughline]\nname = \"Throughline\"\nbase_url = \"{base_url}/v1\"\nenv_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n\n[analytics]\nenabled = false\n\n[tui]\nanimations = false\n\n[features]\ndaemon_auto_start = false\n\n[notice.model_migrations]\n\"{MODEL}\" = \"gpt-6-sol\"\n\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+        work.display()
     );
     std::fs::write(home.join("config.toml"), config).unwrap();
+    home
+}
+
+fn run(job: &Job, program: &Path, base_url: &str) -> Ended {
+    run_with(job, program, base_url, "")
+}
+
+fn run_with(job: &Job, program: &Path, base_url: &str, more: &str) -> Ended {
     let mut client = job.client(program);
     client
         .args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK])
-        .env("CODEX_HOME", home)
+        .env("CODEX_HOME", home(job, base_url, more))
         .env("OPENAI_API_KEY", "sk-of-the-client");
     job.run(&mut client)
 }
@@ -49,4 +61,15 @@ async fn codex_does_a_task_that_is_longer_than_the_window() {
     let ended = run(&job, &program, gateway.url());
     job.assert_done(&ended);
     assert!(gateway.compactions() >= 2, "{}", gateway.screen());
+}
+
+/// It writes its own summaries where its limit says so, and is told them by the upstream: otherwise it would stop there.
+#[tokio::test(flavor = "multi_thread")]
+async fn codex_compacts_by_itself_and_continues() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job = job().await;
+    let limit = "model_auto_compact_token_limit = 40000\n";
+    let ended = run_with(&job, &program, &job.upstream.url(), limit);
+    job.assert_finished(&ended);
+    assert!(job.own_summaries() > 0, "{}", ended.screen);
 }

@@ -1,4 +1,4 @@
-//! Hermes on an upstream with a window of 60,000 tokens, of which it is not told.
+//! Hermes on an upstream with a window of 60,000 tokens, of which it is not told, and on one of which it is.
 
 use std::path::Path;
 
@@ -12,6 +12,10 @@ use crate::process::Ended;
 const PROGRAM: &str = "hermes/bin/hermes";
 const MODEL: &str = "worker";
 const WINDOW_TOKENS: u64 = 60_000;
+/// A window that it is told of, and that it keeps to itself: it refuses to start with less than 64,000 tokens.
+const OWN_WINDOW_TOKENS: u64 = 72_000;
+/// What the upstream has then: more than it ever needs.
+const LARGE_WINDOW_TOKENS: u64 = 400_000;
 
 async fn job() -> Job {
     let shell = Shell { tool: "terminal", argument: "command" };
@@ -19,10 +23,15 @@ async fn job() -> Job {
 }
 
 fn run(job: &Job, program: &Path, base_url: &str) -> Ended {
+    run_with(job, program, base_url, "")
+}
+
+/// Runs it with more lines under `model` in its configuration.
+fn run_with(job: &Job, program: &Path, base_url: &str, more: &str) -> Ended {
     let home = job.folder.path().join("hermes");
     std::fs::create_dir(&home).unwrap();
     let config = format!(
-        "model:\n  provider: custom\n  base_url: {base_url}/v1\n  api_key: sk-of-the-client\n  default: {MODEL}\n"
+        "model:\n  provider: custom\n  base_url: {base_url}/v1\n  api_key: sk-of-the-client\n  default: {MODEL}\n{more}"
     );
     std::fs::write(home.join("config.yaml"), config).unwrap();
     let turns = (steps() + 10).to_string();
@@ -49,4 +58,15 @@ async fn hermes_does_a_task_that_is_longer_than_the_window() {
     let ended = run(&job, &program, gateway.url());
     job.assert_done(&ended);
     assert!(gateway.compactions() >= 2, "{}", gateway.screen());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hermes_compresses_by_itself_and_continues() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let shell = Shell { tool: "terminal", argument: "command" };
+    let job = Job::new(MODEL, LARGE_WINDOW_TOKENS, ServerKind::OpenAi, shell, steps()).await;
+    let window = format!("  context_length: {OWN_WINDOW_TOKENS}\n");
+    let ended = run_with(&job, &program, &job.upstream.url(), &window);
+    job.assert_finished(&ended);
+    assert!(job.own_summaries() > 0, "{}", ended.screen);
 }

@@ -18,8 +18,6 @@ pub(crate) const TASK: &str = "Read every part of the archive and say when you a
 /// What the model says at the end.
 pub(crate) const END: &str = "Every part of the archive was read.";
 
-/// What Claude Code says when it makes a summary itself.
-const OWN_SUMMARY: &str = "create a detailed summary";
 /// What a summary consists of.
 pub(crate) const SECTIONS: [&str; 13] = [
     "Active Task",
@@ -115,12 +113,18 @@ impl Job {
         noted.lines().map(|line| line.trim().parse().unwrap()).collect()
     }
 
+    /// Every step was taken, without any trouble on the screen and without a summary by the client itself.
     pub(crate) fn assert_done(&self, ended: &Ended) {
+        self.assert_finished(ended);
+        assert_eq!(self.own_summaries(), 0, "{}", ended.screen);
+    }
+
+    /// Every step was taken, without any trouble on the screen.
+    pub(crate) fn assert_finished(&self, ended: &Ended) {
         let all: Vec<usize> = (1..=self.steps).collect();
         assert!(ended.status.is_some_and(|status| status.success()), "{:?}: {}", ended.status, ended.screen);
         assert_eq!(self.taken(), all, "{}", ended.screen);
         assert!(ended.screen.contains(END), "{}", ended.screen);
-        assert_eq!(self.own_summaries(), 0, "{}", ended.screen);
         let trouble = ["API Error", "too long", "ERROR", "context window", "context length", "stream error"];
         for words in trouble {
             assert!(!ended.screen.contains(words), "{words}: {}", ended.screen);
@@ -134,12 +138,13 @@ impl Job {
     }
 
     /// How often the client asked for a summary of its own.
-    fn own_summaries(&self) -> usize {
-        self.upstream.calls().iter().filter(|call| call.text().contains(OWN_SUMMARY)).count()
+    pub(crate) fn own_summaries(&self) -> usize {
+        self.upstream.calls().iter().filter(|call| call.summarising_client().is_some()).count()
     }
 }
 
-/// Takes a step with every call of the task itself. Others are made beside it: for a title, for a summary.
+/// Takes a step with every call of the task itself. Others are made beside it: for a title, for a summary of the gateway's.
+/// A summary that the client asks for itself is given by the upstream.
 fn script(shell: Shell, steps: usize) -> Script {
     let taken = Arc::new(AtomicUsize::new(0));
     Script::answering(move |request| {
@@ -151,7 +156,7 @@ fn script(shell: Shell, steps: usize) -> Script {
         if SECTIONS.iter().all(|section| asks.contains(&format!("## {section}"))) {
             return Reply::text(summary(taken.load(Ordering::Relaxed)));
         }
-        if !has_tools || asks.contains(OWN_SUMMARY) {
+        if !has_tools {
             return Reply::text("Parts of the archive were read, one after the other.");
         }
         let step = taken.fetch_add(1, Ordering::Relaxed) + 1;
@@ -192,6 +197,6 @@ fn archive() -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "clients are programs that need others")]
-fn path() -> std::ffi::OsString {
+pub(crate) fn path() -> std::ffi::OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::Replies;
+use super::client_summary;
 use super::recorded::RecordedRequest;
 use super::reply::Reply;
 
@@ -15,6 +16,8 @@ pub struct Script(Kind);
 
 enum Kind {
     Row(Replies),
+    /// Answers calls, but for a client's own request for a summary.
+    Model(Answering),
     Closure(Answering),
 }
 
@@ -25,16 +28,23 @@ impl Script {
         Self(Kind::Row(replies.into_iter().collect()))
     }
 
-    /// Whatever this gives for a call.
+    /// Whatever this gives for a call. A client's own request for a summary is answered with a summary instead, as any
+    /// model would.
     #[must_use]
     pub fn answering(answer: impl FnMut(&RecordedRequest) -> Reply + Send + 'static) -> Self {
+        Self(Kind::Model(Box::new(answer)))
+    }
+
+    /// Whatever this gives for a call, a client's own request for a summary included.
+    #[must_use]
+    pub fn answering_all(answer: impl FnMut(&RecordedRequest) -> Reply + Send + 'static) -> Self {
         Self(Kind::Closure(Box::new(answer)))
     }
 
     /// The same reply to every call.
     #[must_use]
     pub fn always(reply: Reply) -> Self {
-        Self::answering(move |_| reply.clone())
+        Self::answering_all(move |_| reply.clone())
     }
 
     fn next(&mut self, request: &RecordedRequest) -> Reply {
@@ -42,6 +52,8 @@ impl Script {
             Kind::Row(replies) => replies.pop_front().unwrap_or_else(|| {
                 Reply::error(599, "script_over", "the script of this upstream has no reply left")
             }),
+            Kind::Model(answer) if request.summarising_client().is_none() => answer(request),
+            Kind::Model(_) => client_summary::summary(),
             Kind::Closure(answer) => answer(request),
         }
     }
@@ -49,7 +61,7 @@ impl Script {
     fn left(&self) -> usize {
         match &self.0 {
             Kind::Row(replies) => replies.len(),
-            Kind::Closure(_) => 0,
+            Kind::Model(_) | Kind::Closure(_) => 0,
         }
     }
 }
@@ -58,7 +70,7 @@ impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Row(replies) => f.debug_tuple("Row").field(&replies.len()).finish(),
-            Kind::Closure(_) => f.write_str("Closure"),
+            Kind::Model(_) | Kind::Closure(_) => f.write_str("Closure"),
         }
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail their test")]
 
 mod answers;
+mod client_summary;
 mod faults;
 mod figures;
 mod server;

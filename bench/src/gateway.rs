@@ -2,13 +2,15 @@
 //! many open streams; beside LiteLLM's proxy where it is installed.
 //!
 //! The upstream answers at once and always the same, so what is measured is the way there and back. Parts: `asked` the
-//! requests, `client` connections that time an answer, `cost` what recorded sessions cost through it, `upstream` who answers, `proxy` the processes in between.
+//! requests, `shapes` and `shaped` requests that do not continue a conversation, `client` connections that time an answer, `cost` what recorded sessions cost through it, `upstream` who answers, `proxy` the processes in between.
 
 mod asked;
-mod client;
+pub(crate) mod client;
 pub(crate) mod cost;
 mod proxy;
-mod upstream;
+mod shaped;
+pub(crate) mod shapes;
+pub(crate) mod upstream;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -49,6 +51,12 @@ pub(crate) fn run(program: &Path, litellm: Option<PathBuf>) -> Result<String, St
     runtime.block_on(measured(program, litellm))
 }
 
+/// Measures two programs in the same run, five times, and writes both with their spread.
+pub(crate) fn run_against(program: &Path, other: &Path) -> Result<String, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(told)?;
+    runtime.block_on(shaped::compared(program, other))
+}
+
 async fn measured(program: &Path, litellm: Option<PathBuf>) -> Result<String, String> {
     let upstream = Upstream::start().await.map_err(told)?;
     let mut ways = vec![("direct", upstream.address())];
@@ -68,6 +76,7 @@ async fn measured(program: &Path, litellm: Option<PathBuf>) -> Result<String, St
     for size in &SIZES {
         out.push_str(&latency(size, &ways).await?);
     }
+    out.push_str(&shaped::table(&ways).await?);
     out.push_str(&throughput(&ways).await?);
     drop((ours, theirs));
     // One that has nothing else at hand.
@@ -125,16 +134,7 @@ async fn throughput(ways: &[(&str, std::net::SocketAddr)]) -> Result<String, Str
     let mut out = format!("\n{AT_ONCE} conversations at once, bodies of 10 KB\n\n");
     let _ = writeln!(out, "{:<12} {:>12} {:>9} {:>9}", "way", "calls/s", "p50 ms", "p95 ms");
     for (name, address) in ways {
-        let until = Instant::now() + THROUGHPUT_TIME;
-        let mut tasks = Vec::new();
-        for number in 0..AT_ONCE {
-            let address = *address;
-            tasks.push(tokio::spawn(async move { asked_until(address, 100 + number, until).await }));
-        }
-        let mut times = Vec::new();
-        for task in tasks {
-            times.extend(task.await.map_err(told)??);
-        }
+        let times = at_once(*address, 100, THROUGHPUT_TIME).await?;
         let _ = writeln!(
             out,
             "{name:<12} {:>12.0} {:>9.2} {:>9.2}",
@@ -144,6 +144,18 @@ async fn throughput(ways: &[(&str, std::net::SocketAddr)]) -> Result<String, Str
         );
     }
     Ok(out)
+}
+
+/// The times of all calls that several conversations make in this time, in milliseconds. Their numbers begin at `first`.
+async fn at_once(address: std::net::SocketAddr, first: usize, time: Duration) -> Result<Vec<f64>, String> {
+    let until = Instant::now() + time;
+    let tasks: Vec<_> =
+        (0..AT_ONCE).map(|number| tokio::spawn(asked_until(address, first + number, until))).collect();
+    let mut times = Vec::new();
+    for task in tasks {
+        times.extend(task.await.map_err(told)??);
+    }
+    Ok(times)
 }
 
 async fn asked_until(

@@ -104,12 +104,12 @@ pub(crate) fn told(error: throughline_store::StoreError) -> String {
     out
 }
 
-fn session_id(number: usize) -> SessionId {
+pub(crate) fn session_id(number: usize) -> SessionId {
     let at = START_MS + i64::try_from(number).unwrap_or_default() * 1_000;
     SessionId::new(at, u32::try_from(number).unwrap_or_default(), IdLength::Local)
 }
 
-fn new_session(number: usize) -> NewSession {
+pub(crate) fn new_session(number: usize) -> NewSession {
     NewSession {
         id: session_id(number),
         owner: Owner::default(),

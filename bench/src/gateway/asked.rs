@@ -72,7 +72,7 @@ impl Talk {
 }
 
 /// Text that differs from message to message.
-fn words(seed: &mut usize, chars: usize) -> String {
+pub(super) fn words(seed: &mut usize, chars: usize) -> String {
     let mut text = String::with_capacity(chars + 16);
     while text.len() < chars {
         *seed = (*seed * 7_919 + 104_729) % 999_983;

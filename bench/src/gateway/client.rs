@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A connection to whoever answers.
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     host: SocketAddr,
     path: &'static str,
@@ -21,25 +21,25 @@ enum Length {
 }
 
 impl Client {
-    pub(super) async fn connect(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) async fn connect(address: SocketAddr) -> io::Result<Self> {
         Self::connect_at(address, "/v1/chat/completions").await
     }
 
     /// One that asks at another path.
-    pub(super) async fn connect_at(address: SocketAddr, path: &'static str) -> io::Result<Self> {
+    pub(crate) async fn connect_at(address: SocketAddr, path: &'static str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, host: address, path, read: Vec::new() })
     }
 
     /// Asks, and reads the answer to its end.
-    pub(super) async fn ask(&mut self, body: &str) -> io::Result<Vec<u8>> {
+    pub(crate) async fn ask(&mut self, body: &str) -> io::Result<Vec<u8>> {
         self.begin(body).await?;
         self.finish().await
     }
 
     /// Asks, and reads until the head of the answer is there.
-    pub(super) async fn begin(&mut self, body: &str) -> io::Result<()> {
+    pub(crate) async fn begin(&mut self, body: &str) -> io::Result<()> {
         let head = format!(
             "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\nauthorization: Bearer sk-bench\r\ncontent-length: {}\r\n\r\n",
             self.path,
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// Reads what is left of the answer, and gives its body.
-    pub(super) async fn finish(&mut self) -> io::Result<Vec<u8>> {
+    pub(crate) async fn finish(&mut self) -> io::Result<Vec<u8>> {
         let start = end_of_head(&self.read).unwrap_or_default();
         let length = length(&self.read[..start]);
         loop {

@@ -8,18 +8,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+/// What every answer says.
+pub(crate) const ANSWER_TEXT: &str = "It is seven.";
 const ANSWER: &str = "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"It is seven.\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":4,\"total_tokens\":1004}}";
 const FIRST_EVENT: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"It is\"},\"finish_reason\":null}]}\n\n";
 const LAST_EVENTS: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"worker\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" seven.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// A server on loopback, which ends with the run.
-pub(super) struct Upstream {
+pub(crate) struct Upstream {
     address: SocketAddr,
     held: Arc<watch::Sender<bool>>,
 }
 
 impl Upstream {
-    pub(super) async fn start() -> io::Result<Self> {
+    pub(crate) async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let held = Arc::new(watch::Sender::new(false));
@@ -32,16 +34,16 @@ impl Upstream {
         Ok(Self { address, held })
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// From now on streams stop after their first event.
-    pub(super) fn hold_streams(&self) {
+    pub(crate) fn hold_streams(&self) {
         self.held.send_replace(true);
     }
 
-    pub(super) fn release_streams(&self) {
+    pub(crate) fn release_streams(&self) {
         self.held.send_replace(false);
     }
 }

@@ -1,0 +1,184 @@
+//! The commands of `throughline-bench`, one table each.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::{chat, compare, estimate, gateway, lcm, prepare, replay, retention, scale, speed, store};
+
+#[derive(Parser)]
+#[command(name = "throughline-bench", about = "Benchmarks that print tables")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// How many of the anchors an agent needs later survive a compaction.
+    Retention {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+        /// List what was not found.
+        #[arg(long)]
+        missing: bool,
+    },
+    /// How far estimates are from the provider's own figures.
+    Estimate {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+    },
+    /// What recorded sessions cost through the managed call, against what their own client's prompts cost.
+    Replay {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+    },
+    /// What the gateway adds to a call, and what many open streams take.
+    Gateway {
+        /// The program.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// LiteLLM's proxy, to be measured beside it.
+        #[arg(long, conflicts_with = "against")]
+        litellm: Option<PathBuf>,
+        /// Another build of the program: both are measured in turns, five times, and printed with their spread.
+        #[arg(long)]
+        against: Option<PathBuf>,
+    },
+    /// What recorded sessions cost through the gateway, against the same requests sent directly.
+    GatewayCost {
+        /// Folder of recorded Claude Code sessions.
+        folder: PathBuf,
+        /// The program.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// Let the conversation's own model write summaries, at the client's expense.
+        #[arg(long)]
+        own_model: bool,
+    },
+    /// How fast transcripts are decoded and compacted.
+    Speed,
+    /// How time and memory grow with the input.
+    Scale {
+        /// Sizes in megabytes.
+        #[arg(default_values_t = [10, 50, 100, 400])]
+        megabytes: Vec<usize>,
+    },
+    /// What the lossless engine keeps in view and finds again, beside the compressor; what it costs in a conversation of
+    /// ten million tokens.
+    Lcm {
+        /// Folder of recorded Claude Code sessions; without it, only the generated conversation.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Tokens of the generated conversation; zero for none.
+        #[arg(long, default_value_t = 10_000_000)]
+        tokens: u64,
+    },
+    /// How long a call takes to prepare in a conversation of a million tokens.
+    Prepare,
+    /// How fast the record takes messages, how large it gets, how fast it answers.
+    Store {
+        /// How many messages.
+        #[arg(long, default_value_t = 1_000_000)]
+        messages: usize,
+        /// Where to keep the record; a folder that goes away afterwards if none is given.
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
+    /// How long `throughline chat` takes to its prompt beside a large record, and what it adds to the first token.
+    Chat {
+        /// The program that is measured.
+        #[arg(long, default_value = "target/release/throughline")]
+        program: PathBuf,
+        /// How many messages its record has.
+        #[arg(long, default_value_t = 100_000)]
+        messages: usize,
+    },
+    /// Any of these commands by two builds of this program in turns, figure by figure with their spread.
+    Compare {
+        /// The other build of this program.
+        #[arg(long)]
+        against: PathBuf,
+        /// The build of `throughline` for commands that take `--program`, ...
+        #[arg(long, requires = "against_program")]
+        program: Option<PathBuf>,
+        /// ... and the other build.
+        #[arg(long, requires = "program")]
+        against_program: Option<PathBuf>,
+        /// How often each is run.
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        /// The command with its arguments, after `--`.
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
+    /// One size, for `scale`.
+    #[command(hide = true)]
+    ScaleOne {
+        /// The file to read.
+        path: PathBuf,
+    },
+    /// The whole summary of one recorded session.
+    Show {
+        /// Folder of recorded sessions.
+        folder: PathBuf,
+        /// Part of the file's name.
+        name: String,
+        /// Where it is cut, in percent of its tokens.
+        #[arg(long, default_value_t = 70)]
+        percent: u64,
+    },
+}
+
+/// Runs the command that the arguments name, and prints its table.
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "printing tables is what this program does")]
+pub fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Retention { folder, missing } => {
+            let detail = if missing { retention::Detail::Missing } else { retention::Detail::Figures };
+            retention::run(&folder, detail)
+        }
+        Command::Estimate { folder } => estimate::run(&folder),
+        Command::Replay { folder } => replay::run(&folder),
+        Command::GatewayCost { folder, program, own_model } => {
+            use crate::gateway::cost::Authors;
+            let authors = if own_model { Authors::OwnModel } else { Authors::AsShipped };
+            gateway::cost::run(&program, &folder, authors)
+        }
+        Command::Gateway { program, against: Some(other), .. } => gateway::run_against(&program, &other),
+        Command::Gateway { program, litellm, against: None } => gateway::run(&program, litellm),
+        Command::Compare { against, program, against_program, rounds, command } => {
+            let before = compare::Build { bench: against, program: against_program };
+            compare::run(&before, program, rounds, &command)
+        }
+        Command::Speed => speed::run(),
+        Command::Scale { megabytes } => scale::run(&megabytes),
+        Command::Lcm { data, tokens } => lcm::run(data.as_deref(), tokens),
+        Command::Prepare => prepare::run(),
+        Command::Store { messages, folder } => store_in(folder, messages),
+        Command::Chat { program, messages } => chat::run(&program, messages),
+        Command::ScaleOne { path } => scale::one(&path),
+        Command::Show { folder, name, percent } => retention::show(&folder, &name, percent),
+    };
+    match result {
+        Ok(table) => {
+            println!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn store_in(folder: Option<PathBuf>, messages: usize) -> Result<String, String> {
+    match folder {
+        Some(folder) => store::run(&folder, messages),
+        None => {
+            let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+            store::run(folder.path(), messages)
+        }
+    }
+}

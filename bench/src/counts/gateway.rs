@@ -1,0 +1,158 @@
+//! Calls through a gateway in this process, over loopback, with its record on disk.
+//!
+//! Client, gateway and upstream share one thread, so that their order does not depend on the machine; the record has
+//! threads of its own. The clock stands still.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use throughline_config::Loader;
+use throughline_engine::{
+    Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, Host, LockPolicy, LongResults,
+    RecordPolicy, ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema,
+};
+use throughline_gateway::{
+    Gateway, GatewayConfig, GatewayLimits, GatewaySetup, Offer, Recall, RecallFuture, RecallTools, SealKey,
+    UpstreamSpec, Upstreams, serve,
+};
+use throughline_provider::{BaseUrl, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
+use throughline_store::{Holder, IdLength, Millis, Owner, SqliteStore};
+use throughline_tokens::Catalogue;
+use throughline_transcript::Dialect;
+use tokio_util::sync::CancellationToken;
+
+use super::workloads::Round;
+use crate::gateway::client::Client;
+use crate::gateway::shapes::{Form, Shape, Traffic};
+use crate::gateway::upstream::{ANSWER_TEXT, Upstream};
+use crate::store::START_MS;
+
+/// Calls of a round.
+const CALLS: usize = 20;
+
+#[derive(Default)]
+struct StillHost(AtomicU32);
+
+impl Host for StillHost {
+    fn now_ms(&self) -> Millis {
+        START_MS
+    }
+
+    fn random(&self) -> u32 {
+        // An odd factor: every number comes once, and neighbours look nothing alike.
+        self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761)
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { host: "here".to_owned(), process_id: 1, process_start: 1, what: "bench".to_owned() }
+    }
+
+    fn is_alive(&self, _holder: &Holder) -> bool {
+        true
+    }
+}
+
+/// Recall is not offered here.
+struct NoTools;
+
+impl RecallTools for NoTools {
+    fn schemas(&self) -> &[ToolSchema] {
+        &[]
+    }
+
+    fn call<'a>(&'a self, _owner: &'a Owner, _call: &'a ToolRequest) -> RecallFuture<'a> {
+        Box::pin(async { ToolAnswer { text: String::new(), is_error: false } })
+    }
+}
+
+/// Rounds of calls of one shape.
+pub(super) fn calls(shape: Shape, form: Form) -> Result<Round, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // One thread for what blocks: two would share the work differently in every run.
+        .max_blocking_threads(1)
+        .build()
+        .map_err(told)?;
+    let mut stage = runtime.block_on(Stage::new(shape, form))?;
+    Ok(Box::new(move || runtime.block_on(stage.round())))
+}
+
+struct Stage {
+    client: Client,
+    traffic: Traffic,
+    _upstream: Upstream,
+    _stop: tokio_util::sync::DropGuard,
+    _folder: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn new(shape: Shape, form: Form) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(told)?;
+        let upstream = Upstream::start().await.map_err(told)?;
+        let store = SqliteStore::open(&folder.path().join("record.db"), START_MS).map_err(told)?;
+        let setup = GatewaySetup {
+            store: Arc::new(store),
+            owner: Owner::default(),
+            host: Arc::new(StillHost::default()),
+            limits: GatewayLimits::default(),
+            seal_key: SealKey::from_bytes([7; SealKey::BYTES]),
+            events: Arc::new(|_event| {}),
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(told)?;
+        let address = listener.local_addr().map_err(told)?;
+        let stop = CancellationToken::new();
+        let config = config(&format!("http://{}", upstream.address()))?;
+        tokio::spawn(serve(Gateway::new(setup, config), listener, stop.clone()));
+        let mut client = Client::connect(address).await.map_err(told)?;
+        let traffic = Traffic::new(shape, form, 1);
+        client.ask(&traffic.opening()).await.map_err(told)?;
+        Ok(Self { client, traffic, _upstream: upstream, _stop: stop.drop_guard(), _folder: folder })
+    }
+
+    async fn round(&mut self) -> Result<(), String> {
+        for _ in 0..CALLS {
+            let body = self.traffic.next_body(ANSWER_TEXT);
+            self.client.ask(&body).await.map_err(told)?;
+        }
+        Ok(())
+    }
+}
+
+fn config(upstream: &str) -> Result<GatewayConfig, String> {
+    let text = "model:\n  default: worker\n  context_length: 4000000\n";
+    let settings = Loader::new().file("config.yaml", text.to_owned()).load().map_err(told)?.settings;
+    let options =
+        ClientOptions { limits: TimeLimits::REMOTE, retries: RetryLimits::ONCE, proxy: None, jitter_seed: 1 };
+    Ok(GatewayConfig {
+        settings: Arc::new(settings),
+        catalogue: Arc::new(Catalogue::shipped()),
+        client: throughline_provider::Client::new(options).map_err(told)?,
+        upstreams: Upstreams {
+            all: vec![UpstreamSpec {
+                name: "main".to_owned(),
+                base: BaseUrl::parse(upstream).map_err(told)?,
+                kind: EndpointKind::Custom,
+                wires: Dialect::ALL.to_vec(),
+                models: Vec::new(),
+                key: None,
+            }],
+        },
+        engine: Arc::new(|_owner| {
+            Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
+        }),
+        policy: CallPolicy {
+            automatic: Automatic::On,
+            record: RecordPolicy::GoOn,
+            lock: LockPolicy::Compactions,
+            ids: IdLength::Gateway,
+        },
+        tool_output: ToolOutputPolicy { long_results: LongResults::LeftAlone, ..ToolOutputPolicy::default() },
+        body_bytes: 8 * 1_024 * 1_024,
+        recall: Recall::new(Arc::new(NoTools), Offer::Nobody, 4, 8_000),
+        silence: None,
+    })
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

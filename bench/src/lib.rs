@@ -1,0 +1,25 @@
+//! Benchmarks that print tables: retention, speed, estimates, the record, and counts that are the same in every run.
+//!
+//! Two programs use it: `throughline-bench`, whose figures are times and shares, and `throughline-counts`, which counts
+//! allocations and therefore has an allocator that no timed benchmark should have.
+
+mod anchor;
+mod chat;
+mod command;
+mod compare;
+mod counts;
+mod estimate;
+mod gateway;
+mod lcm;
+mod measure;
+mod prepare;
+mod recorded;
+mod replay;
+mod retention;
+mod scale;
+mod speed;
+mod store;
+mod store_texts;
+
+pub use command::main;
+pub use counts::{Allocations, main as count};

@@ -1,7 +1,7 @@
 //! Calls through a gateway in this process, over loopback, with its record on disk.
 //!
-//! Client, gateway and upstream share one thread, so that their order does not depend on the machine; the record has
-//! threads of its own. The clock stands still.
+//! Client, gateway and upstream share one thread, so that their order does not depend on the machine; the record has a
+//! thread of its own, and each call waits until the one before is over there too. The clock stands still.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,13 +12,14 @@ use throughline_engine::{
     RecordPolicy, ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema,
 };
 use throughline_gateway::{
-    Gateway, GatewayConfig, GatewayLimits, GatewaySetup, Offer, Recall, RecallFuture, RecallTools, SealKey,
-    UpstreamSpec, Upstreams, serve,
+    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall, RecallFuture,
+    RecallTools, SealKey, UpstreamSpec, Upstreams, serve,
 };
 use throughline_provider::{BaseUrl, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, Millis, Owner, SqliteStore};
 use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::workloads::Round;
@@ -78,6 +79,8 @@ pub(super) fn calls(shape: Shape, form: Form) -> Result<Round, String> {
 }
 
 struct Stage {
+    /// A permit for each call that the gateway is done with.
+    served: Arc<Semaphore>,
     client: Client,
     traffic: Traffic,
     _upstream: Upstream,
@@ -90,31 +93,47 @@ impl Stage {
         let folder = tempfile::tempdir().map_err(told)?;
         let upstream = Upstream::start().await.map_err(told)?;
         let store = SqliteStore::open(&folder.path().join("record.db"), START_MS).map_err(told)?;
+        let served = Arc::new(Semaphore::new(0));
+        let told_of = Arc::clone(&served);
         let setup = GatewaySetup {
             store: Arc::new(store),
             owner: Owner::default(),
             host: Arc::new(StillHost::default()),
             limits: GatewayLimits::default(),
             seal_key: SealKey::from_bytes([7; SealKey::BYTES]),
-            events: Arc::new(|_event| {}),
+            events: Arc::new(move |event| {
+                if matches!(event, GatewayEvent::Served(_)) {
+                    told_of.add_permits(1);
+                }
+            }),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(told)?;
         let address = listener.local_addr().map_err(told)?;
         let stop = CancellationToken::new();
         let config = config(&format!("http://{}", upstream.address()))?;
         tokio::spawn(serve(Gateway::new(setup, config), listener, stop.clone()));
-        let mut client = Client::connect(address).await.map_err(told)?;
+        let client = Client::connect(address).await.map_err(told)?;
         let traffic = Traffic::new(shape, form, 1);
-        client.ask(&traffic.opening()).await.map_err(told)?;
-        Ok(Self { client, traffic, _upstream: upstream, _stop: stop.drop_guard(), _folder: folder })
+        let opening = traffic.opening();
+        let stop = stop.drop_guard();
+        let mut stage = Self { served, client, traffic, _upstream: upstream, _stop: stop, _folder: folder };
+        stage.call(&opening).await?;
+        Ok(stage)
     }
 
     async fn round(&mut self) -> Result<(), String> {
         for _ in 0..CALLS {
             let body = self.traffic.next_body(ANSWER_TEXT);
-            self.client.ask(&body).await.map_err(told)?;
+            self.call(&body).await?;
         }
         Ok(())
+    }
+
+    async fn call(&mut self, body: &str) -> Result<(), String> {
+        self.client.ask(body).await.map_err(told)?;
+        self.served.acquire().await.map_err(told)?.forget();
+        // What is recorded after that is ahead of this on the one thread that blocks.
+        tokio::task::spawn_blocking(|| ()).await.map_err(told)
     }
 }
 

@@ -100,6 +100,14 @@ fn prompts_too_long_with_window_and_size() {
         ("too many tokens: size limit exceeded by 19296 tokens. Try using shorter or fewer inputs. The limit for this model is 132000 tokens.", 132_000, 151_296),
         ("Input validation error: `inputs` must have less than 4095 tokens. Given: 5000", 4_095, 5_000),
         ("This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (42832 of text input). Please reduce the length of either one, or use the \"middle-out\" transform to compress your prompt automatically.", 32_768, 42_832),
+        ("Prompt has 140,000 tokens, context window is 65,536 tokens", 65_536, 140_000),
+        ("The prompt has 140000 tokens; the context length of this model is 65536 tokens", 65_536, 140_000),
+        ("Your input contains 70000 tokens, context size is 32768", 32_768, 70_000),
+        ("prompt is 140000 tokens, context window is 65536 tokens", 65_536, 140_000),
+        ("Input length 9000 exceeds the maximum allowed token length 8192", 8_192, 9_000),
+        ("Input length (9,000) exceeds the maximum token length of 8,192", 8_192, 9_000),
+        ("Prompt length 9000 exceeds the maximum supported input token count 8192.", 8_192, 9_000),
+        ("Maximum input is 8192 tokens, but your prompt contains 9000 tokens", 8_192, 9_000),
         ("maximum context length is 1,048,576 tokens, your prompt contains 1,200,000 tokens", 1_048_576, 1_200_000),
         ("Le contexte: maximum context length is 131\u{202f}072 tokens but input token count is 140\u{202f}000", 131_072, 140_000),
     ]
@@ -278,4 +286,20 @@ fn what_a_user_wrote_is_no_error() {
     assert!(matches!(kind(422, echo), TroubleKind::MalformedRequest { .. }));
     let answer = r#"{"choices":[{"message":{"content":"prompt is too long: 213462 tokens > 200000 maximum"}}],"error":null}"#;
     assert!(matches!(kind(200, answer), TroubleKind::WrongWire { .. }));
+}
+
+#[test]
+fn words_like_an_overflow_that_are_none() {
+    for words in [
+        "Prompt has 1,000 tokens, context window is 65,536 tokens",
+        "Output length 9000 exceeds the maximum allowed token length 8192",
+        "File name length 9000 exceeds the maximum allowed length 8192",
+        "Prompt has 140,000 characters, the title may have 65,536",
+        "The request has 3 tokens for context 12 of the cache",
+    ] {
+        for body in envelopes(words) {
+            let found = kind(400, &body);
+            assert!(!matches!(found, TroubleKind::PromptTooLong { .. }), "{words}: {found:?}");
+        }
+    }
 }

@@ -109,6 +109,11 @@ const FRAGMENTS: &[&str] = &[
     "configured limit of #prompt_limit",
     "inputs must have less than #prompt_limit tokens",
     "at most #prompt_limit input tokens",
+    "maximum|max allowed|permitted|supported? input|prompt? token|tokens length|count ~ #prompt_limit",
+    "maximum|max|largest allowed|supported? input|prompt|request is|are ~ #prompt_limit",
+    // A prompt whose size stands right before words about the window: `prompt has 9000 tokens, context window is 8192`.
+    "prompt|request|messages|input|inputs contains|contain|has|have at? least? #prompt input? tokens|token",
+    "prompt|request|messages|input|inputs is|are|was|were|uses|use about|approximately? at? least? #prompt tokens|token context|but|while|which|exceeds|exceeding",
     // The window.
     "#window maximum|max context|model length|window|size",
     "#window token|tokens context window|length|size|limit?",
@@ -133,7 +138,6 @@ const FRAGMENTS: &[&str] = &[
     "input|prompt tokens #prompt",
     "input|prompt|inputs|request length #prompt",
     "too long|large #prompt",
-    "prompt|request|messages|input contains|contain|has|have at? least? #prompt input? tokens",
     "you passed at? least? #prompt",
     "#prompt input tokens",
     "#prompt tokens? in|from the|your input? messages|prompt|input",

@@ -3,6 +3,7 @@
 //! A call is tried again only as long as nothing of its answer was handed on. Redirects are not followed, because a key
 //! must not go where nobody meant it to. Not for: what is sent, and what is done about trouble.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallEnd, CallError, FailedAttempt, OutgoingCall, RetryLimits, TimeLimits};
-use crate::endpoint::Endpoint;
+use crate::codex;
+use crate::endpoint::{Endpoint, EndpointKind};
 use crate::failure::TransportFault;
 use crate::headers::headers_of;
 use crate::reply::{Broken, Opening, Reply};
@@ -158,7 +160,14 @@ impl Client {
         }
         let headers = headers_of(endpoint, call)
             .map_err(|name| unsendable(format!("header `{name}` cannot be sent")))?;
-        let request = self.http.post(url).headers(headers).body(call.body.clone()).build();
+        let body = match std::str::from_utf8(&call.body) {
+            Ok(text) if endpoint.kind == EndpointKind::OpenAiCodex => match codex::body_for(text) {
+                Cow::Borrowed(_) => call.body.clone(),
+                Cow::Owned(changed) => changed.into(),
+            },
+            _ => call.body.clone(),
+        };
+        let request = self.http.post(url).headers(headers).body(body).build();
         request.map_err(|error| unsendable(error.without_url().to_string()))
     }
 

@@ -358,6 +358,11 @@ impl Endpoint {
         } else {
             headers.push(("authorization", format!("Bearer {}", key.expose())));
         }
+        if self.kind == EndpointKind::OpenAiCodex
+            && let Some(account) = crate::codex::account_of(key.expose())
+        {
+            headers.push((crate::codex::ACCOUNT_HEADER, account));
+        }
         headers
     }
 }

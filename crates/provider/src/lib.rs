@@ -22,6 +22,8 @@ mod classify;
 #[cfg(feature = "client")]
 mod client;
 mod codes;
+#[cfg(any(test, feature = "client"))]
+mod codex;
 mod endpoint;
 mod endpoint_url;
 mod failure;

@@ -1,0 +1,61 @@
+//! What the backend of Codex subscriptions demands of a call beyond the Responses wire: nothing is stored, no cap on
+//! output is stated, and the account of the access token is named in a header.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use throughline_transcript::RawJson;
+
+use crate::json_edit::{inserted, without_member};
+
+/// Names the account that a call is made for.
+pub(crate) const ACCOUNT_HEADER: &str = "chatgpt-account-id";
+/// The claims of an access token that are about the account.
+const CLAIMS: &str = "https://api.openai.com/auth";
+/// Access tokens are a few kilobytes; what is longer is none.
+const LONGEST_TOKEN: usize = 64 * 1024;
+
+/// The account an access token is for, as its claims say; `None` for a key that is no such token. The signature is the
+/// backend's to check.
+pub(crate) fn account_of(token: &str) -> Option<String> {
+    if token.len() > LONGEST_TOKEN {
+        return None;
+    }
+    let payload = token.split('.').nth(1).filter(|_| token.split('.').count() == 3)?;
+    let claims = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
+    let claims: serde_json::Value = serde_json::from_slice(&claims).ok()?;
+    let account = claims.get(CLAIMS)?.get("chatgpt_account_id")?.as_str()?;
+    let sendable = !account.is_empty() && account.bytes().all(|byte| (0x21..0x7f).contains(&byte));
+    sendable.then(|| account.to_owned())
+}
+
+/// The body as the backend takes it; what is no JSON object stays as it is.
+pub(crate) fn body_for(body: &str) -> Cow<'_, str> {
+    let mut out = Cow::Borrowed(body);
+    for name in ["max_output_tokens", "store"] {
+        let is_right = name == "store" && RawJson(&out).get(name).is_some_and(|value| value.0 == "false");
+        if !is_right {
+            let changed = match without_member(&out, name, [RawJson(&out)]) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(changed) => Some(changed),
+            };
+            out = changed.map_or(out, Cow::Owned);
+        }
+    }
+    if RawJson(&out).get("store").is_some() {
+        return out;
+    }
+    match out.find('{') {
+        Some(at) if out.trim_start().starts_with('{') => {
+            let is_empty = out.get(at + 1..).is_some_and(|rest| rest.trim_start().starts_with('}'));
+            let member = if is_empty { "\"store\":false" } else { "\"store\":false," };
+            Cow::Owned(inserted(&out, at + 1, member))
+        }
+        _ => out,
+    }
+}
+
+#[cfg(test)]
+#[path = "codex_tests.rs"]
+mod tests;

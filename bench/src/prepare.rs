@@ -247,6 +247,7 @@ async fn open(
             dialect,
             // Far from any threshold: what is measured is the call that changes nothing.
             policy: LimitPolicy::for_window(WINDOW_TOKENS),
+            window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: cache(dialect),
             cache_minimum_tokens: None,

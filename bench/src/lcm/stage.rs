@@ -174,6 +174,7 @@ impl Stage {
                 endpoint: "nowhere".to_owned(),
                 dialect: self.dialect,
                 policy: self.policy,
+                window_origin: String::new(),
                 threshold_origin: ThresholdOrigin::General,
                 cache: CachePolicy::Unmarked,
                 cache_minimum_tokens: None,

@@ -15,6 +15,7 @@ use anstream::{AutoStream, ColorChoice};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use owo_colors::OwoColorize;
+use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient};
 use throughline_store::{IdLength, Millis, SessionId};
 
 use crate::failure::{Exit, Failure, io_words};
@@ -63,6 +64,8 @@ pub(crate) struct Context {
     pub(crate) sets: Vec<String>,
     /// The model of the conversation that a command is carried out for, where one is being held.
     pub(crate) in_force: Option<InForce>,
+    /// The program that held the recorded conversation which a command is carried out for, where the record knows it.
+    pub(crate) recorded_client: Option<RecordedClient>,
     /// Columns to fill.
     pub(crate) width: usize,
     /// Whether stdout takes colours.
@@ -77,15 +80,12 @@ pub(crate) struct Context {
     chance: Chance,
 }
 
-/// A model whose window somebody has found out already.
+/// A conversation whose model, window and size are known already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InForce {
-    pub(crate) model: String,
-    pub(crate) window_tokens: u64,
-    /// Who says how large its window is, to stand after "from".
-    pub(crate) window_origin: String,
-    /// The longest answer that is asked for, where there is a limit.
-    pub(crate) output_cap_tokens: Option<u64>,
+    pub(crate) limits: LimitsInUse,
+    /// The size of its next request, where it is being held.
+    pub(crate) context: Option<PendingRequest>,
 }
 
 /// Where the time comes from.
@@ -120,6 +120,7 @@ impl Context {
             user_home,
             sets,
             in_force: None,
+            recorded_client: None,
             clock: clock(lookup(&env, "THROUGHLINE_NOW"))?,
             chance: chance(lookup(&env, "THROUGHLINE_SEED")),
             watched: io::stderr().is_terminal() && lookup(&env, "TERM") != Some("dumb"),
@@ -143,6 +144,7 @@ impl Context {
             env: Vec::new(),
             sets: Vec::new(),
             in_force: None,
+            recorded_client: None,
             width: DEFAULT_COLUMNS,
             colour_stdout: false,
             colour_stderr: false,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use throughline_config::Settings;
+use throughline_config::{Settings, WindowScope};
 use throughline_engine::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope, learnt_window};
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 use throughline_tokens::{
@@ -77,9 +77,10 @@ struct Desk<'a> {
 
 /// Carries out the command.
 pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
-    let settings = load_settings(context, &[])?.settings;
-    let desk = Desk { context, catalogue: catalogue(context)?, settings };
-    let main = ModelWish::main(&desk.settings);
+    let loaded = load_settings(context, &[])?;
+    let window = loaded.window_setting();
+    let desk = Desk { context, catalogue: catalogue(context)?, settings: loaded.settings };
+    let main = ModelWish { window, ..ModelWish::main(&desk.settings) };
     let wish = args.model.as_deref().map_or_else(|| main.clone(), |name| main.named(name));
     let endpoint = desk.endpoint(&wish)?;
     if wish.model.is_empty() || args.list {
@@ -165,9 +166,9 @@ impl Desk<'_> {
     }
 
     fn row(&self, wish: &ModelWish, name: &str, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
-        // A window that is configured without a model is not about all of them.
-        let window_tokens = wish.window_tokens.filter(|_| !wish.model.is_empty());
-        let wish = ModelWish { window_tokens, ..wish.clone() }.named(name);
+        // In a list of models, a window without a model is about none of them.
+        let window = wish.window.clone().filter(|window| matches!(window.scope, WindowScope::Model(_)));
+        let wish = ModelWish { window, ..wish.clone() }.named(name);
         let said = served.and_then(|(_, listed)| listed.window);
         let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
         let endpoint = served.map(|(endpoint, _)| endpoint.clone());
@@ -311,6 +312,7 @@ impl ModelPage {
                 "tokens": model.window.tokens,
                 "source": model.window.source.to_string(),
                 "candidates": candidates,
+                "unused_setting": model.unused_window,
             },
             "max_output_tokens": facts.max_output_tokens,
             "threshold": {

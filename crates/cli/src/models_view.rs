@@ -41,6 +41,9 @@ pub(crate) fn one(page: &ModelPage, width: usize) -> String {
         lines.add(label, &format!("{}, {}", thousands(other.tokens), other.source));
         is_first = false;
     }
+    if let Some(unused) = &model.unused_window {
+        lines.add("", unused);
+    }
     if let Some(tokens) = facts.max_output_tokens {
         let source = if page.is_own(OwnValue::MaxOutput) { "your catalogue file" } else { "catalogue" };
         lines.add("longest answer", &format!("{} tokens, {source}", thousands(tokens)));

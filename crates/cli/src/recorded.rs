@@ -1,18 +1,18 @@
 //! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
 //! sent before them.
 
-use throughline_store::{
-    Guard, GuardScope, LoadedView, Millis, Owner, Session, SessionId, Shown, Store, StoreError,
-    StoredPreamble, last_preamble,
-};
+use throughline_engine::{LimitsInUse, RecordedClient};
+use throughline_store::{LoadedView, Session, Shown, Store as _, StoredPreamble, last_preamble};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 
 use crate::args::WindowArgs;
-use crate::config_cmd::load_settings;
 use crate::context::{Context, InForce};
 use crate::failure::Failure;
 use crate::record::{Record, refused};
 use crate::situation::{Counting, Situation};
+
+/// What the record calls Claude Code.
+const CLAUDE_CODE: &str = "claude-code";
 
 /// A transcript of these messages, with everything known of the session that limits depend on.
 pub(crate) fn transcript_of(
@@ -53,50 +53,14 @@ impl InUse {
     }
 }
 
-/// What a conversation's model and window were when it was last held are kept under this name.
-const HELD_WITH: &str = "held_with";
-
-/// Keeps what a conversation is held with, for commands that look at it later and ask no endpoint.
-pub(crate) fn keep_held_with(
-    store: &dyn Store,
-    owner: &Owner,
-    session: &SessionId,
-    in_force: &InForce,
-    at_ms: Millis,
-) -> Result<(), StoreError> {
-    let value = serde_json::json!({
-        "model": in_force.model,
-        "window_tokens": in_force.window_tokens,
-        "window_origin": in_force.window_origin,
-        "output_cap_tokens": in_force.output_cap_tokens,
-    });
-    let guard = Guard { name: HELD_WITH.to_owned(), value, set_ms: at_ms, expires_ms: None };
-    store.set_guard(&GuardScope::Chain(owner.clone(), session.clone()), HELD_WITH, Some(&guard))
-}
-
-/// What a conversation was last held with. A window that is configured now counts for more.
+/// What a conversation was last held with.
 fn held_with(context: &Context, record: &Record<'_>, session: &Session) -> Result<Option<InForce>, Failure> {
     if context.in_force.is_some() {
         return Ok(context.in_force.clone());
     }
-    let scope = GuardScope::Chain(record.owner.clone(), session.id.clone());
-    let Some(guard) = record.store.guard(&scope, HELD_WITH, record.now.ms).map_err(refused)? else {
-        return Ok(None);
-    };
-    if load_settings(context, &[])?.settings.model.context_length.is_some() {
-        return Ok(None);
-    }
-    let text = |name: &str| guard.value.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-    let number = |name: &str| guard.value.get(name).and_then(serde_json::Value::as_u64);
-    let in_force = || {
-        Some(InForce {
-            model: text("model")?,
-            window_tokens: number("window_tokens")?,
-            window_origin: text("window_origin")?,
-            output_cap_tokens: number("output_cap_tokens"),
-        })
-    };
-    Ok(in_force())
+    let limits =
+        LimitsInUse::load(&record.store, &record.owner, &session.id, record.now.ms).map_err(refused)?;
+    Ok(limits.map(|limits| InForce { limits, context: None }))
 }
 
 /// The world with what a conversation was last held with.
@@ -105,7 +69,26 @@ pub(crate) fn context_of(
     record: &Record<'_>,
     session: &Session,
 ) -> Result<Context, Failure> {
-    Ok(context.held_with(held_with(context, record, session)?))
+    let held = held_with(context, record, session)?;
+    let recorded_client = if held.is_none() { recorded_client(record, session)? } else { None };
+    let mut found = context.held_with(held);
+    found.recorded_client = recorded_client;
+    Ok(found)
+}
+
+/// The client of an imported log of Claude Code, with the largest prompt that the log counted.
+fn recorded_client(record: &Record<'_>, session: &Session) -> Result<Option<RecordedClient>, Failure> {
+    if session.origin.program != CLAUDE_CODE {
+        return Ok(None);
+    }
+    let chain = record.store.chain(&record.owner, &session.id).map_err(refused)?;
+    let mut largest_prompt_tokens = 0;
+    for part in &chain {
+        let calls = record.store.calls(&record.owner, &part.id).map_err(refused)?;
+        let prompts = calls.iter().map(|call| call.call.usage.prompt());
+        largest_prompt_tokens = prompts.max().unwrap_or(0).max(largest_prompt_tokens);
+    }
+    Ok(Some(RecordedClient::ClaudeCode { largest_prompt_tokens }))
 }
 
 /// How full the window of a session is, and what it has to fit into.

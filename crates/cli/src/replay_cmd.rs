@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use throughline_engine::{CallError, ToolOutputPolicy};
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, ReplayError, ReplayOptions, SessionReplay, SummaryCost, Talk, replay};
-use throughline_tokens::{Catalogue, LimitPolicy, Limits, prices_as_of};
-use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Source, Transcript};
+use throughline_tokens::{Catalogue, prices_as_of};
+use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Transcript};
 
 use crate::args::WindowArgs;
 use crate::config_cmd::SettingFlag;
@@ -25,8 +25,6 @@ use crate::text::{counted, on_one_line};
 
 /// Files named when several could not be replayed.
 const MAX_FAILURES_TOLD: usize = 10;
-/// The window Claude Code works in unless it is told otherwise.
-const CLAUDE_CODE_WINDOW_TOKENS: u64 = 200_000;
 
 /// Price recorded conversations: as their own client sent them, and through Throughline
 #[derive(Debug, Args)]
@@ -189,13 +187,12 @@ fn replay_talk(
     .filter_map(|(flag, key, value)| Some((flag, key, value.clone()?)))
     .collect();
     let situation = Situation::of(context, &args.window, &flags, transcript, Counting::Estimate)?;
-    let (window_tokens, window_origin) = window_of(args, &situation, talk);
-    let limits = LimitPolicy { window_tokens, ..situation.policy };
-    let threshold_tokens = Limits::compute(&limits)
-        .map_or(situation.budgets.threshold_tokens, |limits| limits.threshold_tokens.effective);
+    situation.tell_notes(context);
+    let (window_tokens, window_origin) = (situation.window.value, situation.window.origin.clone());
+    let threshold_tokens = situation.budgets.threshold_tokens;
     let options = ReplayOptions {
         model: situation.model.as_ref().map(|model| model.value.clone()).unwrap_or_default(),
-        limits,
+        limits: situation.policy,
         ttl: Some(match situation.settings.prompt_caching.cache_ttl {
             throughline_config::CacheTtl::FiveMinutes => CacheTtl::FiveMinutes,
             throughline_config::CacheTtl::OneHour => CacheTtl::OneHour,
@@ -214,21 +211,6 @@ fn replay_talk(
         }
     })?;
     Ok(Replayed { name, model: options.model, window_tokens, window_origin, threshold_tokens, report })
-}
-
-/// The window: as asked for; else what the recorded client kept to, where that is known to be less than the model has.
-fn window_of(args: &ReplayArgs, situation: &Situation, talk: &Talk) -> (u64, String) {
-    let known = (situation.window.value, situation.window.origin.clone());
-    let largest =
-        talk.calls.iter().filter_map(|call| call.usage.as_ref()).map(|usage| usage.usage.prompt()).max();
-    let is_usual = talk.source == Source::ClaudeCodeLog
-        && known.0 > CLAUDE_CODE_WINDOW_TOKENS
-        && largest.is_some_and(|largest| largest <= CLAUDE_CODE_WINDOW_TOKENS);
-    let was_asked = args.window.context_length.is_some() || !known.1.starts_with("the catalogue");
-    if is_usual && !was_asked {
-        return (CLAUDE_CODE_WINDOW_TOKENS, "what Claude Code keeps to, as no prompt was larger".to_owned());
-    }
-    known
 }
 
 impl ReplayPage {

@@ -13,7 +13,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use throughline_config::Settings;
+use throughline_config::Loaded;
 use throughline_gateway::{Access, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams, serve};
 use throughline_store::Owner;
 use tokio::net::TcpListener;
@@ -56,7 +56,8 @@ pub(crate) struct ServeArgs {
 
 /// Carries out the command.
 pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
-    let settings = configuration::settings(args, context)?;
+    let loaded = configuration::settings(args, context)?;
+    let settings = &loaded.settings;
     let address = address(&settings.gateway.bind)?;
     if let Some(client) = args.show {
         let is_tls = !settings.gateway.tls_cert.is_empty();
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Internal, "the machine gives no means to listen").because(io_words(&error))
     })?;
-    runtime.block_on(listen(args, context, settings, (address, access)))
+    runtime.block_on(listen(args, context, loaded, (address, access)))
 }
 
 /// The address to listen on.
@@ -85,7 +86,7 @@ fn address(bind: &str) -> Result<SocketAddr, Failure> {
 async fn listen(
     args: &ServeArgs,
     context: &Context,
-    settings: Settings,
+    loaded: Loaded,
     (address, access): (SocketAddr, Access),
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
@@ -95,7 +96,7 @@ async fn listen(
     })?;
     let address = listener.local_addr().unwrap_or(address);
     let context = Arc::new(context.clone());
-    let (bound, form) = (settings.gateway.bind.clone(), settings.gateway.log);
+    let (bound, form) = (loaded.settings.gateway.bind.clone(), loaded.settings.gateway.log);
     let log = Arc::new(Log::new(&context, form));
     let source = Source {
         args: args.clone(),
@@ -105,7 +106,7 @@ async fn listen(
         host: Arc::new(ThisMachine::new(&context, "gateway")),
         health: Arc::default(),
     };
-    let Configuration { config, tls, collector, summaries } = source.configuration(settings).await?;
+    let Configuration { config, tls, collector, summaries } = source.configuration(loaded).await?;
     if tls.is_none() && !address.ip().is_loopback() {
         context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
     }

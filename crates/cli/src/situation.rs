@@ -2,25 +2,24 @@
 
 use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};
-use throughline_config::{Datum, Loaded, Settings};
-use throughline_tokens::{
-    DEFAULT_WINDOW_TOKENS, Effective, Family, LimitError, LimitPolicy, Limits, ModelFacts, TokenModel,
-    model_facts,
+use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
+use throughline_engine::{
+    LimitSources, ModelWish, RecordedClient, ResolvedLimits, ThresholdOrigin, learnt_scope, learnt_window,
+    resolve_limits,
 };
-use throughline_transcript::{Dialect, Source, Transcript};
+use throughline_provider::EndpointKind;
+use throughline_tokens::{Effective, KnownModel, LimitError, LimitPolicy, Limits, TokenModel, parse_usage};
+use throughline_transcript::{Source, Transcript};
 
 use crate::args::WindowArgs;
 use crate::config_cmd::{SettingFlag, load_settings};
-use crate::context::{Context, InForce};
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::meter::Meter;
+use crate::online::catalogue;
+use crate::record::Record;
 use crate::table::{Side, Table};
 use crate::text::{on_one_line, thousands};
-
-/// The threshold of Codex subscriptions whose window fills fast.
-const CODEX_RAISED_THRESHOLD: f64 = 0.85;
-/// The models that this is about.
-const CODEX_RAISED_MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
 
 /// How tokens shall be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,25 +66,28 @@ impl Situation {
             flags.push(("--context-length", "model.context_length", tokens.to_string()));
         }
         let loaded = load_settings(context, &flags)?;
-        let in_force = context.in_force.as_ref();
-        let model = match in_force.filter(|_| args.model.is_none()) {
-            Some(in_force) => {
-                Some(Sourced { value: in_force.model.clone(), origin: "this conversation".to_owned() })
-            }
-            None => model_of(&loaded, args, transcript),
-        };
-        let facts = model.as_ref().map(|model| model_facts(&model.value));
-        let window = match in_force.filter(|_| args.context_length.is_none() && args.model.is_none()) {
-            Some(in_force) => {
-                Sourced { value: in_force.window_tokens, origin: in_force.window_origin.clone() }
-            }
-            None => window_of(&loaded, model.as_ref(), facts.as_ref()),
-        };
-        let mut notes = Vec::new();
-        let (policy, reserved_origin, threshold_origin) =
-            policy_of(&loaded.settings, &window, model.as_ref(), (args, in_force), transcript);
+        let model = model_of(context, &loaded, args, transcript);
+        let name = model.as_ref().map_or("", |model| model.value.as_str());
+        let catalogue = catalogue(context)?;
+        let (wish, provider) = served_by(context, &loaded, args, transcript, name);
+        let reserved = reserved_output(context, args, &loaded.settings, transcript);
+        let limits = resolve_limits(&LimitSources {
+            model: &wish.model,
+            provider,
+            settings: &loaded.settings,
+            configured: wish.window.as_ref(),
+            catalogue: &catalogue,
+            endpoint: None,
+            learnt: learnt(context, &wish),
+            recorded: context.recorded_client.or_else(|| recorded_client(transcript)),
+            output_cap_tokens: reserved.map(|(tokens, _)| tokens),
+        });
+        let window = Sourced { value: limits.window.tokens, origin: limits.window_origin(&wish.model) };
+        let threshold_origin = threshold_words(&limits);
+        let ResolvedLimits { policy, known, unused_window, .. } = limits;
+        let mut notes: Vec<String> = unused_window.into_iter().collect();
         let limits = Limits::compute(&policy).map_err(|error| refused(error, &window))?;
-        let meter = meter_of(facts.as_ref(), transcript, counting, &mut notes);
+        let meter = meter_of(&known, transcript, counting, &mut notes);
         Ok(Self {
             budgets: Budgets::from(&limits),
             settings: loaded.settings,
@@ -94,7 +96,7 @@ impl Situation {
             meter,
             policy,
             limits,
-            reserved_origin,
+            reserved_origin: reserved.map(|(_, origin)| origin),
             threshold_origin,
             notes,
         })
@@ -129,7 +131,7 @@ impl Situation {
         };
         let tail = LimitInForce { configured: tail_configured, effective: *tail_tokens, reason: tail_reason };
         vec![
-            row("window_tokens", &fixed(self.window.value), Some(format!("from {}", self.window.origin))),
+            row("window_tokens", &fixed(self.window.value), Some(self.window.origin.clone())),
             row(
                 "reserved_output_tokens",
                 reserved_output_tokens,
@@ -147,7 +149,7 @@ impl Situation {
         let model =
             self.model.as_ref().map(|model| format!("Model {}, from {}. ", model.value, model.origin));
         format!(
-            "{}Window from {}. Tokens {}. The mark ┃ is the threshold.",
+            "{}Window {}. Tokens {}. The mark ┃ is the threshold.",
             model.unwrap_or_default(),
             self.window.origin,
             self.meter.words()
@@ -174,104 +176,112 @@ impl Situation {
     }
 }
 
-/// The model: as asked for, else as the transcript names it, else as configured.
-fn model_of(loaded: &Loaded, args: &WindowArgs, transcript: &Transcript) -> Option<Sourced<String>> {
+/// The model: as asked for, else as the conversation is held with it, else as the transcript names it, else as configured.
+fn model_of(
+    context: &Context,
+    loaded: &Loaded,
+    args: &WindowArgs,
+    transcript: &Transcript,
+) -> Option<Sourced<String>> {
     let sourced =
         |value: &str, origin: &str| Sourced { value: on_one_line(value), origin: origin.to_owned() };
     let configured = Some(loaded.settings.model.default.as_str()).filter(|name| !name.is_empty());
     let named = transcript.preamble.model.as_deref().filter(|name| !name.is_empty());
+    let held = context.in_force.as_ref().map(|in_force| in_force.limits.model.as_str());
     args.model
         .as_deref()
         .map(|name| sourced(name, "--model"))
+        .or_else(|| held.map(|name| sourced(name, "this conversation")))
         .or_else(|| named.map(|name| sourced(name, "the transcript")))
         .or_else(|| configured.map(|name| sourced(name, "model.default")))
 }
 
-/// The window: as given, else from the catalogue, else the default.
-fn window_of(loaded: &Loaded, model: Option<&Sourced<String>>, facts: Option<&ModelFacts>) -> Sourced<u64> {
-    let given = loaded.values.iter().find(|value| value.key == "model.context_length");
-    if let Some((Datum::Whole(tokens), origin)) = given.map(|value| (&value.datum, &value.origin)) {
-        return Sourced { value: *tokens, origin: origin.to_string() };
+/// The model as it would be asked for, with the window that counts before all others, and who serves it.
+fn served_by(
+    context: &Context,
+    loaded: &Loaded,
+    args: &WindowArgs,
+    transcript: &Transcript,
+    name: &str,
+) -> (ModelWish, Option<EndpointKind>) {
+    let main = ModelWish { window: loaded.window_setting(), ..ModelWish::main(&loaded.settings) };
+    // Only what a person types may say who serves a model.
+    let wish = match &args.model {
+        Some(typed) => main.named(typed),
+        None => ModelWish { model: name.to_owned(), ..main },
+    };
+    let held = context.in_force.as_ref().map(|in_force| &in_force.limits).filter(|_| args.model.is_none());
+    if let Some(held) = held {
+        let configured = wish.window.clone().filter(|window| window.counts_for(&wish.model));
+        let in_use = WindowSetting {
+            tokens: held.window_tokens,
+            origin: held.window_origin.clone(),
+            scope: WindowScope::Run,
+        };
+        let kind = EndpointKind::parse(&held.provider).or_else(|| wish.named_kind());
+        return (ModelWish { window: Some(configured.unwrap_or(in_use)), ..wish }, kind);
     }
-    match (model, facts) {
-        (Some(_), Some(ModelFacts { entry: Some(entry), window_tokens, .. })) => {
-            Sourced { value: *window_tokens, origin: format!("the catalogue ({entry})") }
-        }
-        (Some(model), _) => Sourced {
-            value: DEFAULT_WINDOW_TOKENS,
-            origin: format!(
-                "the default, as the catalogue does not know {}; --context-length sets it",
-                model.value
-            ),
-        },
-        (None, _) => Sourced {
-            value: DEFAULT_WINDOW_TOKENS,
-            origin: "the default, as no model is named; --context-length sets it".to_owned(),
-        },
-    }
+    let endpoint = wish.endpoint(|name| context.variable(name).map(str::to_owned)).ok();
+    let kind = endpoint.map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
+    // Codex itself is what its subscriptions are used with.
+    let codex = (transcript.source == Source::CodexLog).then_some(EndpointKind::OpenAiCodex);
+    (wish, kind.or(codex))
 }
 
-/// What was configured for this window and model, where the reserved answer came from, and where the threshold did if
-/// that is not the general setting.
-fn policy_of(
+/// The window that an earlier refusal of the configured endpoint stated, where there is a record of one.
+fn learnt(context: &Context, wish: &ModelWish) -> Option<u64> {
+    if context.in_force.is_some() || !context.record_path().exists() {
+        return None;
+    }
+    let endpoint = wish.endpoint(|name| context.variable(name).map(str::to_owned)).ok()?;
+    let record = Record::open_for_reading(context).ok()?;
+    learnt_window(&record.store, &learnt_scope(&endpoint, &wish.model), record.now.ms).ok().flatten()
+}
+
+/// Who held the conversation of a log.
+fn recorded_client(transcript: &Transcript) -> Option<RecordedClient> {
+    if transcript.source != Source::ClaudeCodeLog {
+        return None;
+    }
+    let facts = transcript.log_facts()?;
+    let prompts = facts.calls.iter().filter_map(|call| parse_usage(call.usage.as_str()).ok());
+    let largest_prompt_tokens = prompts.map(|reading| reading.usage.prompt()).max()?;
+    Some(RecordedClient::ClaudeCode { largest_prompt_tokens })
+}
+
+/// Tokens kept free for the answer, and who asks for them.
+fn reserved_output(
+    context: &Context,
+    args: &WindowArgs,
     settings: &Settings,
-    window: &Sourced<u64>,
-    model: Option<&Sourced<String>>,
-    (args, in_force): (&WindowArgs, Option<&InForce>),
     transcript: &Transcript,
-) -> (LimitPolicy, Option<&'static str>, Option<String>) {
-    let compression = &settings.compression;
+) -> Option<(u64, &'static str)> {
+    let held = context.in_force.as_ref().and_then(|in_force| in_force.limits.output_cap_tokens);
     let own = [
         (args.max_output_tokens, "--max-output-tokens"),
-        (in_force.and_then(|in_force| in_force.output_cap_tokens), "this conversation"),
+        (held, "this conversation"),
         (transcript.preamble.max_output_tokens, "the request's own cap"),
         (settings.model.max_tokens, "model.max_tokens"),
     ];
-    let reserved = own.into_iter().find_map(|(tokens, origin)| Some((tokens?, origin)));
-    let (mut ratio, mut tokens) = (compression.threshold, compression.threshold_tokens);
-    let mut origin = None;
-    let special = model.and_then(|model| compression.for_model(&model.value));
-    if let Some((pattern, thresholds)) = special {
-        ratio = thresholds.threshold.unwrap_or(ratio);
-        tokens = thresholds.threshold_tokens.or(tokens);
-        origin = Some(format!("from compression.models.{pattern}"));
-    } else if compression.codex_gpt55_autoraise
-        && ratio < CODEX_RAISED_THRESHOLD
-        && is_raised_codex(settings, model, transcript)
-    {
-        ratio = CODEX_RAISED_THRESHOLD;
-        origin = Some(
-            "raised for this model of a Codex subscription (compression.codex_gpt55_autoraise)".to_owned(),
-        );
-    }
-    let policy = LimitPolicy {
-        window_tokens: window.value,
-        threshold_ratio: ratio,
-        threshold_tokens: tokens,
-        reserved_output_tokens: reserved.map_or(0, |(tokens, _)| tokens),
-        target_ratio: compression.target_ratio,
-        protect_first_n: compression.protect_first_n,
-        protect_last_n: compression.protect_last_n,
-        hygiene_ratio: compression.hygiene_ratio,
-        tool_result_chars: settings.tool_output.result_max_chars as u64,
-        tool_step_chars: settings.tool_output.step_max_chars as u64,
-        tool_preview_chars: settings.tool_output.preview_chars as u64,
-    };
-    (policy, reserved.map(|(_, origin)| origin), origin)
+    own.into_iter().find_map(|(tokens, origin)| Some((tokens?, origin)))
 }
 
-/// Whether the model is one of those whose threshold is raised, and served by a Codex subscription.
-fn is_raised_codex(settings: &Settings, model: Option<&Sourced<String>>, transcript: &Transcript) -> bool {
-    let by_codex = settings.model.provider.contains("codex") || transcript.source == Source::CodexLog;
-    by_codex
-        && model.is_some_and(|model| CODEX_RAISED_MODELS.iter().any(|name| model.value.starts_with(name)))
+/// Where the threshold came from, if that is not the general setting.
+fn threshold_words(limits: &ResolvedLimits) -> Option<String> {
+    match &limits.threshold.origin {
+        ThresholdOrigin::General => None,
+        ThresholdOrigin::Pattern { pattern } => Some(format!("from compression.models.{pattern}")),
+        ThresholdOrigin::CodexRaise => Some(
+            "raised for this model of a Codex subscription (compression.codex_gpt55_autoraise)".to_owned(),
+        ),
+    }
 }
 
 fn refused(error: LimitError, window: &Sourced<u64>) -> Failure {
     match error {
         LimitError::NoWindow | LimitError::WindowTooSmall { .. } => {
             Failure::new(Exit::BadInput, "the window is too small to work with")
-                .because(format!("{error} (the window is from {})", window.origin))
+                .because(format!("{error} (the window: {})", window.origin))
                 .hint("give the model's own context length, such as --context-length 32k")
         }
         LimitError::NotAShare { .. } => {
@@ -282,15 +292,13 @@ fn refused(error: LimitError, window: &Sourced<u64>) -> Failure {
 
 /// The estimator of the model's family, or of the family its wire suggests.
 fn meter_of(
-    facts: Option<&ModelFacts>,
+    known: &KnownModel,
     transcript: &Transcript,
     counting: Counting,
     notes: &mut Vec<String>,
 ) -> Meter {
-    let known = facts.filter(|facts| facts.entry.is_some());
-    let model =
-        TokenModel::of(known.map_or_else(|| family_of_wire(transcript.dialect), |facts| facts.family));
-    match (counting, facts.and_then(|facts| facts.encoding)) {
+    let model = TokenModel::of(known.family_on(transcript.dialect));
+    match (counting, known.facts.encoding) {
         (Counting::Exact, Some(encoding)) => Meter::exact(model, encoding),
         (Counting::Exact, None) => {
             notes.push(
@@ -300,15 +308,6 @@ fn meter_of(
             Meter::estimating(model)
         }
         (Counting::Estimate, _) => Meter::estimating(model),
-    }
-}
-
-/// Who most likely reads this wire when the model is not known.
-fn family_of_wire(dialect: Dialect) -> Family {
-    match dialect {
-        Dialect::Anthropic => Family::Claude,
-        Dialect::Responses => Family::O200k,
-        Dialect::Chat => Family::Generic,
     }
 }
 

@@ -17,6 +17,7 @@ mod render;
 mod schema;
 mod settings;
 mod walk;
+mod window_setting;
 mod yaml;
 
 pub use datum::{Datum, Secret};
@@ -30,4 +31,5 @@ pub use settings::{
     GatewayUpstream, LcmSettings, LogForm, ModelSettings, ModelThreshold, ModelWindow, PromptCachingSettings,
     SecuritySettings, Settings, SummaryModelSettings, ToolOutputSettings, WireChoice, model_fits,
 };
+pub use window_setting::{WindowScope, WindowSetting};
 pub use yaml::MAX_FILE_BYTES;

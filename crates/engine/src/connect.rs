@@ -6,18 +6,19 @@
 
 use std::sync::Arc;
 
-use throughline_config::{CacheTtl as TtlSetting, Secret, Settings, WireChoice};
+use throughline_config::{CacheTtl as TtlSetting, Secret, Settings, WindowScope, WindowSetting, WireChoice};
 use throughline_provider::{
-    CachePolicy, CacheTtl, Client, Endpoint, EndpointError, EndpointKind, EndpointSettings, EndpointWindow,
-    ResolvedWindow, TimeLimits, WindowFacts,
+    BaseUrl, CachePolicy, CacheTtl, Client, Endpoint, EndpointError, EndpointKind, EndpointSettings,
+    EndpointWindow, ResolvedWindow, TimeLimits,
 };
 use throughline_store::GuardScope;
 use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
 use throughline_transcript::Dialect;
 
 use crate::http_upstream::HttpUpstream;
+use crate::limits::{LimitSources, ResolvedLimits, resolve_limits};
 use crate::target::Target;
-use crate::threshold::{ThresholdChoice, limit_policy, threshold_for};
+use crate::threshold::ThresholdChoice;
 
 /// The longest answer where a wire wants a limit and nobody set one.
 const USUAL_OUTPUT_TOKENS: u64 = 16_384;
@@ -39,8 +40,8 @@ pub struct ModelWish {
     pub api_key: Secret,
     /// The variable that holds it.
     pub api_key_env: String,
-    /// Its window, where it is configured.
-    pub window_tokens: Option<u64>,
+    /// The window that is configured, and for which models.
+    pub window: Option<WindowSetting>,
 }
 
 impl ModelWish {
@@ -56,7 +57,7 @@ impl ModelWish {
             wire: dialect_of(model.wire),
             api_key: model.api_key.clone(),
             api_key_env: model.api_key_env.clone(),
-            window_tokens: model.context_length,
+            window: WindowSetting::of(settings),
         }
     }
 
@@ -88,7 +89,14 @@ impl ModelWish {
             wire: dialect_of(summary.wire),
             api_key: summary.api_key.clone(),
             api_key_env: summary.api_key_env.clone(),
-            window_tokens: summary.context_length,
+            window: summary.context_length.map(|tokens| WindowSetting {
+                tokens,
+                origin: "configured in auxiliary.compression.context_length".to_owned(),
+                scope: match summary.model.trim() {
+                    "" => WindowScope::Endpoint,
+                    name => WindowScope::Model(name.to_owned()),
+                },
+            }),
         }
     }
 
@@ -99,14 +107,13 @@ impl ModelWish {
             "auxiliary.compression" => &settings.auxiliary.compression.fallbacks,
             _ => &settings.model.fallbacks,
         };
-        // A window without a name is about the model that is asked first.
-        let window_tokens = self.window_tokens.filter(|_| !self.model.is_empty());
-        let base = Self { window_tokens, ..self.clone() };
-        listed
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .map(|name| base.named(name))
+        let names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
+        // A configured window is about the model that is asked first.
+        names
+            .map(|name| Self {
+                window: self.window.clone().filter(|_| name == self.model),
+                ..self.named(name)
+            })
             .collect()
     }
 
@@ -126,14 +133,20 @@ impl ModelWish {
                 wire: None,
                 api_key: Secret::new(""),
                 api_key_env: String::new(),
-                window_tokens: None,
+                window: self.window.clone().filter(|window| window.scope == WindowScope::Run),
             },
-            // What is configured of a window is about the configured model; where none is, about whichever is named.
-            None if name == self.model || self.model.is_empty() => {
-                Self { model: name.to_owned(), ..self.clone() }
-            }
-            None => Self { model: name.to_owned(), window_tokens: None, ..self.clone() },
+            None => Self { model: name.to_owned(), ..self.clone() },
         }
+    }
+
+    /// The kind of endpoint that the settings name, by provider or address. `None` where the keys of the environment
+    /// decide.
+    #[must_use]
+    pub fn named_kind(&self) -> Option<EndpointKind> {
+        EndpointKind::parse(self.provider.trim()).or_else(|| {
+            let base = BaseUrl::parse(self.base_url.trim()).ok()?;
+            Some(EndpointKind::at(&base))
+        })
     }
 
     /// Who serves it. `variable` looks up the environment for the caller.
@@ -177,6 +190,8 @@ pub struct ModelAtEndpoint {
     pub wire: Dialect,
     /// Its window, and who says so.
     pub window: ResolvedWindow,
+    /// Why the configured window does not count for it, where one is configured and does not.
+    pub unused_window: Option<String>,
     /// What the catalogue knows.
     pub known: KnownModel,
     /// Where compaction starts, and why.
@@ -211,24 +226,19 @@ impl ModelAtEndpoint {
     #[must_use]
     pub fn of(wish: &ModelWish, endpoint: Option<Endpoint>, before: &Beforehand<'_>) -> Self {
         let Beforehand { settings, catalogue, said, learnt } = *before;
-        let known = catalogue.of(&wish.model);
-        let model_override = settings
-            .model
-            .for_model(&wish.model)
-            .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
-        let window = WindowFacts {
-            configured: wish.window_tokens,
-            model_override,
+        let provider = endpoint.as_ref().map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
+        let limits = resolve_limits(&LimitSources {
+            model: &wish.model,
+            provider,
+            settings,
+            configured: wish.window.as_ref(),
+            catalogue,
             endpoint: said,
             learnt,
-            refused_beyond: None,
-            seller_limit: endpoint.as_ref().and_then(|at| at.kind.window_limit_tokens(&wish.model)),
-            catalogue: known.clone(),
-        }
-        .resolve();
-        let provider = endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name());
-        let threshold = threshold_for(&settings.compression, provider, &wish.model);
-        let policy = limit_policy(settings, &threshold, window.tokens, None);
+            recorded: None,
+            output_cap_tokens: None,
+        });
+        let ResolvedLimits { window, unused_window, known, threshold, policy } = limits;
         let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(Dialect::Chat);
         let ttl = match settings.prompt_caching.cache_ttl {
             TtlSetting::FiveMinutes => CacheTtl::FiveMinutes,
@@ -237,7 +247,17 @@ impl ModelAtEndpoint {
         let cache = endpoint.as_ref().map_or(CachePolicy::Unmarked, |endpoint| {
             CachePolicy::of(endpoint.cache_seller(), wire, &wish.model, ttl)
         });
-        Self { model: wish.model.clone(), endpoint, wire, window, known, threshold, policy, cache }
+        Self {
+            model: wish.model.clone(),
+            endpoint,
+            wire,
+            window,
+            unused_window,
+            known,
+            threshold,
+            policy,
+            cache,
+        }
     }
 
     /// Asks the endpoint itself for the window, and puts together what is known. An endpoint that does not answer is no
@@ -248,7 +268,7 @@ impl ModelAtEndpoint {
         client: &Client,
         before: &Beforehand<'_>,
     ) -> Self {
-        let is_configured = wish.window_tokens.is_some();
+        let is_configured = wish.window.as_ref().is_some_and(|window| window.counts_for(&wish.model));
         let said = if is_configured { None } else { client.ask_window(&endpoint, &wish.model).await };
         Self::of(wish, Some(endpoint), &Beforehand { said: said.or(before.said), ..*before })
     }
@@ -280,6 +300,7 @@ impl ModelAtEndpoint {
             endpoint: endpoint.base.as_str().to_owned(),
             dialect: self.wire,
             policy: self.policy,
+            window_origin: self.window.source.to_string(),
             threshold_origin: self.threshold.origin.clone(),
             cache: self.cache,
             cache_minimum_tokens: self.known.facts.cache_minimum_tokens,

@@ -25,8 +25,9 @@ fn a_name_may_say_who_serves_it() {
     let main = ModelWish::main(&settings);
     let other = main.named("large");
     assert_eq!((other.provider.as_str(), other.api_key_env.as_str()), ("openai", "MINE"));
-    assert_eq!(other.window_tokens, None, "what is configured is about the configured model");
-    assert_eq!(main.named("small").window_tokens, Some(9000));
+    let counts = |wish: &ModelWish| wish.window.as_ref().is_some_and(|window| window.counts_for(&wish.model));
+    assert!(!counts(&other), "what is configured is about the configured model");
+    assert!(counts(&main.named("small")));
     let elsewhere = main.named("openrouter:google/gemini-2.5-pro");
     assert_eq!(elsewhere.model, "google/gemini-2.5-pro");
     assert_eq!((elsewhere.provider.as_str(), elsewhere.api_key_env.as_str()), ("openrouter", ""));
@@ -82,7 +83,7 @@ fn windows_say_where_they_came_from() {
     let plain = "model: {default: nobody-knows, provider: llama.cpp}";
     assert_eq!(
         found("model: {default: qwen3, provider: llama.cpp, context_length: 20000}", Some(said), Some(1_000)),
-        (20_000, WindowSource::Configured)
+        (20_000, WindowSource::Configured("configured".to_owned()))
     );
     assert_eq!(
         found(local, Some(said), Some(1_000)),

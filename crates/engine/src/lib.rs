@@ -18,6 +18,8 @@ mod http_upstream;
 mod images;
 mod ledger;
 mod lifecycle;
+mod limits;
+mod limits_in_use;
 mod managed;
 mod model_in_force;
 mod new_view;
@@ -59,6 +61,8 @@ pub use guard::{Admission, Block, BlockCause, GUARD_NAME, GuardState, Moment};
 pub use host::Host;
 pub use http_upstream::HttpUpstream;
 pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
+pub use limits::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
+pub use limits_in_use::LimitsInUse;
 pub use managed::{
     Along, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult, Incoming,
     LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, Recorded, Rewording,
@@ -85,7 +89,7 @@ pub use summary::{
     SummaryCalls, SummaryForm, SummaryRoute, SummaryRoutes, SummarySetup, SummaryWishes, Unfit, choose_form,
 };
 pub use target::Target;
-pub use threshold::{ThresholdChoice, ThresholdOrigin, limit_policy, threshold_for};
+pub use threshold::{ThresholdChoice, ThresholdOrigin};
 pub use token_model::token_model_for;
 pub use told_once::ToldOnce;
 pub use tool::{ToolAnswer, ToolRequest, ToolSchema};

@@ -25,7 +25,7 @@ mod writing;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use throughline_provider::SentPrompt;
+use throughline_provider::{SentPrompt, WindowSource};
 use throughline_store::{
     Holder, IdLength, Millis, NewCall, NewSession, Owner, PreambleId, SessionId, Store, StoreError,
     StoredRendition,
@@ -40,10 +40,11 @@ use crate::estimate::Estimator;
 use crate::event::{EngineEvent, EventSink};
 use crate::guard::GuardState;
 use crate::host::Host;
+use crate::limits_in_use::LimitsInUse;
 use crate::model_in_force::ModelInForce;
 use crate::pairs::open_calls;
 use crate::recovery::GaveUp;
-use crate::status::Pressure;
+use crate::status::{PendingRequest, Pressure};
 use crate::target::Target;
 use crate::told_once::ToldOnce;
 use crate::tool_output::ToolOutputPolicy;
@@ -220,6 +221,8 @@ pub struct ManagedSession {
     known: KnownEnvelope,
     guard: GuardState,
     guard_as_kept: GuardState,
+    /// What the record was last told that the conversation is held with.
+    limits_as_kept: Option<LimitsInUse>,
     compactions: u64,
     /// What was sent last.
     last_sent: Option<LastSent>,
@@ -277,6 +280,7 @@ impl ManagedSession {
             estimator: Estimator::new(loaded.calibrator),
             known: KnownEnvelope::default(),
             guard_as_kept: loaded.guard.clone(),
+            limits_as_kept: None,
             guard: loaded.guard,
             compactions: loaded.compactions,
             last_sent: None,
@@ -346,6 +350,20 @@ impl ManagedSession {
         &self.model
     }
 
+    /// The model, its window and where that came from, for whoever looks at the conversation.
+    #[must_use]
+    pub fn limits_in_use(&self) -> LimitsInUse {
+        let (target, limits) = (&self.setup.target, &self.model.limits);
+        LimitsInUse {
+            model: self.model.model.clone(),
+            provider: self.model.provider.clone(),
+            endpoint: target.endpoint.clone(),
+            window_tokens: self.model.window_tokens,
+            window_origin: target.window_origin.clone(),
+            output_cap_tokens: Some(limits.reserved_output_tokens).filter(|tokens| *tokens > 0),
+        }
+    }
+
     /// Messages in the view.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
@@ -368,6 +386,12 @@ impl ManagedSession {
     #[must_use]
     pub fn calibration_factor(&self) -> f64 {
         self.estimator.calibrator().factor()
+    }
+
+    /// The size of the next request as it stands, and whether it is measured.
+    #[must_use]
+    pub fn size(&self) -> PendingRequest {
+        self.pending()
     }
 
     /// How full the conversation is, by the same figures as the trigger's.
@@ -411,7 +435,11 @@ fn in_force(target: &Target, output_cap_tokens: Option<u64>) -> Result<ModelInFo
         .map_err(|source| CallError::Limits { model: target.model.clone(), source })
 }
 
-/// A target with another window.
+/// A target with the window that a refusal stated.
 fn with_window(target: &Target, window_tokens: u64) -> Target {
-    Target { policy: LimitPolicy { window_tokens, ..target.policy }, ..target.clone() }
+    Target {
+        policy: LimitPolicy { window_tokens, ..target.policy },
+        window_origin: WindowSource::Refusal.to_string(),
+        ..target.clone()
+    }
 }

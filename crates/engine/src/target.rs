@@ -25,6 +25,8 @@ pub struct Target {
     pub dialect: Dialect,
     /// Its window and everything the settings ask for.
     pub policy: LimitPolicy,
+    /// Where its window came from, to be written after its size.
+    pub window_origin: String,
     /// Why its threshold is what it is.
     pub threshold_origin: ThresholdOrigin,
     /// How its prompts are cached.

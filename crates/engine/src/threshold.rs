@@ -53,7 +53,7 @@ impl ThresholdOrigin {
 
 /// The threshold for a model.
 #[must_use]
-pub fn threshold_for(settings: &CompressionSettings, provider: &str, model: &str) -> ThresholdChoice {
+pub(crate) fn threshold_for(settings: &CompressionSettings, provider: &str, model: &str) -> ThresholdChoice {
     let general = ThresholdChoice {
         ratio: settings.threshold,
         tokens: settings.threshold_tokens,
@@ -81,7 +81,7 @@ fn is_codex(provider: &str, model: &str) -> bool {
 
 /// What the settings ask for, for a window and an output cap.
 #[must_use]
-pub fn limit_policy(
+pub(crate) fn limit_policy(
     settings: &Settings,
     threshold: &ThresholdChoice,
     window_tokens: u64,

@@ -4,7 +4,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use throughline_config::Settings;
+use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{CallPolicy, ContextEngine, ToolOutputPolicy};
 use throughline_provider::Client;
 use throughline_store::Owner;
@@ -21,6 +21,8 @@ pub type EngineSource = Arc<dyn Fn(&Owner) -> Arc<dyn ContextEngine> + Send + Sy
 pub struct GatewayConfig {
     /// The settings.
     pub settings: Arc<Settings>,
+    /// The window that `model.context_length` sets, and for which models.
+    pub window: Option<WindowSetting>,
     /// What is known of models.
     pub catalogue: Arc<Catalogue>,
     /// Sends calls.

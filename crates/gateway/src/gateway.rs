@@ -321,13 +321,10 @@ impl Inner {
         let learnt = learnt.await.ok().and_then(Result::ok).flatten();
         let config = self.config.now();
         let settings = config.settings.as_ref();
-        let configured = &settings.model;
-        // A window is configured for the model it names, or for whichever there is.
-        let is_meant = configured.default.is_empty() || configured.default == model;
         let wish = ModelWish {
             model: model.to_owned(),
             wire: Some(endpoint.wire),
-            window_tokens: configured.context_length.filter(|_| is_meant),
+            window: config.window.clone(),
             ..ModelWish::main(settings)
         };
         let before = Beforehand { settings, catalogue: &config.catalogue, said: None, learnt };

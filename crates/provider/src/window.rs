@@ -1,9 +1,10 @@
 //! How large a window is, by everything that is known, and where the value came from.
 //!
 //! The order is fixed: what the user configured, then an override for the model, then what the endpoint says, then what
-//! an error taught earlier, then the catalogue and what a subscription allows of it, then a default. A refusal that has just stated a smaller window outranks
-//! them all: going on with a larger one would only be refused again. Not for: asking endpoints, and storing what was
-//! learnt.
+//! an error taught earlier, then the user's catalogue file, then the window a recorded client worked in, then what a
+//! subscription allows, then the shipped catalogue, then a default. A refusal that has just stated a smaller window
+//! outranks them all: going on with a larger one would only be refused again. Not for: asking endpoints, and storing
+//! what was learnt.
 
 use std::fmt;
 
@@ -47,8 +48,8 @@ pub enum WindowRoom {
 /// Everything known about a window.
 #[derive(Clone, Debug)]
 pub struct WindowFacts {
-    /// Configured by the user for whatever model is used.
-    pub configured: Option<u64>,
+    /// Configured by the user, and where that was done.
+    pub configured: Option<(u64, String)>,
     /// Configured by the user for models of this name.
     pub model_override: Option<(String, u64)>,
     /// What the endpoint says.
@@ -57,6 +58,8 @@ pub struct WindowFacts {
     pub learnt: Option<u64>,
     /// What a refusal has just stated.
     pub refused_beyond: Option<u64>,
+    /// The window that the client of a recorded conversation worked in, and how that is known.
+    pub recorded: Option<(u64, String)>,
     /// What whoever serves it allows, where that is less than the model could take.
     pub seller_limit: Option<u64>,
     /// What the catalogue knows.
@@ -68,8 +71,8 @@ pub struct WindowFacts {
 pub enum WindowSource {
     /// A refusal that has just stated it.
     Refusal,
-    /// Configuration.
-    Configured,
+    /// Configuration, and where that was done.
+    Configured(String),
     /// Configuration for models of this name.
     ModelOverride(String),
     /// The endpoint itself.
@@ -78,6 +81,8 @@ pub enum WindowSource {
     Learnt,
     /// The user's catalogue file.
     OwnCatalogue(String),
+    /// The client of a recorded conversation, and how that is known.
+    Recorded(String),
     /// What whoever serves it allows.
     SellerLimit,
     /// The shipped catalogue.
@@ -131,12 +136,13 @@ impl WindowFacts {
         let shipped = facts.entry.filter(|_| !is_own);
         let overridden = self.model_override.clone();
         let all = [
-            self.configured.map(|tokens| (tokens, WindowSource::Configured)),
+            self.configured.clone().map(|(tokens, place)| (tokens, WindowSource::Configured(place))),
             overridden.map(|(name, tokens)| (tokens, WindowSource::ModelOverride(name))),
             self.endpoint.map(|said| (said.tokens, WindowSource::Endpoint(said.question, said.room))),
             self.refused_beyond.map(|tokens| (tokens, WindowSource::Refusal)),
             self.learnt.map(|tokens| (tokens, WindowSource::Learnt)),
             own.map(|entry| (facts.window_tokens, WindowSource::OwnCatalogue(entry))),
+            self.recorded.clone().map(|(tokens, why)| (tokens, WindowSource::Recorded(why))),
             self.seller_limit.map(|tokens| (tokens, WindowSource::SellerLimit)),
             shipped.map(|entry| (facts.window_tokens, WindowSource::Catalogue(entry))),
             Some((DEFAULT_WINDOW_TOKENS, WindowSource::Default)),
@@ -158,7 +164,7 @@ impl fmt::Display for WindowSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refusal => f.write_str("stated by the provider in a refusal"),
-            Self::Configured => f.write_str("configured"),
+            Self::Configured(place) => f.write_str(place),
             Self::ModelOverride(name) => write!(f, "configured for `{name}`"),
             Self::Endpoint(question, room) => {
                 let who = match question {
@@ -175,6 +181,7 @@ impl fmt::Display for WindowSource {
             }
             Self::Learnt => f.write_str("learnt from an earlier refusal"),
             Self::OwnCatalogue(entry) => write!(f, "your catalogue file, entry `{entry}`"),
+            Self::Recorded(why) => f.write_str(why),
             Self::SellerLimit => f.write_str("as much as the subscription allows"),
             Self::Catalogue(entry) => write!(f, "catalogue entry `{entry}`"),
             Self::Default => f.write_str("default, nobody knows this model"),

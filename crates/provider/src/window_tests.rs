@@ -11,6 +11,7 @@ fn facts(model: &str) -> WindowFacts {
         endpoint: None,
         learnt: None,
         refused_beyond: None,
+        recorded: None,
         seller_limit: None,
         catalogue: Catalogue::shipped().of(model),
     }
@@ -32,15 +33,16 @@ fn the_order_is_fixed() {
     known.model_override = Some(("claude-*".to_owned(), 3));
     let by_name = WindowSource::ModelOverride("claude-*".to_owned());
     assert_eq!((known.resolve().tokens, known.resolve().source), (3, by_name.clone()));
-    known.configured = Some(2);
+    known.configured = Some((2, "configured by --set".to_owned()));
+    let configured = || WindowSource::Configured("configured by --set".to_owned());
     let resolved = known.resolve();
-    assert_eq!((resolved.tokens, &resolved.source), (2, &WindowSource::Configured));
+    assert_eq!((resolved.tokens, &resolved.source), (2, &configured()));
     let all: Vec<_> =
         resolved.candidates.into_iter().map(|candidate| (candidate.tokens, candidate.source)).collect();
     assert_eq!(
         all,
         [
-            (2, WindowSource::Configured),
+            (2, configured()),
             (3, by_name),
             (4, by_endpoint),
             (5, WindowSource::Learnt),
@@ -54,19 +56,21 @@ fn the_order_is_fixed() {
 fn nobody_knows() {
     let resolved = facts("my-own").resolve();
     assert_eq!((resolved.tokens, resolved.source), (DEFAULT_WINDOW_TOKENS, WindowSource::Default));
-    let zero = WindowFacts { configured: Some(0), ..facts("my-own") };
+    let zero = WindowFacts { configured: Some((0, String::new())), ..facts("my-own") };
     assert_eq!(zero.resolve().source, WindowSource::Default, "zero is no window");
 }
 
 #[test]
 fn a_refusal_counts_before_all_only_where_it_is_smaller() {
-    let refused = |configured, refused| {
+    let refused = |configured: Option<u64>, refused: u64| {
+        let configured = configured.map(|tokens| (tokens, "configured".to_owned()));
         WindowFacts { configured, refused_beyond: Some(refused), ..facts("claude-opus-4-5") }.resolve()
     };
     let smaller = refused(Some(200_000), 128_000);
     assert_eq!((smaller.tokens, &smaller.source), (128_000, &WindowSource::Refusal));
-    assert!(smaller.candidates.iter().any(|candidate| candidate.source == WindowSource::Configured));
-    assert_eq!(refused(Some(100_000), 128_000).source, WindowSource::Configured);
+    let configured = WindowSource::Configured("configured".to_owned());
+    assert!(smaller.candidates.iter().any(|candidate| candidate.source == configured));
+    assert_eq!(refused(Some(100_000), 128_000).source, configured);
     let only = refused(None, 1_000_000);
     assert_eq!((only.tokens, only.source), (1_000_000, WindowSource::Refusal), "it outranks the catalogue");
 }
@@ -85,7 +89,8 @@ fn the_users_file_is_named() {
 fn only_what_was_stated_is_stored() {
     let sources = [
         WindowSource::Refusal,
-        WindowSource::Configured,
+        WindowSource::Configured("configured".to_owned()),
+        WindowSource::Recorded("stated in the log".to_owned()),
         WindowSource::ModelOverride("x".to_owned()),
         WindowSource::Endpoint(WindowQuestion::OllamaShow, WindowRoom::Advertised),
         WindowSource::Learnt,

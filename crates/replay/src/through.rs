@@ -123,6 +123,7 @@ impl Through<'_> {
             endpoint: "replay".to_owned(),
             dialect: self.talk.dialect,
             policy: self.limits,
+            window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: self.policy,
             cache_minimum_tokens: self

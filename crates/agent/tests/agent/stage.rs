@@ -133,6 +133,7 @@ impl Stage {
             endpoint: url,
             dialect: self.dialect,
             policy: LimitPolicy::for_window(window_tokens),
+            window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: CachePolicy::of(CacheSeller::Other, self.dialect, "claude", CacheTtl::FiveMinutes),
             cache_minimum_tokens: None,

@@ -221,6 +221,9 @@ async fn switch_model(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
         crate::text::thousands(connected.at.window.tokens),
         connected.at.window.source
     ));
+    if let Some(unused) = &connected.at.unused_window {
+        talk.screen.note(unused);
+    }
     talk.connected = connected;
     talk.wish = wish;
     Ok(())

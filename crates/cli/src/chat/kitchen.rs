@@ -8,7 +8,7 @@ use throughline_agent::{
     ReadFile, Recall, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile, context_files,
     system_prompt,
 };
-use throughline_config::Settings;
+use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
     Automatic, Beforehand, CallPolicy, ContextEngine, Host, LockPolicy, ModelAtEndpoint, ModelWish,
     RecordPolicy, RouteHealth, SessionSetup, Target, ToolOutputPolicy, learnt_scope, learnt_window,
@@ -21,13 +21,12 @@ use throughline_wire::can_translate;
 
 use super::ChatArgs;
 use crate::config_cmd::load_settings;
-use crate::context::{Context, InForce};
+use crate::context::Context;
 use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words};
 use crate::host::ThisMachine;
 use crate::online::{catalogue, client, not_configured};
 use crate::record::{open_store, refused};
-use crate::recorded::keep_held_with;
 
 /// Ids that are tried for a new conversation.
 const ID_ATTEMPTS: usize = 8;
@@ -39,6 +38,8 @@ const RECALL: &str =
 pub(super) struct Kitchen {
     pub(super) context: Arc<Context>,
     pub(super) settings: Settings,
+    /// The window that `model.context_length` sets.
+    window: Option<WindowSetting>,
     pub(super) catalogue: Catalogue,
     pub(super) store: Arc<SqliteStore>,
     pub(super) owner: Owner,
@@ -68,7 +69,8 @@ impl Kitchen {
     pub(super) fn open(context: &Arc<Context>, args: &ChatArgs) -> Result<Self, Failure> {
         let provider = args.provider.iter().map(|name| ("--provider", "model.provider", name.clone()));
         let flags: Vec<_> = provider.collect();
-        let settings = load_settings(context, &flags)?.settings;
+        let loaded = load_settings(context, &flags)?;
+        let (window, settings) = (loaded.window_setting(), loaded.settings);
         let folder = std::env::current_dir().map_err(|error| {
             Failure::new(Exit::InputUnreadable, "cannot tell in which folder this runs")
                 .because(io_words(&error))
@@ -82,6 +84,7 @@ impl Kitchen {
         Ok(Self {
             catalogue: catalogue(context)?,
             settings,
+            window,
             store: Arc::new(store),
             owner: Owner::default(),
             folder,
@@ -99,7 +102,7 @@ impl Kitchen {
 
     /// The model that is wanted.
     pub(super) fn wish(&self, model: Option<&str>) -> ModelWish {
-        let main = ModelWish::main(&self.settings);
+        let main = ModelWish { window: self.window.clone(), ..ModelWish::main(&self.settings) };
         model.map_or_else(|| main.clone(), |name| main.named(name))
     }
 
@@ -231,16 +234,6 @@ impl Kitchen {
             events: company.events,
             output_cap_tokens: connected.output_cap_tokens,
         })
-    }
-
-    /// Keeps what a conversation is held with; whether that worked.
-    pub(super) async fn keep_held_with(&self, session: &SessionId, in_force: &InForce) -> bool {
-        let (store, owner, now_ms) = (Arc::clone(&self.store), self.owner.clone(), self.now_ms());
-        let (session, in_force) = (session.clone(), in_force.clone());
-        let kept = tokio::task::spawn_blocking(move || {
-            keep_held_with(store.as_ref(), &owner, &session, &in_force, now_ms)
-        });
-        matches!(kept.await, Ok(Ok(())))
     }
 
     fn tools(&self, session: &SessionId, limit: &OutputLimit) -> Result<ToolBox, Failure> {

@@ -93,8 +93,6 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
         }
     };
     screen.rest();
-    // Whoever looks at it later asks no endpoint; where this cannot be kept, they are told of another window.
-    kitchen.keep_held_with(agent.session().id(), &talk::in_force(&agent, &opened.connected)).await;
     let done = done.map_err(failure_of)?;
     if args.json {
         let usage = done.usage;
@@ -118,6 +116,8 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
                     "tokens": agent.session().pressure().tokens,
                     "threshold_tokens": agent.session().pressure().threshold_tokens,
                     "window_tokens": agent.session().pressure().window_tokens,
+                    "window_origin": agent.session().limits_in_use().window_origin,
+                    "is_measured": agent.session().last_prompt_tokens().is_some(),
                 },
             }),
         )?;

@@ -68,6 +68,9 @@ pub(super) async fn open(
     let wire = known.as_ref().map(|(tip, _)| tip.dialect);
     let wish = first_run::complete(kitchen, wish).await?;
     let connected = kitchen.connect(&wish, wire).await?;
+    if let Some(unused) = &connected.at.unused_window {
+        kitchen.context.note(unused);
+    }
     let prompt = kitchen.prompt();
     match known {
         None => {
@@ -103,8 +106,6 @@ pub(super) struct Talk {
     keyboard: Keyboard,
     /// Whether it was said that detail fades.
     told_fading: bool,
-    /// What the record was last told that this conversation is held with.
-    held_with: Option<InForce>,
 }
 
 /// What stops the turn that runs, shared with whoever asks questions in it.
@@ -182,19 +183,8 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     let mut line = Line::new(&context.home.join("history"), &kitchen.folder, context.colour_stdout)?;
     let Opened { agent, connected, wish, resumed } = opened;
     let told_fading = agent.session().compactions() >= FADES_FROM;
-    let mut talk = Talk {
-        kitchen,
-        agent,
-        connected,
-        wish,
-        screen,
-        interrupts,
-        company,
-        stopper,
-        keyboard,
-        told_fading,
-        held_with: None,
-    };
+    let mut talk =
+        Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper, keyboard, told_fading };
     talk.greet(resumed.as_deref());
     runtime.spawn(tell_what_is_wrong(&talk.connected, &context, &talk.screen));
     // Also between two lines: nobody's keys stand in an answer.
@@ -272,23 +262,6 @@ fn tell_what_is_wrong(
     }
 }
 
-/// Model and window of a conversation, for commands that look at it.
-pub(super) fn in_force(agent: &Agent, connected: &Connected) -> InForce {
-    let model = agent.session().model();
-    let window = &connected.at.window;
-    let source = if model.window_tokens == window.tokens {
-        window.source.to_string()
-    } else {
-        "learnt from a refusal".to_owned()
-    };
-    InForce {
-        model: model.model.clone(),
-        window_tokens: model.window_tokens,
-        window_origin: format!("this conversation ({source})"),
-        output_cap_tokens: connected.output_cap_tokens,
-    }
-}
-
 /// Waits for a person, and sees to the conversation meanwhile.
 fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Result<Input, Failure> {
     let keyboard = talk.keyboard.clone();
@@ -351,7 +324,6 @@ impl Talk {
             return Ok(After::Leave);
         }
         self.tell_of_fading();
-        self.keep_held_with().await;
         match done {
             Some(Err(CallError::Cancelled)) => {
                 self.screen.note("stopped; what was said and done until now is kept");
@@ -404,20 +376,10 @@ impl Talk {
         }
     }
 
-    /// Model and window of this conversation, for commands that look at it.
+    /// Model, window and size of this conversation, for commands that look at it.
     pub(super) fn in_force(&self) -> InForce {
-        in_force(&self.agent, &self.connected)
-    }
-
-    /// The record knows what the conversation is held with, for those who look at it later.
-    async fn keep_held_with(&mut self) {
-        let in_force = self.in_force();
-        if self.held_with.as_ref() == Some(&in_force) {
-            return;
-        }
-        if self.kitchen.keep_held_with(self.agent.session().id(), &in_force).await {
-            self.held_with = Some(in_force);
-        }
+        let session = self.agent.session();
+        InForce { limits: session.limits_in_use(), context: Some(session.size()) }
     }
 
     /// How full things are.
@@ -440,7 +402,6 @@ impl Talk {
         self.connected = connected;
         self.wish = wish;
         self.told_fading = self.agent.session().compactions() >= FADES_FROM;
-        self.held_with = None;
         self.screen.forget_tally();
         self.greet(resumed.as_deref());
         Ok(old)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use throughline_config::Settings;
+use throughline_config::Loaded;
 use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
@@ -41,16 +41,17 @@ pub(super) struct Configuration {
 }
 
 /// The settings, with the flags of the command.
-pub(super) fn settings(args: &ServeArgs, context: &Context) -> Result<Settings, Failure> {
+pub(super) fn settings(args: &ServeArgs, context: &Context) -> Result<Loaded, Failure> {
     let flags: Vec<SettingFlag<'_>> =
         args.bind.iter().map(|bind| ("--bind", "gateway.bind", bind.clone())).collect();
-    Ok(load_settings(context, &flags)?.settings)
+    load_settings(context, &flags)
 }
 
 impl Source {
     /// What these settings come to. Nothing is changed anywhere before all of it is known to be usable.
-    pub(super) async fn configuration(&self, settings: Settings) -> Result<Configuration, Failure> {
+    pub(super) async fn configuration(&self, loaded: Loaded) -> Result<Configuration, Failure> {
         let context = &self.context;
+        let (window, settings) = (loaded.window_setting(), loaded.settings);
         let upstreams = upstreams::find(self.args.upstream.as_deref(), &settings, context)?;
         let tls = access::tls(&settings, context)?;
         let collector = access::collector(&settings)?;
@@ -98,6 +99,7 @@ impl Source {
             body_bytes: gateway.max_body_bytes,
             silence: gateway.stall_seconds.map(|seconds| Duration::from_secs(seconds as u64)),
             settings: Arc::new(settings),
+            window,
         };
         Ok(Configuration { config, tls, collector, summaries })
     }
@@ -106,7 +108,7 @@ impl Source {
     pub(super) async fn reload(&self, gateway: &Gateway, bound: &str) {
         let read = async {
             let settings = settings(&self.args, &self.context)?;
-            let is_elsewhere = settings.gateway.bind != bound;
+            let is_elsewhere = settings.settings.gateway.bind != bound;
             Ok::<_, Failure>((self.configuration(settings).await?, is_elsewhere))
         };
         match read.await {

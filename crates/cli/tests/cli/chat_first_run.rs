@@ -85,7 +85,7 @@ fn what_was_found_is_told_and_what_was_chosen_is_kept() {
     // Nor is it forgotten by whoever looks at it later.
     let usage = world.run_with(&["usage", "last"], b"", &environment);
     assert!(usage.text().contains("of 32,768 tokens"), "{}", usage.text());
-    assert!(usage.text().contains("Window from this conversation"), "{}", usage.text());
+    assert!(usage.text().contains("Window said by Ollama"), "{}", usage.text());
     let written = std::fs::read_to_string(world.home().join("config.yaml")).unwrap();
     assert!(written.contains("provider: ollama") && written.contains("default: large"), "{written}");
     // From then on nothing is asked any more.

@@ -105,8 +105,8 @@ fn commands_say_what_they_do_and_what_they_will_not() {
         ("/config compression.threshold", "0.5 default"),
         ("/compress here 0", "from 1 to 100, and got `0`"),
         ("/compress --keep x", "from 1 to 100, and got `x`"),
-        ("/usage", "Window from this conversation (configured)"),
-        ("/compress here 1 --preview", "Window from this conversation (configured)"),
+        ("/usage", "Window configured in"),
+        ("/compress here 1 --preview", "Window configured in"),
     ] {
         let told = terminal.say(command);
         assert!(told.contains(said), "{command}: {told}");

@@ -22,6 +22,7 @@ mod contract;
 mod engines;
 mod harness;
 mod inspect;
+mod limits;
 #[cfg(unix)]
 #[expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #[path = "../../../engine/tests/local_model/server.rs"]

@@ -263,6 +263,21 @@ impl ManagedSession {
         }
     }
 
+    /// Keeps what the conversation is held with, if that changed. Where it cannot be kept, commands show what the settings
+    /// say instead; the next call tries again.
+    pub(super) async fn keep_limits(&mut self) {
+        let limits = self.limits_in_use();
+        if self.limits_as_kept.as_ref() == Some(&limits) {
+            return;
+        }
+        let (store, owner, session) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+        let (now_ms, kept) = (self.setup.host.now_ms(), limits.clone());
+        if blocking(move || kept.save(store.as_ref(), &owner, &session, now_ms)).await.is_ok() {
+            self.limits_as_kept = Some(limits);
+        }
+    }
+
     /// Keeps a window that the provider stated.
     pub(super) async fn keep_window(&self, scope: GuardScope, window_tokens: u64) {
         let store = Arc::clone(&self.setup.store);

@@ -45,6 +45,7 @@ impl ManagedSession {
             self.learn_from(&sent, &usage, used.kind).await;
         }
         self.keep_guard().await;
+        self.keep_limits().await;
         let pressure = self.pressure();
         self.prepare_ahead(pressure.tokens).await;
         CallOutcome {

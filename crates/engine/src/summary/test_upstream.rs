@@ -144,6 +144,7 @@ pub(crate) fn target(model: &str, window_tokens: u64, script: &Arc<Scripted>) ->
         endpoint: "http://127.0.0.1/v1".to_owned(),
         dialect: script.dialect,
         policy: LimitPolicy::for_window(window_tokens),
+        window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::Key,
         cache_minimum_tokens: None,

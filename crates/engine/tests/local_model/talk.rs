@@ -87,6 +87,7 @@ impl Talk {
             dialect,
             // Later than usual: in a window this small the usual half is full at once.
             policy: LimitPolicy { threshold_ratio: 0.8, ..LimitPolicy::for_window(believed_tokens) },
+            window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: CachePolicy::Unmarked,
             cache_minimum_tokens: None,

@@ -219,6 +219,7 @@ pub(crate) fn target(dialect: Dialect, window_tokens: u64, upstream: Arc<dyn Ups
         endpoint: "http://127.0.0.1/v1".to_owned(),
         dialect,
         policy: LimitPolicy::for_window(window_tokens),
+        window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::of(seller, dialect, "claude-test", CacheTtl::FiveMinutes),
         cache_minimum_tokens: None,

@@ -79,6 +79,7 @@ pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u6
         endpoint: url.to_owned(),
         dialect,
         policy: LimitPolicy::for_window(window_tokens),
+        window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::of(CacheSeller::Other, dialect, "claude", CacheTtl::FiveMinutes),
         cache_minimum_tokens: None,

@@ -238,6 +238,7 @@ impl Stage {
             jitter_seed: 1,
         };
         GatewayConfig {
+            window: throughline_config::WindowSetting::of(&self.settings()),
             settings: Arc::new(self.settings()),
             catalogue: Arc::new(Catalogue::shipped()),
             client: Client::new(options).unwrap(),

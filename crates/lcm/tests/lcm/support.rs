@@ -232,6 +232,7 @@ impl Stage {
             endpoint: "http://127.0.0.1".to_owned(),
             dialect: self.dialect,
             policy: LimitPolicy::for_window(self.window_tokens),
+            window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: CachePolicy::Unmarked,
             cache_minimum_tokens: None,

@@ -253,6 +253,7 @@ fn target(dialect: Dialect, upstream: Arc<dyn Upstream>) -> Target {
         endpoint: "http://127.0.0.1/v1".to_owned(),
         dialect,
         policy: LimitPolicy { protect_last_n: 4, ..LimitPolicy::for_window(WINDOW_TOKENS) },
+        window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::Unmarked,
         cache_minimum_tokens: None,

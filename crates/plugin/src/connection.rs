@@ -15,8 +15,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::health::EngineHealth;
 use crate::lines::{ReadLine, read_line};
@@ -67,9 +67,9 @@ impl Default for EngineBounds {
 /// A line of standard error that is passed on to the log.
 const LOG_LINE_BYTES: usize = 4 * 1024;
 
-/// How long a process that closed its output is waited for, in moments.
-const MOMENTS: usize = 40;
-const MOMENT: Duration = Duration::from_millis(25);
+/// How long a process that closed its output may take to end by itself, and its standard error to be read to its end.
+/// Both are events; the bound is for one that goes on without an output.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Why an engine gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,13 +92,16 @@ pub(crate) struct Connection {
     next_id: AtomicU64,
     /// Why it ended, once it has.
     ended: Arc<Mutex<Option<String>>>,
-    child: Mutex<Child>,
-    tasks: Vec<JoinHandle<()>>,
+    /// Asks the task that owns the process to kill it.
+    kill: Arc<Notify>,
+    /// How it ended, in words, once it has.
+    exit: watch::Receiver<Option<String>>,
+    tasks: Mutex<Vec<AbortHandle>>,
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
+        lock(&self.tasks).iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -133,24 +136,25 @@ impl Connection {
             let log = log.clone();
             async move { pass_on_errors(stderr, &log).await }
         });
-        let connection = Arc::new_cyclic(|own: &std::sync::Weak<Self>| {
-            let listener = Listener {
-                own: own.clone(),
-                waiting: Arc::clone(&waiting),
-                ended: Arc::clone(&ended),
-                log: log.clone(),
-                bounds,
-            };
-            let reading = tokio::spawn(async move { listener.listen(stdout).await });
-            Self {
-                stdin: tokio::sync::Mutex::new(Some(stdin)),
-                waiting,
-                next_id: AtomicU64::new(1),
-                ended,
-                child: Mutex::new(child),
-                tasks: vec![errors, reading],
-            }
+        let kill = Arc::<Notify>::default();
+        let (ends, exit) = watch::channel(None);
+        let reaper = tokio::spawn(reap(child, Arc::clone(&kill), ends));
+        let tasks = Mutex::new(vec![errors.abort_handle(), reaper.abort_handle()]);
+        let connection = Arc::new(Self {
+            stdin: tokio::sync::Mutex::new(Some(stdin)),
+            waiting: Arc::clone(&waiting),
+            next_id: AtomicU64::new(1),
+            ended: Arc::clone(&ended),
+            kill,
+            exit: exit.clone(),
+            tasks,
         });
+        // It listens only once the connection is there: a process may end before this function does, and the listener
+        // reports that end through the connection.
+        let listener =
+            Listener { own: Arc::downgrade(&connection), waiting, ended, exit, errors, log, bounds };
+        let reading = tokio::spawn(async move { listener.listen(stdout).await });
+        lock(&connection.tasks).push(reading.abort_handle());
         Ok(connection)
     }
 
@@ -204,12 +208,7 @@ impl Connection {
     /// Closes its input and waits for its end; `false` when it goes on all the same.
     pub(crate) async fn close(&self, limit: Duration) -> bool {
         drop(self.stdin.lock().await.take());
-        let ended = tokio::time::timeout(limit, async {
-            while self.is_running() {
-                tokio::time::sleep(MOMENT).await;
-            }
-        });
-        ended.await.is_ok()
+        exited(&self.exit, limit).await.is_some()
     }
 
     fn why_ended(&self) -> String {
@@ -219,21 +218,32 @@ impl Connection {
     /// Ends it; the first reason counts.
     pub(crate) fn kill(&self, why: &str) {
         end(&self.ended, &self.waiting, why);
-        // It may be gone already.
-        let _ = lock(&self.child).start_kill();
+        self.kill.notify_one();
     }
+}
 
-    fn is_running(&self) -> bool {
-        matches!(lock(&self.child).try_wait(), Ok(None))
-    }
-
-    /// What it ended with, if it has by itself.
-    fn exit_words(&self) -> String {
-        match lock(&self.child).try_wait() {
-            Ok(Some(status)) => format!("it ended ({status})"),
-            _ => "it closed its standard output".to_owned(),
+/// Owns a process until its end, and publishes in words how it ended.
+async fn reap(mut child: Child, kill: Arc<Notify>, ends: watch::Sender<Option<String>>) {
+    let status = tokio::select! {
+        status = child.wait() => status,
+        () = kill.notified() => {
+            // It may be gone already.
+            let _ = child.start_kill();
+            child.wait().await
         }
-    }
+    };
+    let words = match status {
+        Ok(status) => format!("it ended ({status})"),
+        Err(error) => format!("it ended, and its status cannot be read: {error}"),
+    };
+    ends.send_replace(Some(words));
+}
+
+/// How a process ended, in words; `None` when it still runs after `limit`.
+async fn exited(exit: &watch::Receiver<Option<String>>, limit: Duration) -> Option<String> {
+    let mut exit = exit.clone();
+    let ended = tokio::time::timeout(limit, exit.wait_for(Option::is_some)).await;
+    ended.ok()?.ok().and_then(|words| words.clone())
 }
 
 /// Where an engine's words go.
@@ -276,6 +286,9 @@ struct Listener {
     own: std::sync::Weak<Connection>,
     waiting: Waiting,
     ended: Arc<Mutex<Option<String>>>,
+    exit: watch::Receiver<Option<String>>,
+    /// Passes on what it writes to its standard error.
+    errors: JoinHandle<()>,
     log: Log,
     bounds: EngineBounds,
 }
@@ -304,17 +317,19 @@ impl Listener {
                 }
             }
         };
-        // A process that closes its output has a moment to end by itself: how it ended says more.
-        for _ in 0..MOMENTS {
-            let is_running = self.own.upgrade().is_some_and(|connection| connection.is_running());
-            if why.is_some() || !is_running {
-                break;
+        let why = match why {
+            Some(why) => why,
+            // A process that closes its output has a moment to end by itself, because how it ended says more; and what
+            // it wrote last is passed on before its end is reported.
+            None => {
+                let words = exited(&self.exit, GRACE).await;
+                let _ = tokio::time::timeout(GRACE, self.errors).await;
+                words.unwrap_or_else(|| "it closed its standard output".to_owned())
             }
-            tokio::time::sleep(MOMENT).await;
-        }
+        };
         match self.own.upgrade() {
-            Some(connection) => connection.kill(&why.unwrap_or_else(|| connection.exit_words())),
-            None => end(&self.ended, &self.waiting, why.as_deref().unwrap_or("it ended")),
+            Some(connection) => connection.kill(&why),
+            None => end(&self.ended, &self.waiting, &why),
         }
     }
 

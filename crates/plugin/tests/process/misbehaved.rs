@@ -48,6 +48,25 @@ async fn whatever_an_engine_does_wrong_is_told() {
     }
 }
 
+/// Many processes end at the same time, faster than their connections are set up: each end is reported with its status, and
+/// after what the process wrote last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn last_words_and_status_of_a_process_come_before_the_report_of_its_end() {
+    let mut engines = tokio::task::JoinSet::new();
+    for number in 0..48 {
+        engines.spawn(async move {
+            let scripted = script("echo 'last words' >&2; exit 7", bounds());
+            let error = scripted.engine.should_compress(1).await.unwrap_err().to_string();
+            assert!(error.contains("exit status: 7"), "engine {number}: {error}");
+            let lines = scripted.services.log_lines();
+            assert!(lines.iter().any(|line| line.contains("last words")), "engine {number}: {lines:?}");
+        });
+    }
+    while let Some(done) = engines.join_next().await {
+        done.unwrap();
+    }
+}
+
 fn nowhere() -> crate::script::Scripted {
     let mut scripted = script("", bounds());
     let launch = throughline_plugin::Launch {

@@ -217,7 +217,7 @@ fn measure_cut(
     let edited: HashSet<&str> = ledger
         .acts()
         .iter()
-        .filter(|act| !act.outcome.as_ref().is_some_and(|o| o.failed))
+        .filter(|act| !act.outcome.as_ref().is_some_and(|o| o.failed()))
         .flat_map(|act| act.changed_files())
         .collect();
     Ok(Some(CutResult {

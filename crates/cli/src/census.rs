@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
-use throughline_compaction::{ActOutcome, ToolFamily};
+use throughline_compaction::{Act, ActOutcome, CallAnswer, ToolFamily};
 use throughline_transcript::{GroupKind, Groups, Message, Part, Role, Transcript};
 
 use crate::text::glimpse;
@@ -154,6 +154,7 @@ impl Census {
             census: Self::default(),
             tools: HashMap::new(),
             names: HashMap::new(),
+            commands: HashMap::new(),
             pieces: Vec::new(),
         };
         counter.preamble(transcript);
@@ -175,6 +176,8 @@ struct Counter<'a> {
     tools: HashMap<String, ToolTally>,
     /// The tool of each call id.
     names: HashMap<String, String>,
+    /// The commands of calls that ran one, by the id of the call.
+    commands: HashMap<String, String>,
     /// Pieces of the message at hand.
     pieces: Vec<Piece>,
 }
@@ -261,6 +264,10 @@ impl Counter<'_> {
                 let length = characters(&name) + characters(&arguments);
                 self.count(Kind::ToolCalls, length, tokens);
                 self.tool(&name).calls.add(length, tokens);
+                let act = Act::read(&name, &arguments, 0);
+                if act.family == ToolFamily::Run {
+                    self.commands.insert(message.str(*id).into_owned(), act.target);
+                }
                 self.names.insert(message.str(*id).into_owned(), name);
             }
             Part::ToolResult { call_id, is_error, content, .. } => {
@@ -278,7 +285,14 @@ impl Counter<'_> {
         }
     }
 
-    fn result(&mut self, index: usize, message: &Message, call_id: &str, is_error: bool, content: &[Part]) {
+    fn result(
+        &mut self,
+        index: usize,
+        message: &Message,
+        call_id: &str,
+        is_error: Option<bool>,
+        content: &[Part],
+    ) {
         let name = self.names.get(call_id).cloned().unwrap_or_else(|| NO_CALL.to_owned());
         let text = message.result_text(content);
         let mut tokens = self.measure.text(&text);
@@ -301,7 +315,9 @@ impl Counter<'_> {
             }
         }
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        let failed = ActOutcome::read(ToolFamily::of(&name), &text, is_error, number).failed;
+        let command = self.commands.get(call_id).map_or("", String::as_str);
+        let answer = CallAnswer { family: ToolFamily::of(&name), command, text: &text, is_error };
+        let failed = ActOutcome::read(&answer, number).failed();
         let tally = self.tool(&name);
         tally.results.add(length, tokens);
         tally.failed += u64::from(failed);

@@ -88,7 +88,7 @@ impl MessageWriter {
             Part::ToolResult { call_id, is_error, content, .. } => {
                 let tool = self.tools.get(message.str(*call_id).as_ref());
                 let tool = tool.map_or("(unknown call)", String::as_str);
-                let failed = if *is_error { ", failed" } else { "" };
+                let failed = if *is_error == Some(true) { ", failed" } else { "" };
                 push_line(out, INDENT, &format!("<- {}{}", tool.yellow(), failed.red()));
                 for piece in content {
                     match piece {

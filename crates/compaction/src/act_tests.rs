@@ -5,8 +5,14 @@ use super::*;
 /// The line of a call with its answer.
 fn line(tool: &str, arguments: &str, answer: &str) -> String {
     let mut act = Act::read(tool, arguments, 0);
-    act.outcome = Some(ActOutcome::read(act.family, answer, false, 1));
+    let answer = CallAnswer { family: act.family, command: &act.target, text: answer, is_error: None };
+    act.outcome = Some(ActOutcome::read(&answer, 1));
     act.line()
+}
+
+/// The outcome of a call to a tool of `family`.
+fn outcome(family: ToolFamily, text: &str, is_error: Option<bool>) -> ActOutcome {
+    ActOutcome::read(&CallAnswer { family, command: "", text, is_error }, 0)
 }
 
 #[track_caller]
@@ -101,7 +107,7 @@ fn tools_of_hermes() {
             "execute_code",
             r#"{"code":"print(1)\nprint(2)"}"#,
             "1\n2\n",
-            "[execute_code] ran `print(1) print(2)` -> ok, 2 lines",
+            "[execute_code] ran `print(1) print(2)` -> unknown, 2 lines",
         ),
         ("todo", r#"{"todos":[{"content":"a"},{"content":"b"}]}"#, "ok", "[todo] updated the plan 2 items"),
         (
@@ -128,7 +134,7 @@ fn tools_of_claude_code() {
             "Exit code 1\nnpm ERR! missing script: test\n",
             "[Bash] ran `npm test` -> exit 1, 2 lines",
         ),
-        ("Bash", r#"{"command":"ls"}"#, "a\nb\nc", "[Bash] ran `ls` -> ok, 3 lines"),
+        ("Bash", r#"{"command":"ls"}"#, "a\nb\nc", "[Bash] ran `ls` -> unknown, 3 lines"),
         (
             "Read",
             r#"{"file_path":"/srv/app/a.rs","offset":10,"limit":50}"#,
@@ -232,7 +238,7 @@ fn tools_of_codex() {
 
 #[test]
 fn exit_codes_in_every_form() {
-    let code = |text: &str| ActOutcome::read(ToolFamily::Run, text, false, 0).exit;
+    let code = |text: &str| outcome(ToolFamily::Run, text, None).exit;
     for (text, expected) in [
         (r#"{"output":"x","exit_code":3}"#, Some(3)),
         (r#"{"output":"x","metadata":{"exit_code":4}}"#, Some(4)),
@@ -252,53 +258,52 @@ fn exit_codes_in_every_form() {
         assert_eq!(code(text), expected, "{text}");
     }
     // A file that speaks of exit codes has none.
-    assert_eq!(ActOutcome::read(ToolFamily::Read, "Exit code 5", false, 0).exit, None);
+    assert_eq!(outcome(ToolFamily::Read, "Exit code 5", None).exit, None);
 }
 
 #[test]
 fn errors_are_quoted_as_they_stand() {
     let answer = r#"{"output":"   Compiling a v0.1.0\nerror[E0308]: mismatched types\n   --> src/a.rs:3:5\nwarning: unused\n","exit_code":101}"#;
-    let outcome = ActOutcome::read(ToolFamily::Run, answer, false, 0);
-    assert!(outcome.failed);
-    assert_eq!(outcome.errors, ["error[E0308]: mismatched types"]);
-    let outcome = ActOutcome::read(ToolFamily::Edit, "String to replace not found in file.", true, 0);
-    assert!(outcome.failed);
-    assert_eq!(outcome.errors, ["String to replace not found in file."]);
-    let failed = ActOutcome::read(ToolFamily::Edit, r#"{"success":false,"error":"no such file"}"#, false, 0);
-    assert!(failed.failed);
+    let found = outcome(ToolFamily::Run, answer, None);
+    assert!(found.failed());
+    assert_eq!(found.errors, ["error[E0308]: mismatched types"]);
+    let found = outcome(ToolFamily::Edit, "String to replace not found in file.", Some(true));
+    assert!(found.failed());
+    assert_eq!(found.errors, ["String to replace not found in file."]);
+    let failed = outcome(ToolFamily::Edit, r#"{"success":false,"error":"no such file"}"#, None);
+    assert!(failed.failed());
     assert_eq!(failed.errors, ["no such file"]);
-    let empty = ActOutcome::read(ToolFamily::Edit, r#"{"success":true,"error":""}"#, false, 0);
-    assert!(!empty.failed && empty.errors.is_empty());
-    let refused = ActOutcome::read(ToolFamily::Run, "The tool use was rejected by the user.", true, 0);
+    let empty = outcome(ToolFamily::Edit, r#"{"success":true,"error":""}"#, None);
+    assert!(!empty.failed() && empty.errors.is_empty());
+    let refused = outcome(ToolFamily::Run, "The tool use was rejected by the user.", Some(true));
     assert!(refused.not_run && refused.errors.is_empty());
 }
 
 #[test]
 fn a_run_that_went_well_has_no_errors_and_a_verdict() {
-    let outcome = ActOutcome::read(
+    let found = outcome(
         ToolFamily::Run,
         r#"{"output":"test error_paths ... ok\ntest result: ok. 12 passed; 0 failed; 0 ignored\n","exit_code":0}"#,
-        false,
-        0,
+        None,
     );
-    assert!(!outcome.failed && outcome.errors.is_empty());
-    assert_eq!(outcome.verdict.as_deref(), Some("test result: ok. 12 passed; 0 failed; 0 ignored"));
+    assert!(!found.failed() && found.errors.is_empty());
+    assert_eq!(found.verdict.as_deref(), Some("test result: ok. 12 passed; 0 failed; 0 ignored"));
 }
 
 #[test]
 fn odd_calls_are_told_without_a_panic() {
     assert_lines(&[
-        ("terminal", "", "x", "[terminal] ran -> ok, 1 line"),
-        ("terminal", "null", "", "[terminal] ran `null` -> ok, 0 lines"),
+        ("terminal", "", "x", "[terminal] ran -> unknown, 1 line"),
+        ("terminal", "null", "", "[terminal] ran `null` -> unknown, 0 lines"),
         ("read_file", "[]", "x", "[read_file] read -> 1 char"),
         ("", "{}", "x", "[] called -> 1 char"),
-        ("terminal", r#"{"command":7}"#, "x", "[terminal] ran -> ok, 1 line"),
+        ("terminal", r#"{"command":7}"#, "x", "[terminal] ran -> unknown, 1 line"),
     ]);
     let long = format!(r#"{{"command":"echo {}"}}"#, "word ".repeat(200));
     let told = line("terminal", &long, "x");
     assert!(told.chars().count() < 200 && told.contains('…'), "{told}");
     let spread = line("terminal", "{\"command\":\"a\\n\\n   b\\tc\"}", "x");
-    assert_eq!(spread, "[terminal] ran `a b c` -> ok, 1 line");
+    assert_eq!(spread, "[terminal] ran `a b c` -> unknown, 1 line");
 }
 
 #[test]
@@ -327,11 +332,11 @@ fn numbers_are_grouped_by_three() {
 fn what_was_refused_or_failed_is_not_done() {
     let refused = "Error: The person did not allow this, and nothing was done. Find another way, or ask them what they want.";
     for family in [ToolFamily::Write, ToolFamily::Run, ToolFamily::Edit] {
-        let outcome = ActOutcome::read(family, refused, false, 0);
-        assert!(outcome.not_run, "{family:?}");
-        let failed = ActOutcome::read(family, "Error: old_text is not in main.py", false, 0);
-        assert!(failed.failed && !failed.not_run, "{family:?}");
+        let found = outcome(family, refused, None);
+        assert!(found.not_run, "{family:?}");
+        let failed = outcome(family, "Error: old_text is not in main.py", None);
+        assert!(failed.failed() && !failed.not_run, "{family:?}");
     }
     let read = format!("Error: the first line of a log\n{}", "more\n".repeat(2_000));
-    assert!(!ActOutcome::read(ToolFamily::Read, &read, false, 0).failed, "a file that was read");
+    assert!(!outcome(ToolFamily::Read, &read, None).failed(), "a file that was read");
 }

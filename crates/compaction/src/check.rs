@@ -150,13 +150,13 @@ const MAX_ERRORS: usize = 4;
 
 /// What the last failures said that no later call of the same kind made good, newest first.
 fn standing_errors<'a>(acts: &'a [Act], all: &[Act]) -> Vec<(&'a str, usize)> {
-    let failed = |act: &Act| act.outcome.as_ref().is_some_and(|outcome| outcome.failed && !outcome.not_run);
+    let failed = |act: &Act| act.outcome.as_ref().is_some_and(|outcome| outcome.failed() && !outcome.not_run);
     let made_good = |act: &Act| {
         all.iter().any(|later| {
             later.message > act.message
                 && later.family == act.family
                 && later.target == act.target
-                && later.outcome.as_ref().is_some_and(ActOutcome::is_success)
+                && later.outcome.as_ref().is_some_and(ActOutcome::shows_no_failure)
         })
     };
     let standing = acts.iter().rev().filter(|act| failed(act) && !made_good(act));

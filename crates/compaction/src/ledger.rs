@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use throughline_redact::Redactor;
 use throughline_transcript::{Arguments, Groups, Message, Part, Role, unescape_into};
 
-use crate::act::{Act, ActOutcome, ToolFamily, readable};
+use crate::act::{Act, ActOutcome, CallAnswer, ToolFamily, readable};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::interner::{Interner, Seen};
 
@@ -208,7 +208,13 @@ impl Ledger {
                         let part = u32::try_from(position).unwrap_or(u32::MAX);
                         self.answers.push(Answer { message: index, part, act: act_id });
                         if let Some(act) = self.acts.get_mut(act_id as usize) {
-                            act.outcome = Some(ActOutcome::read(act.family, &told, *is_error, index));
+                            let answer = CallAnswer {
+                                family: act.family,
+                                command: &act.target,
+                                text: &told,
+                                is_error: *is_error,
+                            };
+                            act.outcome = Some(ActOutcome::read(&answer, index));
                         }
                     }
                     let text = readable(told);

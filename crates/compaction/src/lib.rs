@@ -22,7 +22,10 @@ mod sections;
 mod summarise;
 mod view;
 
-pub use act::{Act, ActOutcome, CLEARED, ToolFamily, one_line, thousands};
+pub use act::{
+    Act, ActOutcome, CLEARED, CallAnswer, CallStatus, Evidence, StatusReading, ToolFamily, one_line,
+    read_status, thousands,
+};
 pub use anchors::{AnchorKind, scan_anchors};
 pub use assemble::assemble;
 pub use builtin::RuleSummariser;

@@ -39,7 +39,7 @@ pub(crate) fn tell_leaf(node: &mut Node, messages: &[Message], ledger: &Ledger, 
     node.files = files_of(acts).iter().map(|file| masked(file)).collect();
     let mut reasons: Vec<String> =
         node.files.iter().take(2).map(|file| one_line(file, REASON_CHARS)).collect();
-    let failed = |act: &&Act| act.outcome.as_ref().is_some_and(|outcome| outcome.failed);
+    let failed = |act: &&Act| act.outcome.as_ref().is_some_and(|outcome| outcome.failed());
     let commands = || acts.iter().filter(|act| act.family == ToolFamily::Run && !act.target.is_empty());
     let told =
         commands().find(failed).map(|act| format!("the failure of {}", one_line(&act.target, REASON_CHARS)));

@@ -128,7 +128,7 @@ impl Counts {
                 for inner in content {
                     *self.parts.entry(inner_name(inner)).or_default() += 1;
                 }
-                self.mark(*is_error, "result marked as error");
+                self.mark(*is_error == Some(true), "result marked as error");
                 self.mark(content.is_empty(), "result without content");
             }
         }

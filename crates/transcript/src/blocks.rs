@@ -62,7 +62,7 @@ struct Members {
     reasoning: Vec<Part>,
     /// The readable side of a reasoning item; on anything else a member of that name means nothing to us.
     summary: Option<Part>,
-    is_error: bool,
+    is_error: Option<bool>,
 }
 
 /// Decodes one message from its own JSON text, which the caller has checked to be valid JSON.
@@ -168,7 +168,13 @@ fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (Members, Spa
             b"content" => found.content = read_content(json, cursor, depth),
             b"output" => found.output = read_content(json, cursor, depth),
             b"input" | b"arguments" | b"action" => found.arguments = Some(read_arguments(cursor)),
-            b"is_error" => found.is_error = cursor.skip_value().of(json) == "true",
+            b"is_error" => {
+                found.is_error = match cursor.skip_value().of(json) {
+                    "true" => Some(true),
+                    "false" => Some(false),
+                    _ => None,
+                };
+            }
             b"tool_calls" if depth == 0 => found.calls = read_calls(json, cursor),
             b"function_call" if depth == 0 => found.legacy_call = legacy_call(json, cursor),
             b"function" if depth <= CALL_DEPTH => {

@@ -27,7 +27,7 @@ fn show(message: &Message, part: &Part) -> String {
         }
         Part::ToolResult { call_id, is_error, content, .. } => {
             let inner: Vec<String> = content.iter().map(|part| show(message, part)).collect();
-            let mark = if *is_error { "!" } else { "" };
+            let mark = if *is_error == Some(true) { "!" } else { "" };
             format!("result({}{mark} [{}])", message.str(*call_id), inner.join(" "))
         }
         Part::Image { .. } => "image".into(),

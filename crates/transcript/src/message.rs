@@ -94,8 +94,8 @@ pub enum Part {
     ToolResult {
         /// The call it answers.
         call_id: JsonStr,
-        /// Whether the wire marks it as failed.
-        is_error: bool,
+        /// Whether the wire marks it as failed; `None` where it carries no mark, which says nothing about success.
+        is_error: Option<bool>,
         /// Text, images and unknown pieces of the answer.
         content: Vec<Part>,
         /// The JSON value that holds the answer (a string or a list), the place a rendition replaces.

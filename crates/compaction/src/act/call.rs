@@ -202,7 +202,7 @@ impl Act {
     /// Whether it was refused or failed, as far as its answer tells.
     #[must_use]
     pub fn came_to_nothing(&self) -> bool {
-        self.outcome.as_ref().is_some_and(|outcome| !outcome.is_success())
+        self.outcome.as_ref().is_some_and(|outcome| !outcome.shows_no_failure())
     }
 
     /// Files this call changes, when it is one that changes files.

@@ -31,15 +31,6 @@ pub(crate) fn unwrapped(answer: &str) -> Option<String> {
     printed
 }
 
-/// Whether the envelope says that it did not work.
-pub(crate) fn says_failed(answer: &str) -> bool {
-    let object = RawJson(answer.trim());
-    let is = |key: &str, word: &str| object.get(key).is_some_and(|value| value.0 == word);
-    let trouble =
-        || object.get("error").and_then(RawJson::as_text).is_some_and(|text| !text.trim().is_empty());
-    is("success", "false") || is("ok", "false") || is("is_error", "true") || trouble()
-}
-
 /// How many hits a search says it had.
 pub(crate) fn hits(answer: &str) -> Option<u32> {
     let object = RawJson(answer.trim());

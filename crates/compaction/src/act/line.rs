@@ -3,6 +3,7 @@
 use super::call::Act;
 use super::family::ToolFamily;
 use super::result::ActOutcome;
+use super::status::CallStatus;
 
 /// What stands in for a result about which nothing better is known.
 pub const CLEARED: &str = "[Old tool output cleared to save context space]";
@@ -70,13 +71,22 @@ impl Act {
         let mut words = Vec::new();
         match (self.family, outcome.exit) {
             _ if outcome.not_run => return "not run".to_owned(),
-            (_, Some(code)) => words.push(format!("exit {code}")),
-            (_, None) if outcome.failed => words.push("failed".to_owned()),
-            (ToolFamily::Run, None) => words.push("ok".to_owned()),
+            (_, Some(code)) => {
+                // Zero is the status of the last command of a line; the output may say more.
+                let words_before = match outcome.status {
+                    CallStatus::Failed if code == 0 => "failed, ",
+                    CallStatus::Unknown => "unknown, ",
+                    CallStatus::Ok | CallStatus::Failed => "",
+                };
+                words.push(format!("{words_before}exit {code}"));
+            }
+            (_, None) if outcome.failed() => words.push("failed".to_owned()),
+            (ToolFamily::Run, None) if outcome.status == CallStatus::Ok => words.push("ok".to_owned()),
+            (ToolFamily::Run, None) => words.push("unknown".to_owned()),
             _ => {}
         }
         match self.family {
-            ToolFamily::Write | ToolFamily::Edit | ToolFamily::Plan if !outcome.failed => {}
+            ToolFamily::Write | ToolFamily::Edit | ToolFamily::Plan if !outcome.failed() => {}
             ToolFamily::Search => words.push(match outcome.hits {
                 Some(1) => "1 match".to_owned(),
                 Some(hits) => format!("{} matches", thousands(u64::from(hits))),

@@ -1,10 +1,9 @@
 //! Reading a tool's answer: how it ended, how much it was, and what went wrong, word for word.
 
-use throughline_transcript::RawJson;
-
 use super::call::one_line;
-use super::envelope::{hits, says_failed, unwrapped};
+use super::envelope::{hits, unwrapped};
 use super::family::ToolFamily;
+use super::status::{CallAnswer, CallStatus, Evidence, read_status};
 
 /// Error lines kept of one answer.
 const MAX_ERROR_LINES: usize = 4;
@@ -25,12 +24,6 @@ const NOT_RUN: &[&str] = &[
     "This was not done: it needs approval",
 ];
 
-/// How an answer begins that says of itself that it is an error, on wires that have no other place for that.
-const ERROR_OPENING: &str = "Error: ";
-
-/// A longer answer that begins so is something that was read.
-const LONGEST_PLAIN_ERROR: usize = 4_000;
-
 /// A client's notice without an error mark is no longer than this.
 const SHORT_NOTICE_BYTES: usize = 400;
 
@@ -45,8 +38,8 @@ pub struct ActOutcome {
     pub hits: Option<u32>,
     /// Exit status of a command, where it is told.
     pub exit: Option<i32>,
-    /// Whether it failed: marked so, or a non-zero exit.
-    pub failed: bool,
+    /// How it ended, as far as the answer shows.
+    pub status: CallStatus,
     /// The lines that say what went wrong, as they stand.
     pub errors: Vec<String>,
     /// The last line that sums a run up (`12 passed, 1 failed`), as it stands.
@@ -58,98 +51,53 @@ pub struct ActOutcome {
 }
 
 impl ActOutcome {
-    /// Whether the call ran and did what it should.
+    /// Whether the answer shows that the call failed.
     #[must_use]
-    pub fn is_success(&self) -> bool {
-        !self.failed && !self.not_run
+    pub fn failed(&self) -> bool {
+        self.status == CallStatus::Failed
     }
 
-    /// Reads an answer, in an envelope or not.
+    /// Whether the call ran and nothing shows that it failed.
     #[must_use]
-    pub fn read(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
-        let is_error = is_error || says_error(family, text);
-        let hits = (family == ToolFamily::Search).then(|| hits(text)).flatten();
-        let told = text.trim_start().starts_with('{') && says_failed(text);
-        let Some(printed) = unwrapped(text) else {
-            return Self { hits, ..Self::read_printed(family, text, is_error || told, message) };
+    pub fn shows_no_failure(&self) -> bool {
+        !self.failed() && !self.not_run
+    }
+
+    /// Reads the answer that stands in `message`, in an envelope or not.
+    #[must_use]
+    pub fn read(answer: &CallAnswer<'_>, message: u32) -> Self {
+        let unwrapped = unwrapped(answer.text);
+        let printed = unwrapped.as_deref().unwrap_or(answer.text);
+        let reading = read_status(answer, printed);
+        let is_command = answer.family == ToolFamily::Run;
+        let breaks = memchr::memchr_iter(b'\n', printed.as_bytes()).count();
+        let lines = breaks + usize::from(!printed.is_empty() && !printed.ends_with('\n'));
+        let mut outcome = Self {
+            chars: u32::try_from(printed.chars().count()).unwrap_or(u32::MAX),
+            lines: u32::try_from(lines).unwrap_or(u32::MAX),
+            hits: (answer.family == ToolFamily::Search).then(|| hits(answer.text)).flatten(),
+            exit: reading.exit,
+            status: reading.status,
+            message,
+            ..Self::default()
         };
-        let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
-        let failed = is_error || exit.map_or(told, |code| code != 0);
-        let mut outcome = Self { hits, ..Self::read_printed(family, &printed, failed, message) };
-        outcome.exit = exit.or(outcome.exit);
-        if exit == Some(0) && !is_error {
-            // The status knows better than words at the end of the output.
-            outcome.failed = false;
-            outcome.errors.clear();
-        }
-        outcome
-    }
-
-    fn read_printed(family: ToolFamily, text: &str, is_error: bool, message: u32) -> Self {
-        let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
-        let lines = breaks + usize::from(!text.is_empty() && !text.ends_with('\n'));
-        let lines = u32::try_from(lines).unwrap_or(u32::MAX);
-        let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
-        let exit = (family == ToolFamily::Run).then(|| exit_status(text)).flatten();
-        let failed = is_error || exit.is_some_and(|code| code != 0);
-        let mut outcome = Self { chars, lines, exit, failed, message, ..Self::default() };
-        if (is_error || text.len() < SHORT_NOTICE_BYTES)
-            && NOT_RUN.iter().any(|mark| slice_start(text, 400).contains(mark))
+        if (answer.is_error == Some(true)
+            || reading.evidence == Some(Evidence::ErrorText)
+            || printed.len() < SHORT_NOTICE_BYTES)
+            && NOT_RUN.iter().any(|mark| slice_start(printed, 400).contains(mark))
         {
             // The tool never ran; there is no error to carry.
             outcome.not_run = true;
             return outcome;
         }
-        if failed || (family == ToolFamily::Run && exit.is_none() && ends_badly(text)) {
-            outcome.errors = error_lines(text);
-            outcome.failed = failed || !outcome.errors.is_empty();
+        if outcome.failed() {
+            outcome.errors = error_lines(printed);
         }
-        if family == ToolFamily::Run {
-            outcome.verdict = verdict_line(text);
+        if is_command {
+            outcome.verdict = verdict_line(printed);
         }
         outcome
     }
-}
-
-/// Whether an answer without a mark says in plain words that it is an error. What a command printed says so by its status.
-fn says_error(family: ToolFamily, text: &str) -> bool {
-    text.starts_with(ERROR_OPENING)
-        && text.len() < LONGEST_PLAIN_ERROR
-        && (family != ToolFamily::Run || exit_status(text).is_none())
-}
-
-/// The exit status told in an answer, in the forms agents use.
-fn exit_status(text: &str) -> Option<i32> {
-    let head = slice_start(text, 400);
-    let tail = slice_end(text, 400);
-    if head.trim_start().starts_with('{') {
-        let object = RawJson(text.trim());
-        let direct =
-            object.get("exit_code").or_else(|| object.get("metadata").and_then(|m| m.get("exit_code")));
-        if let Some(code) = direct.and_then(|raw| raw.0.parse().ok()) {
-            return Some(code);
-        }
-    }
-    for place in [head, tail] {
-        // Every form has these letters; looking for them first is cheap.
-        if memchr::memmem::find(place.as_bytes(), b"xit").is_none() {
-            continue;
-        }
-        for mark in
-            ["Exit code ", "exit code ", "Exit code: ", "xited with code ", "exit status ", "exit_code: "]
-        {
-            if let Some(code) = place.rfind(mark).and_then(|at| leading_number(place.get(at + mark.len()..)?))
-            {
-                return Some(code);
-            }
-        }
-    }
-    None
-}
-
-fn leading_number(text: &str) -> Option<i32> {
-    let digits: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == '-').take(6).collect();
-    digits.parse().ok()
 }
 
 /// The first `bytes` bytes, cut at a character.
@@ -168,14 +116,6 @@ pub(crate) fn slice_end(text: &str, bytes: usize) -> &str {
         start += 1;
     }
     text.get(start..).unwrap_or_default()
-}
-
-/// Whether the end of a command's output speaks of failure although no status is told.
-fn ends_badly(text: &str) -> bool {
-    let tail = slice_end(text, 600);
-    ["FAIL", "error:", "Error:", "panicked at", "Traceback", "fatal:", "npm ERR!", "FAILED"]
-        .iter()
-        .any(|mark| memchr::memmem::find(tail.as_bytes(), mark.as_bytes()).is_some())
 }
 
 /// Whether a line says what went wrong.

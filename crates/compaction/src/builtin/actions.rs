@@ -1,6 +1,6 @@
 //! Completed Actions: what was done, one entry an action; looking around is told in one breath.
 
-use crate::act::{Act, ToolFamily, one_line};
+use crate::act::{Act, ToolFamily, one_line, only_looks};
 use crate::sections::Section;
 
 use super::select::Candidate;
@@ -37,61 +37,8 @@ const WEIGHTY: &[&str] = &[
     "deploy",
 ];
 
-/// First words of commands that only look.
-const LOOKING: &[&str] = &[
-    "ls",
-    "cat",
-    "head",
-    "tail",
-    "grep",
-    "rg",
-    "find",
-    "wc",
-    "which",
-    "pwd",
-    "echo",
-    "tree",
-    "stat",
-    "file",
-    "du",
-    "df",
-    "env",
-    "ps",
-    "pgrep",
-    "sed -n",
-    "git status",
-    "git log",
-    "git diff",
-    "git show",
-    "git branch",
-    "git blame",
-    "gh pr view",
-    "gh pr list",
-    "gh api",
-    "gh pr diff",
-    "jq",
-];
-
-/// Whether a command only looks at things: its first word says so, after any change of folder.
-fn only_looks(command: &str) -> bool {
-    let mut rest = command.trim_start();
-    while let Some(after) =
-        rest.strip_prefix("cd ").and_then(|tail| tail.split_once("&&")).map(|(_, after)| after)
-    {
-        rest = after.trim_start();
-    }
-    let plain = rest
-        .strip_prefix("git -C ")
-        .and_then(|tail| tail.split_once(' '))
-        .map(|(_, after)| format!("git {after}"));
-    let rest = plain.as_deref().unwrap_or(rest);
-    LOOKING.iter().any(|word| {
-        rest.strip_prefix(word).is_some_and(|after| after.is_empty() || after.starts_with([' ', '|']))
-    })
-}
-
 fn is_look(act: &Act) -> bool {
-    if act.outcome.as_ref().is_some_and(|outcome| outcome.failed && !outcome.not_run) {
+    if act.outcome.as_ref().is_some_and(|outcome| outcome.failed() && !outcome.not_run) {
         return false;
     }
     match act.family {
@@ -165,7 +112,7 @@ impl<'a> EditRun<'a> {
     fn start(act: &'a Act) -> Option<Self> {
         let clean = act.family == ToolFamily::Edit
             && act.more_files.is_empty()
-            && act.outcome.as_ref().is_some_and(|outcome| !outcome.failed);
+            && act.outcome.as_ref().is_some_and(|outcome| !outcome.failed());
         let (added, removed) = line_counts(&act.detail)?;
         clean.then_some(Self { act, times: 1, added, removed, last: act.message })
     }
@@ -232,7 +179,7 @@ fn entry(act: &Act, from: usize, recent: usize) -> Candidate {
             text.push_str(" -> ");
             text.push_str(&ending);
         }
-        if outcome.failed {
+        if outcome.failed() {
             value += 1.0;
             for error in outcome.errors.iter().take(2) {
                 text.push_str(&format!("\n{}", one_line(error, 200)));

@@ -51,7 +51,7 @@ pub(crate) fn blocked(acts: &[Act], all: &[Act]) -> Vec<Candidate> {
         |act: &Act| if act.family == ToolFamily::Run { command_key(&act.target) } else { act.target.clone() };
     let mut out = Vec::new();
     for act in acts.iter().filter(|act| act.message >= oldest) {
-        let Some(outcome) = act.outcome.as_ref().filter(|o| o.failed && !o.not_run && !o.errors.is_empty())
+        let Some(outcome) = act.outcome.as_ref().filter(|o| o.failed() && !o.not_run && !o.errors.is_empty())
         else {
             continue;
         };
@@ -59,7 +59,7 @@ pub(crate) fn blocked(acts: &[Act], all: &[Act]) -> Vec<Candidate> {
         let made_good = recent.iter().any(|other| {
             other.message > act.message
                 && key(other) == own_key
-                && other.outcome.as_ref().is_some_and(ActOutcome::is_success)
+                && other.outcome.as_ref().is_some_and(ActOutcome::shows_no_failure)
         });
         if made_good {
             continue;

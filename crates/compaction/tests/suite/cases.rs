@@ -148,7 +148,7 @@ fn a_long_coding_session_is_compacted_the_same_every_time() {
         let kept = plan.head.clone().chain(plan.tail.clone());
         let shown: String = kept.map(|at| case.messages[at].json()).collect();
         let ledger = Ledger::of(&case.messages, &case.groups, None);
-        let worked = |act: &&Act| act.outcome.as_ref().is_some_and(|outcome| !outcome.failed);
+        let worked = |act: &&Act| act.outcome.as_ref().is_some_and(|outcome| !outcome.failed());
         for file in ledger.acts().iter().filter(worked).flat_map(Act::changed_files) {
             assert!(
                 text.contains(file) || shown.contains(file),

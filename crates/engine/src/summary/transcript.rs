@@ -214,7 +214,7 @@ fn piece(message: &Message, tools: &HashMap<String, String>, mask: &dyn Fn(&str)
                 let tool = tools.get(message.str(*call_id).as_ref());
                 blocks.push(Block::Result {
                     tool: tool.cloned().unwrap_or_else(|| "a tool".to_owned()),
-                    failed: *is_error,
+                    failed: *is_error == Some(true),
                     text: mask(&message.result_text(content)),
                 });
                 let pictures = content.iter().filter(|part| matches!(part, Part::Image { .. })).count();

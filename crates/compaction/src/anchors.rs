@@ -68,6 +68,9 @@ const MAX_CHUNK_BYTES: usize = 400;
 /// A name longer than this is not worth carrying.
 const MAX_NAME_BYTES: usize = 120;
 
+/// How a mask begins behind its bracket; see `throughline_redact`.
+const MASK_WORD: &str = "redacted:";
+
 /// Calls `found` for every anchor of `text`, in order, repeats included.
 pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind)) {
     marked_chunks(text.as_bytes(), MAX_CHUNK_BYTES, |range, held| {
@@ -89,6 +92,10 @@ pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind
 fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, AnchorKind)) {
     if flags & (SLASH | DOT | DASH | COLON | SIGN) == 0 {
         return simple(chunk, flags, found);
+    }
+    // What a mask says is ours: `[redacted:github_token]` names a kind, and nothing of the source.
+    if flags & COLON != 0 && chunk.starts_with(MASK_WORD) {
+        return;
     }
     // Sentences, keys and assignments leave their signs at the ends of a chunk; most chunks are plain words without.
     let bytes = chunk.as_bytes();

@@ -310,3 +310,17 @@ fn an_earlier_summary_is_carried_and_moved_on() {
     let numbers: Vec<Option<u32>> = actions.iter().map(|action| action.number).collect();
     assert_eq!(numbers, [Some(1), Some(2), Some(3)], "{actions:?}");
 }
+
+#[test]
+fn counting_numbers_of_a_file_do_not_fill_its_entry() {
+    let rows: String = (402..470).map(|row| format!("row {row} of load_rows_{}\n", row % 3)).collect();
+    let mut talk = Talk::default().user("Look at the rows.");
+    for _ in 0..6 {
+        talk = talk.step("read_file", r#"{"path":"rows.txt"}"#, &rows);
+    }
+    let text = talk.answer("Seen.").user("Go on.").summary(1).to_markdown();
+    assert!(text.contains("load_rows_1"), "{text}");
+    for row in [402, 403, 430, 469] {
+        assert!(!text.contains(&row.to_string()), "{row} in {text}");
+    }
+}

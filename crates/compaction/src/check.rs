@@ -1,6 +1,8 @@
 //! Checking a summary against the ledger: what matters and is missing is attached, what the source never contained is
 //! taken out, secrets are masked.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashSet;
 use throughline_redact::Redactor;
 use throughline_transcript::{human_words, strip_injected};
@@ -10,6 +12,7 @@ use crate::anchors::{AnchorKind, scan_anchors};
 use crate::builtin::{is_correction, is_rule, sentences};
 use crate::document::SummaryDocument;
 use crate::ledger::SeenBy;
+use crate::number_runs::numbers_in_runs;
 use crate::preface::Maker;
 use crate::sections::Section;
 use crate::summarise::SummaryRequest;
@@ -72,6 +75,8 @@ pub struct FactReport {
 
 /// What stands in place of a string that no message contains.
 pub const NOT_IN_RECORD: &str = "[not in the record]";
+/// How a mask begins; see `throughline_redact`.
+const MASK_OPENING: &str = "[redacted:";
 /// Longer words are no rule but a description.
 const MAX_CONSTRAINT_CHARS: usize = 500;
 /// Names the model wrote at least this often are part of what the work turned on.
@@ -124,10 +129,14 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     let shown = request.shown_text;
     let tail_start = request.plan.tail.start;
     let mut names: Vec<(&str, &crate::ledger::AnchorInfo)> = Vec::new();
+    let in_runs = numbers_in_runs(request.ledger);
     for (text, info) in request.ledger.anchors() {
         let last = info.last as usize;
         // What the tail shows needs no help.
         if last >= tail_start || !request.span.contains(&last) || request.ledger.is_secret(text) {
+            continue;
+        }
+        if info.kind == AnchorKind::Number && in_runs.contains(text) {
             continue;
         }
         let kind = fact_kind(info.kind);
@@ -203,7 +212,19 @@ pub fn check(
         report.removed_strings = remove_invented(document, request);
         report.removed = report.removed_strings.len();
     }
-    let facts = important_facts(request);
+    let mut facts = important_facts(request);
+    if let Some(redactor) = redactor {
+        facts.retain_mut(|fact| match redactor.redact(&fact.text) {
+            Cow::Borrowed(_) => true,
+            // A sentence or command with a secret in it is told with a mask. An exact string that is a secret would be
+            // nothing but a mask, and a mask is no fact.
+            Cow::Owned(masked) => {
+                let quotes = matches!(fact.kind, FactKind::Constraint | FactKind::Error | FactKind::Command);
+                fact.text = masked;
+                quotes
+            }
+        });
+    }
     report.important = facts.len();
     let markdown = document.to_markdown();
     let text = folded(&markdown);
@@ -213,11 +234,6 @@ pub fn check(
     });
     let mut missing = Vec::new();
     for fact in facts {
-        // A secret in a fact is masked before it is looked for, so that it is never attached in the clear.
-        let fact = match redactor {
-            Some(redactor) => Fact { text: redactor.redact(&fact.text).into_owned(), ..fact },
-            None => fact,
-        };
         if told.contains(fact.text.as_str()) || text.contains(folded(&fact.text).as_str()) {
             report.kept += 1
         } else {
@@ -302,12 +318,33 @@ fn remove_invented(document: &mut SummaryDocument, request: &SummaryRequest<'_>)
                 if stands_in_source(request, &anchor) {
                     continue;
                 }
-                entry.text = entry.text.replace(&anchor, NOT_IN_RECORD);
-                removed.push(anchor);
+                if let Some(text) = replaced_outside_masks(&entry.text, &anchor) {
+                    entry.text = text;
+                    removed.push(anchor);
+                }
             }
         }
     }
     removed
+}
+
+/// The text with `anchor` replaced wherever it stands outside a mask; `None` when it stands only in masks. A mask that
+/// is replaced in part would read as one mask within another.
+fn replaced_outside_masks(text: &str, anchor: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut found = false;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let start = rest.find(MASK_OPENING).unwrap_or(rest.len());
+        let (outside, from_mask) = rest.split_at(start);
+        found |= outside.contains(anchor);
+        out.push_str(&outside.replace(anchor, NOT_IN_RECORD));
+        let end = from_mask.find(']').map_or(from_mask.len(), |at| at + 1);
+        let (mask, after) = from_mask.split_at(end);
+        out.push_str(mask);
+        rest = after;
+    }
+    found.then_some(out)
 }
 
 /// Whether a string is a date: when something was done is told to whoever writes a summary, and stands in no message.

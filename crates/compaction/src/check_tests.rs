@@ -231,3 +231,54 @@ fn the_day_something_was_done_is_no_invention() {
     });
     assert_eq!(removed, ["2026-99-16"]);
 }
+
+#[test]
+fn masks_are_no_facts_and_do_not_nest() {
+    let middle = vec![said(Role::Assistant, "The key is [redacted:github_token] in src/key.rs.")];
+    request(middle, &said(Role::User, "Go on."), |request| {
+        assert!(
+            request.ledger.anchor("github_token").is_none(),
+            "a mask names a kind, not a string of the source"
+        );
+        let mut document = SummaryDocument::default();
+        document.add(
+            Section::CriticalContext,
+            "key [redacted:aws_access_key] and aws_access_key in src/key.rs, [redacted:github_token]",
+        );
+        let report = check(&mut document, request, Maker::Model, None, 1_000);
+        let text = document.to_markdown();
+        assert!(!text.contains("[redacted:["), "{text}");
+        assert!(
+            text.contains("key [redacted:aws_access_key] and [not in the record] in src/key.rs"),
+            "{text}"
+        );
+        assert_eq!(report.removed_strings, ["aws_access_key"]);
+    });
+}
+
+#[test]
+fn secrets_are_attached_as_facts_neither_in_the_clear_nor_as_masks() {
+    let token = "ghp_9sKd83hFq02LmZx7Vb5Tn1Rw4Yc6Ua0PeHj2";
+    let middle = vec![said(Role::User, &format!("Look at {token} and src/key.rs."))];
+    request(middle, &said(Role::User, "Go on."), |request| {
+        let mut document = SummaryDocument::default();
+        let redactor = throughline_redact::Redactor::new();
+        let report = check(&mut document, request, Maker::Rules, Some(&redactor), 1_000);
+        let text = document.to_markdown();
+        assert!(text.contains("src/key.rs") && !text.contains("redacted") && !text.contains(token), "{text}");
+        assert!(report.attached_facts.iter().all(|fact| !fact.text.contains("[redacted:")), "{report:?}");
+    });
+}
+
+#[test]
+fn runs_of_numbers_are_no_facts_and_single_numbers_are() {
+    let rows: String = (402..470).map(|row| format!("{row} value\n")).collect();
+    let write = format!(r#"{{"path":"rows.txt","content":{}}}"#, compact_json_string(&rows));
+    let mut middle = vec![said(Role::User, "The port is 8443 and the timeout is 3000.")];
+    for id in ["1", "2", "3", "4", "5"] {
+        middle.extend(called(id, "write_file", &write, "ok"));
+    }
+    let found = facts(middle, &said(Role::User, "Go on."));
+    let numbers: Vec<&String> = found.iter().filter(|fact| fact.starts_with("Number")).collect();
+    assert_eq!(numbers, ["Number 8443 @1", "Number 3000 @1"], "{found:?}");
+}

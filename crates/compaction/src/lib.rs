@@ -13,6 +13,7 @@ mod interner;
 mod ledger;
 mod mend;
 mod merge;
+mod number_runs;
 mod outcome;
 mod plan;
 mod preface;

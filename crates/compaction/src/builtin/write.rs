@@ -5,6 +5,7 @@ use throughline_transcript::{Role, human_words, strip_injected};
 
 use crate::act::{Act, one_line, slice_start};
 use crate::document::{Entry, SummaryDocument};
+use crate::number_runs::without_number_runs;
 use crate::sections::Section;
 use crate::summarise::{Reach, SummaryRequest};
 
@@ -280,7 +281,10 @@ impl<'a> Draft<'a> {
         let mut inherited = FxHashMap::default();
         for entry in earlier.map(|doc| doc.entries(Section::RelevantFiles)).unwrap_or_default() {
             if let (Some(path), Some(holds)) = (path_of(&entry.text), holds_of(&entry.text)) {
-                inherited.insert(path.to_owned(), holds.to_owned());
+                let holds = without_number_runs(holds);
+                if !holds.is_empty() {
+                    inherited.insert(path.to_owned(), holds);
+                }
             }
         }
         let paths = touched.iter().map(|(path, history)| (*path, history.words())).collect();

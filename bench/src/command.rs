@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{chat, compare, estimate, gateway, lcm, prepare, replay, retention, scale, speed, store};
+use crate::{chat, compare, estimate, focus, gateway, lcm, prepare, replay, retention, scale, speed, store};
 
 #[derive(Parser)]
 #[command(name = "throughline-bench", about = "Benchmarks that print tables")]
@@ -57,6 +57,8 @@ enum Command {
         #[arg(long)]
         own_model: bool,
     },
+    /// How much of a summary by rules is about its focus, in generated conversations with known topics.
+    Focus,
     /// How fast transcripts are decoded and compacted.
     Speed,
     /// How time and memory grow with the input.
@@ -152,6 +154,7 @@ pub fn main() -> ExitCode {
             let before = compare::Build { bench: against, program: against_program };
             compare::run(&before, program, rounds, &command)
         }
+        Command::Focus => focus::run(),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),
         Command::Lcm { data, tokens } => lcm::run(data.as_deref(), tokens),

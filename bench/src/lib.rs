@@ -9,6 +9,7 @@ mod command;
 mod compare;
 mod counts;
 mod estimate;
+mod focus;
 mod gateway;
 mod lcm;
 mod measure;

@@ -35,9 +35,21 @@ impl Estimator {
         redactor: &Redactor,
         clock_us: &(dyn Fn() -> u64 + Send + Sync),
     ) -> Attempt {
+        self.compact_about(None, conversation, budgets, redactor, clock_us)
+    }
+
+    /// The same with a focus.
+    pub(crate) fn compact_about(
+        &self,
+        focus: Option<&str>,
+        conversation: &Conversation<'_>,
+        budgets: &Budgets,
+        redactor: &Redactor,
+        clock_us: &(dyn Fn() -> u64 + Send + Sync),
+    ) -> Attempt {
         let options = Options {
             force: true,
-            focus: None,
+            focus,
             budgets,
             prune: PruneRules::default(),
             redactor: Some(redactor),

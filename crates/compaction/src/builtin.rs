@@ -3,10 +3,12 @@
 
 mod actions;
 mod files;
+mod focus;
 mod outline;
 mod select;
 mod state;
 mod statements;
+mod topic;
 mod turns;
 mod update;
 mod write;

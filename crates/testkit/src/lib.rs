@@ -3,7 +3,8 @@
 //! [`conversation`] and [`conversation_with`] are proptest strategies of lists that a provider accepts, from nothing to
 //! a few hundred messages, which shrink to the few messages that matter; [`broken_conversation`] gives lists with one
 //! thing wrong. [`from_picture`] writes small lists from a row of letters. [`big_transcript`] writes a coding session of
-//! any size for benchmarks. [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
+//! any size for benchmarks. [`topic_conversation`] writes one about several topics, and knows what belongs to which.
+//! [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
 //! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
 //! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
@@ -26,6 +27,7 @@ mod responses_wire;
 mod rng;
 mod strategy;
 mod tools;
+mod topics;
 #[cfg(feature = "upstream")]
 mod upstream;
 mod words;
@@ -43,6 +45,7 @@ pub use strategy::{
     ConversationTree, Conversations, any_conversation, conversation, conversation_from_seed,
     conversation_with,
 };
+pub use topics::{TopicConversation, TopicOptions, TopicShape, topic_conversation};
 #[cfg(feature = "upstream")]
 pub use upstream::{
     Fault as ReplyFault, Form, Gate, Pace, RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel,

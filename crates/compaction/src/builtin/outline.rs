@@ -8,8 +8,6 @@ use crate::anchors::{AnchorKind, scan_anchors};
 use crate::ledger::{AnchorInfo, Ledger, SeenBy};
 use crate::number_runs::numbers_in_runs;
 
-use super::select::Focus;
-
 /// Where an anchor is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place<'a> {
@@ -38,8 +36,6 @@ pub(crate) struct Ranked<'a> {
     pub(crate) text: &'a str,
     pub(crate) place: Place<'a>,
     pub(crate) score: f32,
-    /// Whether the person asked for most of the room to be about it.
-    pub(crate) in_focus: bool,
 }
 
 /// What is visible to the model without the summary's help.
@@ -57,13 +53,14 @@ const WORTH_TELLING: f32 = 2.3;
 /// Longer anchors are not told.
 const MAX_TEXT_BYTES: usize = 160;
 
-/// All anchors of the middle that nothing visible shows, best first.
+/// All anchors of the middle that nothing visible shows, best first. `bonus` is added to the score of an anchor; one
+/// without is left out.
 pub(crate) fn rank<'a>(
     ledger: &'a Ledger,
     visible: &Visible<'_>,
     told: &FxHashSet<&str>,
     changed: impl Fn(&str) -> bool,
-    focus: &Focus,
+    bonus: impl Fn(&str, &AnchorInfo, Place<'_>) -> Option<f32>,
     at_most: usize,
 ) -> Vec<Ranked<'a>> {
     let span = visible.tail_start.saturating_sub(visible.middle_start).max(1) as f32;
@@ -101,10 +98,8 @@ pub(crate) fn rank<'a>(
         {
             score += 0.4;
         }
-        let in_focus = focus.is_set() && (focus.matches(text) || focus.matches(place.label()));
-        if in_focus {
-            score += 6.0;
-        }
+        let Some(added) = bonus(text, info, place) else { continue };
+        score += added;
         if info.kind == AnchorKind::Path && is_prose(text) {
             score -= 1.2;
         }
@@ -117,7 +112,7 @@ pub(crate) fn rank<'a>(
         let worth_telling = (is_spoken || !is_member_name(text))
             && !(info.kind == AnchorKind::Number && in_runs.contains(text));
         if worth_telling && !visible.shown.contains(text) && !told.contains(text) && !ledger.is_secret(text) {
-            ranked.push(Ranked { text, place, score, in_focus });
+            ranked.push(Ranked { text, place, score });
         }
     }
     let better =

@@ -34,9 +34,6 @@ impl Price {
 /// A sample this long says enough.
 const MAX_SAMPLE_BYTES: usize = 64 * 1024;
 
-/// Share of the budget that entries about the focus may fill before anything else is considered.
-pub(crate) const FOCUS_SHARE_PERCENT: u64 = 65;
-
 /// Something the summary could say.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
@@ -61,77 +58,26 @@ impl Candidate {
     }
 }
 
-/// Words of a focus topic, lower-case, without the ones that say nothing.
-pub(crate) struct Focus {
-    words: Vec<String>,
-}
-
-impl Focus {
-    pub(crate) fn new(topic: Option<&str>) -> Self {
-        let fill =
-            ["the", "and", "for", "with", "about", "all", "of", "on", "in", "to", "a", "an", "our", "my"];
-        let words = topic
-            .unwrap_or_default()
-            .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-' && c != '.' && c != '/')
-            .map(str::to_lowercase)
-            .filter(|word| word.chars().count() >= 2 && !fill.contains(&word.as_str()))
-            .collect();
-        Self { words }
-    }
-
-    pub(crate) fn is_set(&self) -> bool {
-        !self.words.is_empty()
-    }
-
-    pub(crate) fn matches(&self, text: &str) -> bool {
-        if self.words.is_empty() {
-            return false;
-        }
-        let lower = text.to_lowercase();
-        self.words.iter().any(|word| lower.contains(word.as_str()))
-    }
-}
-
-/// Picks candidates until the budget is used: the essential first, then what the focus asks for up to its share, then
-/// the rest by value. Returns the chosen, in section and place order, and the tokens they cost.
+/// Picks candidates until the budget is used: the essential first, then the rest by value. Returns the chosen, in
+/// section and place order, what was left, and the tokens the chosen cost.
 pub(crate) fn select(
     mut candidates: Vec<Candidate>,
     budget_tokens: u64,
-    focus: &Focus,
     price: Price,
 ) -> (Vec<Candidate>, Vec<Candidate>, u64) {
     candidates.sort_by(|a, b| b.value.total_cmp(&a.value).then(b.order.cmp(&a.order)));
     let mut chosen: Vec<Candidate> = Vec::new();
     let mut left: Vec<Candidate> = Vec::new();
     let mut used = 0u64;
-    let mut take = |candidate: Candidate, limit: u64, left: &mut Vec<Candidate>| {
+    // What is essential has the highest values, so it comes first.
+    for candidate in candidates {
         let cost = price.tokens(&candidate.text) + 2;
-        if used + cost <= limit {
+        if used + cost <= budget_tokens {
             used += cost;
             chosen.push(candidate);
         } else {
             left.push(candidate);
         }
-    };
-    let (essential, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
-    for candidate in essential {
-        take(candidate, budget_tokens, &mut left);
-    }
-    let mut rest = Vec::new();
-    if focus.is_set() {
-        let focus_limit = budget_tokens * FOCUS_SHARE_PERCENT / 100;
-        for candidate in others {
-            if focus.matches(&candidate.text) {
-                take(candidate, focus_limit, &mut rest)
-            } else {
-                rest.push(candidate)
-            }
-        }
-    } else {
-        rest = others;
-    }
-    for candidate in rest {
-        take(candidate, budget_tokens, &mut left);
     }
     chosen.sort_by_key(|c| (c.section, c.order));
     (chosen, left, used)

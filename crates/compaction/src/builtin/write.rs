@@ -5,14 +5,16 @@ use throughline_transcript::{Role, human_words, strip_injected};
 
 use crate::act::{Act, one_line, slice_start};
 use crate::document::{Entry, SummaryDocument};
+use crate::ledger::{AnchorInfo, Ledger};
 use crate::number_runs::without_number_runs;
 use crate::sections::Section;
 use crate::summarise::{Reach, SummaryRequest};
 
 use super::actions::actions;
 use super::files::{Files, files};
+use super::focus::Focus;
 use super::outline::{Place, Ranked, Visible, by_place, rank, told_by};
-use super::select::{Candidate, ESSENTIAL, FOCUS_SHARE_PERCENT, Focus, Price, select};
+use super::select::{Candidate, ESSENTIAL, Price, select};
 use super::state::{active_state, blocked, to_do};
 use super::statements::{is_correction, is_decision, is_question, is_rule, sentences};
 use super::turns::{Turn, turns};
@@ -24,38 +26,58 @@ const ENTRY_SHARE_PERCENT: u64 = 40;
 const WORTH_ADDING: f32 = 2.0;
 /// A quoted request is cut here; the original is in the record.
 const MAX_ASK_CHARS: usize = 1_500;
-/// New entries stand after carried ones.
-const FRESH: u32 = 1 << 24;
+/// New entries stand after carried ones: the order of a new entry is the message it comes from, from here on.
+pub(crate) const FRESH: u32 = 1 << 24;
+/// The gist of an answer is cut here.
+const MAX_ANSWER_CHARS: usize = 280;
+/// An answer in the focus has more room.
+const MAX_FOCUS_ANSWER_CHARS: usize = 1_200;
+
+/// Share of the budget for what belongs to the focus. People are told 60 to 70 % of the summary.
+const FOCUS_SHARE_PERCENT: u64 = 66;
+/// An anchor of the focus is worth so much more than its like: the focus is asked for, so that what was seen once counts.
+const FOCUS_BONUS: f32 = 6.0;
 
 /// Writes the summary of a request's span.
 pub(crate) fn write(request: &SummaryRequest<'_>) -> SummaryDocument {
     let acts = request.ledger.acts_between(request.span.start, request.span.end);
     let touched = files(acts);
-    let focus = Focus::new(request.focus);
+    let all_turns = turns(request.messages, &request.plan.earlier);
     let empty_cost = (request.count_tokens)(&SummaryDocument::default().to_markdown());
     let budget = request.budget_tokens.saturating_sub(empty_cost);
 
-    let mut candidates = gather(request, acts, &touched);
+    let mut candidates = gather(request, acts, &touched, &all_turns);
     keep_newest_action(&mut candidates);
     let price = Price::of(candidates.iter().map(|c| c.text.as_str()), request.count_tokens);
-    let entry_budget = budget * ENTRY_SHARE_PERCENT / 100;
-    // What must be said may take the room of anchors; what may be said may not.
-    let (essential, optional): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
-    let (mut chosen, _, used_first) = select(essential, budget, &focus, price);
-    let optional_budget = entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 2);
-    let (more, unused, used_then) = select(optional, optional_budget, &focus, price);
-    chosen.extend(more);
-
-    let mut draft = Draft::new(chosen, &touched, request.earlier);
-    let used = used_first + used_then;
-    let spent = draft.add_anchors(request, &touched, &focus, budget.saturating_sub(used));
-    // Room that anchors did not need goes back to entries.
-    let left = budget.saturating_sub(used + spent);
-    let worth_it: Vec<Candidate> =
-        unused.into_iter().filter(|candidate| candidate.value >= WORTH_ADDING).collect();
-    let (extra, _, _) = select(worth_it, left * 9 / 10, &focus, price);
-    draft.add(extra);
+    let mut draft = Draft::new(&touched, request.earlier, price);
+    let Some(focus) = Focus::of(request, acts, &all_turns, &candidates) else {
+        draft.fill(request, &touched, candidates, budget, &Scope::Everything);
+        return draft.fit(request);
+    };
+    // The focus has its share first; what has to be said beside it has the rest, and what either leaves the other gets.
+    let (mut about, other): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| focus.has(c));
+    lengthen_answers(&mut about, &all_turns);
+    about.extend(focus.details(request));
+    let share = budget * FOCUS_SHARE_PERCENT / 100;
+    let (used, about) = draft.fill(request, &touched, about, share, &Scope::Focus(&focus));
+    let (more, _) = draft.fill(request, &touched, other, budget.saturating_sub(used), &Scope::Other(&focus));
+    let left = budget.saturating_sub(used + more);
+    draft.fill(request, &touched, about, left, &Scope::Focus(&focus));
     draft.fit(request)
+}
+
+/// Answers in the focus are told at greater length.
+fn lengthen_answers(about: &mut [Candidate], all_turns: &[Turn]) {
+    for candidate in about.iter_mut().filter(|c| c.section == Section::ResolvedQuestions && c.order >= FRESH)
+    {
+        let turn =
+            all_turns.iter().find(|turn| FRESH + u32::try_from(turn.ask).unwrap_or(0) == candidate.order);
+        if let Some((turn, (_, answer))) =
+            turn.and_then(|turn| turn.answer.as_ref().map(|answer| (turn, answer)))
+        {
+            candidate.text = resolved(turn, answer, MAX_FOCUS_ANSWER_CHARS);
+        }
+    }
 }
 
 /// A stretch among others has no part that is long ago beside the rest.
@@ -75,10 +97,14 @@ fn keep_newest_action(candidates: &mut [Candidate]) {
 }
 
 /// Everything the summary could say.
-fn gather(request: &SummaryRequest<'_>, acts: &[Act], touched: &Files<'_>) -> Vec<Candidate> {
+fn gather(
+    request: &SummaryRequest<'_>,
+    acts: &[Act],
+    touched: &Files<'_>,
+    all_turns: &[Turn],
+) -> Vec<Candidate> {
     let plan = request.plan;
     let tail_start = plan.tail.start;
-    let all_turns = turns(request.messages, &plan.earlier);
     let mut out = Vec::new();
 
     let last_before_tail = all_turns.iter().rev().find(|turn| turn.ask < tail_start);
@@ -106,7 +132,7 @@ fn gather(request: &SummaryRequest<'_>, acts: &[Act], touched: &Files<'_>) -> Ve
             out.push(Candidate::new(Section::Goal, FRESH, ESSENTIAL + 40.0, quoted(&first.words, max)));
         }
     }
-    for turn in &all_turns {
+    for turn in all_turns {
         let folded =
             request.span.contains(&turn.ask) || plan.pinned.as_ref().is_some_and(|p| p.contains(&turn.ask));
         if folded {
@@ -159,7 +185,7 @@ fn from_ask(turn: &Turn, is_active: bool, tail_start: usize) -> Vec<Candidate> {
     let recency = turn.ask as f32 / tail_start.max(1) as f32;
     match &turn.answer {
         Some((_, answer)) => {
-            let text = format!("\"{}\" -> {}", one_line(&turn.words, 320), gist(answer, 280));
+            let text = resolved(turn, answer, MAX_ANSWER_CHARS);
             out.push(Candidate::new(Section::ResolvedQuestions, order, 5.0 + 3.0 * recency, text));
         }
         None => {
@@ -168,6 +194,11 @@ fn from_ask(turn: &Turn, is_active: bool, tail_start: usize) -> Vec<Candidate> {
         }
     }
     out
+}
+
+/// A request and what came of it.
+fn resolved(turn: &Turn, answer: &str, answer_chars: usize) -> String {
+    format!("\"{}\" -> {}", one_line(&turn.words, 320), gist(answer, answer_chars))
 }
 
 /// Standing instructions that were given in the middle of the talk hold on.
@@ -267,6 +298,35 @@ fn file_entries(touched: &Files<'_>, request: &SummaryRequest<'_>) -> Vec<Candid
         .collect()
 }
 
+/// What a stretch of the budget is for.
+enum Scope<'f, 'a> {
+    /// No focus is set.
+    Everything,
+    /// What belongs to the focus.
+    Focus(&'f Focus<'a>),
+    /// What does not.
+    Other(&'f Focus<'a>),
+}
+
+impl Scope<'_, '_> {
+    /// What is added to the score of an anchor; `None` for one that is out of scope.
+    fn bonus(&self, ledger: &Ledger, text: &str, info: &AnchorInfo, place: Place<'_>) -> Option<f32> {
+        match self {
+            Self::Everything => Some(0.0),
+            Self::Focus(focus) => focus.has_anchor(ledger, text, info, place).then_some(FOCUS_BONUS),
+            Self::Other(focus) => (!focus.has_anchor(ledger, text, info, place)).then_some(0.0),
+        }
+    }
+
+    /// Below this value an entry only fills room that nobody needs filled.
+    fn least_value(&self) -> f32 {
+        match self {
+            Self::Focus(_) => 0.0,
+            Self::Everything | Self::Other(_) => WORTH_ADDING,
+        }
+    }
+}
+
 /// A document in the making, with anchors kept apart until they are known to fit.
 struct Draft<'a> {
     chosen: Vec<Candidate>,
@@ -274,10 +334,11 @@ struct Draft<'a> {
     /// What an earlier summary knew of the content of files that were touched again.
     inherited: FxHashMap<String, String>,
     paths: FxHashMap<&'a str, String>,
+    price: Price,
 }
 
 impl<'a> Draft<'a> {
-    fn new(chosen: Vec<Candidate>, touched: &Files<'a>, earlier: Option<&SummaryDocument>) -> Self {
+    fn new(touched: &Files<'a>, earlier: Option<&SummaryDocument>, price: Price) -> Self {
         let mut inherited = FxHashMap::default();
         for entry in earlier.map(|doc| doc.entries(Section::RelevantFiles)).unwrap_or_default() {
             if let (Some(path), Some(holds)) = (path_of(&entry.text), holds_of(&entry.text)) {
@@ -288,19 +349,49 @@ impl<'a> Draft<'a> {
             }
         }
         let paths = touched.iter().map(|(path, history)| (*path, history.words())).collect();
-        Self { chosen, anchors: Vec::new(), inherited, paths }
+        Self { chosen: Vec::new(), anchors: Vec::new(), inherited, paths, price }
     }
 
-    fn add(&mut self, more: Vec<Candidate>) {
+    /// Takes the best of these entries and of the scope's anchors that fit into `budget` tokens. Returns what they
+    /// cost and the entries that found no room.
+    fn fill(
+        &mut self,
+        request: &SummaryRequest<'a>,
+        touched: &Files<'a>,
+        candidates: Vec<Candidate>,
+        budget: u64,
+        scope: &Scope<'_, 'a>,
+    ) -> (u64, Vec<Candidate>) {
+        let entry_budget = budget * ENTRY_SHARE_PERCENT / 100;
+        // What must be said may take the room of anchors; what may be said may not.
+        let (essential, optional): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|c| c.value >= ESSENTIAL);
+        let (chosen, mut left, used_first) = select(essential, budget, self.price);
+        self.chosen.extend(chosen);
+        let optional_budget =
+            entry_budget.saturating_sub(used_first).max(budget.saturating_sub(used_first) / 2);
+        let (more, unused, used_then) = select(optional, optional_budget, self.price);
         self.chosen.extend(more);
+
+        let used = used_first + used_then;
+        let spent = self.add_anchors(request, touched, scope, budget.saturating_sub(used));
+        // Room that anchors did not need goes back to entries.
+        let room = budget.saturating_sub(used + spent);
+        let (worth_it, rest): (Vec<_>, Vec<_>) =
+            unused.into_iter().partition(|candidate| candidate.value >= scope.least_value());
+        let (extra, unused, used_last) = select(worth_it, room * 9 / 10, self.price);
+        self.chosen.extend(extra);
+        left.extend(unused);
+        left.extend(rest);
+        (used + spent + used_last, left)
     }
 
-    /// Takes the best anchors that fit into `room` tokens; returns what they cost.
+    /// Takes the best anchors of a scope that fit into `room` tokens; returns what they cost.
     fn add_anchors(
         &mut self,
         request: &SummaryRequest<'a>,
         touched: &Files<'a>,
-        focus: &Focus,
+        scope: &Scope<'_, 'a>,
         room: u64,
     ) -> u64 {
         let visible = Visible {
@@ -310,11 +401,14 @@ impl<'a> Draft<'a> {
             shown: told_by(request.shown_text),
         };
         let said: String = self.chosen.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join("\n");
-        let told = told_by(&said);
+        let mut told = told_by(&said);
+        told.extend(self.anchors.iter().map(|anchor| anchor.text));
         let changed = |path: &str| touched.get(path).is_some_and(super::files::FileHistory::changed);
+        let ledger = request.ledger;
+        let bonus = |text: &str, info: &AnchorInfo, place: Place<'_>| scope.bonus(ledger, text, info, place);
         // No anchor costs less than two tokens.
         let at_most = usize::try_from(room / 2).unwrap_or(usize::MAX);
-        let ranked = rank(request.ledger, &visible, &told, changed, focus, at_most);
+        let ranked = rank(ledger, &visible, &told, changed, bonus, at_most);
         let mut spent = 0u64;
         let mut opened: FxHashSet<Place<'a>> = self
             .chosen
@@ -323,9 +417,8 @@ impl<'a> Draft<'a> {
             .filter_map(|c| path_of(&c.text))
             .filter_map(|path| touched.get_key_value(path).map(|(known, _)| Place::File(known)))
             .collect();
-        let mut chosen = Vec::new();
+        opened.extend(self.anchors.iter().map(|anchor| anchor.place));
         let price = Price::of(ranked.iter().map(|anchor| anchor.text), request.count_tokens);
-        let mut focus_left = self.focus_room(price, focus, room);
         for anchor in ranked {
             let mut cost = price.tokens(anchor.text).max(2);
             let is_new = !opened.contains(&anchor.place);
@@ -336,9 +429,6 @@ impl<'a> Draft<'a> {
                     Place::Said => 8,
                 };
             }
-            if anchor.in_focus && cost > focus_left {
-                continue;
-            }
             if spent + cost > room {
                 if spent + 12 > room {
                     break;
@@ -346,27 +436,12 @@ impl<'a> Draft<'a> {
                 continue;
             }
             spent += cost;
-            if anchor.in_focus {
-                focus_left -= cost;
-            }
             if is_new {
                 opened.insert(anchor.place);
             }
-            chosen.push(anchor);
+            self.anchors.push(anchor);
         }
-        self.anchors = chosen;
         spent
-    }
-
-    /// What anchors in the focus may take of `room`: the focus has its share of the whole, less what entries about it use.
-    fn focus_room(&self, price: Price, focus: &Focus, room: u64) -> u64 {
-        if !focus.is_set() {
-            return room;
-        }
-        let cost = |c: &Candidate| price.tokens(&c.text) + 2;
-        let used: u64 = self.chosen.iter().map(cost).sum();
-        let about: u64 = self.chosen.iter().filter(|c| focus.matches(&c.text)).map(cost).sum();
-        ((used + room) * FOCUS_SHARE_PERCENT / 100).saturating_sub(about)
     }
 
     /// Renders within the budget: the estimates of the pieces may add up to a little less than the whole.

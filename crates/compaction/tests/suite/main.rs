@@ -9,6 +9,8 @@ mod earlier;
 #[cfg(test)]
 mod facts;
 #[cfg(test)]
+mod focus;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod invariants;

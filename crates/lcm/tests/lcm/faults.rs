@@ -1,10 +1,11 @@
-//! A record that fails at any call, and a process that is killed at any moment: what is there is whole, and folding goes on.
+//! A record that fails at any call, and a process that is killed before any write: what is there is whole, and folding
+//! goes on.
 
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use throughline_engine::{CompactionResult, ManagedSession, ManualCompaction};
@@ -34,7 +35,7 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn call<T>(&self, act: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
+    fn call<T>(&self, _name: &str, act: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
         if number != self.failing.load(Ordering::SeqCst) {
             return act(&self.inner);
@@ -46,16 +47,66 @@ impl Faulty {
     }
 }
 
-macro_rules! faulty {
+/// A record that notes the names of its writes, and stops for good before one of them.
+struct Stopping {
+    inner: SqliteStore,
+    /// Where notes for the parent process are.
+    home: PathBuf,
+    /// Names of the writes so far.
+    writes: Mutex<Vec<&'static str>>,
+    /// Writes count from here on; before, they are only made.
+    armed: AtomicBool,
+    /// The number of the write before which it stops, from one; zero for none.
+    stop_before: usize,
+}
+
+/// Calls that change the record. A kill before a call that only reads leaves what a kill after the last write leaves.
+const WRITES: &[&str] = &[
+    "open_session",
+    "rename",
+    "end_session",
+    "delete",
+    "append",
+    "continue_session",
+    "select_view",
+    "put_node",
+    "put_preamble",
+    "record_calls",
+    "put_artifact",
+    "set_guard",
+    "lock",
+    "unlock",
+];
+
+impl Stopping {
+    fn call<T>(&self, name: &'static str, act: impl FnOnce(&SqliteStore) -> Result<T>) -> Result<T> {
+        if self.armed.load(Ordering::SeqCst) && WRITES.contains(&name) {
+            let mut writes = self.writes.lock().unwrap();
+            writes.push(name);
+            if writes.len() == self.stop_before {
+                std::fs::write(self.home.join("stopped"), name).unwrap();
+                // Nothing more happens until this process is killed.
+                loop {
+                    std::thread::park();
+                }
+            }
+        }
+        act(&self.inner)
+    }
+}
+
+macro_rules! calls {
     ($(fn $name:ident(&self $(, $argument:ident: $kind:ty)* $(,)?) -> $result:ty;)*) => {
         $(fn $name(&self $(, $argument: $kind)*) -> $result {
-            self.call(|inner| inner.$name($($argument),*))
+            self.call(stringify!($name), |inner| inner.$name($($argument),*))
         })*
     };
 }
 
-impl Store for Faulty {
-    faulty! {
+macro_rules! store_of_calls {
+    ($store:ty) => {
+impl Store for $store {
+    calls! {
         fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session>;
         fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session>;
         fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
@@ -101,6 +152,11 @@ impl Store for Faulty {
         fn locks(&self) -> Result<Vec<HeldLock>>;
     }
 }
+    };
+}
+
+store_of_calls!(Faulty);
+store_of_calls!(Stopping);
 
 fn coding(messages: usize, seed: u64) -> Vec<Message> {
     let json = big_transcript(Dialect::Chat, messages * 600, messages, seed);
@@ -151,71 +207,102 @@ async fn whichever_call_of_the_record_fails_the_nodes_are_whole_and_folding_goes
     }
 }
 
-/// Says and folds until somebody kills it; gets the place of its record on its input.
+/// Says something, folds it, says more, and folds again, with writes counted in that second fold and what follows. It gets
+/// the place of its record and the write to stop before on its input.
 #[test]
 #[ignore = "the process that another test kills"]
-fn folds_until_it_is_killed() {
-    let mut home = String::new();
-    std::io::stdin().read_line(&mut home).unwrap();
-    let home = PathBuf::from(home.trim_end());
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&home.join("record.db"), 1).unwrap());
+fn folds_until_it_is_stopped() {
+    let mut lines = std::io::stdin().lines().map(Result::unwrap);
+    let home = PathBuf::from(lines.next().unwrap());
+    let stop_before: usize = lines.next().unwrap().parse().unwrap();
+    let store = Arc::new(Stopping {
+        inner: SqliteStore::open(&home.join("record.db"), 1).unwrap(),
+        home: home.clone(),
+        writes: Mutex::default(),
+        armed: AtomicBool::new(false),
+        stop_before,
+    });
     let work = async {
-        let mut stage = Stage::over(store, Dialect::Chat, 12_000, limits());
-        for seed in 0..10_000 {
-            stage.append(&coding(20, seed));
-            stage.fold().await;
-            std::fs::write(home.join(format!("round-{seed}")), "").unwrap();
-        }
+        let mut stage = Stage::over(Arc::<Stopping>::clone(&store), Dialect::Chat, 12_000, limits());
+        stage.append(&coding(40, 1));
+        assert!(matches!(stage.fold().await, CompactionResult::Completed(_)));
+        stage.append(&coding(40, 2));
+        store.armed.store(true, Ordering::SeqCst);
+        assert!(matches!(stage.fold().await, CompactionResult::Completed(_)));
+        stage.append(&coding(20, 3));
     };
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
+    let names = store.writes.lock().unwrap().join("\n");
+    std::fs::write(home.join("writes"), names).unwrap();
 }
 
-/// Waits for a fact, patiently.
-fn wait_for(fact: impl Fn() -> bool) {
+/// The process above, in a home of its own.
+fn folding(home: &Path, stop_before: usize) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "faults::folds_until_it_is_stopped"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let input = format!("{}\n{stop_before}\n", home.display());
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child
+}
+
+/// Waits until the process stands before its write, and gives the name of that; fails when it ends instead.
+fn until_stopped(child: &mut Child, home: &Path) -> String {
+    // Far longer than any machine takes; the event is the file.
     for _ in 0..60_000 {
-        if fact() {
-            return;
+        if let Some(name) = std::fs::read_to_string(home.join("stopped")).ok().filter(|name| !name.is_empty())
+        {
+            return name;
         }
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it came to its write");
         std::thread::sleep(Duration::from_millis(2));
     }
-    panic!("it never happened");
+    panic!("it never came to its write");
 }
 
 #[test]
-fn whoever_is_killed_while_folding_leaves_nodes_that_hold_together() {
-    // At different distances from the end of a round, so that the knife falls at different places.
-    for (round, then_ms) in [(1, 0), (4, 3), (6, 7), (9, 12)] {
+fn whoever_is_killed_before_any_write_leaves_nodes_that_hold_together() {
+    let home = tempfile::tempdir().unwrap();
+    assert!(folding(home.path(), 0).wait().unwrap().success());
+    let writes = std::fs::read_to_string(home.path().join("writes")).unwrap();
+    let writes: Vec<&str> = writes.lines().collect();
+    for needed in ["put_node", "continue_session", "append"] {
+        assert!(writes.contains(&needed), "a fold makes this write: {writes:?}");
+    }
+    for (index, name) in writes.iter().enumerate() {
         let home = tempfile::tempdir().unwrap();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "faults::folds_until_it_is_killed"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let place = format!("{}\n", home.path().display());
-        child.stdin.take().unwrap().write_all(place.as_bytes()).unwrap();
-        wait_for(|| home.path().join(format!("round-{round}")).exists());
-        std::thread::sleep(Duration::from_millis(then_ms));
+        let mut child = folding(home.path(), index + 1);
+        let stopped = until_stopped(&mut child, home.path());
         child.kill().unwrap();
         child.wait().unwrap();
-        let path = home.path().join("record.db");
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, 1).unwrap());
-        let newest = tip(store.as_ref());
-        let work = async {
-            let mut stage = Stage::again(Arc::clone(&store), Dialect::Chat, 12_000, limits(), newest);
-            stage.check();
-            stage.append(&coding(60, 99));
-            let result = stage.fold().await;
-            assert!(matches!(result, CompactionResult::Completed(_)), "{result:?}");
-            stage.check();
-        };
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
-        drop(store);
-        let examination = Examination { depth: Depth::Thorough, now_ms: i64::MAX, is_alive: &|_| false };
-        let found = diagnose(&path, &examination, &mut |_| {}).unwrap();
-        let broken: Vec<String> = found.findings.iter().map(ToString::to_string).collect();
-        let told = |words: &String| !words.contains("locks have") && !words.contains("open to others");
-        assert_eq!(broken.iter().filter(|words| told(words)).collect::<Vec<_>>(), [] as [&String; 0]);
+        assert_eq!(stopped, *name, "the writes come in the same order every time");
+        goes_on(home.path(), &format!("killed before write {} of {} ({name})", index + 1, writes.len()));
     }
+    println!("killed before each of these writes: {}", writes.join(", "));
+}
+
+/// What a killed process left is whole, and folding goes on with it.
+fn goes_on(home: &Path, point: &str) {
+    let path = home.join("record.db");
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, 1).unwrap());
+    let newest = tip(store.as_ref());
+    let work = async {
+        let mut stage = Stage::again(Arc::clone(&store), Dialect::Chat, 12_000, limits(), newest);
+        stage.check();
+        stage.append(&coding(60, 99));
+        let result = stage.fold().await;
+        assert!(matches!(result, CompactionResult::Completed(_)), "{point}: {result:?}");
+        stage.check();
+    };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
+    drop(store);
+    let examination = Examination { depth: Depth::Thorough, now_ms: i64::MAX, is_alive: &|_| false };
+    let found = diagnose(&path, &examination, &mut |_| {}).unwrap();
+    let broken: Vec<String> = found.findings.iter().map(ToString::to_string).collect();
+    let matters = |words: &&String| !words.contains("locks have") && !words.contains("open to others");
+    assert_eq!(broken.iter().filter(matters).collect::<Vec<_>>(), [] as [&String; 0], "{point}");
 }

@@ -17,6 +17,7 @@ use throughline_store::{
     Export, ExportForm, ExportOptions, ExportSide, IdLength, ImportCounts, ImportReport, Importer, LinkKind,
     MemoryStore, Millis, Owner, Session, SessionFilter, SessionId, SqliteStore, Store, UsageBy, export,
 };
+use throughline_testkit::{Missing, skip};
 use throughline_transcript::{DecodeOptions, Message, decode};
 
 #[expect(
@@ -119,7 +120,7 @@ fn goes_through(store: &dyn Store, folder: &Path) -> ImportCounts {
 #[test]
 fn every_recorded_session_goes_through() {
     let Some(folder) = data_folder() else {
-        println!("skipped: recorded sessions not found");
+        skip(&Missing::RecordedSessions);
         return;
     };
     let logs = folder.join("claude-code");
@@ -132,7 +133,7 @@ fn every_recorded_session_goes_through() {
 #[test]
 fn everything_else_recorded_is_imported_too() {
     let Some(folder) = data_folder() else {
-        println!("skipped: recorded sessions not found");
+        skip(&Missing::RecordedSessions);
         return;
     };
     let store = MemoryStore::new();

@@ -6,6 +6,7 @@
 //! any size for benchmarks. [`topic_conversation`] writes one about several topics, and knows what belongs to which.
 //! [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
 //! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
+//! [`skip`] is how a test says that it cannot run on this machine.
 //! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
 //! Not for: anything that ships.
@@ -25,6 +26,7 @@ mod pen;
 mod plan;
 mod responses_wire;
 mod rng;
+mod skip;
 mod strategy;
 mod tools;
 mod topics;
@@ -41,6 +43,7 @@ pub use mutate::mutate;
 pub use notation::{from_picture, group_kinds, group_picture, picture};
 pub use plan::{ConversationOptions, Ending};
 pub use rng::Rng;
+pub use skip::{Missing, SkipReport, skip, skip_file};
 pub use strategy::{
     ConversationTree, Conversations, any_conversation, conversation, conversation_from_seed,
     conversation_with,

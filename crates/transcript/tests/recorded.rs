@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use throughline_testkit::{Missing, skip};
 use throughline_transcript::{
     DecodeError, DecodeOptions, Dialect, Groups, Message, Source, Transcript, Violation, ViolationKind,
     decode, violations,
@@ -73,7 +74,7 @@ fn goes_back_unchanged(transcript: &Transcript, document: &[u8]) -> bool {
 #[test]
 fn every_recorded_session_is_read() {
     let Some(folder) = data_folder() else {
-        println!("skipped: recorded sessions not found");
+        skip(&Missing::RecordedSessions);
         return;
     };
     let mut files = Vec::new();

@@ -1,7 +1,8 @@
 //! Where clients are, and what happens where they are not.
 
-use std::io::Write;
 use std::path::PathBuf;
+
+use throughline_testkit::{Missing, skip};
 
 /// A program that `.ci/clients` installs; `None`, with a message, where it was not.
 pub(crate) fn installed(program: &str) -> Option<PathBuf> {
@@ -10,15 +11,8 @@ pub(crate) fn installed(program: &str) -> Option<PathBuf> {
         // A symbolic link of npm finds its package only where it stands.
         return Some(std::path::absolute(place).unwrap());
     }
-    assert!(!must_run(), "{program} not found: run .ci/clients");
-    // Past the test harness, which keeps to itself what a passing test prints.
-    let skipped = format!("skipped: {program} not found (.ci/clients installs it)\n");
-    std::io::stderr().write_all(skipped.as_bytes()).unwrap();
+    skip(&Missing::Program { name: program, installed_by: ".ci/clients" });
     None
-}
-
-fn must_run() -> bool {
-    variable("THROUGHLINE_REQUIRE_ALL").is_some_and(|value| value == "1")
 }
 
 /// How many steps a client has to take: few enough to be waited for, unless somebody asks for more.
@@ -26,7 +20,7 @@ pub(crate) fn steps() -> usize {
     variable("THROUGHLINE_CLIENT_STEPS").and_then(|steps| steps.parse().ok()).unwrap_or(30)
 }
 
-#[expect(clippy::disallowed_methods, reason = "what has to run, and how long, is said in the environment")]
+#[expect(clippy::disallowed_methods, reason = "how long a client runs is said in the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

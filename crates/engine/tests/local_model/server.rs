@@ -1,12 +1,12 @@
 //! The server with the model, started for a test and stopped with it.
 
-use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use throughline_provider::{Client, ClientOptions, Endpoint, EndpointSettings, RetryLimits, TimeLimits};
+use throughline_testkit::{Missing, skip};
 use throughline_transcript::Dialect;
 
 /// A model that is being served.
@@ -29,19 +29,11 @@ fn installed() -> Option<PathBuf> {
     complete.then_some(place)
 }
 
-#[expect(clippy::disallowed_methods, reason = "whether everything has to run is said in the environment")]
-fn must_run() -> bool {
-    std::env::var("THROUGHLINE_REQUIRE_ALL").is_ok_and(|value| value == "1")
-}
-
 impl Served {
     /// Starts it with a window; `None`, with a message, where no model is installed.
     pub(crate) async fn start(window_tokens: u64) -> Option<Self> {
         let Some(place) = installed() else {
-            assert!(!must_run(), "local model not found: run .ci/local-model");
-            // Past the test harness, which keeps to itself what a passing test prints.
-            let skipped = b"skipped: local model not found (.ci/local-model installs one)\n";
-            std::io::stderr().write_all(skipped).unwrap();
+            skip(&Missing::Program { name: "local model", installed_by: ".ci/local-model" });
             return None;
         };
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

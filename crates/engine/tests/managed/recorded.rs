@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use throughline_testkit::{Missing, skip};
 use throughline_transcript::{
     DecodeError, DecodeOptions, Groups, Transcript, ViolationKind, decode, violations,
 };
@@ -53,7 +54,7 @@ fn conversations(path: &Path) -> Vec<Transcript> {
 #[tokio::test]
 async fn recorded_sessions_keep_their_prefix() {
     let Some(folder) = data_folder() else {
-        println!("skipped: recorded sessions not found");
+        skip(&Missing::RecordedSessions);
         return;
     };
     let mut files = Vec::new();

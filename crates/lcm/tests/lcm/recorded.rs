@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use throughline_lcm::LcmLimits;
+use throughline_testkit::{Missing, skip};
 use throughline_transcript::{DecodeOptions, Transcript, decode};
 
 use crate::properties::fold_in_pieces;
@@ -35,7 +36,7 @@ fn session(path: &Path) -> Option<Transcript> {
 #[tokio::test]
 async fn nodes_of_recorded_sessions_hold_together() {
     let Some(folder) = data_folder() else {
-        println!("skipped: recorded sessions not found");
+        skip(&Missing::RecordedSessions);
         return;
     };
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

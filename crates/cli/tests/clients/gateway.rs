@@ -126,7 +126,7 @@ fn command(home: &Path) -> Command {
 
 fn wait_for_address(output: &Path) -> String {
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(30) {
+    while began.elapsed() < Duration::from_secs(120) {
         let screen = std::fs::read_to_string(output).unwrap();
         let line = screen.lines().find_map(|line| line.strip_prefix("Listening on "));
         if let Some(url) = line.filter(|_| screen.contains("Ctrl-C")) {

@@ -85,7 +85,12 @@ fn table() -> Vec<Bad> {
     ]
 }
 
-fn engine(does: &str, folder: &tempfile::TempDir) -> ProcessEngine {
+/// How long an engine is waited for: short where it never answers, long where it does, because a busy machine is slow.
+fn patience(told: &str) -> Duration {
+    Duration::from_secs(if told.contains("did not answer") { 4 } else { 60 })
+}
+
+fn engine(does: &str, folder: &tempfile::TempDir, patience: Duration) -> ProcessEngine {
     let (program, text) = match does.strip_prefix('#') {
         Some("missing") => (folder.path().join("no-such-engine"), String::new()),
         Some(whole) => (PathBuf::from("/bin/sh"), whole.to_owned()),
@@ -94,10 +99,9 @@ fn engine(does: &str, folder: &tempfile::TempDir) -> ProcessEngine {
     let launch =
         Launch { program, arguments: vec!["-c".to_owned(), text], folder: folder.path().to_path_buf() };
     let bounds = EngineBounds {
-        // Long enough for a busy machine where an answer comes, short enough to be waited for where none does.
-        start: Duration::from_secs(4),
-        answer: Duration::from_secs(20),
-        compress: Duration::from_secs(4),
+        start: patience,
+        answer: Duration::from_secs(60),
+        compress: patience,
         line_bytes: 2_000_000,
         stray_lines: 20,
         // Whatever ended is not started again while the test runs.
@@ -119,7 +123,8 @@ fn check_intact(stage: &Stage, view: &[throughline_transcript::Message], name: &
 async fn whatever_an_engine_does_nothing_is_lost_and_everything_is_told() {
     for Bad { name, does, told } in table() {
         let folder = tempfile::tempdir().unwrap();
-        let stage = Stage::with_engine(Dialect::Chat, 12_000, Arc::new(engine(&does, &folder)));
+        let stage =
+            Stage::with_engine(Dialect::Chat, 12_000, Arc::new(engine(&does, &folder, patience(told))));
         let mut session = stage.open().await;
         for turn in 0..TURNS {
             talk(&stage, &mut session, turn).await;
@@ -149,7 +154,7 @@ async fn secrets_in_what_an_engine_writes_reach_neither_the_model_nor_the_record
     let does = format!(
         r#"made "[$(note "The key is {SECRET}."),$ack,{{\"kind\":\"kept\",\"item\":$human}}]" '{{"author":"rules","document":"key {SECRET}","covers":[0],"facts":["{SECRET}"]}}'"#
     );
-    let engine: Arc<dyn ContextEngine> = Arc::new(engine(&does, &folder));
+    let engine: Arc<dyn ContextEngine> = Arc::new(engine(&does, &folder, patience("")));
     let stage = Stage::with_engine(Dialect::Chat, 12_000, engine);
     let mut session = stage.open().await;
     let mut turn = 0;

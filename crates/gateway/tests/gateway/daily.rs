@@ -42,7 +42,8 @@ async fn a_stream_that_stalls_is_cut_after_the_limit() {
     let reply = Reply::text("so it begins, and goes on for a while, ".repeat(20));
     let reply = reply.failing_after(8, ReplyFault::Stall);
     let mut stage = Stage::new(None, Script::always(reply)).await;
-    stage.silence = Some(Duration::from_millis(50));
+    // Longer than a busy machine takes between two pieces.
+    stage.silence = Some(Duration::from_secs(1));
     stage.start().await;
     for dialect in Dialect::ALL {
         let list = if dialect == Dialect::Responses { "input" } else { "messages" };

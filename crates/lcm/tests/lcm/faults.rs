@@ -212,7 +212,7 @@ async fn whichever_call_of_the_record_fails_the_nodes_are_whole_and_folding_goes
 #[test]
 #[ignore = "the process that another test kills"]
 fn folds_until_it_is_stopped() {
-    let mut lines = std::io::stdin().lines().map(Result::unwrap);
+    let mut lines = std::io::stdin().lines().map(|line| line.unwrap());
     let home = PathBuf::from(lines.next().unwrap());
     let stop_before: usize = lines.next().unwrap().parse().unwrap();
     let store = Arc::new(Stopping {

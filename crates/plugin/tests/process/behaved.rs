@@ -74,7 +74,7 @@ async fn an_engine_may_ask_its_host_and_write_to_its_log() {
     assert_eq!(parts[0], r#"{"jsonrpc":"2.0","id":"b","result":{"n":7}}"#);
     assert!(parts[1].contains("no model writes summaries"), "{}", parts[1]);
     assert!(parts[2].contains("-32601"), "{}", parts[2]);
-    for _ in 0..200 {
+    for _ in 0..6_000 {
         if scripted.services.log_lines().iter().any(|line| line.contains("hello from the engine")) {
             return;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use throughline_engine::{ContextEngine, EngineError};
 use throughline_plugin::EngineBounds;
 
-use crate::script::{bounds, cases, model, request, script};
+use crate::script::{bounds, cases, cases_that_hang, model, request, script};
 
 #[tokio::test]
 async fn whatever_an_engine_does_wrong_is_told() {
@@ -36,8 +36,9 @@ async fn whatever_an_engine_does_wrong_is_told() {
     ];
     for (what, does, words) in table {
         let scripted = match does.strip_prefix('@') {
+            Some(own) if words.contains("did not answer") => cases_that_hang(own),
             Some(own) => cases(own),
-            None => script(does, EngineBounds { start: Duration::from_secs(3), ..bounds() }),
+            None => script(does, bounds()),
         };
         let scripted = if does == "!" { nowhere() } else { scripted };
         let engine = &scripted.engine;

@@ -31,9 +31,10 @@ pub(crate) struct Scripted {
 
 pub(crate) fn bounds() -> EngineBounds {
     EngineBounds {
-        start: Duration::from_secs(5),
-        answer: Duration::from_secs(5),
-        compress: Duration::from_secs(5),
+        // For engines that answer or end: far longer than a busy machine takes.
+        start: Duration::from_secs(60),
+        answer: Duration::from_secs(60),
+        compress: Duration::from_secs(60),
         line_bytes: 200_000,
         stray_lines: 20,
         pause: Duration::ZERO,
@@ -43,6 +44,11 @@ pub(crate) fn bounds() -> EngineBounds {
 /// An engine that answers by these cases of a shell script.
 pub(crate) fn cases(cases: &str) -> Scripted {
     script(&FRAME.replace("@CASES@", cases), bounds())
+}
+
+/// The same, given up on soon: for one that never answers a compaction.
+pub(crate) fn cases_that_hang(cases: &str) -> Scripted {
+    script(&FRAME.replace("@CASES@", cases), EngineBounds { compress: Duration::from_secs(2), ..bounds() })
 }
 
 /// An engine that is this shell script.

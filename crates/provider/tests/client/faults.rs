@@ -22,9 +22,9 @@ fn streamed() -> OutgoingCall {
     OutgoingCall::new(Dialect::Anthropic, Streaming::Streamed, "{}")
 }
 
-/// Limits that are reached at once where a server says nothing.
+/// Limits that are reached soon where a server says nothing, and not between two pieces on a busy machine.
 fn impatient() -> TimeLimits {
-    let soon = Duration::from_millis(80);
+    let soon = Duration::from_millis(800);
     TimeLimits {
         connect: Duration::from_secs(5),
         first_byte: soon,

@@ -143,6 +143,7 @@ fn config(upstream: &str) -> Result<GatewayConfig, String> {
     let options =
         ClientOptions { limits: TimeLimits::REMOTE, retries: RetryLimits::ONCE, proxy: None, jitter_seed: 1 };
     Ok(GatewayConfig {
+        window: throughline_config::WindowSetting::of(&settings),
         settings: Arc::new(settings),
         catalogue: Arc::new(Catalogue::shipped()),
         client: throughline_provider::Client::new(options).map_err(told)?,

@@ -126,7 +126,10 @@ async fn codex_at_a_terminal_answers_compacts_and_quits() {
     let mut terminal = Terminal::codex(&job, &program, &home);
     for (question, answer) in [(FIRST, FIRST_ANSWER), (SECOND, SECOND_ANSWER)] {
         terminal.enter(question);
-        terminal.see(answer);
+        // It refuses /compact while a turn is not over, which it is some time after the answer is on the screen.
+        terminal.until(&format!("the end of the turn after {answer}"), |screen| {
+            screen.split_once(answer).is_some_and(|(_, after)| after.contains("Worked for"))
+        });
     }
     terminal.enter("/compact");
     terminal.see("Context compacted");

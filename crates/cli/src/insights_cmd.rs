@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::civil::Date;
 use serde_json::json;
-use throughline_store::{CallFilter, Store as _, ToolCount, UsageBy, UsageTotal};
+use throughline_store::{CallFilter, Store as _, ToolCount, UsageBy, UsageTotal, cache_misses};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -40,6 +40,7 @@ pub(crate) struct Insights {
     pub(crate) by_model: Vec<UsageTotal>,
     pub(crate) by_project: Vec<UsageTotal>,
     pub(crate) by_task: Vec<UsageTotal>,
+    pub(crate) by_cache_miss: Vec<UsageTotal>,
     pub(crate) tools: Vec<ToolCount>,
     pub(crate) top: usize,
 }
@@ -63,6 +64,7 @@ pub(crate) fn run(args: &InsightsArgs, context: &Context) -> Result<(), Failure>
         insights.by_model = totals(UsageBy::Model)?;
         insights.by_project = totals(UsageBy::Project)?;
         insights.by_task = totals(UsageBy::Task)?;
+        insights.by_cache_miss = cache_misses(totals(UsageBy::CacheMiss)?);
         insights.tools = record.store.tool_counts(&record.owner, since_ms).map_err(refused)?;
     }
     if args.json {
@@ -86,6 +88,7 @@ impl Insights {
             "by_model": self.by_model,
             "by_project": self.by_project,
             "by_task": self.by_task,
+            "by_cache_miss": self.by_cache_miss,
             "tools": self.tools,
         })
     }

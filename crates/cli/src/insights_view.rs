@@ -12,7 +12,7 @@ use crate::figures::{bar, cost_words, rounded, sparkline};
 use crate::insights_cmd::Insights;
 use crate::table::{Side, Table};
 use crate::text::{counted, on_one_line, percent, shorten, thousands, wrap};
-use crate::usage_view::{cost_lines, group_name, sorted};
+use crate::usage_view::{MISSES_HEADING, cache_misses, cost_lines, group_name, sorted};
 
 const INDENT: usize = 2;
 /// Rows of the plot over time; more days are put together.
@@ -58,6 +58,10 @@ pub(crate) fn render(insights: &Insights, width: usize) -> String {
             heading(&mut out, &format!("By {name} (bars: {})", measure.name()));
             out.push_str(&groups(name, totals, measure, insights.top, width));
         }
+    }
+    if !insights.by_cache_miss.is_empty() {
+        heading(&mut out, MISSES_HEADING);
+        out.push_str(&cache_misses(&insights.by_cache_miss, width));
     }
     if !insights.tools.is_empty() {
         heading(&mut out, "By tool (bars: tokens of calls and results)");

@@ -33,6 +33,7 @@ fn insights() -> Insights {
         by_model: vec![day("gpt-5.2", 11), day("claude-opus-4-6", 120)],
         by_project: vec![day("/home/ada/a/rather/long/way/down/to/the/parser", 130), day("", 1)],
         by_task: vec![day("chat", 129), day("compression", 2)],
+        by_cache_miss: vec![day("messages changed", 2), day("expired", 1)],
         tools: vec![
             ToolCount { tool: "Bash".to_owned(), messages: 1_200, tokens: 900_000 },
             ToolCount { tool: "Read".to_owned(), messages: 800, tokens: 100_000 },

@@ -103,6 +103,7 @@ impl UsagePage<'_> {
             "by_model": self.calls.by_model,
             "by_task": self.calls.by_task,
             "by_program": self.calls.by_program,
+            "by_cache_miss": self.calls.by_cache_miss,
         })
     }
 }

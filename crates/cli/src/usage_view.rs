@@ -53,7 +53,27 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
             );
         }
     }
+    if !page.calls.by_cache_miss.is_empty() {
+        let _ =
+            write!(out, "\n{}\n{}", MISSES_HEADING.bold(), cache_misses(&page.calls.by_cache_miss, width));
+    }
     out
+}
+
+/// What stands above the reasons of cache misses.
+pub(crate) const MISSES_HEADING: &str = "Prompts not read from the provider's cache, by reason";
+
+/// Why prompts were not read from a cache, how often, and how many tokens were sent anew.
+pub(crate) fn cache_misses(reasons: &[UsageTotal], width: usize) -> String {
+    let mut table = Table::new(&[("reason", Side::Left), ("calls", Side::Right), ("tokens", Side::Right)]);
+    for reason in reasons {
+        table.row([
+            shorten(&group_name(&reason.group), MAX_NAME_COLUMNS),
+            thousands(reason.calls),
+            rounded(reason.unread_tokens()),
+        ]);
+    }
+    table.render(width, INDENT)
 }
 
 fn title(session: &Session, width: usize) -> String {

@@ -20,6 +20,10 @@ fn page(total: UsageTotal) -> UsagePage<'static> {
             ],
             by_task: vec![UsageTotal { group: "chat".to_owned(), ..total.clone() }],
             by_program: Vec::new(),
+            by_cache_miss: vec![
+                UsageTotal { group: "expired".to_owned(), calls: 3, usage: USAGE, ..UsageTotal::default() },
+                UsageTotal { group: "first call".to_owned(), calls: 1, ..UsageTotal::default() },
+            ],
             total,
         },
     }

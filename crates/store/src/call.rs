@@ -112,6 +112,29 @@ pub enum UsageBy {
     Task,
     /// The program the session comes from.
     Program,
+    /// Why the provider's cache was not read, without figures that differ from call to call; empty where it was read, or
+    /// where nobody knows.
+    CacheMiss,
+}
+
+/// How the recorded words for a cache miss begin or what they hold, and the reason they are counted under. Words that none of
+/// these fits are a reason of their own.
+pub(crate) const MISS_REASONS: [(&str, &str); 10] = [
+    ("first call", "first call"),
+    ("another model", "another model"),
+    ("the tools changed", "tools changed"),
+    ("the system prompt changed", "system prompt changed"),
+    ("parameters changed", "parameters changed"),
+    ("messages changed", "messages changed"),
+    ("the call before had no cache marks", "no cache markers before"),
+    ("expired after", "expired"),
+    ("tokens are below the minimum", "below the minimum"),
+    ("nothing changed", "dropped by the provider"),
+];
+
+/// The reason that the recorded words for a cache miss are counted under.
+pub(crate) fn miss_reason(words: &str) -> &str {
+    MISS_REASONS.iter().find(|(part, _)| words.contains(part)).map_or(words, |(_, reason)| reason)
 }
 
 impl UsageBy {
@@ -157,6 +180,14 @@ pub struct UsageTotal {
     pub latency_ms: u64,
     /// Sessions they were made for.
     pub sessions: u64,
+}
+
+impl UsageTotal {
+    /// Tokens of the prompts that were not read from a cache.
+    #[must_use]
+    pub fn unread_tokens(&self) -> u64 {
+        self.usage.input.saturating_add(self.usage.cache_write)
+    }
 }
 
 /// How often a tool was called.

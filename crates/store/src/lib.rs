@@ -66,7 +66,7 @@ pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRenditio
 pub use node::{
     Child, LEAF_LEVEL, NewNode, Node, NodeHead, TOP_LEVEL, TOP_NODES, bounds, holds, joined as joined_runs,
 };
-pub use overview::UsageOverview;
+pub use overview::{UsageOverview, cache_misses};
 pub use page::{ItemEntry, MessageEntry};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use session::{

@@ -18,6 +18,8 @@ pub struct UsageOverview {
     pub by_task: Vec<UsageTotal>,
     /// By the program of their session.
     pub by_program: Vec<UsageTotal>,
+    /// By why the provider's cache was not read. Calls that read it, or of which nobody knows, are not among them.
+    pub by_cache_miss: Vec<UsageTotal>,
 }
 
 impl UsageOverview {
@@ -29,6 +31,15 @@ impl UsageOverview {
             by_model: by(UsageBy::Model)?,
             by_task: by(UsageBy::Task)?,
             by_program: by(UsageBy::Program)?,
+            by_cache_miss: cache_misses(by(UsageBy::CacheMiss)?),
         })
     }
+}
+
+/// The groups of calls that missed the cache, the most tokens first.
+#[must_use]
+pub fn cache_misses(mut groups: Vec<UsageTotal>) -> Vec<UsageTotal> {
+    groups.retain(|group| !group.group.is_empty());
+    groups.sort_by_key(|group| std::cmp::Reverse((group.unread_tokens(), group.calls)));
+    groups
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::call::{
     Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
+    miss_reason,
 };
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
@@ -109,6 +110,7 @@ fn group_of(session: &Session, call: &NewCall, by: UsageBy) -> String {
         UsageBy::Project => session.origin.project.clone().unwrap_or_default(),
         UsageBy::Task => call.task.clone(),
         UsageBy::Program => session.origin.program.clone(),
+        UsageBy::CacheMiss => call.cache_miss.as_deref().map(miss_reason).unwrap_or_default().to_owned(),
     }
 }
 

@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, params_from_ite
 use throughline_tokens::Usage;
 
 use crate::call::{
-    Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
+    Call, CallFilter, MISS_REASONS, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind,
+    UsageTotal,
 };
 use crate::ids::{Millis, Owner, SessionId};
 use crate::session::Session;
@@ -205,6 +206,12 @@ fn group_expression(by: UsageBy) -> String {
         UsageBy::Project => "coalesce(project, '')".to_owned(),
         UsageBy::Task => "task".to_owned(),
         UsageBy::Program => "program".to_owned(),
+        UsageBy::CacheMiss => {
+            let cases = MISS_REASONS
+                .iter()
+                .map(|(part, reason)| format!("WHEN instr(cache_miss, '{part}') > 0 THEN '{reason}' "));
+            format!("CASE {}ELSE coalesce(cache_miss, '') END", cases.collect::<String>())
+        }
     }
 }
 

@@ -139,6 +139,24 @@ fn totals_are_grouped_by_what_is_asked_for(store: &dyn Store) {
     assert_eq!(groups(store, UsageBy::Project), named(&[("", 1), ("/roof", 2)]));
 }
 
+fn cache_misses_are_grouped_by_reason_without_their_figures(store: &dyn Store) {
+    open(store, "one");
+    let missed = |key: &str, words: &str| NewCall { cache_miss: Some(words.into()), ..call(key, 1) };
+    let calls = vec![
+        call("hit", 1),
+        missed("a", "messages changed from item 4 on"),
+        missed("b", "messages changed from item 17 on"),
+        missed("c", "expired after 301 s"),
+        missed("d", "500 tokens are below the minimum of 1024"),
+        missed("e", "something new"),
+    ];
+    store.record_calls(&owner(), &id("one"), calls).unwrap();
+    let found = groups(store, UsageBy::CacheMiss);
+    let wanted =
+        [("", 1), ("below the minimum", 1), ("expired", 1), ("messages changed", 2), ("something new", 1)];
+    assert_eq!(found, wanted.map(|(name, calls)| (name.to_owned(), calls)));
+}
+
 fn days_are_those_of_the_reader(store: &dyn Store) {
     open(store, "one");
     let late = 20_000 * DAY_MS + DAY_MS - 1; // the last millisecond of 2024-10-04 in UTC
@@ -229,6 +247,7 @@ on_every_backend!(
     ended_sessions_may_be_booked_to,
     totals_add_every_column_up,
     totals_are_grouped_by_what_is_asked_for,
+    cache_misses_are_grouped_by_reason_without_their_figures,
     days_are_those_of_the_reader,
     filters_take_the_beginning_and_leave_the_end,
     preambles_are_kept_once_and_told_apart,

@@ -26,7 +26,7 @@ Examples:
   throughline sessions --since 7d
   throughline sessions show last
   throughline sessions show 20261115_09 --view model
-  throughline sessions tree last
+  throughline sessions tree
   throughline sessions export last --out session.json --redact
   throughline sessions rename 20261115_09 \"Port the parser\"
   throughline sessions undo last
@@ -113,7 +113,7 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Args)]
 struct TreeArgs {
     /// The session: an id, a unique prefix of one, a title, or last
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", default_value = "last")]
     id: String,
     /// Print one JSON object
     #[arg(long)]

@@ -16,6 +16,7 @@ use throughline_config::{
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words, path_words};
 use crate::files::write_atomic;
+use crate::home;
 use crate::text::{columns, on_one_line};
 
 /// Values wider than this do not push the next column further to the right.
@@ -186,7 +187,7 @@ fn change(
         .map_err(|errors| bad_settings(&errors))?;
     say_warnings(context, &edit.warnings);
     let done = if edit.is_changed {
-        make_home(&context.home)?;
+        home::make_private(context)?;
         write_atomic(&path, edit.text.as_bytes())?;
         format!("changed {name}")
     } else {
@@ -280,19 +281,6 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Makes the home directory, for its owner only: keys may be kept in it.
-fn make_home(home: &Path) -> Result<(), Failure> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(home).map_err(|error| {
-        Failure::new(Exit::OutputFailed, format!("cannot make the folder {}", path_words(home)))
-            .because(io_words(&error))
-            .hint("set THROUGHLINE_HOME to a folder you can write to")
-    })
 }
 
 fn bad_settings(errors: &ConfigErrors) -> Failure {

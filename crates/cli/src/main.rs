@@ -16,6 +16,7 @@ mod failure;
 mod figures;
 mod files;
 mod gauge;
+mod home;
 mod host;
 mod import_cmd;
 mod import_view;

@@ -10,6 +10,7 @@ use throughline_transcript::{Message, human_words};
 use crate::backup_cmd::words;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::home;
 use crate::lock::{Asked, Lock};
 use crate::meanwhile::MovingLine;
 use crate::table::{Side, Table};
@@ -36,6 +37,7 @@ pub(crate) const HOW_TO_BEGIN: &str =
 /// Opens the record for writing, making it if it is not there; one of an older version is brought up to date, and the
 /// user is told.
 pub(crate) fn open_store(context: &Context) -> Result<SqliteStore, Failure> {
+    home::make_private(context)?;
     let mut line = MovingLine::new(context);
     let opened =
         SqliteStore::open_following(&context.record_path(), context.now().ms, &mut |progress: Progress| {

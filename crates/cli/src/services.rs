@@ -61,7 +61,7 @@ impl Services {
                 return Err(format!("an engine may keep {MOST_KEPT_BYTES} bytes"));
             }
             if let Some(folder) = self.file.parent() {
-                std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+                crate::home::make_folder(folder).map_err(|error| error.to_string())?;
             }
             write_private(&self.file, &bytes).map_err(|failure| failure.words())
         };

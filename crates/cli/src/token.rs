@@ -25,11 +25,13 @@ Examples:
   throughline token new desk --owner local
   throughline token list
   throughline token revoke ci
+  throughline token off
 
 A token is shown once; only its hash is kept. Whoever holds it sees the
 conversations of its owner and nobody else's; the owner `local` is you, as all
 other commands know you. As soon as there is a token, the gateway demands one of
-everybody. Changes hold at once, also for a gateway that is running.")]
+everybody, also when the last one was revoked, until `token off`. Changes hold
+at once, also for a gateway that is running.")]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
     command: TokenCommand,
@@ -43,6 +45,8 @@ enum TokenCommand {
     List(ListArgs),
     /// Take a token away
     Revoke(RevokeArgs),
+    /// Stop demanding tokens, once all of them are revoked
+    Off,
 }
 
 #[derive(Debug, Args)]
@@ -105,6 +109,7 @@ pub(crate) fn run(args: &TokenArgs, context: &Context) -> Result<(), Failure> {
         TokenCommand::New(args) => new(args, context),
         TokenCommand::List(args) => list(args, context),
         TokenCommand::Revoke(args) => revoke(args, context),
+        TokenCommand::Off => off(context),
     }
 }
 
@@ -199,6 +204,21 @@ fn revoke(args: &RevokeArgs, context: &Context) -> Result<(), Failure> {
             .hint("`throughline token list` shows them"))
     })?;
     context.note(&format!("{} is revoked; a gateway that is running knows within a second", args.name));
+    if token_file::read(context)?.entries().is_empty() {
+        context.note("that was the last one: the gateway lets nobody in until there is another");
+        context.note("`throughline token off` has it serve programs of this user without tokens again");
+    }
+    Ok(())
+}
+
+fn off(context: &Context) -> Result<(), Failure> {
+    if !token_file::exists(context) {
+        context.note("no tokens are demanded");
+        return Ok(());
+    }
+    token_file::remove(context)?;
+    context
+        .note("no tokens are demanded from the next start of a gateway on; it serves programs of this user");
     Ok(())
 }
 

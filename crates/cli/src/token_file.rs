@@ -1,6 +1,5 @@
 //! The list of tokens on disk: `tokens.json` in the home directory, its owner's alone.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -10,6 +9,7 @@ use throughline_gateway::TokenBook;
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words, path_words};
 use crate::files::write_private;
+use crate::home;
 
 fn path(context: &Context) -> PathBuf {
     context.home.join("tokens.json")
@@ -39,13 +39,31 @@ pub(crate) fn change<T>(
     let failed = |error: std::io::Error| {
         Failure::new(Exit::OutputFailed, "the list of tokens cannot be changed").because(io_words(&error))
     };
-    std::fs::create_dir_all(&context.home).map_err(failed)?;
-    let lock = File::create(context.home.join("tokens.lock")).map_err(failed)?;
+    home::make_private(context)?;
+    let lock = home::lock_file(&context.home.join("tokens.lock")).map_err(failed)?;
     lock.lock().map_err(failed)?;
     let mut book = read(context)?;
     let done = act(&mut book)?;
     write_private(&path(context), book.to_json().as_bytes())?;
     Ok(done)
+}
+
+/// Whether there is a list, empty or not: then access tokens are demanded.
+pub(crate) fn exists(context: &Context) -> bool {
+    path(context).symlink_metadata().is_ok()
+}
+
+/// Takes the list away: access tokens are not demanded any more. A list that is not empty is left alone.
+pub(crate) fn remove(context: &Context) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::OutputFailed, "the list of tokens cannot be removed").because(io_words(&error))
+    };
+    change(context, |book| match book.entries().len() {
+        0 => Ok(()),
+        left => Err(Failure::new(Exit::BadInput, format!("there are access tokens still: {left}"))
+            .hint("`throughline token list` shows them; revoke them first")),
+    })?;
+    std::fs::remove_file(path(context)).map_err(failed)
 }
 
 /// What tells that the list was changed.

@@ -16,12 +16,14 @@ use crate::token_file;
 /// How often the list of tokens is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, they are
-/// demanded of everybody.
+/// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, or were any
+/// and nobody said that they are not wanted any more (`token off`), they are demanded of everybody.
 pub(super) fn at(address: SocketAddr, context: &Context) -> Result<Access, Failure> {
     let book = token_file::read(context)?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
         (false, _) => Ok(Access::Tokens(book)),
+        // Whoever revoked the last one did not mean to let everybody in.
+        (true, true) if token_file::exists(context) => Ok(Access::Tokens(book)),
         (true, true) => Ok(Access::ThisMachine),
         (true, false) => Err(Failure::new(
             Exit::BadConfig,

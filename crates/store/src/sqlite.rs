@@ -75,6 +75,8 @@ pub struct SqliteStore {
     writer: Option<Mutex<Writer>>,
     read_access: Access,
     brought_forward: Option<BroughtForward>,
+    /// The file that was opened.
+    file: Option<door::FileId>,
 }
 
 /// A record was of an older version when it was opened, and is not any more.
@@ -169,6 +171,7 @@ impl SqliteStore {
                 }
                 Arrival::AsItWas | Arrival::Made => None,
             },
+            file: door::file_id(path),
         })
     }
 
@@ -197,6 +200,7 @@ impl SqliteStore {
             readers: Mutex::new(vec![reader]),
             read_access,
             brought_forward: None,
+            file: door::file_id(path),
         })
     }
 

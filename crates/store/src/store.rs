@@ -137,6 +137,26 @@ pub trait Store: Send + Sync {
     fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
     /// Locks that are held.
     fn locks(&self) -> Result<Vec<HeldLock>>;
+
+    // Readiness.
+
+    /// Writes something as large as a short message, to find out whether that can be done. What is written is in nobody's
+    /// way and is replaced by the next check.
+    fn check_writable(&self) -> Result<()> {
+        self.set_guard(&GuardScope::Global, CHECK_GUARD, Some(&check_guard()))
+    }
+}
+
+/// The name of what is written to see whether the record can be written.
+pub(crate) const CHECK_GUARD: &str = "writable";
+/// How much is written then. A request of a few thousand words takes as much with its index; a disk without that much room
+/// cannot take the next one either.
+pub(crate) const CHECK_BYTES: usize = 32 * 1024;
+
+/// Something to write.
+fn check_guard() -> Guard {
+    let value = serde_json::Value::String("x".repeat(CHECK_BYTES));
+    Guard { name: CHECK_GUARD.to_owned(), value, set_ms: 0, expires_ms: Some(0) }
 }
 
 /// What to do with sessions that hang on one that is deleted.

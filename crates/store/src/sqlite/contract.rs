@@ -2,7 +2,7 @@
 
 use crate::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::call::{Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageTotal};
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::guard::{Guard, GuardScope};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
@@ -18,7 +18,7 @@ use super::artifacts::{self, Reference};
 use super::index::Indexing;
 use super::rows::{int, known_session, members_of};
 use super::{SqliteStore, Write};
-use super::{calls, continuing, deletion, guards, messages, nodes, sessions, views};
+use super::{calls, continuing, deletion, door, guards, messages, nodes, sessions, views};
 
 impl Store for SqliteStore {
     fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session> {
@@ -222,5 +222,15 @@ impl Store for SqliteStore {
 
     fn locks(&self) -> Result<Vec<HeldLock>> {
         self.read("listing locks", |conn| Ok(guards::locks(conn)?))
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        // A file that was removed or replaced can still be written, but nobody finds again what is in it.
+        if door::file_id(&self.path).is_none_or(|found| Some(found) != self.file) {
+            let source =
+                std::io::Error::new(std::io::ErrorKind::NotFound, "the file that was opened is gone");
+            return Err(StoreError::Io { what: "looking for the record", path: self.path.clone(), source });
+        }
+        self.write("checking that the record can be written", Write::Heavy, guards::write_check)
     }
 }

@@ -200,6 +200,22 @@ fn make_file(path: &Path) -> io::Result<()> {
     }
 }
 
+/// What tells a file from another one of the same name.
+pub(super) type FileId = (u64, u64);
+
+/// Which file a name stands for now; `None` where there is none.
+#[cfg(unix)]
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Which file a name stands for now; systems that give files no numbers only tell that there is one.
+#[cfg(not(unix))]
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
+    fs::metadata(path).ok().map(|_| (0, 0))
+}
+
 /// Makes a file that was not there, for its owner only.
 pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();

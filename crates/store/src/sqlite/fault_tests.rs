@@ -221,3 +221,38 @@ fn a_record_that_is_not_there_is_not_made_for_reading() {
     assert!(matches!(SqliteStore::open_read_only(&home.path()), Err(StoreError::Io { .. })));
     assert!(!home.path().exists());
 }
+
+#[test]
+fn a_record_without_room_is_not_writable() {
+    let home = Home::with_messages(3);
+    let store = home.open();
+    let writer = |change: &dyn Fn(&Connection)| change(&store.writer().unwrap().conn);
+    let pages = std::cell::Cell::new(0i64);
+    writer(&|conn| {
+        pages.set(conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap());
+        conn.pragma_update(None, "max_page_count", pages.get()).unwrap();
+    });
+    let error = store.check_writable().unwrap_err();
+    assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
+    writer(&|conn| conn.pragma_update(None, "max_page_count", pages.get() + 100).unwrap());
+    // As often as it is asked, it takes the room of one check.
+    for _ in 0..20 {
+        store.check_writable().unwrap();
+    }
+    assert_eq!(count(&store, "one"), 3);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_record_that_was_removed_or_replaced_is_not_writable() {
+    let home = Home::with_messages(3);
+    let store = home.open();
+    store.check_writable().unwrap();
+    let away = home.folder.path().join("away.db");
+    fs::rename(home.path(), &away).unwrap();
+    assert!(store.check_writable().is_err());
+    fs::write(home.path(), "").unwrap();
+    assert!(store.check_writable().is_err());
+    fs::rename(&away, home.path()).unwrap();
+    store.check_writable().unwrap();
+}

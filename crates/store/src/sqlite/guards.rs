@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::guard::{Guard, GuardScope};
 use crate::ids::Millis;
 use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::store::{CHECK_BYTES, CHECK_GUARD};
 
 use super::rows::{from_json_text, int, json_text, known_session};
 use super::trouble::Outcome;
@@ -71,6 +72,18 @@ pub(super) fn get(
             Ok(Guard { name: name.to_owned(), value: from_json_text(&value)?, set_ms, expires_ms })
         })
         .transpose()
+}
+
+/// Replaces the guard that shows whether the record can be written. Its value differs each time: SQLite does not write what
+/// is there already.
+pub(super) fn write_check(conn: &Connection) -> Outcome<()> {
+    let bytes = i64::try_from(CHECK_BYTES / 2).unwrap_or(i64::MAX);
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO guards (kind, chain, endpoint, model, name, value, set_ms, expires_ms) \
+         VALUES (2, 0, '', '', ?1, '\"' || hex(randomblob(?2)) || '\"', 0, 0)",
+    )?
+    .execute((CHECK_GUARD, bytes))?;
+    Ok(())
 }
 
 macro_rules! lock_columns {

@@ -110,6 +110,8 @@ section! {
     PromptCachingSettings {
         /// Lifetime of a cached prefix.
         cache_ttl: CacheTtl = choice(),
+        /// Whether cache markers are added to prompts for Claude.
+        markers: bool = switch(),
     }
 }
 
@@ -242,6 +244,10 @@ section! {
         bind: String = text(),
         /// Who is asked, by name, in the order of the names.
         upstreams: BTreeMap<String, GatewayUpstream> = entries(),
+        /// Paths of providers that access tokens may use under the operator's key, beside those that are built in.
+        tenant_paths: String = text(),
+        /// Whether programs of every user of the machine are served as long as there are no tokens.
+        any_user: bool = switch(),
         /// Whether models are given tools to look up what was folded away.
         recall: bool = switch(),
         /// How often a model may use them before it answers.

@@ -247,6 +247,10 @@ impl ModelAtEndpoint {
         let cache = endpoint.as_ref().map_or(CachePolicy::Unmarked, |endpoint| {
             CachePolicy::of(endpoint.cache_seller(), wire, &wish.model, ttl)
         });
+        let cache = match cache {
+            CachePolicy::Marks { .. } if !settings.prompt_caching.markers => CachePolicy::Unmarked,
+            cache => cache,
+        };
         Self {
             model: wish.model.clone(),
             endpoint,

@@ -10,9 +10,10 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use throughline_provider::{
-    CacheMarks, CachePolicy, Fingerprint, PieceHash, PlacedMarks, Unmarked, count_marks, prompt_cache_key,
+    CacheMarks, CachePolicy, CacheTtl, Fingerprint, MarkLayout, PieceHash, PlacedMarks, Unmarked,
+    count_marks, prompt_cache_key,
 };
-use throughline_transcript::{Message, RawJson};
+use throughline_transcript::{Dialect, Message, RawJson};
 use throughline_wire::{Request, RequestError};
 
 use crate::envelope::{Envelope, Note};
@@ -31,6 +32,18 @@ pub(crate) struct ForThisCall {
     pub(crate) model: Option<String>,
 }
 
+/// Which cache marks a body carries. Where none of ours are placed, every byte is the client's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Marking {
+    /// Ours where the client has none. Texts are lists of blocks, also where the client has marks: ours were there before.
+    #[default]
+    Ours,
+    /// Ours where the client has none, for the first time.
+    OursFromNowOn,
+    /// The client's alone.
+    OfClient,
+}
+
 /// What is to be encoded.
 pub(crate) struct Encoding<'a> {
     pub(crate) envelope: &'a Envelope,
@@ -41,6 +54,7 @@ pub(crate) struct Encoding<'a> {
     /// Whether the system prompt tells of a summary.
     pub(crate) note: Note,
     pub(crate) cache: CachePolicy,
+    pub(crate) marking: Marking,
     /// What names the conversation to a provider that routes by it.
     pub(crate) conversation: &'a str,
     /// Items that the call before this one had sent.
@@ -61,10 +75,23 @@ impl Encoding<'_> {
     pub(crate) fn encode(&self) -> Result<Encoded, RequestError> {
         let (system, notes) = self.envelope.noted_system(self.note, self.cache);
         let system_hash = system.as_deref().map(PieceHash::of);
+        let of_client = self.has_client_marks(system.as_deref());
+        let as_written = match self.marking {
+            Marking::Ours => false,
+            Marking::OursFromNowOn => of_client,
+            Marking::OfClient => true,
+        };
         let marked = match self.cache {
-            CachePolicy::Marks { layout, ttl, .. } => {
-                self.mark(CacheMarks { layout, ttl }, system.as_deref(), notes)
+            CachePolicy::Marks { layout, ttl, .. } if of_client || !as_written => {
+                let form = if as_written { Form::AsWritten } else { Form::Blocks };
+                self.mark(CacheMarks { layout, ttl }, system.as_deref(), notes, (of_client, form))
             }
+            // Messages of several requests together may carry more marks than a provider takes.
+            CachePolicy::Unmarked if of_client && self.envelope.dialect() == Dialect::Anthropic => {
+                let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::default() };
+                self.mark(marks, system.as_deref(), notes, (of_client, Form::AsWritten))
+            }
+            CachePolicy::Marks { .. } => Marked::as_written(self.messages),
             CachePolicy::Key | CachePolicy::Unmarked => Marked::nothing(self.messages.len()),
         };
         let system = marked.system.map(Cow::Owned).or(system);
@@ -99,7 +126,7 @@ impl Encoding<'_> {
     fn request(&self, system: Option<&str>) -> Result<Cow<'_, Request>, RequestError> {
         let mut request = Cow::Borrowed(self.envelope.request());
         let system_member = request.system().is_some().then_some(match self.envelope.dialect() {
-            throughline_transcript::Dialect::Responses => "instructions",
+            Dialect::Responses => "instructions",
             _ => "system",
         });
         if let (Some(member), Some(system)) = (system_member, system)
@@ -120,13 +147,24 @@ impl Encoding<'_> {
         Ok(request)
     }
 
+    /// Whether the client placed marks of its own.
+    fn has_client_marks(&self, system: Option<&str>) -> bool {
+        let tools = self.envelope.request().tools();
+        self.forms.has_client_marks()
+            || self.envelope.has_automatic_mark()
+            || [system, tools.map(|tools| tools.0)].into_iter().flatten().any(|json| count_marks(json) > 0)
+    }
+
     /// Places marks. Only the messages near the end are looked at, and the first one, which may be the system prompt.
-    fn mark(&self, marks: CacheMarks, system: Option<&str>, notes: usize) -> Marked {
+    fn mark(
+        &self,
+        marks: CacheMarks,
+        system: Option<&str>,
+        notes: usize,
+        (of_client, form): (bool, Form),
+    ) -> Marked {
         let messages = self.messages;
         let tools = self.envelope.request().tools();
-        let of_client = self.forms.has_client_marks()
-            || self.envelope.has_automatic_mark()
-            || [system, tools.map(|tools| tools.0)].into_iter().flatten().any(|json| count_marks(json) > 0);
         let lead = usize::from(messages.first().is_some_and(|first| first.role().is_instructions()));
         let near = if of_client { 0 } else { self.sent_items.saturating_sub(MARK_REACH) };
         let first = near.clamp(lead, messages.len());
@@ -145,10 +183,14 @@ impl Encoding<'_> {
         let left_alone = placed.marks.of_client > 0;
         let mut lead_and_tail = placed.messages.into_iter().enumerate().map(|(index, message)| {
             // What a client did not mark has the form it would have with marks of ours: they may have been there before.
-            let form = self.forms.all().get(place(index)).filter(|form| left_alone && form.client_marks == 0);
-            form.map_or_else(|| message.into_owned(), |form| form.json.as_str().to_owned())
+            let known = self.forms.all().get(place(index));
+            let known = known.filter(|known| left_alone && form == Form::Blocks && known.client_marks == 0);
+            known.map_or_else(|| message.into_owned(), |form| form.json.as_str().to_owned())
         });
-        let system = placed.system.map(|system| if left_alone { in_blocks(system) } else { system });
+        let system = placed.system.map(|system| match form {
+            Form::Blocks if left_alone => in_blocks(system),
+            Form::Blocks | Form::AsWritten => system,
+        });
         Marked {
             system: system.map(Cow::into_owned),
             lead: lead_and_tail.by_ref().take(lead).collect(),
@@ -179,7 +221,22 @@ struct Marked {
     marks: PlacedMarks,
 }
 
+/// The form of messages without marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// That which they have where marks are placed: a text as a list of one block.
+    Blocks,
+    /// As the client wrote them.
+    AsWritten,
+}
+
 impl Marked {
+    /// Everything as the client wrote it.
+    fn as_written(messages: &[Message]) -> Self {
+        let tail = messages.iter().map(|message| message.json().to_owned()).collect();
+        Self { first: 0, tail, ..Self::nothing(0) }
+    }
+
     /// Everything in the form it is known in.
     fn nothing(items: usize) -> Self {
         Self { system: None, lead: Vec::new(), first: items, tail: Vec::new(), marks: PlacedMarks::default() }

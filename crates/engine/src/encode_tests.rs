@@ -6,7 +6,7 @@ use throughline_testkit::any_conversation;
 use throughline_transcript::{Dialect, Message, RawJson};
 use throughline_wire::{Request, RequestParts, System};
 
-use super::{Encoded, Encoding, ForThisCall};
+use super::{Encoded, Encoding, ForThisCall, Marking};
 use crate::envelope::{Envelope, Note};
 use crate::wire_form::WireForms;
 
@@ -32,12 +32,23 @@ fn envelope(dialect: Dialect) -> Envelope {
 }
 
 fn encode(envelope: &Envelope, prompt: &Prompt, sent_items: usize, own: &ForThisCall) -> Encoded {
+    encode_as(Marking::Ours, envelope, prompt, sent_items, own)
+}
+
+fn encode_as(
+    marking: Marking,
+    envelope: &Envelope,
+    prompt: &Prompt,
+    sent_items: usize,
+    own: &ForThisCall,
+) -> Encoded {
     let encoding = Encoding {
         envelope,
         messages: &prompt.messages,
         forms: &prompt.forms,
         note: Note::None,
         cache: policy(envelope.dialect()),
+        marking,
         conversation: "root",
         sent_items,
         for_this_call: own,
@@ -150,4 +161,22 @@ fn marks_of_a_client_stay_and_get_no_company() {
     assert_eq!(items(Dialect::Anthropic, &encoded).last().unwrap(), json);
     let body = std::str::from_utf8(&encoded.body).unwrap();
     assert_eq!(body.matches("cache_control").count(), 1, "{body}");
+}
+
+proptest! {
+    /// Without marks of ours every message is what the client wrote, its marks included as far as a provider takes them.
+    #[test]
+    fn without_marks_of_ours_every_message_stays_as_it_was_written(list in any_conversation()) {
+        let dialect = list.dialect;
+        let prompt = prompt(dialect, list.messages());
+        let written: Vec<String> = prompt.messages.iter().map(|message| message.json().to_owned()).collect();
+        let encoded = encode_as(Marking::OfClient, &envelope(dialect), &prompt, 3, &ForThisCall::default());
+        let shift = usize::from(dialect == Dialect::Chat);
+        let sent = &items(dialect, &encoded)[shift..];
+        prop_assert_eq!(encoded.marks.on_messages.len(), 0);
+        let bare = |all: &[String]| all.iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>();
+        prop_assert_eq!(bare(sent), bare(&written));
+        let ours = encode(&envelope(dialect), &prompt, 3, &ForThisCall::default());
+        prop_assert_eq!(encoded.fingerprint, ours.fingerprint);
+    }
 }

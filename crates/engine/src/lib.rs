@@ -64,8 +64,8 @@ pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use limits::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
 pub use limits_in_use::LimitsInUse;
 pub use managed::{
-    Along, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult, Incoming,
-    LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, Recorded, Rewording,
+    Along, CacheMarking, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult,
+    Incoming, LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, Recorded, Rewording,
     SessionSetup, learnt_window,
 };
 pub use model_in_force::{EngineLimits, ModelInForce};

@@ -51,7 +51,7 @@ use crate::tool_output::ToolOutputPolicy;
 use crate::trigger::{Automatic, Switch, Trigger};
 use crate::view::LiveView;
 
-pub use call::{Along, CallInput, CallOutcome, Recorded};
+pub use call::{Along, CacheMarking, CallInput, CallOutcome, Recorded};
 pub use fold::{CompactionDone, CompactionResult, ManualCompaction};
 pub use record::{LEARNT_WINDOW, learnt_window};
 pub use reword::Rewording;
@@ -226,6 +226,8 @@ pub struct ManagedSession {
     compactions: u64,
     /// What was sent last.
     last_sent: Option<LastSent>,
+    /// Whether a prompt was sent with cache marks of ours: from then on texts are sent as blocks.
+    has_placed_marks: bool,
     last_call_ms: Option<Millis>,
     kept_preambles: HashSet<PreambleId>,
     /// Messages that could not be written to the record yet, the last of the view.
@@ -284,6 +286,7 @@ impl ManagedSession {
             guard: loaded.guard,
             compactions: loaded.compactions,
             last_sent: None,
+            has_placed_marks: false,
             last_call_ms: None,
             kept_preambles: HashSet::new(),
             unrecorded: Vec::new(),

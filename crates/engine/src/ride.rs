@@ -13,7 +13,7 @@ use throughline_store::Millis;
 use throughline_transcript::{Message, Role, SharedText, decode_message, text_message};
 use throughline_wire::{Request, RequestError, Streaming};
 
-use crate::encode::{Encoding, ForThisCall};
+use crate::encode::{Encoding, ForThisCall, Marking};
 use crate::envelope::{Envelope, Note};
 use crate::managed::Along;
 use crate::target::Target;
@@ -32,6 +32,7 @@ pub struct Ride {
     pub(crate) prompt_tokens: Option<u64>,
     pub(crate) cache_read_tokens: u64,
     pub(crate) along: Along,
+    pub(crate) marking: Marking,
 }
 
 impl Ride {
@@ -99,6 +100,7 @@ impl Ride {
             messages: &messages,
             note: self.note,
             cache: self.target.cache,
+            marking: self.marking,
             conversation: &self.conversation,
             sent_items: self.sent,
             for_this_call: &ForThisCall::default(),

@@ -13,6 +13,7 @@ use crate::client::Client;
 use crate::endpoint::{Endpoint, EndpointKind};
 use crate::failure::{Failure, TransportFault};
 use crate::headers::put_endpoint_headers;
+use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::transport::{Stage, fault_of};
 use crate::trouble::{Trouble, TroubleKind, WrongWireSign};
@@ -140,9 +141,7 @@ impl Client {
         if !(200..300).contains(&status) {
             let mut trouble =
                 classify(Failure::Answer { status, headers: &[], body: &body }, AskedFor::default());
-            if let Some(key) = &endpoint.key {
-                trouble.words = key.scrub(&trouble.words);
-            }
+            SentSecrets::of(endpoint, &[], None).scrub_trouble(&mut trouble);
             return Err(Box::new(trouble));
         }
         String::from_utf8(body).map_err(|_| transport(TransportFault::Garbled))

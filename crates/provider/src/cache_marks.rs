@@ -71,6 +71,14 @@ pub struct PlacedMarks {
     pub of_client: usize,
 }
 
+impl PlacedMarks {
+    /// Whether any of them is ours.
+    #[must_use]
+    pub fn are_ours(&self) -> bool {
+        self.on_system || !self.on_messages.is_empty()
+    }
+}
+
 impl CacheMarks {
     /// Marks a request.
     #[must_use]

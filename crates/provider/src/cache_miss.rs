@@ -22,6 +22,13 @@ pub struct SentPrompt {
     /// How large the provider said it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<u64>,
+    /// Whether the provider was asked to keep it, or keeps prompts unasked.
+    #[serde(default = "usually")]
+    pub is_cached: bool,
+}
+
+fn usually() -> bool {
+    true
 }
 
 /// What the provider's cache does.
@@ -59,6 +66,8 @@ pub enum CacheOutcome {
         /// Position in the list, from zero.
         item: usize,
     },
+    /// The call before carried no cache marks, so nothing was kept.
+    NotMarked,
     /// Nothing changed, but the entry was too old.
     Expired {
         /// Seconds since the call before.
@@ -93,6 +102,9 @@ pub fn cache_outcome(
         // Another conversation may have left the same beginning there.
         return if usage.cache_read > 0 { CacheOutcome::Hit } else { CacheOutcome::FirstCall };
     };
+    if !before.is_cached && usage.cache_read == 0 {
+        return CacheOutcome::NotMarked;
+    }
     let readable = before.prompt_tokens.unwrap_or(prompt).min(prompt);
     let change = first_change(&before.fingerprint, &now.fingerprint);
     // Where nothing changed, half tells a hit from a beginning that was left over; where something did, only a change
@@ -150,6 +162,7 @@ impl fmt::Display for CacheOutcome {
             Self::SystemChanged => f.write_str("the system prompt changed"),
             Self::ParametersChanged { names } => write!(f, "parameters changed: {}", names.join(", ")),
             Self::MessagesChanged { item } => write!(f, "messages changed from item {item} on"),
+            Self::NotMarked => f.write_str("the call before had no cache marks"),
             Self::Expired { idle_secs } => write!(f, "expired after {idle_secs} s"),
             Self::BelowMinimum { prompt_tokens, minimum_tokens } => {
                 write!(f, "{prompt_tokens} tokens are below the minimum of {minimum_tokens}")

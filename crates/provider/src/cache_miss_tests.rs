@@ -20,7 +20,12 @@ fn sent(dialect: Dialect, body: &str, at_secs: i64, prompt_tokens: u64) -> SentP
     let request = Request::decode(dialect, body).unwrap();
     let items = request.messages().iter().map(|message| PieceHash::of(message.json())).collect();
     let fingerprint = Fingerprint::of(&request, request.messages(), items);
-    SentPrompt { fingerprint, sent_at_ms: at_secs * 1_000, prompt_tokens: Some(prompt_tokens) }
+    SentPrompt {
+        fingerprint,
+        sent_at_ms: at_secs * 1_000,
+        prompt_tokens: Some(prompt_tokens),
+        is_cached: true,
+    }
 }
 
 fn usage(input: u64, cache_read: u64, cache_write: u64) -> Usage {

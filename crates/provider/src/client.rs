@@ -16,7 +16,9 @@ use crate::codex;
 use crate::endpoint::{Endpoint, EndpointKind};
 use crate::failure::TransportFault;
 use crate::headers::headers_of;
+use crate::held::{HoldBudget, HoldLimits};
 use crate::reply::{Broken, Opening, Reply};
+use crate::sent_secrets::SentSecrets;
 use crate::transport::{Stage, fault_of};
 use crate::trouble::{RequestComplaint, Retry, Trouble, TroubleKind};
 
@@ -51,6 +53,8 @@ pub struct Client {
     limits: TimeLimits,
     retries: RetryLimits,
     jitter: std::sync::Arc<AtomicU64>,
+    /// What the answers of all clones hold together.
+    hold: HoldBudget,
 }
 
 impl Client {
@@ -70,7 +74,14 @@ impl Client {
             limits: options.limits,
             retries: options.retries,
             jitter: std::sync::Arc::new(AtomicU64::new(options.jitter_seed)),
+            hold: HoldBudget::default(),
         })
+    }
+
+    /// The same client and connections with other limits on what is held of answers, counted anew.
+    #[must_use]
+    pub fn with_hold_limits(&self, limits: HoldLimits) -> Self {
+        Self { hold: HoldBudget::new(limits), ..self.clone() }
     }
 
     /// The same client and connections with other limits.
@@ -139,8 +150,9 @@ impl Client {
         };
         let opening = Opening {
             call,
-            key: endpoint.key.clone(),
+            secrets: SentSecrets::of(endpoint, &call.headers, call.query.as_deref()),
             cancel: cancel.clone(),
+            hold: self.hold.clone(),
             limits: self.limits,
             began,
             first_byte_deadline: deadline,

@@ -30,6 +30,8 @@ mod failure;
 mod fingerprint;
 #[cfg(feature = "client")]
 mod headers;
+#[cfg(feature = "client")]
+mod held;
 mod json_edit;
 mod lexemes;
 #[cfg(feature = "client")]
@@ -42,6 +44,8 @@ mod reply;
 mod retry_after;
 mod said;
 mod secret;
+#[cfg(feature = "client")]
+mod sent_secrets;
 mod sizes;
 #[cfg(feature = "client")]
 mod transport;
@@ -70,6 +74,8 @@ pub use endpoint::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeyS
 pub use endpoint_url::{AddressError, BaseUrl};
 pub use failure::{Failure, TransportFault};
 pub use fingerprint::{Fingerprint, PieceHash};
+#[cfg(feature = "client")]
+pub use held::{ANSWER_NOT_HELD, HoldLimits};
 #[cfg(feature = "client")]
 pub use pass_on::{PassedReply, PassedRequest};
 #[cfg(feature = "client")]

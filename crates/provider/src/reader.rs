@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallEnd, Refusal, TimeLimits};
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
+use crate::held::{HeldBytes, bytes_held_of};
 use crate::reply::{Broken, Chunk, Opening};
-use crate::secret::SecretKey;
+use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::transport::{Stage, fault_of};
 use crate::trouble::{Trouble, TroubleKind, WrongWireSign};
@@ -31,7 +32,7 @@ pub(crate) struct Reader {
     decoder: Option<StreamDecoder>,
     dialect: Dialect,
     asked: AskedFor,
-    key: Option<SecretKey>,
+    secrets: SentSecrets,
     cancel: CancellationToken,
     limits: TimeLimits,
     began: Instant,
@@ -39,6 +40,19 @@ pub(crate) struct Reader {
     deadline: Instant,
     flow: Flow,
     has_events: bool,
+    /// What is held of the answer; `None` once that was too much, and from then on everything is only passed on.
+    held: Option<HeldBytes>,
+    /// Why nothing is held any more.
+    not_held: Option<Trouble>,
+}
+
+/// A body that was read to its end, or as far as it may be held.
+pub(crate) enum WholeBody {
+    All(Bytes),
+    /// It is too large: this is how it begins, and the rest comes piece by piece.
+    NotHeld {
+        beginning: Bytes,
+    },
 }
 
 /// What came next.
@@ -65,13 +79,15 @@ impl Reader {
             decoder: Some(StreamDecoder::new(opening.call.dialect)),
             dialect: opening.call.dialect,
             asked: opening.call.asked,
-            key: opening.key.clone(),
+            secrets: opening.secrets.clone(),
             cancel: opening.cancel.clone(),
             limits: opening.limits,
             began: opening.began,
             deadline: opening.first_byte_deadline,
             flow: Flow::More,
             has_events: false,
+            held: Some(HeldBytes::new(opening.hold.clone())),
+            not_held: None,
         }
     }
 
@@ -101,12 +117,20 @@ impl Reader {
 
     fn take(&mut self, raw: Bytes) -> Step {
         let mut deltas = Vec::new();
+        if self.not_held.is_some() {
+            self.deadline = Instant::now() + self.limits.silence;
+            return Step::Chunk(Chunk { raw, deltas });
+        }
         let Some(decoder) = self.decoder.as_mut() else { return self.over(None) };
         let fed = decoder.feed(&raw, &mut deltas);
         let was_done = self.flow == Flow::Done;
         let is_first = !self.has_events;
         self.has_events = true;
         let chunk = Chunk { raw, deltas };
+        if self.held.as_mut().is_some_and(|held| !held.add(bytes_held_of(&chunk))) {
+            self.stop_holding();
+            return Step::Chunk(chunk);
+        }
         match fed {
             Ok(flow) => {
                 self.flow = flow;
@@ -132,6 +156,10 @@ impl Reader {
     /// The end of a stream, and what came of it. `end` is why it ends early.
     fn over(&mut self, end: Option<CallEnd>) -> Step {
         let mut deltas = Vec::new();
+        if let Some(trouble) = self.not_held.take() {
+            let end = end.unwrap_or_else(|| CallEnd::Failed(Box::new(trouble)));
+            return Step::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
+        }
         let Some(decoder) = self.decoder.take() else {
             let end = end.unwrap_or(CallEnd::Cancelled);
             return Step::Over { last: None, ending: Err(Box::new(Broken::new(end))) };
@@ -167,19 +195,26 @@ impl Reader {
         }
     }
 
-    /// A whole body.
-    pub(crate) async fn read_whole(&mut self, most_bytes: usize) -> Result<Bytes, Box<Broken>> {
+    /// Holds nothing of the answer any more, and gives back what was held.
+    fn stop_holding(&mut self) {
+        self.not_held = self.held.take().map(|held| held.trouble());
+        self.decoder = None;
+    }
+
+    /// A whole body, as long as it may be held.
+    pub(crate) async fn read_whole(&mut self) -> Result<WholeBody, Box<Broken>> {
         self.deadline = self.began + self.limits.whole;
         let mut body = BytesMut::new();
         loop {
             match self.piece(TransportFault::Silence).await {
-                Piece::Bytes(bytes) if body.len() + bytes.len() > most_bytes => {
-                    let words = format!("the answer is larger than {most_bytes} bytes");
-                    let trouble = Trouble::of(TroubleKind::Unknown);
-                    return Err(self.broken(Trouble { words, should_retry: Some(false), ..trouble }));
+                Piece::Bytes(bytes) => {
+                    body.extend_from_slice(&bytes);
+                    if self.held.as_mut().is_some_and(|held| !held.add(bytes.len())) {
+                        self.stop_holding();
+                        return Ok(WholeBody::NotHeld { beginning: body.freeze() });
+                    }
                 }
-                Piece::Bytes(bytes) => body.extend_from_slice(&bytes),
-                Piece::End => return Ok(body.freeze()),
+                Piece::End => return Ok(WholeBody::All(body.freeze())),
                 Piece::Fault(fault) => return Err(Broken::transport(fault)),
                 Piece::Cancelled => return Err(Broken::cancelled()),
             }
@@ -207,7 +242,9 @@ impl Reader {
             headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let trouble = classify(Failure::Answer { status, headers: &listed, body: &body }, self.asked);
         let mut broken = self.broken(trouble);
-        broken.refusal = Some(Box::new(Refusal { status, headers: headers.to_vec(), body }));
+        let mut refusal = Refusal { status, headers: headers.to_vec(), body };
+        self.secrets.scrub_refusal(&mut refusal);
+        broken.refusal = Some(Box::new(refusal));
         broken
     }
 
@@ -217,8 +254,8 @@ impl Reader {
 
     /// Providers repeat the key in what they say about it.
     fn scrubbed(&self, mut broken: Broken) -> Box<Broken> {
-        if let (CallEnd::Failed(trouble), Some(key)) = (&mut broken.end, &self.key) {
-            trouble.words = key.scrub(&trouble.words);
+        if let CallEnd::Failed(trouble) = &mut broken.end {
+            self.secrets.scrub_trouble(trouble);
         }
         Box::new(broken)
     }

@@ -14,13 +14,11 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallEnd, CallError, FailedAttempt, HoldBack, OutgoingCall, Refusal, TimeLimits, Timings};
 use crate::classify::classify;
 use crate::failure::{Failure, TransportFault};
-use crate::reader::{Ending, Reader, Step};
-use crate::secret::SecretKey;
+use crate::held::HoldBudget;
+use crate::reader::{Ending, Reader, Step, WholeBody};
+use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
 use crate::trouble::{Trouble, TroubleKind};
-
-/// As much of a whole answer as is read.
-const MOST_ANSWER_BYTES: usize = 256 * 1024 * 1024;
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,8 +70,9 @@ impl Broken {
 /// What is known when the head of an answer arrives.
 pub(crate) struct Opening<'a> {
     pub(crate) call: &'a OutgoingCall,
-    pub(crate) key: Option<SecretKey>,
+    pub(crate) secrets: SentSecrets,
     pub(crate) cancel: CancellationToken,
+    pub(crate) hold: HoldBudget,
     pub(crate) limits: TimeLimits,
     pub(crate) began: Instant,
     pub(crate) first_byte_deadline: Instant,
@@ -202,7 +201,14 @@ impl Reply {
 
     /// Reads an answer that comes in one piece, whatever was asked for.
     async fn read_whole(&mut self, mut reader: Reader) -> Result<(), Box<Broken>> {
-        let body = reader.read_whole(MOST_ANSWER_BYTES).await?;
+        let body = match reader.read_whole().await? {
+            WholeBody::All(body) => body,
+            WholeBody::NotHeld { beginning } => {
+                self.held.push_back(Chunk { raw: beginning, deltas: Vec::new() });
+                self.reader = Some(reader);
+                return Ok(());
+            }
+        };
         let answer = match decode_response(reader.dialect(), &body) {
             Ok(answer) => Box::new(answer),
             Err(ResponseError::NotAnAnswer { found: Shape::EventStream, .. }) => {

@@ -1,5 +1,6 @@
 //! A key that cannot be printed by accident.
 
+use std::collections::HashSet;
 use std::fmt;
 
 /// A key to an endpoint. It has no `Display`, is not serialised, and its `Debug` shows nothing of it.
@@ -19,11 +20,67 @@ impl SecretKey {
         &self.0
     }
 
-    /// A text in which the key no longer stands. Providers repeat keys in their errors.
+    /// A text without the key and without recognisable parts of it: providers repeat keys in their errors, often only the
+    /// beginning and the end of one. Upper and lower case count as the same.
     #[must_use]
     pub fn scrub(&self, text: &str) -> String {
-        text.replace(&self.0, "[key]")
+        let (lower, key) = (text.to_ascii_lowercase(), self.0.to_ascii_lowercase());
+        let masked = masked_bytes(lower.as_bytes(), key.as_bytes());
+        if !masked.contains(&true) {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut was_masked = false;
+        for (at, character) in text.char_indices() {
+            let bytes = masked.get(at..at + character.len_utf8()).unwrap_or_default();
+            let is_masked = bytes.contains(&true);
+            match (was_masked, is_masked) {
+                (false, true) => out.push_str(MASK),
+                (_, false) => out.push(character),
+                (true, true) => {}
+            }
+            was_masked = is_masked;
+        }
+        out
     }
+}
+
+/// What stands in the place of a key.
+const MASK: &str = "[key]";
+/// The beginning or the end of a key counts from this many bytes on, where it begins or ends a word. Providers show four
+/// characters of a key's end; `sk-`, with which many keys begin, is no secret.
+const SHORTEST_END: usize = 4;
+/// Any other part of a key counts from this many bytes on. Keys have 30 bytes and more, so a word of a sentence that is as
+/// long and stands in a key by chance is rare, and nothing is lost where it does.
+pub(crate) const SHORTEST_PART: usize = 8;
+
+/// Which bytes of a text belong to a key or to a part of it.
+fn masked_bytes(text: &[u8], key: &[u8]) -> Vec<bool> {
+    let mut masked = vec![false; text.len()];
+    let mut mask = |from: usize, bytes: usize| {
+        masked.iter_mut().skip(from).take(bytes).for_each(|byte| *byte = true);
+    };
+    let is_word = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let parts: HashSet<&[u8]> = key.windows(SHORTEST_PART).collect();
+    for at in 0..text.len() {
+        let rest = text.get(at..).unwrap_or_default();
+        if !key.is_empty() && rest.starts_with(key) {
+            mask(at, key.len());
+        }
+        if rest.get(..SHORTEST_PART).is_some_and(|part| parts.contains(part)) {
+            mask(at, SHORTEST_PART);
+        }
+        let beginning = rest.iter().zip(key).take_while(|(text, key)| text == key).count();
+        if beginning >= SHORTEST_END && (at == 0 || !is_word(at - 1)) {
+            mask(at, beginning);
+        }
+        let before = text.get(..=at).unwrap_or_default();
+        let end = before.iter().rev().zip(key.iter().rev()).take_while(|(text, key)| text == key).count();
+        if end >= SHORTEST_END && !is_word(at + 1) {
+            mask(at + 1 - end, end);
+        }
+    }
+    masked
 }
 
 impl fmt::Debug for SecretKey {

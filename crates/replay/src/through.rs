@@ -197,6 +197,7 @@ fn missed(outcome: &CacheOutcome) -> Option<&'static str> {
         CacheOutcome::SystemChanged => "system prompt changed",
         CacheOutcome::ParametersChanged { .. } => "parameters changed",
         CacheOutcome::MessagesChanged { .. } => "messages changed",
+        CacheOutcome::NotMarked => "not marked before",
         CacheOutcome::Expired { .. } => "expired",
         CacheOutcome::BelowMinimum { .. } => "below the minimum",
         CacheOutcome::Unexplained => "unexplained",

@@ -45,8 +45,20 @@ pub struct CallInput {
     pub waiting: Waiting,
     /// When what is new is written to the record.
     pub recorded: Recorded,
+    /// From when on cache marks are added.
+    pub marking: CacheMarking,
     /// Calls the call off; what was received until then is kept.
     pub cancel: CancellationToken,
+}
+
+/// From when on cache marks are added to the prompts of a conversation whose client places none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheMarking {
+    /// From the first call on: the conversation will go on.
+    #[default]
+    Always,
+    /// From the second call on: nobody knows whether the conversation goes on.
+    FromSecondCall,
 }
 
 /// When what is new is written to the record.
@@ -72,6 +84,7 @@ impl CallInput {
             along: Along::default(),
             waiting: Waiting::default(),
             recorded: Recorded::default(),
+            marking: CacheMarking::default(),
             cancel: CancellationToken::new(),
         }
     }
@@ -129,6 +142,7 @@ pub(super) struct OnItsWay {
     /// Which of the alternatives is asked instead of the model.
     pub(super) alternative: Option<usize>,
     pub(super) waiting: Waiting,
+    pub(super) marking: CacheMarking,
 }
 
 /// What was sent and when.
@@ -165,7 +179,7 @@ impl ManagedSession {
     /// May be dropped at any moment: what was recorded until then is recorded, and the conversation goes on. Whoever wants
     /// what had arrived of the answer kept as well cancels it by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, CallError> {
-        let CallInput { envelope, messages, pieces, task, along, waiting, recorded, cancel } = input;
+        let CallInput { envelope, messages, pieces, task, along, waiting, recorded, marking, cancel } = input;
         if envelope.dialect() != self.dialect {
             let (conversation, request) = (self.dialect, envelope.dialect());
             return Err(CallError::OtherWire { conversation, request });
@@ -180,7 +194,7 @@ impl ManagedSession {
         }
         self.known.update(&envelope);
         self.use_output_cap(envelope.output_cap_tokens()).await?;
-        let mut way = OnItsWay { waiting, ..OnItsWay::default() };
+        let mut way = OnItsWay { waiting, marking, ..OnItsWay::default() };
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
         self.fit_cap(&envelope, &mut way);
         loop {
@@ -244,7 +258,7 @@ impl ManagedSession {
     /// The body of a request, with what is known about it at this moment.
     fn write(&self, envelope: &Envelope, along: &Along, way: &OnItsWay) -> Result<Sent, CallError> {
         let cache = self.asked(way).cache;
-        let encoded = self.encode(envelope, cache, &way.for_this_call)?;
+        let encoded = self.encode(envelope, cache, self.marking(way.marking), &way.for_this_call)?;
         Ok(Sent {
             body_bytes: encoded.body.len() as u64,
             encoded,

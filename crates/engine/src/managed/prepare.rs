@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use throughline_provider::{CachePolicy, SentPrompt};
-use throughline_store::UsageKind;
+use throughline_store::{LinkKind, UsageKind};
 
+use super::call::CacheMarking;
 use super::record::LastCall;
 use super::{AnsweredBy, CallError, LastSent, ManagedSession, in_force};
-use crate::encode::{Encoded, Encoding, ForThisCall};
+use crate::encode::{Encoded, Encoding, ForThisCall, Marking};
 use crate::envelope::Envelope;
 use crate::ride::Ride;
 use crate::snapshot::Snapshot;
@@ -26,13 +27,17 @@ impl ManagedSession {
         let measured = (call.usage_kind == UsageKind::Measured).then(|| call.usage.prompt());
         let model = Some(call.model).filter(|_| by == AnsweredBy::Another);
         let own = ForThisCall { model, output_cap_tokens: None };
-        let sent = self.encoding(&envelope, target.cache, &own).fingerprint_of(items);
+        let sent = self.encoding(&envelope, target.cache, Marking::Ours, &own).fingerprint_of(items);
         let Ok(fingerprint) = sent else { return };
         if let Some(measured_tokens) = measured.filter(|_| by == AnsweredBy::OwnModel) {
             let messages: u64 = self.view.sizes().iter().take(items).sum();
             self.estimator.resume(measured_tokens, self.fixed_tokens().saturating_add(messages));
         }
-        let prompt = SentPrompt { fingerprint, sent_at_ms: call.at_ms, prompt_tokens: measured };
+        // A provider that caches what is marked has written or read something of a prompt with marks.
+        let is_cached = matches!(target.cache, CachePolicy::Key | CachePolicy::Unmarked)
+            || measured.is_none()
+            || call.usage.cache_read + call.usage.cache_write > 0;
+        let prompt = SentPrompt { fingerprint, sent_at_ms: call.at_ms, prompt_tokens: measured, is_cached };
         let cache_read_tokens = call.usage.cache_read;
         self.last_sent = Some(LastSent { prompt, items, by, cache_read_tokens, along: None });
         self.last_call_ms = Some(call.at_ms.saturating_add_unsigned(call.latency_ms.unwrap_or(0)));
@@ -97,7 +102,33 @@ impl ManagedSession {
             prompt_tokens: last.prompt.prompt_tokens,
             cache_read_tokens: last.cache_read_tokens,
             along: last.along.clone()?,
+            // What rides on a prompt reads it, so it is worth marks; its bytes are those that were sent.
+            marking: if self.has_placed_marks { Marking::Ours } else { Marking::OursFromNowOn },
         })
+    }
+
+    /// Which marks the next call carries.
+    ///
+    /// Writing into the cache costs 1.25 times a plain token, reading 0.1. With a prompt of P tokens and d more in the second
+    /// call, marking both calls costs 1.35 P + 1.25 d, marking only the second one 2.25 P + 1.25 d, and a single call costs
+    /// 1.25 P with marks and P without. So marking the first call loses 0.25 P where nothing follows, and waiting loses 0.9 P
+    /// where something does: marks pay from the start where more than 0.25 / (0.25 + 0.9) = 22 % of first calls are followed by
+    /// another. Whoever holds a conversation knows that. A gateway does not: agents, which nearly always go on, place marks
+    /// themselves (those count from the first call on), and of programs that place none most ask once.
+    pub(super) fn marking(&self, wish: CacheMarking) -> Marking {
+        if self.has_placed_marks || wish == CacheMarking::Always {
+            return Marking::Ours;
+        }
+        let session = self.view.session();
+        // What a branch or a continuation begins with was sent before.
+        let goes_on = session
+            .link
+            .as_ref()
+            .is_some_and(|link| matches!(link.kind, LinkKind::Branch | LinkKind::Continuation));
+        match self.last_sent.is_some() || self.compactions > 0 || goes_on {
+            true => Marking::OursFromNowOn,
+            false => Marking::OfClient,
+        }
     }
 
     /// Writes the body.
@@ -105,15 +136,17 @@ impl ManagedSession {
         &self,
         envelope: &Envelope,
         cache: CachePolicy,
+        marking: Marking,
         for_this_call: &ForThisCall,
     ) -> Result<Encoded, CallError> {
-        Ok(self.encoding(envelope, cache, for_this_call).encode()?)
+        Ok(self.encoding(envelope, cache, marking, for_this_call).encode()?)
     }
 
     fn encoding<'a>(
         &'a self,
         envelope: &'a Envelope,
         cache: CachePolicy,
+        marking: Marking,
         for_this_call: &'a ForThisCall,
     ) -> Encoding<'a> {
         Encoding {
@@ -122,6 +155,7 @@ impl ManagedSession {
             forms: self.view.forms(),
             note: self.view.note(),
             cache,
+            marking,
             conversation: self.conversation.as_str(),
             sent_items: self.sent_items(),
             for_this_call,

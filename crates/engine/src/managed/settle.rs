@@ -91,6 +91,7 @@ impl ManagedSession {
             fingerprint: sent.encoded.fingerprint.clone(),
             sent_at_ms: sent.at_ms,
             prompt_tokens: Some(used.reading.usage.prompt()),
+            is_cached: is_cached(target.cache, sent),
         };
         let usage = used.tells_of_cache.then_some(&used.reading.usage);
         cache_outcome(self.last_sent.as_ref().map(|last| &last.prompt), &now, usage, rules)
@@ -103,7 +104,9 @@ impl ManagedSession {
             fingerprint: sent.encoded.fingerprint.clone(),
             sent_at_ms: sent.at_ms,
             prompt_tokens,
+            is_cached: is_cached(self.setup.target.cache, sent),
         };
+        self.has_placed_marks |= sent.encoded.marks.are_ours();
         self.last_sent = Some(LastSent {
             prompt,
             items: sent.pending.messages,
@@ -184,6 +187,12 @@ impl ManagedSession {
             Err(error) => self.notice(format!("a call could not be booked: {error}")),
         }
     }
+}
+
+/// Whether a provider keeps a prompt for later calls: those that cache what is marked keep nothing without a mark.
+fn is_cached(cache: CachePolicy, sent: &Sent) -> bool {
+    let marks = &sent.encoded.marks;
+    !matches!(cache, CachePolicy::Marks { .. }) || marks.are_ours() || marks.of_client > 0
 }
 
 /// Why the cache was not read, for the record; `None` where it was, or nobody knows.

@@ -70,6 +70,7 @@ impl Stage {
                     query: Some("beta=true".to_owned()),
                     ..Along::default()
                 },
+                marking: crate::encode::Marking::Ours,
             });
         }
         self.summaries.main_line.set_target(main);

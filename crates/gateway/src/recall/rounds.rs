@@ -1,7 +1,8 @@
 //! The exchange with the model: asked again with what its recall calls found, until it answers its client.
 
 use throughline_engine::{
-    Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Pieces, Recorded, Waiting,
+    Along, CacheMarking, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Pieces,
+    Recorded, Waiting,
 };
 use throughline_transcript::Dialect;
 use throughline_wire::{StopReason, Streaming, ToolCall};
@@ -43,6 +44,7 @@ struct Kept {
     along: Along,
     waiting: Waiting,
     recorded: Recorded,
+    marking: CacheMarking,
     cancel: CancellationToken,
 }
 
@@ -54,6 +56,7 @@ impl Kept {
             along: self.along.clone(),
             waiting: self.waiting,
             recorded: self.recorded,
+            marking: self.marking,
             cancel: self.cancel.clone(),
             ..CallInput::new(self.envelope.clone(), messages)
         }
@@ -68,8 +71,18 @@ impl Rounds<'_> {
         input: CallInput,
         known: &mut Vec<Known>,
     ) -> Result<CallOutcome, CallError> {
-        let CallInput { envelope, messages: mut new, pieces, task, along, waiting, recorded, cancel } = input;
-        let kept = Kept { envelope, task, along, waiting, recorded, cancel };
+        let CallInput {
+            envelope,
+            messages: mut new,
+            pieces,
+            task,
+            along,
+            waiting,
+            recorded,
+            marking,
+            cancel,
+        } = input;
+        let kept = Kept { envelope, task, along, waiting, recorded, marking, cancel };
         let (wire, streaming) = (session.dialect(), kept.envelope.request().streaming());
         let mut back = Back::new(self, wire, streaming, pieces);
         let mut eyes = Eyes::new(self.recall.names(), wire);

@@ -1,0 +1,107 @@
+//! How much of the answers on their way is held in memory: by one answer, and by all of them together.
+//!
+//! An answer is held to be recorded and understood. One that is larger than any model writes is passed on all the same, and
+//! nothing of it is held from then on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::reply::Chunk;
+use crate::trouble::{Trouble, TroubleKind};
+use throughline_wire::Delta;
+
+/// The code of the trouble that an answer was passed on whole and not held.
+pub const ANSWER_NOT_HELD: &str = "answer_not_held";
+
+/// Bytes around the words of one event of a stream. They are not held, and a long answer has a hundred thousand of them.
+const EVENT_BYTES: usize = 512;
+
+/// How much may be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldLimits {
+    /// By one answer. The longest that models write, 128,000 tokens, has about half a megabyte of text; pictures have a few
+    /// megabytes each.
+    pub answer_bytes: usize,
+    /// By all answers of a client together. What is made of an answer takes up to three times its bytes for a moment.
+    pub all_bytes: usize,
+}
+
+impl Default for HoldLimits {
+    fn default() -> Self {
+        Self { answer_bytes: 32 * 1024 * 1024, all_bytes: 128 * 1024 * 1024 }
+    }
+}
+
+/// What all answers of a client share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HoldBudget {
+    limits: HoldLimits,
+    held: Arc<AtomicUsize>,
+}
+
+impl HoldBudget {
+    pub(crate) fn new(limits: HoldLimits) -> Self {
+        Self { limits, held: Arc::default() }
+    }
+}
+
+/// What one answer holds; given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldBytes {
+    budget: HoldBudget,
+    bytes: usize,
+}
+
+impl HeldBytes {
+    pub(crate) fn new(budget: HoldBudget) -> Self {
+        Self { budget, bytes: 0 }
+    }
+
+    /// Holds more. `false` when that is too much, by itself or with all others; then nothing is held any more.
+    #[must_use]
+    pub(crate) fn add(&mut self, bytes: usize) -> bool {
+        let limits = self.budget.limits;
+        let all = self.budget.held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        self.bytes = self.bytes.saturating_add(bytes);
+        let fits = self.bytes <= limits.answer_bytes && all <= limits.all_bytes;
+        if !fits {
+            self.release();
+        }
+        fits
+    }
+
+    fn release(&mut self) {
+        self.budget.held.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+    }
+
+    /// Why an answer has an end but is not known.
+    pub(crate) fn trouble(&self) -> Trouble {
+        let HoldLimits { answer_bytes, all_bytes } = self.budget.limits;
+        Trouble {
+            code: Some(ANSWER_NOT_HELD.to_owned()),
+            words: format!(
+                "the answer is larger than may be held ({answer_bytes} bytes, or {all_bytes} bytes for all answers at a time): \
+                 it was passed on and is not recorded"
+            ),
+            should_retry: Some(false),
+            ..Trouble::of(TroubleKind::Unknown)
+        }
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// How much of a piece of a stream is held: what is new in it, and what is more than the frame of an event.
+pub(crate) fn bytes_held_of(chunk: &Chunk) -> usize {
+    let words = chunk.deltas.iter().map(|delta| match delta {
+        Delta::Text(text) | Delta::Reasoning(text) | Delta::Refusal(text) => text.len(),
+        Delta::ToolCallArguments { fragment, .. } => fragment.len(),
+        Delta::Started { .. } | Delta::ToolCallStart { .. } | Delta::ToolCallEnd { .. } => EVENT_BYTES,
+    });
+    let events = memchr::memmem::find_iter(&chunk.raw, b"data:").count().max(1);
+    words.sum::<usize>() + chunk.raw.len().saturating_sub(events * EVENT_BYTES)
+}

@@ -1,0 +1,69 @@
+//! The secrets of one request: found in what is sent, taken out of what is recorded or logged of its answer.
+
+use bytes::Bytes;
+
+use crate::call::Refusal;
+use crate::endpoint::Endpoint;
+use crate::secret::{SHORTEST_PART, SecretKey};
+use crate::trouble::Trouble;
+
+/// Everything that is sent with a request and must not come back in what is recorded or logged of its answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SentSecrets {
+    /// The key of whoever set the endpoint up. It is nobody else's business: not even the client's.
+    own: Option<SecretKey>,
+    /// Keys that the client sent itself.
+    of_client: Vec<SecretKey>,
+}
+
+impl SentSecrets {
+    /// The secrets of a request with these headers and this query.
+    pub(crate) fn of(endpoint: &Endpoint, headers: &[(String, String)], query: Option<&str>) -> Self {
+        let all = endpoint.headers.iter().chain(headers);
+        let values = all.filter(|(name, _)| is_secret_name(name)).flat_map(|(_, value)| words_of_key(value));
+        let parameters = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        let parameters = parameters.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value);
+        let of_client = values.chain(parameters).filter_map(SecretKey::new).collect();
+        Self { own: endpoint.key.clone(), of_client }
+    }
+
+    /// Takes the secrets out of what is known of a failed call.
+    pub(crate) fn scrub_trouble(&self, trouble: &mut Trouble) {
+        for key in self.own.iter().chain(&self.of_client) {
+            trouble.words = key.scrub(&trouble.words);
+            for text in [&mut trouble.code, &mut trouble.request_id].into_iter().flatten() {
+                *text = key.scrub(text);
+            }
+        }
+    }
+
+    /// Takes the endpoint's own key out of what a client is told. Its own keys the client knows.
+    pub(crate) fn scrub_refusal(&self, refusal: &mut Refusal) {
+        let Some(key) = &self.own else { return };
+        if let Ok(text) = std::str::from_utf8(&refusal.body) {
+            let scrubbed = key.scrub(text);
+            if scrubbed != text {
+                refusal.body = Bytes::from(scrubbed);
+                refusal.headers.retain(|(name, _)| name != "content-length");
+            }
+        }
+        for (_, value) in &mut refusal.headers {
+            *value = key.scrub(value);
+        }
+    }
+}
+
+/// Whether a header or a parameter of this name carries a secret.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "cookie"
+        || name == "key"
+        || ["auth", "api-key", "api_key", "apikey", "token", "secret"].iter().any(|part| name.contains(part))
+}
+
+/// The parts of a header's value that may be a key: not the word before it that says what kind of key it is.
+fn words_of_key(value: &str) -> impl Iterator<Item = &str> {
+    let last = value.split_whitespace().count().saturating_sub(1);
+    let words = value.split_whitespace().enumerate();
+    words.filter(move |(at, word)| *at == last || word.len() >= SHORTEST_PART).map(|(_, word)| word)
+}

@@ -5,6 +5,7 @@ mod clients;
 mod configuration;
 mod key;
 mod log;
+mod peers;
 mod recall;
 mod signals;
 mod upstreams;
@@ -12,7 +13,7 @@ mod upstreams;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use throughline_config::Loaded;
 use throughline_gateway::{Access, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams, serve};
 use throughline_store::Owner;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::home;
 use crate::host::ThisMachine;
 use crate::record::open_store;
 use crate::serve::clients::Client as KnownClient;
@@ -36,7 +38,8 @@ const RECORD_THREADS: usize = 16;
 Examples:
   throughline serve                                     Anthropic and OpenAI, with the client's own key
   throughline serve --upstream http://127.0.0.1:8080    everything to one server
-  throughline serve --show claude-code                  how to point Claude Code at it
+  throughline serve --show claude                       how to point Claude Code at it
+  throughline serve --show                              the clients it can tell that of
 
 The agent sets its base URL to the gateway and notices nothing: requests pass as
 they are until the window fills, then the oldest part is folded into a summary.
@@ -49,8 +52,8 @@ pub(crate) struct ServeArgs {
     /// One server for every wire, whatever gateway.upstreams says
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// Print how to point a client at the gateway, and nothing else
-    #[arg(long, value_name = "CLIENT", value_enum)]
+    /// Print how to point a client at the gateway, and nothing else; without a name, a list of clients
+    #[arg(long, value_name = "CLIENT", value_enum, num_args = 0..=1, default_missing_value = "all")]
     show: Option<KnownClient>,
 }
 
@@ -63,6 +66,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
         let is_tls = !settings.gateway.tls_cert.is_empty();
         return context.print(&client.how_to(&base_url(is_tls, address)));
     }
+    home::make_private(context)?;
     let access = access::at(address, context)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(RECORD_THREADS).enable_all().build();
@@ -97,6 +101,7 @@ async fn listen(
     let address = listener.local_addr().unwrap_or(address);
     let context = Arc::new(context.clone());
     let (bound, form) = (loaded.settings.gateway.bind.clone(), loaded.settings.gateway.log);
+    let any_user = loaded.settings.gateway.any_user;
     let log = Arc::new(Log::new(&context, form));
     let source = Source {
         args: args.clone(),
@@ -111,7 +116,13 @@ async fn listen(
         context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
     }
     let base_url = base_url(tls.is_some(), address);
-    context.print(&greeting(&context, &base_url, &config.upstreams, &summaries))?;
+    context.print(&greeting(
+        &context,
+        &base_url,
+        &config.upstreams,
+        &summaries,
+        &access_words(&access, any_user),
+    ))?;
     let setup = GatewaySetup {
         store: Arc::clone(&source.store),
         owner: Owner::default(),
@@ -122,6 +133,8 @@ async fn listen(
     };
     let gateway = Gateway::new(setup, config);
     let demands_tokens = matches!(access, Access::Tokens(_));
+    let checks_users = !any_user && address.ip().is_loopback();
+    gateway.set_peer_check(checks_users.then(peers::check).flatten());
     gateway.set_access(access);
     gateway.set_tls(tls);
     gateway.send_traces_to(collector).await;
@@ -129,6 +142,7 @@ async fn listen(
     let stop = CancellationToken::new();
     tokio::spawn(signals::follow(source, gateway.clone(), bound, stop.clone()));
     serve(gateway, listener, stop).await;
+    log.note(&log.summary());
     log.note("stopped; everything that was answered is recorded");
     Ok(())
 }
@@ -139,18 +153,38 @@ fn base_url(is_tls: bool, address: SocketAddr) -> String {
     format!("{scheme}://{address}")
 }
 
+/// Who may use the gateway, for people.
+fn access_words(access: &Access, any_user: bool) -> String {
+    match access {
+        Access::Tokens(book) if book.entries().is_empty() => {
+            "nobody: every access token was revoked; `throughline token new NAME` makes one".to_owned()
+        }
+        Access::Tokens(book) => format!("{} access tokens", book.entries().len()),
+        Access::ThisMachine if any_user || !peers::can_tell() => {
+            "every user of this machine, without an access token; `throughline token new NAME` closes it"
+                .to_owned()
+        }
+        Access::ThisMachine => "programs of this user, without an access token".to_owned(),
+    }
+}
+
 /// What a person sees who starts it.
-fn greeting(context: &Context, base_url: &str, upstreams: &Upstreams, summaries: &str) -> String {
+fn greeting(
+    context: &Context,
+    base_url: &str,
+    upstreams: &Upstreams,
+    summaries: &str,
+    access: &str,
+) -> String {
     let mut out = format!("Listening on {base_url}\n\nUpstreams:\n");
     for upstream in &upstreams.all {
         out.push_str(&upstreams::line(upstream));
     }
     out.push_str(&format!("\nRecord: {}\n", path_words(&context.record_path())));
     out.push_str(&format!("Summaries: {summaries}\n"));
+    out.push_str(&format!("Access: {access}\n"));
     out.push_str("\nPoint your agent at it:\n");
-    for client in KnownClient::value_variants() {
-        out.push_str(&format!("  {:<12} {}\n", client.name(), client.in_short(base_url)));
-    }
+    out.push_str(&clients::list(base_url));
     out.push_str("\nCtrl-C finishes the answers that have begun, then stops.\n");
     out
 }

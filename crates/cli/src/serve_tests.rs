@@ -1,3 +1,5 @@
+use clap::ValueEnum as _;
+
 use super::*;
 
 #[test]
@@ -32,4 +34,33 @@ fn every_client_is_told_where_the_gateway_is() {
     for client in KnownClient::value_variants() {
         assert!(client.how_to(&at).contains("https://127.0.0.1:9000"), "{client:?}");
     }
+    let list = clients::list(&at);
+    for name in ["claude-code", "codex", "opencode", "aider", "hermes", "pi", "qwen", "cline", "python"] {
+        assert!(list.lines().any(|line| line.contains(&format!(" {name} "))), "{name}: {list}");
+        assert!(KnownClient::from_str(name, false).is_ok(), "{name}");
+    }
+    assert_eq!(KnownClient::from_str("claude", false), Ok(KnownClient::ClaudeCode));
+}
+
+#[test]
+fn a_gateway_whose_last_token_was_revoked_stays_closed() {
+    let home = tempfile::tempdir().unwrap();
+    let context = Context::for_tests(home.path().to_owned());
+    let here = "127.0.0.1:1".parse().unwrap();
+    let limits = throughline_gateway::TokenLimits::default();
+    let change = |act: &dyn Fn(&mut throughline_gateway::TokenBook)| {
+        crate::token_file::change(&context, |book| {
+            act(book);
+            Ok(())
+        })
+        .unwrap();
+    };
+    change(&|book| drop(book.add("ci", "ci", &[1; 32], 0, limits)));
+    assert!(crate::token_file::remove(&context).is_err(), "there is one still");
+    change(&|book| drop(book.revoke("ci")));
+    let access = access::at(here, &context).unwrap();
+    assert!(matches!(&access, Access::Tokens(book) if book.entries().is_empty()));
+    assert!(access_words(&access, false).starts_with("nobody"));
+    crate::token_file::remove(&context).unwrap();
+    assert_eq!(access::at(here, &context).unwrap(), Access::ThisMachine);
 }

@@ -27,7 +27,7 @@ use crate::identity::{Identity, identity_of};
 use crate::let_go::{COMPACTION, refuse_foreign};
 use crate::refused::Refused;
 use crate::seal::Sealed;
-use crate::turn::{Said, Turn, turn_of};
+use crate::turn::{Said, Turn, checked_turn};
 
 /// The path that is asked.
 pub(crate) const PATH: &str = "/v1/responses/compact";
@@ -82,7 +82,7 @@ pub(crate) async fn answer_trigger(gateway: &Arc<Inner>, turn: Turn) -> Result<R
 
 /// Answers a request at the path of its own.
 pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Response<OutBody>, Refused> {
-    let (turn, _) = turn_of(gateway, asked, Dialect::Responses)?;
+    let (turn, _) = checked_turn(gateway, asked, Dialect::Responses).await?;
     let made = gateway.compact(turn).await?;
     let output: Vec<String> = made.kept.into_iter().chain([made.item]).collect();
     let usage = write_usage(Dialect::Responses, &ReportedUsage { usage: made.usage, cache_write_1h: 0 });

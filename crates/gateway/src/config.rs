@@ -10,6 +10,7 @@ use throughline_provider::Client;
 use throughline_store::Owner;
 use throughline_tokens::Catalogue;
 
+use crate::provider_paths::TenantPaths;
 use crate::recall::Recall;
 use crate::upstreams::Upstreams;
 
@@ -39,6 +40,8 @@ pub struct GatewayConfig {
     pub body_bytes: usize,
     /// Tools with which models look up what was folded away.
     pub recall: Recall,
+    /// Paths of providers that holders of tokens may use under the operator's key, beside the managed ones.
+    pub tenant_paths: TenantPaths,
     /// How long a stream may be silent before it is cut; the limit that suits the endpoint where nothing is said.
     pub silence: Option<Duration>,
 }

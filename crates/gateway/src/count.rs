@@ -14,18 +14,20 @@ use crate::body_out::OutBody;
 use crate::gateway::Inner;
 use crate::handler::Asked;
 use crate::pass::pass_body_on;
+use crate::provider_paths::AnswerNames;
 use crate::refused::Refused;
-use crate::turn::turn_of;
+use crate::turn::checked_turn;
 
 /// The path that is asked.
 pub(crate) const PATH: &str = "/v1/messages/count_tokens";
 
 /// Answers how many tokens a request has.
 pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Response<OutBody>, Refused> {
-    let (turn, upstream) = turn_of(gateway, asked, Dialect::Anthropic)?;
+    let (turn, upstream) = checked_turn(gateway, asked, Dialect::Anthropic).await?;
     if turn.endpoint.wire == Dialect::Anthropic {
         let body = Bytes::from(turn.request.encode());
-        let counted = pass_body_on(gateway, asked, body, &upstream, Dialect::Anthropic).await?;
+        let counted =
+            pass_body_on(gateway, asked, body, &upstream, (Dialect::Anthropic, AnswerNames::Nothing)).await?;
         // Many servers that speak the wire do not count.
         let cannot = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
         if !cannot.contains(&counted.status()) {

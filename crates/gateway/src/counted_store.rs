@@ -77,6 +77,7 @@ impl Store for CountedStore {
         fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
         fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
         fn locks(&self) -> Result<Vec<HeldLock>>;
+        fn check_writable(&self) -> Result<()>;
     }
 
     fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64> {

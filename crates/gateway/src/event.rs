@@ -56,6 +56,10 @@ pub enum GatewayEvent {
     Refused {
         /// What kind of request: the name of a wire, or `own`.
         form: &'static str,
+        /// The method, ...
+        method: String,
+        /// ... and the path that was asked for, shortened, without its query.
+        path: String,
         /// The HTTP status.
         status: u16,
         /// What the client was told.
@@ -101,9 +105,14 @@ impl GatewayEvent {
                 "whole_ms": served.whole_ms,
                 "end": served.end.name(),
             }),
-            Self::Refused { form, status, message } => {
-                json!({ "event": "refused", "form": form, "status": status, "message": message })
-            }
+            Self::Refused { form, method, path, status, message } => json!({
+                "event": "refused",
+                "form": form,
+                "method": method,
+                "path": path,
+                "status": status,
+                "message": message,
+            }),
             Self::Opened { session, link } => json!({
                 "event": "opened",
                 "session": session,

@@ -1,7 +1,7 @@
 //! Who may come in, and in whose name they are served.
 //!
 //! Where there are tokens, one is demanded of everyone: its owner is the tenant, its limits are held. A token travels in a
-//! header of its own, beside the provider's key of the client, or in place of that key; it is never passed on.
+//! header of its own, beside the provider's key of the client, or in place of that key; it is never passed on (`presented`).
 //!
 //! A gateway without tokens serves the programs of its own machine. A browser runs programs of others there: a page may
 //! send requests to loopback, or have a name of its own resolved to it. What comes from a page of elsewhere is therefore
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
 use throughline_store::Owner;
 use tokio::time::Instant;
@@ -21,13 +21,11 @@ use crate::event::GatewayEvent;
 use crate::find::blocking;
 use crate::gateway::{Access, House, Inner};
 use crate::meter::{Place, TooMuch, spent};
+use crate::peer::Peer;
+use crate::presented::{TOKEN_HEADER, take_tokens};
 use crate::refused::Refused;
-use crate::tokens::{TOKEN_PREFIX, TokenLimits};
+use crate::tokens::TokenLimits;
 
-/// The header that carries a token beside a provider's own key.
-const TOKEN_HEADER: &str = "x-throughline-token";
-/// Headers in which a token may stand in place of a provider's key.
-const KEY_HEADERS: [&str; 3] = ["authorization", "x-api-key", "api-key"];
 /// In which browsers say how the page that asks stands to whoever is asked.
 const FETCH_SITE: &str = "sec-fetch-site";
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
@@ -40,6 +38,8 @@ pub(crate) struct Admitted {
     pub(crate) body_bytes: usize,
     /// Whether it matters what their calls cost.
     pub(crate) spend: Spend,
+    /// Whether others use the gateway too, each with an access token.
+    pub(crate) shared: bool,
     /// Their place among the requests at the same time, for as long as the answer takes.
     pub(crate) place: Option<Place>,
 }
@@ -79,13 +79,18 @@ impl Denied {
 
 /// Lets a request in, in the name of whoever it belongs to. Tokens are taken out of its headers: they are nobody else's.
 pub(crate) async fn admit(house: &House, head: &mut Parts) -> Result<Admitted, Denied> {
-    let presented = take_tokens(&mut head.headers);
+    let presented = take_tokens(head)?;
     let body_bytes = house.config.now().body_bytes;
     let access = house.access();
     let Access::Tokens(book) = access.as_ref() else {
         from_here(head)?;
+        if let Some(peer) = head.extensions.get::<Peer>()
+            && !peer.is_allowed(house).await
+        {
+            return Err(Denied::from(other_user()));
+        }
         let tenant = house.tenant(&house.setup.owner);
-        return Ok(Admitted { tenant, body_bytes, spend: Spend::Unlimited, place: None });
+        return Ok(Admitted { tenant, body_bytes, spend: Spend::Unlimited, shared: false, place: None });
     };
     let entry = presented.as_deref().and_then(|secret| book.find(secret)).ok_or_else(unknown)?;
     let place = house.meter(&entry.name).enter(&entry.limits, Instant::now()).map_err(too_much)?;
@@ -95,36 +100,7 @@ pub(crate) async fn admit(house: &House, head: &mut Parts) -> Result<Admitted, D
         check_spend(&tenant, &entry.owner, entry.limits).await?;
     }
     let body_bytes = entry.limits.body_bytes.map_or(body_bytes, |own| own.min(body_bytes));
-    Ok(Admitted { tenant, body_bytes, spend, place: Some(place) })
-}
-
-/// Takes every token out of the headers; the one in the header of its own counts first.
-fn take_tokens(headers: &mut HeaderMap) -> Option<String> {
-    // Of two it is not known which one is meant.
-    let is_one = headers.get_all(TOKEN_HEADER).iter().count() <= 1;
-    let own = headers
-        .remove(TOKEN_HEADER)
-        .filter(|_| is_one)
-        .and_then(|value| Some(value.to_str().ok()?.trim().to_owned()));
-    let mut found = own.filter(|token| !token.is_empty());
-    for name in KEY_HEADERS {
-        let token = headers.get(name).and_then(|value| {
-            let value = value.to_str().ok()?.trim();
-            let value = match name == AUTHORIZATION.as_str() {
-                true => value
-                    .get(..7)
-                    .filter(|scheme| scheme.eq_ignore_ascii_case("bearer "))
-                    .and(value.get(7..))?,
-                false => value,
-            };
-            value.trim().starts_with(TOKEN_PREFIX).then(|| value.trim().to_owned())
-        });
-        if let Some(token) = token {
-            headers.remove(name);
-            found = found.or(Some(token));
-        }
-    }
-    found
+    Ok(Admitted { tenant, body_bytes, spend, shared: true, place: Some(place) })
 }
 
 fn unknown() -> Denied {
@@ -182,6 +158,17 @@ impl Spend {
                     .to_owned(),
             )),
         }
+    }
+}
+
+/// A refusal of what other users of the machine send.
+fn other_user() -> Refused {
+    Refused {
+        status: StatusCode::FORBIDDEN,
+        kind: "permission_error",
+        message: "without tokens the gateway serves programs of the user who runs it only; \
+                  `throughline token new` makes a token, and gateway.any_user lets every user of the machine in"
+            .to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use crate::meter::Meter;
 use crate::metered::Metered;
 use crate::metrics::Metrics;
 use crate::news::News;
+use crate::readiness::Readiness;
 use crate::refused::Refused;
 use crate::seal::SealKey;
 use crate::seats::Seats;
@@ -98,6 +100,7 @@ pub(crate) struct House {
     pub(crate) tasks: TaskTracker,
     tenants: Mutex<HashMap<Owner, Arc<Inner>>>,
     access: RwLock<Arc<Access>>,
+    peer_check: RwLock<Option<PeerCheck>>,
     tls: RwLock<Option<Tls>>,
     tracer: Mutex<Option<Tracer>>,
     /// Cancelled when the gateway stops: what never ends by itself ends then.
@@ -107,6 +110,7 @@ pub(crate) struct House {
     meters: Mutex<HashMap<String, Arc<Meter>>>,
     /// Bodies that are being read or worked on.
     pub(crate) bodies: Bodies,
+    pub(crate) readiness: Readiness,
 }
 
 /// Who may use a gateway.
@@ -117,6 +121,18 @@ pub enum Access {
     /// Holders of these tokens, each in the name of their owner.
     Tokens(TokenBook),
 }
+
+/// Whose a connection over loopback is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerUser {
+    /// The user's who runs the gateway, or the administrator's.
+    Allowed,
+    /// Somebody else's.
+    Other,
+}
+
+/// Tells whose a connection is, from the address of the other end to the address of this one. It may block for a moment.
+pub type PeerCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> PeerUser + Send + Sync>;
 
 /// The gateway as one tenant sees it: everything it does with the record is done in this tenant's name.
 pub(crate) struct Inner {
@@ -149,12 +165,14 @@ impl Gateway {
             tasks: TaskTracker::new(),
             tenants: Mutex::default(),
             access: RwLock::new(Arc::new(Access::ThisMachine)),
+            peer_check: RwLock::default(),
             tls: RwLock::default(),
             tracer: Mutex::default(),
             closing: CancellationToken::new(),
             meters: Mutex::default(),
             metrics,
             bodies: Bodies::default(),
+            readiness: Readiness::default(),
         };
         Self { house: Arc::new(house) }
     }
@@ -173,6 +191,12 @@ impl Gateway {
     /// Has the gateway do from now on what this says. Requests that have begun end as they began.
     pub fn set_config(&self, config: GatewayConfig) {
         self.house.config.replace(config);
+    }
+
+    /// Has the gateway let in programs of one user only as long as no tokens are demanded; without a check, those of every user
+    /// of the machine.
+    pub fn set_peer_check(&self, check: Option<PeerCheck>) {
+        *self.house.peer_check.write().unwrap_or_else(PoisonError::into_inner) = check;
     }
 
     /// Has the gateway speak TLS on connections that are taken from now on, or not.
@@ -238,6 +262,10 @@ impl House {
 
     pub(crate) fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn peer_check(&self) -> Option<PeerCheck> {
+        self.peer_check.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The trace of a request, if traces are collected.

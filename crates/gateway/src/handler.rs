@@ -1,14 +1,12 @@
 //! One HTTP request: which path means what.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Body;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
-use throughline_store::GuardScope;
 use throughline_transcript::Dialect;
 use tokio_util::sync::CancellationToken;
 
@@ -19,11 +17,11 @@ use crate::compact;
 use crate::count;
 use crate::course::{About, Course};
 use crate::event::GatewayEvent;
-use crate::find::blocking;
 use crate::gate::{self, Admitted, Spend};
 use crate::gateway::{House, Inner};
 use crate::path::is_crooked;
 use crate::refused::Refused;
+use crate::tokens::TOKEN_PREFIX;
 
 /// Headers of one connection, or that the server sets itself.
 const NOT_PASSED_ON: [&str; 8] = [
@@ -39,10 +37,9 @@ const NOT_PASSED_ON: [&str; 8] = [
 
 /// Where the figures are.
 const METRICS_PATH: &str = "/metrics";
-/// A guard that is never set.
-const READY_GUARD: &str = "readiness";
-/// How long the record may take to show that it can be written.
-const READY_WITHIN: Duration = Duration::from_secs(2);
+
+/// As much of a path stands in the log.
+const MOST_PATH_CHARS: usize = 200;
 
 /// A request whose body was read.
 pub(crate) struct Asked {
@@ -56,6 +53,8 @@ pub(crate) struct Asked {
     pub(crate) body_bytes: usize,
     /// Whether it matters what it costs.
     pub(crate) spend: Spend,
+    /// Whether others use the gateway too, each with an access token.
+    pub(crate) shared: bool,
     /// Cancelled when whoever asks may not any more.
     pub(crate) revoked: CancellationToken,
 }
@@ -113,6 +112,9 @@ where
     if let Some(response) = answer_alone(&house, &head.method, path).await {
         return response;
     }
+    if wants_websocket(&head) {
+        return no_websocket(path);
+    }
     let wire = wire_at(&head.method, path);
     let form = match is_own(path) {
         true => ErrorForm::Own,
@@ -137,6 +139,27 @@ where
     response.map(|body| body.holding((open, answering)))
 }
 
+/// Whether a client wants to go on in another protocol than HTTP.
+fn wants_websocket(head: &Parts) -> bool {
+    let protocols = head.headers.get_all(UPGRADE).iter().filter_map(|value| value.to_str().ok());
+    let mut protocols = protocols.flat_map(|value| value.split(',')).map(str::trim);
+    head.method == Method::GET && protocols.any(|protocol| protocol.eq_ignore_ascii_case("websocket"))
+}
+
+/// Answers a client that wants a WebSocket. Codex tries one before each conversation, tries again when it fails, and goes on
+/// over HTTP at once when it is told 426; so nothing is sent on and no time is lost.
+fn no_websocket(path: &str) -> Response<OutBody> {
+    let refused = Refused {
+        status: StatusCode::UPGRADE_REQUIRED,
+        kind: "invalid_request_error",
+        message: "the gateway does not speak WebSocket; send the request with POST over HTTP".to_owned(),
+    };
+    let mut response = refused.respond(nearest_wire(path));
+    response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    response
+}
+
 /// A name for a request, by which it is found in the log.
 fn request_id(house: &House) -> String {
     let host = &house.setup.host;
@@ -158,29 +181,31 @@ async fn dealt_with<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let Admitted { tenant, body_bytes, spend, place } = match gate::admit(house, &mut head).await {
+    let what = RefusedRequest::of(&head);
+    let refuse = |refused: &Refused| form.refuse(house, refused, &what);
+    let Admitted { tenant, body_bytes, spend, shared, place } = match gate::admit(house, &mut head).await {
         Ok(admitted) => admitted,
         Err(denied) => {
-            let mut response = form.refuse(house, &denied.refused);
+            let mut response = refuse(&denied.refused);
             denied.mark(&mut response);
             return response;
         }
     };
     let (packed, _held) = match house.bodies.read(body, body_bytes, &house.setup.limits).await {
         Ok(read) => read,
-        Err(refused) => return form.refuse(house, &refused),
+        Err(refused) => return refuse(&refused),
     };
     Course::is_read();
     let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
     let revoked = place.as_ref().map(|place| place.revoked().clone()).unwrap_or_default();
     let (method, headers) = (head.method, head.headers);
-    let asked = Asked { method, path, query, headers, packed, body_bytes, spend, revoked };
+    let asked = Asked { method, path, query, headers, packed, body_bytes, spend, shared, revoked };
     let answered = match form {
         ErrorForm::Own if asked.path == METRICS_PATH => figures(house, &tenant, &asked.method),
         ErrorForm::Own => Ok(api::answer(tenant, asked).await),
         ErrorForm::Wire(_) => answer(tenant, asked, wire).await,
     };
-    let response = answered.unwrap_or_else(|refused| form.refuse(house, &refused));
+    let response = answered.unwrap_or_else(|refused| refuse(&refused));
     match place {
         Some(place) => response.map(|body| body.holding(place)),
         None => response,
@@ -230,12 +255,24 @@ async fn answer(
             "/v1/messages, /v1/chat/completions, /v1/responses and /api/openapi.json"
         )));
     }
-    // Looking costs nothing.
-    if !matches!(asked.method, Method::GET | Method::HEAD) {
-        asked.spend.refuse_uncounted()?;
-    }
     let wire = nearest_wire(&asked.path);
     crate::pass::pass_on(&gateway, asked, wire).await
+}
+
+/// A request in the words of the log, should it be refused.
+#[derive(Clone)]
+struct RefusedRequest {
+    method: String,
+    path: String,
+}
+
+impl RefusedRequest {
+    fn of(head: &Parts) -> Self {
+        // A path with an access token in it is refused, and the token is nobody's to read.
+        let path: String = head.uri.path().chars().take(MOST_PATH_CHARS).collect();
+        let path = if path.contains(TOKEN_PREFIX) { "a path with an access token".to_owned() } else { path };
+        Self { method: head.method.to_string(), path }
+    }
 }
 
 /// The form in which a client is told of errors.
@@ -257,9 +294,10 @@ impl ErrorForm {
     }
 
     /// Refuses a request, and tells whoever runs the gateway.
-    fn refuse(self, house: &House, refused: &Refused) -> Response<OutBody> {
+    fn refuse(self, house: &House, refused: &Refused, what: &RefusedRequest) -> Response<OutBody> {
         let (status, message) = (refused.status.as_u16(), refused.message.clone());
-        house.tell(GatewayEvent::Refused { form: self.name(), status, message });
+        let RefusedRequest { method, path } = what.clone();
+        house.tell(GatewayEvent::Refused { form: self.name(), method, path, status, message });
         self.respond(refused)
     }
 
@@ -280,30 +318,13 @@ async fn answer_alone(house: &House, method: &Method, path: &str) -> Option<Resp
     match path {
         "/" => Some(text(is_head, StatusCode::OK, "throughline\n")),
         "/healthz" => Some(text(is_head, StatusCode::OK, "ok\n")),
-        "/readyz" if is_ready(house).await => Some(text(is_head, StatusCode::OK, "ok\n")),
+        "/readyz" if house.is_ready().await => Some(text(is_head, StatusCode::OK, "ok\n")),
         "/readyz" => Some(text(
             is_head,
             StatusCode::SERVICE_UNAVAILABLE,
             "the record cannot be written; the log says why\n",
         )),
         _ => None,
-    }
-}
-
-/// Whether the record can be written to, found out by writing nothing to it.
-async fn is_ready(house: &House) -> bool {
-    let store = Arc::clone(&house.setup.store);
-    let written = blocking(move || store.set_guard(&GuardScope::Global, READY_GUARD, None));
-    match tokio::time::timeout(READY_WITHIN, written).await {
-        Ok(Ok(())) => true,
-        Ok(Err(error)) => {
-            house.tell(GatewayEvent::Warning(format!("not ready: {error}")));
-            false
-        }
-        Err(_) => {
-            house.tell(GatewayEvent::Warning("not ready: the record does not answer".to_owned()));
-            false
-        }
     }
 }
 

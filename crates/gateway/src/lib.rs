@@ -9,7 +9,8 @@
 //! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
 //! to, `turn` one managed call, `recall` tools the gateway answers itself, `whole_events` streams that can
 //! end with an error, `compact` and `count` what else a client asks for, `seal` and `let_go` what it keeps of a
-//! compaction, `pass` everything else, `gate` who may come in (`tokens` by what, `meter` how often), `api` what the
+//! compaction, `pass` everything else (`provider_paths` what tenants may use of it, `provider_objects` whose stored objects are),
+//! `gate` who may come in (`presented` with which token, `tokens` by what, `meter` how often), `readiness` whether it can record, `api` what the
 //! gateway answers itself, `news` what happens while it happens, `metrics` in figures (from `metered` calls and a
 //! `counted_store`), `course` what goes along with a request, `traces` as collectors take
 //! them.
@@ -39,6 +40,11 @@ mod metrics;
 mod news;
 mod pass;
 mod path;
+mod peer;
+mod presented;
+mod provider_objects;
+mod provider_paths;
+mod readiness;
 mod recall;
 mod refused;
 mod seal;
@@ -54,7 +60,8 @@ mod whole_events;
 pub use config::{EngineSource, GatewayConfig};
 pub use course::current_request;
 pub use event::{AnswerEnd, GatewayEvent, GatewayEvents, Served};
-pub use gateway::{Access, Gateway, GatewayLimits, GatewaySetup};
+pub use gateway::{Access, Gateway, GatewayLimits, GatewaySetup, PeerCheck, PeerUser};
+pub use provider_paths::TenantPaths;
 pub use recall::{Offer, Recall, RecallFuture, RecallTools};
 pub use seal::SealKey;
 pub use server::serve;

@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::event::GatewayEvent;
 use crate::gateway::{Gateway, House};
 use crate::handler::handle;
+use crate::peer::Peer;
 
 /// How long is waited when the machine has no room for another connection.
 const BREATH: Duration = Duration::from_millis(50);
@@ -62,26 +63,28 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationTo
 async fn connection(stream: TcpStream, house: Arc<House>, stop: CancellationToken) {
     // Pieces of a stream are small and each is wanted at once.
     let _ = stream.set_nodelay(true);
+    let peer = Peer::of(&stream);
     match house.tls() {
-        None => served(stream, house, stop).await,
+        None => served(stream, peer, house, stop).await,
         Some(tls) => {
             // Who only opens connections does not keep them open.
             if let Ok(Ok(stream)) =
                 tokio::time::timeout(house.setup.limits.head_time, tls.acceptor().accept(stream)).await
             {
-                served(stream, house, stop).await;
+                served(stream, peer, house, stop).await;
             }
         }
     }
 }
 
-async fn served<S>(stream: S, house: Arc<House>, stop: CancellationToken)
+async fn served<S>(stream: S, peer: Peer, house: Arc<House>, stop: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let head_time = house.setup.limits.head_time;
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let house = Arc::clone(&house);
+        request.extensions_mut().insert(peer.clone());
         // The connection keeps the place of this future as long as the answer takes.
         let answer = Box::pin(handle(house, request));
         async move { Ok::<_, Infallible>(answer.await) }

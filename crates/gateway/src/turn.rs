@@ -7,14 +7,14 @@ use bytes::Bytes;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, StatusCode};
 use throughline_engine::{
-    Along, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece, RecordPolicy,
-    Recorded, Rewording, Waiting, headers_on,
+    Along, CacheMarking, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece,
+    RecordPolicy, Recorded, Rewording, Waiting, headers_on,
 };
-use throughline_provider::{Endpoint, HoldBack};
+use throughline_provider::{ANSWER_NOT_HELD, Chunk, Endpoint, HoldBack};
 use throughline_store::SessionId;
 use throughline_tokens::{PricedCall, Usage, cost};
-use throughline_transcript::{Dialect, Message};
-use throughline_wire::{Request, Streaming, write_error_event};
+use throughline_transcript::{Dialect, Message, RawJson};
+use throughline_wire::{Answer, Delta, Request, Streaming, write_error_event};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -32,6 +32,8 @@ use crate::identity::Known;
 use crate::let_go::refuse_foreign;
 use crate::matching::align;
 use crate::pass::{client_headers, is_key, pass_body_on};
+use crate::provider_objects::is_guarded;
+use crate::provider_paths::AnswerNames;
 use crate::recall::seen::Eyes;
 use crate::recall::{Owed, Passing, Recall, RecallNames, Rounds, offered};
 use crate::refused::{Refused, passed_on};
@@ -51,6 +53,8 @@ pub(crate) struct Turn {
     pub(crate) endpoint: Endpoint,
     headers: Vec<(String, String)>,
     query: Option<String>,
+    /// The upstream that stores objects for this tenant under the operator's key, where it does.
+    objects_at: Option<String>,
 }
 
 /// How a call ended.
@@ -63,7 +67,7 @@ pub(crate) async fn answer(
     wire: Dialect,
 ) -> Result<Response<OutBody>, Refused> {
     let began = Instant::now();
-    let (turn, upstream) = turn_of(&gateway, &asked, wire)?;
+    let (turn, upstream) = checked_turn(&gateway, &asked, wire).await?;
     if turn.request.leans_on_provider_state() {
         asked.spend.refuse_uncounted()?;
         if turn.endpoint.wire != wire {
@@ -77,7 +81,7 @@ pub(crate) async fn answer(
             turn.model
         )));
         let body = Bytes::from(turn.request.encode());
-        return pass_body_on(&gateway, &asked, body, &upstream, wire).await;
+        return pass_body_on(&gateway, &asked, body, &upstream, (wire, AnswerNames::NewObjects)).await;
     }
     if asked.spend == Spend::Limited && !gateway.knows_price(&turn) {
         return Err(no_money(format!(
@@ -97,19 +101,30 @@ pub(crate) async fn answer(
                     .to_owned(),
             ));
             let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
-            return pass_body_on(&gateway, &asked, body, &upstream, wire).await;
+            return pass_body_on(&gateway, &asked, body, &upstream, (wire, AnswerNames::NewObjects)).await;
         }
         answered => answered?,
     };
     Ok(response)
 }
 
-/// A request that was read, and who it is for.
-pub(crate) fn turn_of(
+/// A request that was read and refers to no stored objects of others, and who it is for.
+pub(crate) async fn checked_turn(
     gateway: &Inner,
     asked: &Asked,
     wire: Dialect,
 ) -> Result<(Turn, UpstreamSpec), Refused> {
+    let (mut turn, upstream) = turn_of(gateway, asked, wire)?;
+    if is_guarded(asked, &upstream) {
+        let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
+        gateway.check_references(asked, &upstream, &body).await?;
+        turn.objects_at = Some(upstream.base.root().to_owned());
+    }
+    Ok((turn, upstream))
+}
+
+/// A request that was read, and who it is for.
+fn turn_of(gateway: &Inner, asked: &Asked, wire: Dialect) -> Result<(Turn, UpstreamSpec), Refused> {
     body_in::check_type(&asked.headers)?;
     let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
     let request = Request::decode(wire, body).map_err(|error| Refused::bad_request(error.to_string()))?;
@@ -124,7 +139,10 @@ pub(crate) fn turn_of(
     let keys: Vec<_> = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
     let keys = if spoken == wire { keys } else { headers_on(spoken, keys) };
     let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };
-    Ok((Turn { request, model, clues, endpoint, headers, query: asked.query.clone() }, upstream))
+    Ok((
+        Turn { request, model, clues, endpoint, headers, query: asked.query.clone(), objects_at: None },
+        upstream,
+    ))
 }
 
 /// A conversation as its client tells it.
@@ -199,10 +217,15 @@ impl Inner {
         let mut request = turn.request;
         let is_offered = offered(&config.recall, &mut request, session.messages())
             .map_err(|error| Refused::bad_request(error.to_string()))?;
+        // The other wires store nothing that later requests could name.
+        let stores = turn.endpoint.wire == Dialect::Responses
+            && request.member("store").is_none_or(|store| store.0.trim() != "false");
+        let objects_at = turn.objects_at.filter(|_| stores);
         let input = CallInput {
             pieces: Some(pieces),
             along: Along { headers: turn.headers, query: turn.query, hold_back: HoldBack::UntilContent },
             waiting: Waiting::ByCaller,
+            marking: CacheMarking::FromSecondCall,
             // A client keeps what it says until it is answered, and says it again.
             recorded: if self.goes_on_unrecorded() { Recorded::Meanwhile } else { Recorded::First },
             cancel: cancel.clone(),
@@ -210,15 +233,18 @@ impl Inner {
         };
         let id = session.id().clone();
         let (ended, end) = oneshot::channel();
-        let gateway = Arc::clone(self);
+        let (gateway, items_at) = (Arc::clone(self), objects_at.clone());
         self.tasks.spawn(carried(async move {
             let rounds = is_offered.then_some(&config.recall);
             let result = gateway.call(&seat, session, input, known, rounds).await;
+            if let (Ok(outcome), Some(place)) = (&result, &items_at) {
+                gateway.note_created(place, ids_of_answer(&outcome.answer)).await;
+            }
             // Whoever asked may be gone.
             let _ = ended.send(result);
         }));
         let gateway = Arc::clone(self);
-        let told = Telling { gateway, began, wire, model, session: id };
+        let told = Telling { gateway, began, wire, model, session: id, objects_at };
         let way_back = WayBack { told, streaming, waiting, end, guard: cancel.drop_guard() };
         Ok(way_back.respond().await)
     }
@@ -277,9 +303,26 @@ struct Telling {
     wire: Dialect,
     model: String,
     session: SessionId,
+    /// Where the answer is stored for this tenant, if it is.
+    objects_at: Option<String>,
 }
 
 impl Telling {
+    /// Records whose an answer is that the provider stores, before the client learns its id.
+    async fn note_begun(&self, chunk: &Chunk) {
+        let Some(place) = &self.objects_at else { return };
+        let started = chunk.deltas.iter().filter_map(|delta| match delta {
+            Delta::Started { id, .. } => id.clone(),
+            _ => None,
+        });
+        let mut ids: Vec<String> = started.collect();
+        if chunk.raw.starts_with(b"{") {
+            let id = std::str::from_utf8(&chunk.raw).ok().and_then(|json| RawJson(json).get("id")?.as_text());
+            ids.extend(id.map(|id| id.into_owned()));
+        }
+        self.gateway.note_created(place, ids).await;
+    }
+
     fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -339,17 +382,20 @@ impl WayBack {
         let Self { told, streaming, mut waiting, end, guard } = self;
         let (mut next_number, mut sent) = (0, 0);
         let mut whole = WholeEvents::default();
+        // Whether the client has seen the end of the stream. Many hang up right behind it.
+        let mut has_ended = false;
         loop {
             let piece = tokio::select! {
                 biased;
                 // Whoever has all of it has not hung up.
-                () = sender.closed(), if length != Some(sent) => return (told, AnswerEnd::Abandoned),
+                () = sender.closed(), if length != Some(sent) && !has_ended => return (told, AnswerEnd::Abandoned),
                 piece = waiting.recv() => piece,
             };
             match piece {
                 None => break,
                 Some(Piece::Begun { .. }) => {}
                 Some(Piece::Chunk(chunk)) => {
+                    told.note_begun(&chunk).await;
                     let raw = match streaming {
                         Streaming::Streamed => whole.take(chunk.raw),
                         Streaming::Whole => chunk.raw,
@@ -358,8 +404,11 @@ impl WayBack {
                         next_number = number_after(&raw).unwrap_or(next_number);
                     }
                     sent += raw.len();
+                    let was_ended = has_ended;
+                    has_ended |= streaming == Streaming::Streamed && ends_stream(told.wire, &raw);
                     if !raw.is_empty()
                         && sender.send(raw).await.is_err()
+                        && !was_ended
                         && length.is_none_or(|length| sent < length)
                     {
                         return (told, AnswerEnd::Abandoned);
@@ -376,6 +425,15 @@ impl WayBack {
             }
             return (told, AnswerEnd::Whole);
         };
+        if has_ended || was_passed_on(&error) {
+            // The client has all of it; only whoever runs the gateway has to know.
+            let _ = told.gateway.refused_by(&error);
+            let rest = whole.rest();
+            if !rest.is_empty() {
+                let _ = sender.send(rest).await;
+            }
+            return (told, AnswerEnd::Whole);
+        }
         if streaming == Streaming::Streamed {
             let refused = told.gateway.refused_by(&error);
             let event = write_error_event(told.wire, &refused.error_body(), next_number);
@@ -383,6 +441,25 @@ impl WayBack {
         }
         (told, AnswerEnd::BrokenOff)
     }
+}
+
+/// Whether an answer was passed on whole though nothing of it is known.
+fn was_passed_on(error: &CallError) -> bool {
+    matches!(error, CallError::GaveUp(gave_up) if gave_up.trouble.code.as_deref() == Some(ANSWER_NOT_HELD))
+}
+
+/// Whether whole events of a stream hold the one behind which nothing follows. Words of a model cannot look like one: there is
+/// no line break in JSON.
+fn ends_stream(wire: Dialect, events: &[u8]) -> bool {
+    let ends: &[&[u8]] = match wire {
+        Dialect::Chat => &[b"data: [DONE]", b"data:[DONE]"],
+        Dialect::Responses => {
+            &[b"event: response.completed", b"event: response.incomplete", b"event: response.failed"]
+        }
+        Dialect::Anthropic => &[b"event: message_stop"],
+    };
+    let mut lines = events.split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines.any(|line| ends.contains(&line.trim_ascii_end()))
 }
 
 /// The number of the event after the last one that a piece of a stream tells the number of.
@@ -393,6 +470,12 @@ fn number_after(piece: &[u8]) -> Option<u64> {
     let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     let number: u64 = std::str::from_utf8(digits.get(..end)?).ok()?.parse().ok()?;
     number.checked_add(1)
+}
+
+/// Ids under which a provider may have stored an answer and its items.
+fn ids_of_answer(answer: &Answer) -> Vec<String> {
+    let items = answer.messages.iter().filter_map(|message| RawJson(message.json()).get("id")?.as_text());
+    answer.id.iter().cloned().chain(items.map(|id| id.into_owned())).collect()
 }
 
 /// The answer to a request for which there is none.

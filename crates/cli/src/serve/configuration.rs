@@ -7,7 +7,7 @@ use throughline_config::Loaded;
 use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
-use throughline_gateway::{Gateway, GatewayConfig, Offer, Recall, Tls, Upstreams};
+use throughline_gateway::{Gateway, GatewayConfig, Offer, Recall, TenantPaths, Tls, Upstreams};
 use throughline_lcm::LCM_ENGINE;
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
@@ -55,6 +55,9 @@ impl Source {
         let upstreams = upstreams::find(self.args.upstream.as_deref(), &settings, context)?;
         let tls = access::tls(&settings, context)?;
         let collector = access::collector(&settings)?;
+        let tenant_paths = TenantPaths::with(&settings.gateway.tenant_paths).map_err(|why| {
+            Failure::new(Exit::BadConfig, "`gateway.tenant_paths` cannot be used").because(why)
+        })?;
         let catalogue = catalogue(context)?;
         let client = outgoing(context, &upstreams)?;
         // Notes of the lossless engine are worth little to a model that cannot open them.
@@ -96,6 +99,7 @@ impl Source {
                 ..if recalls { recall::tool_output() } else { ToolOutputPolicy::default() }
             },
             recall,
+            tenant_paths,
             body_bytes: gateway.max_body_bytes,
             silence: gateway.stall_seconds.map(|seconds| Duration::from_secs(seconds as u64)),
             settings: Arc::new(settings),

@@ -1,73 +1,213 @@
-//! What whoever runs the gateway sees: a line for every request, and what was done about the context.
+//! What the operator of the gateway reads: one line for every request, what was done about the context, and a summary at
+//! the end. A line in text form has the time and a level in front: `info`, or `warning` for what somebody should look at.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use owo_colors::OwoColorize;
 use serde_json::{Value, json};
 use throughline_config::LogForm;
-use throughline_engine::EngineEvent;
+use throughline_engine::{EngineEvent, Quality};
 use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, Served, current_request};
+use throughline_store::SessionId;
 
 use crate::context::Context;
 use crate::text::{on_one_line, thousands};
+
+/// Conversations that were opened by requests still being answered; more are not remembered.
+const MOST_OPENED: usize = 10_000;
 
 /// Writes events to the terminal.
 pub(super) struct Log {
     context: Arc<Context>,
     form: LogForm,
+    /// How each conversation was opened whose first request has no line yet: it is told in that line.
+    opened: Mutex<HashMap<SessionId, String>>,
+    totals: Mutex<Totals>,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Totals {
+    answered: u64,
+    /// Those of them that ended with an error of the upstream or of the gateway.
+    failed: u64,
+    broken_off: u64,
+    hung_up: u64,
+    refused: u64,
+    conversations: u64,
+    compactions: u64,
+    warnings: u64,
+}
+
+impl Totals {
+    fn count(&mut self, event: &GatewayEvent) {
+        match event {
+            GatewayEvent::Served(served) => {
+                self.answered += 1;
+                self.failed += u64::from(served.status >= 400);
+                self.broken_off += u64::from(served.end == AnswerEnd::BrokenOff);
+                self.hung_up += u64::from(served.end == AnswerEnd::Abandoned);
+            }
+            GatewayEvent::Refused { .. } => self.refused += 1,
+            GatewayEvent::Opened { link: None, .. } => self.conversations += 1,
+            GatewayEvent::Engine { event: EngineEvent::CompactionCompleted { .. }, .. } => {
+                self.compactions += 1
+            }
+            _ => {}
+        }
+        self.warnings += u64::from(level(event) == Level::Warning);
+    }
+
+    fn words(&self) -> String {
+        let counted = |count: u64, one: &str, many: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{} {many}", thousands(count))),
+        };
+        let more = [
+            counted(self.failed, "with an error", "with errors"),
+            counted(self.broken_off, "broken off", "broken off"),
+            counted(self.hung_up, "whose client hung up", "whose clients hung up"),
+        ];
+        let more: Vec<String> = more.into_iter().flatten().collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        let parts = [
+            Some(
+                counted(self.answered, "request answered", "requests answered")
+                    .unwrap_or_else(|| "no requests answered".to_owned())
+                    + &more,
+            ),
+            counted(self.refused, "refused", "refused"),
+            counted(self.conversations, "new conversation", "new conversations"),
+            counted(self.compactions, "compaction", "compactions"),
+            counted(self.warnings, "warning", "warnings"),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Info,
+    Warning,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+        }
+    }
 }
 
 impl Log {
     pub(super) fn new(context: &Arc<Context>, form: LogForm) -> Self {
-        Self { context: Arc::clone(context), form }
+        Self { context: Arc::clone(context), form, opened: Mutex::default(), totals: Mutex::default() }
     }
 
     /// Something that no request is about.
     pub(super) fn note(&self, text: &str) {
         match self.form {
-            LogForm::Json => self.write(json!({ "event": "note", "text": text }), "info"),
-            LogForm::Text => self.context.note(text),
+            LogForm::Json => self.write(json!({ "event": "note", "text": text }), Level::Info),
+            LogForm::Text => self.line(Level::Info, text),
         }
     }
 
     /// Something whoever runs the gateway should know.
     pub(super) fn warn(&self, text: &str) {
         match self.form {
-            LogForm::Json => self.write(json!({ "event": "warning", "text": text }), "warning"),
-            LogForm::Text => self.context.warn(text),
+            LogForm::Json => self.write(json!({ "event": "warning", "text": text }), Level::Warning),
+            LogForm::Text => self.line(Level::Warning, text),
         }
     }
 
+    /// What happened since the start, in one line.
+    pub(super) fn summary(&self) -> String {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).words()
+    }
+
     /// An object on one line, with when it was, how bad it is, and what request it is about.
-    fn write(&self, mut value: Value, level: &str) {
+    fn write(&self, mut value: Value, level: Level) {
         if let Value::Object(members) = &mut value {
             members.insert("at_ms".to_owned(), json!(self.context.now().ms));
-            members.insert("level".to_owned(), json!(level));
+            members.insert("level".to_owned(), json!(level.name()));
             members.insert("request".to_owned(), json!(current_request()));
         }
         self.context.tell(&format!("{value}\n"));
+    }
+
+    /// A line for people.
+    fn line(&self, level: Level, text: &str) {
+        let now = self.context.now();
+        let name = match level {
+            Level::Info => level.name().cyan().to_string(),
+            Level::Warning => level.name().yellow().bold().to_string(),
+        };
+        self.context.tell(&format!("{} {name}: {}\n", now.time_of_day(now.ms), on_one_line(text)));
+    }
+
+    /// How the conversation of a request was opened, if the request opened it.
+    fn take_opened(&self, session: Option<&SessionId>) -> Option<String> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).remove(session?)
     }
 }
 
 impl GatewayEvents for Log {
     fn tell(&self, event: GatewayEvent) {
-        match self.form {
-            LogForm::Json => self.write(event.to_json(), level(&event)),
-            LogForm::Text => {
-                let Some(line) = line(&event) else { return };
-                // What happens beside any request, such as a summary that is ready, has no name to be found by.
-                let request = current_request().map(|id| format!("  request {id}")).unwrap_or_default();
-                self.context.note(&on_one_line(&format!("{line}{request}")));
-            }
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).count(&event);
+        if self.form == LogForm::Json {
+            return self.write(event.to_json(), level(&event));
         }
+        let mut words = None;
+        match &event {
+            GatewayEvent::Opened { session, link } => {
+                let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+                if opened.len() < MOST_OPENED {
+                    opened.insert(session.clone(), opened_words(link.as_ref()));
+                }
+                return;
+            }
+            GatewayEvent::Served(served) => words = self.take_opened(served.session.as_ref()),
+            _ => {}
+        }
+        let Some(mut line) = line(&event) else { return };
+        if let Some(words) = words {
+            line.push_str(&format!("  {words}"));
+        }
+        // What happens beside any request, such as a summary that is ready, has no name to be found by.
+        if let Some(id) = current_request() {
+            line.push_str(&format!("  request {id}"));
+        }
+        self.line(level(&event), &line);
     }
 }
 
-fn level(event: &GatewayEvent) -> &'static str {
-    match event {
-        GatewayEvent::Warning(_) => "warning",
-        GatewayEvent::Served(served) if served.end == AnswerEnd::BrokenOff => "warning",
-        _ => "info",
+fn opened_words(link: Option<&(SessionId, &'static str)>) -> String {
+    match link {
+        None => "new conversation".to_owned(),
+        Some((parent, kind)) => format!("{} of {parent}", kind.replace('_', " ")),
     }
+}
+
+/// What somebody should look at: something is lost, or does not work as it was set up.
+fn level(event: &GatewayEvent) -> Level {
+    let is_warning = match event {
+        GatewayEvent::Warning(_) => true,
+        GatewayEvent::Served(served) => served.end == AnswerEnd::BrokenOff || served.status >= 500,
+        GatewayEvent::Refused { status, .. } => *status >= 500,
+        GatewayEvent::Engine { event, .. } => match event {
+            EngineEvent::CompactionCompleted { report, .. } => !report.warnings.is_empty(),
+            EngineEvent::CompactionAborted { .. }
+            | EngineEvent::PreparationFailed { .. }
+            | EngineEvent::FallbackUsed { .. } => true,
+            _ => false,
+        },
+        GatewayEvent::Opened { .. } | GatewayEvent::Recalled { .. } => false,
+    };
+    if is_warning { Level::Warning } else { Level::Info }
 }
 
 fn line(event: &GatewayEvent) -> Option<String> {
@@ -79,17 +219,16 @@ fn line(event: &GatewayEvent) -> Option<String> {
                 AnswerEnd::BrokenOff => ", broken off",
                 AnswerEnd::Abandoned => ", the client hung up",
             };
-            format!("{session}  {wire}  {model}  {status}  {head_ms}/{whole_ms} ms{end}")
+            format!("{session}  {wire}  {model}  {status}  {whole_ms} ms, first byte {head_ms} ms{end}")
         }
-        GatewayEvent::Refused { form, status, message } => format!("refused  {form}  {status}  {message}"),
-        GatewayEvent::Opened { session, link: None } => format!("{session}  new conversation"),
-        GatewayEvent::Opened { session, link: Some((parent, kind)) } => {
-            format!("{session}  {} of {parent}", kind.replace('_', " "))
+        GatewayEvent::Refused { form, method, path, status, message } => {
+            format!("refused  {method} {path}  {form}  {status}  {message}")
         }
+        GatewayEvent::Opened { session, link } => format!("{session}  {}", opened_words(link.as_ref())),
         GatewayEvent::Recalled { session, tools } => {
             format!("{session}  the model looked something up: {}", tools.join(", "))
         }
-        GatewayEvent::Warning(words) => format!("warning: {words}"),
+        GatewayEvent::Warning(words) => words.clone(),
         GatewayEvent::Engine { conversation, event } => {
             format!("{conversation}  {}", engine_words(event)?)
         }
@@ -104,13 +243,22 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
         | EngineEvent::CompactionStarted { .. } => {
             return None;
         }
-        EngineEvent::CompactionCompleted { report, new, .. } => format!(
-            "compacted {} -> {} messages, {} -> {} tokens; goes on as {new}",
-            report.messages.before,
-            report.messages.after,
-            thousands(report.tokens.before),
-            thousands(report.tokens.after),
-        ),
+        EngineEvent::CompactionCompleted { quality, report, new, .. } => {
+            let by = match (&report.written_by, quality) {
+                (Some(by), _) => format!("summary by {}", by.model),
+                (None, Quality::Rules) => "summary by rules".to_owned(),
+                (None, Quality::Model) => "summary by a model".to_owned(),
+            };
+            // Why a model that should have written it did not is among these.
+            let warnings: String = report.warnings.iter().map(|warning| format!("; {warning}")).collect();
+            format!(
+                "compacted {} -> {} messages, {} -> {} tokens; {by}; goes on as {new}{warnings}",
+                report.messages.before,
+                report.messages.after,
+                thousands(report.tokens.before),
+                thousands(report.tokens.after),
+            )
+        }
         EngineEvent::CompactionNoOp { detail, .. }
         | EngineEvent::CompactionAborted { detail, .. }
         | EngineEvent::CompactionBlocked { detail, .. } => format!("not compacted: {detail}"),
@@ -137,3 +285,7 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
         EngineEvent::Notice { text } => text.clone(),
     })
 }
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

@@ -73,3 +73,34 @@ async fn codex_compacts_by_itself_and_continues() {
     job.assert_finished(&ended);
     assert!(job.own_summaries() > 0, "{}", ended.screen);
 }
+
+/// With its own provider Codex tries a WebSocket first. It is told at once to go on over HTTP.
+#[tokio::test(flavor = "multi_thread")]
+async fn codex_with_its_own_provider_loses_no_time_with_websockets() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job = job().await;
+    let gateway = Gateway::before(&job.upstream.url());
+    let home = job.folder.path().join("codex");
+    std::fs::create_dir(&home).unwrap();
+    let config = format!(
+        "model = \"{MODEL}\"\nopenai_base_url = \"{}/v1\"\ncheck_for_update_on_startup = false\n\n[analytics]\nenabled = false\n",
+        gateway.url()
+    );
+    std::fs::write(home.join("config.toml"), config).unwrap();
+    let mut client = job.client(&program);
+    client
+        .args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK])
+        .env("CODEX_HOME", home)
+        .env("OPENAI_API_KEY", "sk-of-the-client");
+    let ended = job.run(&mut client);
+    job.assert_done(&ended);
+    let output = &ended.screen;
+    assert!(!output.contains("Reconnecting"), "{output}");
+    let sent_on = job
+        .upstream
+        .requests()
+        .iter()
+        .filter(|request| request.method == "GET" && request.path == "/v1/responses")
+        .count();
+    assert_eq!(sent_on, 0);
+}

@@ -108,6 +108,9 @@ async fn a_full_disk_keeps_nobody_from_an_answer_unless_the_record_is_required()
             statuses.push(status);
         }
         assert_eq!(statuses.first(), Some(&200), "{}", gateway.screen());
+        let ready = reqwest::Client::builder().no_proxy().build().unwrap();
+        let ready = ready.get(format!("{}/readyz", gateway.url())).send().await.unwrap();
+        assert_eq!(ready.status(), 503, "nothing can be recorded: {}", gateway.screen());
         if require {
             assert_eq!(statuses.last(), Some(&503), "{}", gateway.screen());
         } else {

@@ -135,3 +135,21 @@ async fn nothing_is_asked_on_a_clients_key_for_summaries_unless_that_is_configur
     assert!(screen.contains("\nSummaries: by the conversation's own model, else by rules\n"), "{screen}");
     assert!(asked > 0, "{screen}");
 }
+
+/// A model for summaries whose key is refused: the rules write the summary, and the log for people says so and why.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_that_a_model_could_not_write_is_in_the_log() {
+    let summaries =
+        ScriptedUpstream::start(Script::always(Reply::error(401, "authentication_error", "invalid api key")))
+            .await;
+    let summaries = summaries.unwrap();
+    let more = format!(
+        "auxiliary: {{compression: {{model: summariser, base_url: '{}', wire: chat, context_length: 100000}}}}\n",
+        summaries.url()
+    );
+    let (screen, _) = outgrown(&more).await;
+    let line = screen.lines().find(|line| line.contains(" compacted ")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(line.contains("warning") && line.contains("by rules, because"), "{line}");
+    assert!(line.contains("summariser"), "{line}");
+    assert!(screen.contains(" requests answered, 1 new conversation"), "{screen}");
+}

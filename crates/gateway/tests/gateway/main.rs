@@ -19,6 +19,7 @@ mod secret;
 mod sessions;
 mod stage;
 mod talk;
+mod tenants;
 mod tokens;
 mod traced;
 mod translated;

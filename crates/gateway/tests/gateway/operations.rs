@@ -81,3 +81,13 @@ async fn it_is_ready_when_the_record_can_be_written() {
     assert!(!words.contains("record.db"), "no trace of the inside: {words}");
     assert!(figure(&text(&stage, "/metrics", "").await.1, "throughline_record_errors_total") >= 1.0);
 }
+
+#[tokio::test]
+async fn it_is_not_ready_when_the_file_of_the_record_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record.db");
+    let store = SqliteStore::open(&path, 1).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let stage = Stage::with_store(None, Arc::new(store), yes()).await;
+    assert_eq!(text(&stage, "/readyz", "").await.0, 503);
+}

@@ -12,14 +12,15 @@ use throughline_engine::{
 };
 use throughline_gateway::{
     Access, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall,
-    RecallFuture, RecallTools, SealKey, UpstreamSpec, Upstreams, serve,
+    RecallFuture, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams, serve,
 };
 use throughline_lcm::{RecallLimits, Recaller, recall_schemas};
 use throughline_provider::{
-    BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, PrefixCache, RetryLimits, TimeLimits,
+    BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, HoldLimits, PrefixCache, RetryLimits,
+    SecretKey, TimeLimits,
 };
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner, Store};
-use throughline_testkit::{Script, ScriptedUpstream, ServedModel, UpstreamOptions};
+use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::Catalogue;
 use throughline_transcript::Dialect;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -94,6 +95,12 @@ pub(crate) struct Stage {
     pub(crate) limits: GatewayLimits,
     /// The largest body.
     pub(crate) body_bytes: usize,
+    /// What tokens may use of the upstream.
+    pub(crate) tenant_paths: TenantPaths,
+    /// The operator's key for the upstream; none passes the client's own on.
+    pub(crate) upstream_key: Option<&'static str>,
+    /// How much of answers may be held.
+    pub(crate) hold_limits: HoldLimits,
     /// How long a stream may be silent.
     pub(crate) silence: Option<Duration>,
     /// Who is given tools to recall with, ...
@@ -149,15 +156,30 @@ impl Stage {
         stage
     }
 
+    /// A gateway whose upstream has answers to other paths too.
+    pub(crate) async fn with_pages(pages: Vec<(String, Reply)>, script: impl Into<Script>) -> Self {
+        Self::with_all(None, Arc::new(MemoryStore::new()), pages, script).await
+    }
+
     pub(crate) async fn with_store(
         window_tokens: Option<u64>,
         store: Arc<dyn Store>,
+        script: impl Into<Script>,
+    ) -> Self {
+        Self::with_all(window_tokens, store, Vec::new(), script).await
+    }
+
+    async fn with_all(
+        window_tokens: Option<u64>,
+        store: Arc<dyn Store>,
+        pages: Vec<(String, Reply)>,
         script: impl Into<Script>,
     ) -> Self {
         let models = window_tokens.map(|window| ServedModel::with_window(MODEL, window));
         let options = UpstreamOptions {
             cache: Some(PrefixCache::new(CacheStyle::None)),
             models: models.into_iter().collect(),
+            pages,
             ..UpstreamOptions::default()
         };
         let mut stage = Self {
@@ -178,6 +200,9 @@ impl Stage {
             gateway: None,
             limits: GatewayLimits::default(),
             body_bytes: 8 * 1024 * 1024,
+            tenant_paths: TenantPaths::default(),
+            upstream_key: None,
+            hold_limits: HoldLimits::default(),
             silence: None,
             recall: Offer::Nobody,
             recall_rounds: 4,
@@ -241,7 +266,7 @@ impl Stage {
             window: throughline_config::WindowSetting::of(&self.settings()),
             settings: Arc::new(self.settings()),
             catalogue: Arc::new(Catalogue::shipped()),
-            client: Client::new(options).unwrap(),
+            client: Client::new(options).unwrap().with_hold_limits(self.hold_limits),
             upstreams: Upstreams {
                 all: vec![UpstreamSpec {
                     name: "main".to_owned(),
@@ -249,7 +274,7 @@ impl Stage {
                     kind: self.kind,
                     wires: self.wires.clone(),
                     models: Vec::new(),
-                    key: None,
+                    key: self.upstream_key.and_then(SecretKey::new),
                 }],
             },
             engine: Arc::clone(&self.engine),
@@ -264,6 +289,7 @@ impl Stage {
                 ..ToolOutputPolicy::default()
             },
             body_bytes: self.body_bytes,
+            tenant_paths: self.tenant_paths.clone(),
             recall: Recall::new(
                 Arc::new(LcmTools::over(Arc::clone(&self.store))),
                 self.recall,

@@ -1,0 +1,80 @@
+//! Lines of the log, and the sum at its end.
+
+use throughline_engine::{BeforeAfter, CompressReport, Trigger};
+use throughline_transcript::Dialect;
+
+use super::*;
+
+fn compacted(quality: Quality, warnings: &[&str]) -> GatewayEvent {
+    let report = CompressReport {
+        messages: BeforeAfter { before: 40, after: 12 },
+        tokens: BeforeAfter { before: 20_000, after: 6_000 },
+        warnings: warnings.iter().map(|warning| (*warning).to_owned()).collect(),
+        ..CompressReport::default()
+    };
+    let (old, new) = (SessionId::from_text("one"), SessionId::from_text("two"));
+    let event = EngineEvent::CompactionCompleted {
+        trigger: Trigger::Preflight,
+        quality,
+        report: Box::new(report),
+        old: old.clone(),
+        new,
+    };
+    GatewayEvent::Engine { conversation: old, event }
+}
+
+fn served(status: u16, end: AnswerEnd) -> GatewayEvent {
+    GatewayEvent::Served(Served {
+        wire: Dialect::Chat,
+        model: "worker".to_owned(),
+        session: Some(SessionId::from_text("one")),
+        status,
+        head_ms: 3,
+        whole_ms: 5,
+        end,
+    })
+}
+
+#[test]
+fn a_summary_that_a_model_could_not_write_is_told_with_the_reason() {
+    let event = compacted(Quality::Rules, &["folded by rules, because cheap-model refused the key (401)"]);
+    let words = line(&event).unwrap();
+    assert!(
+        words.contains("summary by rules; goes on as two; folded by rules, because cheap-model"),
+        "{words}"
+    );
+    assert_eq!(level(&event), Level::Warning);
+    assert_eq!(level(&compacted(Quality::Rules, &[])), Level::Info);
+}
+
+#[test]
+fn a_refusal_names_method_path_and_wire() {
+    let event = GatewayEvent::Refused {
+        form: "responses",
+        method: "GET".to_owned(),
+        path: "/v1/responses/x".to_owned(),
+        status: 404,
+        message: "nothing there".to_owned(),
+    };
+    assert_eq!(line(&event).unwrap(), "refused  GET /v1/responses/x  responses  404  nothing there");
+    assert_eq!(level(&event), Level::Info);
+}
+
+#[test]
+fn the_sum_says_what_happened() {
+    assert_eq!(Totals::default().words(), "no requests answered");
+    let mut totals = Totals::default();
+    for event in [
+        GatewayEvent::Opened { session: SessionId::from_text("one"), link: None },
+        served(200, AnswerEnd::Whole),
+        served(200, AnswerEnd::Abandoned),
+        served(529, AnswerEnd::Whole),
+        compacted(Quality::Rules, &[]),
+    ] {
+        totals.count(&event);
+    }
+    assert_eq!(
+        totals.words(),
+        "3 requests answered (1 with an error, 1 whose client hung up), 1 new conversation, 1 compaction, 1 warning"
+    );
+}

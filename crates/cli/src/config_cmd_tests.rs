@@ -102,7 +102,10 @@ fn get_prints_a_bare_value_a_section_or_json() {
         desk.data("get compression.models"),
         "compression.models.gpt-5.5.threshold  0.7  /home/config.yaml:1\n"
     );
-    assert_eq!(desk.data("get prompt_caching"), "prompt_caching.cache_ttl  5m  default\n");
+    assert_eq!(
+        desk.data("get prompt_caching"),
+        "prompt_caching.cache_ttl  5m    default\nprompt_caching.markers    true  default\n"
+    );
     let json: serde_json::Value =
         serde_json::from_str(&desk.data("get model.context_length --json")).unwrap();
     assert_eq!(json["value"], serde_json::Value::Null);

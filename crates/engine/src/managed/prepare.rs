@@ -33,9 +33,10 @@ impl ManagedSession {
             let messages: u64 = self.view.sizes().iter().take(items).sum();
             self.estimator.resume(measured_tokens, self.fixed_tokens().saturating_add(messages));
         }
-        // A provider that caches what is marked has written or read something of a prompt with marks.
+        // The first prompt of a conversation may have been sent without marks; then the provider kept nothing of it.
+        let is_only_call = self.view.session().counters.calls <= 1 && self.compactions == 0;
         let is_cached = matches!(target.cache, CachePolicy::Key | CachePolicy::Unmarked)
-            || measured.is_none()
+            || !is_only_call
             || call.usage.cache_read + call.usage.cache_write > 0;
         let prompt = SentPrompt { fingerprint, sent_at_ms: call.at_ms, prompt_tokens: measured, is_cached };
         let cache_read_tokens = call.usage.cache_read;

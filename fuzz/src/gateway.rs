@@ -13,7 +13,7 @@ use throughline_engine::{
 };
 use throughline_gateway::{
     Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall, RecallFuture,
-    RecallTools, SealKey, UpstreamSpec, Upstreams,
+    RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
 };
 use throughline_provider::{BaseUrl, Client, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner};
@@ -121,6 +121,7 @@ impl Stage {
             tool_output: ToolOutputPolicy::default(),
             body_bytes: 1_000_000,
             recall: Recall::new(Arc::new(OneTool::new()), Offer::Agents, 2, 1_000),
+            tenant_paths: TenantPaths::default(),
             silence: None,
         };
         Self { gateway: Gateway::new(setup, config), runtime, requests: 0 }

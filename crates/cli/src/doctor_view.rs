@@ -176,7 +176,8 @@ fn names(finding: &Finding) -> Vec<String> {
         | Finding::WrongLinks { sessions, .. }
         | Finding::BrokenViews { sessions, .. }
         | Finding::WrongCounters { sessions, .. }
-        | Finding::LostMessages { sessions, .. } => sessions.iter().map(ToString::to_string).collect(),
+        | Finding::LostMessages { sessions, .. }
+        | Finding::DoubledMessages { sessions, .. } => sessions.iter().map(ToString::to_string).collect(),
         Finding::UnreadableMessages { places, .. } => {
             places.iter().map(|place| format!("message {} of {}", place.seq, place.session)).collect()
         }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use throughline_store::{
     Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
-    EndReason, Guard, GuardScope, HeldLock, Holder, LockOutcome, LockRequest, Millis, NewArtifact, NewCall,
-    NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, Run, SearchAnswer, SearchQuery,
-    Selection, Session, SessionFilter, SessionId, Shown, Store, StoredMessage, StoredPreamble, Summary,
-    SummaryId, ToolCount, UsageBy, UsageTotal, ViewItem,
+    EndReason, Guard, GuardScope, HeldLock, Holder, Link, LockOutcome, LockRequest, Millis, NewArtifact,
+    NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, Run, SearchAnswer,
+    SearchQuery, Selection, Session, SessionFilter, SessionId, Shown, Store, StoredMessage, StoredPreamble,
+    Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version, ViewItem,
 };
 
 use crate::metrics::Metrics;
@@ -49,6 +49,10 @@ impl Store for CountedStore {
         fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()>;
         fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()>;
         fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>>;
+        fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
+        fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
+        fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
+        fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>>;
         fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
         fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;

@@ -55,6 +55,21 @@ pub(crate) fn place_on(link: &Link, parent: &Session, tip: &Session) -> Result<P
     }
 }
 
+/// The link of a conversation that is made to hang on another after it began. `root` is its first session; `is_family`
+/// says whether the parent hangs on it.
+pub(crate) fn attached(root: &Session, link: &Link, is_family: bool) -> Result<Link> {
+    let refused =
+        |problem| Err(StoreError::NotAttached { id: root.id.clone(), parent: link.parent.clone(), problem });
+    match link.kind {
+        _ if root.link.is_some() => refused("it hangs on another session already"),
+        _ if is_family => refused("that session hangs on it"),
+        LinkKind::SubAgent | LinkKind::SideCall => Ok(link.clone()),
+        LinkKind::Continuation | LinkKind::Branch | LinkKind::ClientCompaction => {
+            refused("only sub-agents and side calls are attached later")
+        }
+    }
+}
+
 /// The base of a session that is opened on `parent` without a view of its own: a continuation shows on what its parent
 /// showed, so going back means going back behind both. `None` when the session is its own base.
 pub(crate) fn inherited_base(link: &Link, parent: &Session) -> Option<u64> {

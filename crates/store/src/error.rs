@@ -43,6 +43,24 @@ pub enum StoreError {
         /// Where its conversation goes on.
         successor: Option<SessionId>,
     },
+    /// The conversation is not at the version it was expected to be at: somebody else wrote to it. Nothing was written.
+    #[error("the conversation of session {id} was changed by another writer; its newest session is {tip}")]
+    VersionConflict {
+        /// The session that was to be written to.
+        id: SessionId,
+        /// The newest session of the conversation.
+        tip: SessionId,
+    },
+    /// A conversation cannot be made to hang on another.
+    #[error("session {id} cannot be attached to {parent}: {problem}")]
+    NotAttached {
+        /// The session.
+        id: SessionId,
+        /// What it should hang on.
+        parent: SessionId,
+        /// In words.
+        problem: &'static str,
+    },
     /// A view names a message that is not in the record.
     #[error("message {seq} of session {session} is not in the record")]
     UnknownMessage {

@@ -42,6 +42,7 @@ mod sqlite;
 mod store;
 mod summary;
 mod terms;
+mod version;
 mod view;
 
 pub use artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
@@ -70,7 +71,8 @@ pub use overview::{UsageOverview, cache_misses};
 pub use page::{ItemEntry, MessageEntry};
 pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use session::{
-    Conversation, Counters, EndReason, Link, LinkKind, ListPlace, NewSession, Origin, Session, SessionFilter,
+    Conversation, Counters, EndReason, Link, LinkKind, ListPlace, MAX_NUMBERED, NewSession, Origin, Session,
+    SessionFilter, numbered_key,
 };
 pub use sqlite::{
     BackupReport, BroughtForward, Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport,
@@ -78,4 +80,5 @@ pub use sqlite::{
 };
 pub use store::{Dependants, Store};
 pub use summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};
+pub use version::{LastMessage, Version};
 pub use view::{NewViewItem, Shown, ViewItem};

@@ -24,9 +24,10 @@ use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::message::{Appended, NewMessage, StoredMessage};
 use crate::node::{NewNode, NodeHead};
 use crate::search::{SearchAnswer, SearchQuery};
-use crate::session::{Conversation, EndReason, NewSession, Session, SessionFilter};
+use crate::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
 use crate::store::{Dependants, Store};
 use crate::summary::{Continuation, Run, Selection, Summary, SummaryId};
+use crate::version::Version;
 use crate::view::{Shown, ViewItem};
 
 use state::State;
@@ -95,12 +96,24 @@ impl Store for MemoryStore {
         self.write().end_session(owner, id, reason, at_ms)
     }
 
+    fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session> {
+        self.write().attach(owner, id, link)
+    }
+
     fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>> {
         self.write().delete(owner, id, dependants)
     }
 
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended> {
         self.write().append(owner, id, messages)
+    }
+
+    fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version> {
+        self.read().version(owner, id)
+    }
+
+    fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
+        self.write().append_at(owner, version, messages)
     }
 
     fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
@@ -175,6 +188,10 @@ impl Store for MemoryStore {
 
     fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>> {
         self.read().calls_of_chain(owner, id)
+    }
+
+    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>> {
+        Ok(self.read().call_by_key(owner, key))
     }
 
     fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>> {

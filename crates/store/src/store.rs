@@ -11,8 +11,9 @@ use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::message::{Appended, NewMessage, StoredMessage};
 use crate::node::{NewNode, NodeHead};
 use crate::search::{SearchAnswer, SearchQuery};
-use crate::session::{Conversation, EndReason, NewSession, Session, SessionFilter};
+use crate::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
 use crate::summary::{Continuation, Run, Selection, Summary, SummaryId};
+use crate::version::Version;
 use crate::view::{Shown, ViewItem};
 
 /// The record.
@@ -45,6 +46,10 @@ pub trait Store: Send + Sync {
     fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()>;
     /// Ends a session. The first reason counts; ending twice changes nothing.
     fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()>;
+    /// Has the conversation of a session, which hangs on nothing so far, hang on another as a sub-agent or a side call
+    /// (the kinds that share no messages). For a program whose side call arrives before the conversation it belongs to.
+    /// Refused where it hangs on something already, or the parent hangs on it.
+    fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
     /// Deletes the chain of a session with everything only it has: messages, views, summaries, calls, guards, and
     /// artifacts nobody else refers to. With `dependants`, also what hangs on it; otherwise it is refused if anything
     /// does. Returns the ids that are gone.
@@ -54,6 +59,14 @@ pub trait Store: Send + Sync {
 
     /// Appends messages to a session that has not ended; they are searchable when this returns.
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
+    /// The version of the conversation a session belongs to. Equal versions mean that nobody wrote to the conversation in
+    /// between, in this process or another: nothing was said, compacted, undone, or replaced by a backup. Counters, titles,
+    /// links and calls are not part of it.
+    fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
+    /// Appends messages to the newest session of a conversation if it is still at this version; in one transaction, so
+    /// that of two writers who know the same version one appends and the other writes nothing and is told
+    /// ([`StoreError::VersionConflict`](crate::StoreError::VersionConflict)). Returns the version after it.
+    fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
     /// Messages appended to this very session, in order.
     fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
     /// Everything that was said in a conversation up to and including this session: the whole transcript, each message
@@ -103,6 +116,8 @@ pub trait Store: Send + Sync {
     fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;
     /// Calls of the chain of a session, in order.
     fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;
+    /// The newest call of an owner that was answered under this key, in whichever session.
+    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>>;
     /// Calls added up, the groups in order of their names.
     fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
     /// How often tools were used since a time, most often first.

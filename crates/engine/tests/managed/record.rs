@@ -8,10 +8,10 @@ use throughline_engine::{
 };
 use throughline_store::{
     Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
-    EndReason, Guard, GuardScope, HeldLock, Holder, LockOutcome, LockRequest, MemoryStore, Millis,
+    EndReason, Guard, GuardScope, HeldLock, Holder, Link, LockOutcome, LockRequest, MemoryStore, Millis,
     NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, Run,
     SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, Shown, Store, StoreError,
-    StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, ViewItem,
+    StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version, ViewItem,
 };
 use throughline_transcript::Dialect;
 
@@ -109,6 +109,10 @@ impl Store for FullDisk {
         write fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()>;
         write fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()>;
         write fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>>;
+        write fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
+        read fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
+        write fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
+        read fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>>;
         write fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
         read fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         read fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;

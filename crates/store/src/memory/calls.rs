@@ -45,6 +45,15 @@ impl State {
         Ok(self.calls.values().filter(|call| members.contains(&call.session)).cloned().collect())
     }
 
+    pub(super) fn call_by_key(&self, owner: &Owner, key: &str) -> Option<Call> {
+        let is_meant = |call: &&Call| {
+            call.call.key.as_deref() == Some(key)
+                && call.call.error.is_none()
+                && self.find(owner, &call.session).is_ok()
+        };
+        self.calls.values().rev().find(is_meant).cloned()
+    }
+
     pub(super) fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>> {
         let chain = filter
             .chain_of

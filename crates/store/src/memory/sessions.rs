@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assembly::{closed, open_run, push, settled};
 use crate::chain::{
-    Place, Stretch, conversation, end_by_continuation, inherited_base, line, place_of_root, place_on,
-    title_key,
+    Place, Stretch, attached, conversation, end_by_continuation, inherited_base, line, place_of_root,
+    place_on, title_key,
 };
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
-use crate::session::{Conversation, Counters, EndReason, LinkKind, NewSession, Session, SessionFilter};
+use crate::session::{Conversation, Counters, EndReason, Link, LinkKind, NewSession, Session, SessionFilter};
 use crate::store::Dependants;
 use crate::view::ViewItem;
 
@@ -154,11 +154,16 @@ impl State {
         }
     }
 
-    /// The most recently active conversation that is nobody's sub-agent or side call; if there is none, any.
+    /// The most recently active conversation that is nobody's sub-agent; if there is none, any. Never a side call.
     fn last(&self, owner: &Owner) -> Option<Session> {
+        let is_side_call = |chain: u64| {
+            let kind = self.sessions.get(&chain).and_then(|root| root.link.as_ref()).map(|link| link.kind);
+            kind == Some(LinkKind::SideCall)
+        };
         [false, true].into_iter().find_map(|include_attached| {
-            let filter = SessionFilter { include_attached, limit: Some(1), ..SessionFilter::default() };
-            self.conversations(owner, &filter).pop().map(|conversation| conversation.tip)
+            let filter = SessionFilter { include_attached, ..SessionFilter::default() };
+            let tips = self.conversations(owner, &filter).into_iter().map(|conversation| conversation.tip);
+            tips.into_iter().find(|tip| !is_side_call(tip.chain))
         })
     }
 
@@ -243,6 +248,19 @@ impl State {
             session.end_reason = Some(reason.clone());
             session.active_ms = session.active_ms.max(at_ms);
         }
+    }
+
+    pub(super) fn attach(&mut self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session> {
+        let session = self.find(owner, id)?;
+        let parent = self.find(owner, &link.parent)?;
+        let chain = session.chain;
+        let root = self.sessions.get(&chain).unwrap_or(session);
+        let own_family = self.hanging_on(owner, &BTreeSet::from([root.ordinal]));
+        let kept = attached(root, link, own_family.contains(&parent.ordinal))?;
+        if let Some(root) = self.sessions.get_mut(&chain) {
+            root.link = Some(kept);
+        }
+        self.find(owner, id).cloned()
     }
 
     pub(super) fn delete(

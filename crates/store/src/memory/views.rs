@@ -8,6 +8,7 @@ use crate::ids::{Owner, SessionId};
 use crate::message::{Appended, NewMessage, StoredMessage, StoredRendition};
 use crate::session::Session;
 use crate::splice::artifact_texts;
+use crate::version::{LastMessage, Version};
 use crate::view::{Shown, ViewItem};
 
 use super::state::State;
@@ -39,6 +40,29 @@ impl State {
             }
         }
         Ok(Appended { first_seq, next_seq })
+    }
+
+    pub(super) fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version> {
+        let session = self.find(owner, id)?;
+        let tip = self.tip(session.chain).unwrap_or(session);
+        let last = self.run(tip.ordinal, tip.next_seq.saturating_sub(1), tip.next_seq).next();
+        let last =
+            last.map(|message| LastMessage { id: message.id, at_ms: message.at_ms, hash: message.hash });
+        Ok(Version { tip: tip.id.clone(), next_seq: tip.next_seq, last })
+    }
+
+    pub(super) fn append_at(
+        &mut self,
+        owner: &Owner,
+        version: &Version,
+        messages: Vec<NewMessage>,
+    ) -> Result<Version> {
+        let now = self.version(owner, &version.tip)?;
+        if now != *version {
+            return Err(StoreError::VersionConflict { id: version.tip.clone(), tip: now.tip });
+        }
+        self.append(owner, &version.tip, messages)?;
+        self.version(owner, &version.tip)
     }
 
     fn keep_message(&mut self, ordinal: u64, id: &SessionId, seq: u64, new: NewMessage) {

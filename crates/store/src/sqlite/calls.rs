@@ -145,14 +145,36 @@ fn insert(conn: &Connection, session: &Session, call: &NewCall) -> rusqlite::Res
     Ok(inserted > 0)
 }
 
+macro_rules! call_columns {
+    () => {
+        "calls.id, calls.session, key, calls.model, provider, task, calls.input, calls.output, \
+         calls.cache_read, calls.cache_write, calls.reasoning, is_estimated, usage_raw, calls.cost_micro_usd, \
+         uncached_micro_usd, at_ms, latency_ms, first_token_ms, error, preamble, sent_to_seq, cache_miss"
+    };
+}
+
+/// The newest call of an owner that was answered under a key.
+pub(super) fn by_key(conn: &Connection, owner: &Owner, key: &str) -> Outcome<Option<Call>> {
+    // Keys are indexed by session, so each session of the owner is looked at once: a microsecond or so for each.
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT ",
+        call_columns!(),
+        " FROM sessions CROSS JOIN calls ON calls.session = ordinal AND key = ?1 \
+         WHERE owner = ?2 AND error IS NULL ORDER BY calls.id DESC LIMIT 1"
+    ))?;
+    let mut rows = statement.query((key, owner.as_str()))?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let session = SessionIds::default().get(conn, row.get(1)?)?;
+    Ok(Some(Call { id: row.get(0).map(count)?, session, call: call(row)? }))
+}
+
 pub(super) fn of_chain(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Vec<Call>> {
     let chain = known_session(conn, owner, id)?.chain;
-    let mut statement = conn.prepare_cached(
-        "SELECT calls.id, calls.session, key, calls.model, provider, task, calls.input, calls.output, \
-         calls.cache_read, calls.cache_write, calls.reasoning, is_estimated, usage_raw, calls.cost_micro_usd, \
-         uncached_micro_usd, at_ms, latency_ms, first_token_ms, error, preamble, sent_to_seq, cache_miss \
-         FROM sessions JOIN calls ON calls.session = ordinal WHERE chain = ?1 ORDER BY calls.id",
-    )?;
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT ",
+        call_columns!(),
+        " FROM sessions JOIN calls ON calls.session = ordinal WHERE chain = ?1 ORDER BY calls.id"
+    ))?;
     let mut ids = SessionIds::default();
     let mut rows = statement.query([int(chain)])?;
     let mut calls = Vec::new();

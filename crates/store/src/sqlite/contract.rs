@@ -9,9 +9,10 @@ use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::message::{Appended, NewMessage, StoredMessage};
 use crate::node::{NewNode, NodeHead};
 use crate::search::{SearchAnswer, SearchQuery};
-use crate::session::{Conversation, EndReason, NewSession, Session, SessionFilter};
+use crate::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
 use crate::store::{Dependants, Store};
 use crate::summary::{Continuation, Run, Selection, Summary, SummaryId};
+use crate::version::Version;
 use crate::view::{Shown, ViewItem};
 
 use super::artifacts::{self, Reference};
@@ -64,6 +65,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session> {
+        self.write("attaching a session", Write::Light, |conn| sessions::attach(conn, owner, id, link))
+    }
+
     fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>> {
         let deleted = self.write("deleting", Write::Heavy, |conn| {
             deletion::delete(conn, &self.artifacts, owner, id, dependants)
@@ -80,6 +85,16 @@ impl Store for SqliteStore {
     fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended> {
         self.write("appending", Write::Heavy, |conn| {
             messages::append(conn, &self.artifacts, owner, id, messages)
+        })
+    }
+
+    fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version> {
+        self.read("reading a version", |conn| messages::version(conn, owner, id))
+    }
+
+    fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version> {
+        self.write("appending", Write::Heavy, |conn| {
+            messages::append_at(conn, &self.artifacts, owner, version, messages)
         })
     }
 
@@ -157,6 +172,10 @@ impl Store for SqliteStore {
 
     fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>> {
         self.read("reading calls", |conn| calls::of_chain(conn, owner, id))
+    }
+
+    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>> {
+        self.read("finding a call", |conn| calls::by_key(conn, owner, key))
     }
 
     fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>> {

@@ -4,11 +4,12 @@
 //! thrown away that something might still be read from.
 //!
 //! Parts: `finding` says what can be wrong, `files` looks at files and folders, `relations` at rows that should fit one
-//! another, `nodes` at summaries of summaries, `indexes` at what makes them findable, `contents` at every byte; `mend` puts things right (`reindex` a row
+//! another, `nodes` at summaries of summaries, `doubled` at turns that were recorded twice, `indexes` at what makes them findable, `contents` at every byte; `mend` puts things right (`reindex` a row
 //! of an index), `salvage` copies what can be read of a damaged database (`beginning` where not even its schema can be).
 
 mod beginning;
 mod contents;
+mod doubled;
 mod files;
 mod finding;
 mod index;
@@ -231,6 +232,7 @@ fn examine(
     };
     add(relations::check(conn, progress))?;
     add(nodes::check(conn))?;
+    add(doubled::check(conn))?;
     add(index::check(conn, folder, examination.depth, progress))?;
     add(files::check_artifacts(place, examination.depth, progress))?;
     add(stale_locks(conn, examination))?;

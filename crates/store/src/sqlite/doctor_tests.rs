@@ -429,3 +429,60 @@ fn wrong_places_among_others_are_worked_out_anew() {
     assert!(matches!(home.finding(), Finding::WrongLinks { count: 1, .. }), "{:?}", home.finding());
     home.mend_all_but(&["lost_parents"]);
 }
+
+fn answer(text: &str) -> NewMessage {
+    let message = decode_message_text(text_message(Dialect::Chat, Role::Assistant, text)).unwrap();
+    NewMessage { message, ..said("") }
+}
+
+/// Appends a turn as a gateway does: what is new, then the answer of a call whose prompt ended there.
+fn turn(store: &SqliteStore, new: Vec<NewMessage>, answered: &str) {
+    let at = store.append(&owner(), &id("shared"), new).unwrap().next_seq;
+    store.append(&owner(), &id("shared"), vec![answer(answered)]).unwrap();
+    let call = NewCall { model: "m".into(), sent_to_seq: Some(at), ..Default::default() };
+    store.record_calls(&owner(), &id("shared"), vec![call]).unwrap();
+}
+
+#[test]
+fn turns_that_two_gateways_recorded_twice_are_reported_and_left() {
+    let home = Home::new();
+    let store = home.open();
+    home.open_session(&store, "shared", None);
+    turn(&store, vec![said("one")], "answer 1");
+    turn(&store, vec![said("two")], "answer 2");
+    // People say the same again, and are answered the same.
+    turn(&store, vec![said("go on")], "Done.");
+    turn(&store, vec![said("go on")], "Done.");
+    assert_eq!(home.findings(Depth::Quick), []);
+    // A gateway that did not see the last turn takes what its client repeats of it for new.
+    turn(&store, vec![said("three")], "answer 3");
+    let echoed = NewMessage {
+        message: decode_message_text(
+            r#"{"role":"assistant","content":"answer 3","refusal":null}"#.to_owned(),
+        )
+        .unwrap(),
+        ..said("")
+    };
+    turn(&store, vec![said("three"), echoed, said("four")], "answer 4");
+    let found = home.findings(Depth::Quick);
+    assert_eq!(found, [Finding::DoubledMessages { count: 2, sessions: vec![id("shared")] }]);
+    assert!(!found[0].is_mendable());
+    assert_eq!(found[0].severity(), Severity::Warning);
+    let before = store.messages(&owner(), &id("shared")).unwrap();
+    drop(store);
+    home.mend();
+    assert_eq!(home.open().messages(&owner(), &id("shared")).unwrap(), before);
+}
+
+#[test]
+fn a_conversation_that_was_attached_later_is_well() {
+    let home = Home::new();
+    let store = home.open();
+    home.open_session(&store, "title", None);
+    store.append(&owner(), &id("title"), vec![said("a title")]).unwrap();
+    home.open_session(&store, "main", None);
+    let link = Link { parent: id("main"), kind: LinkKind::SideCall, leaves_at: 0 };
+    store.attach(&owner(), &id("title"), &link).unwrap();
+    drop(store);
+    assert_eq!(home.findings(Depth::Thorough), []);
+}

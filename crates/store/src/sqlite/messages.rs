@@ -1,20 +1,24 @@
 //! Messages: appending them with their artifacts and what they are found by, and reading them back.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
+use throughline_transcript::ContentHash;
 
 use crate::artifact_folder::ArtifactFolder;
 use crate::chain::Stretch;
+use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{Appended, NewMessage, StoredMessage, speaks_as};
 use crate::session::Session;
 use crate::summary::Run;
+use crate::version::{LastMessage, Version};
 
 use super::artifacts::{self, Reference};
 use super::body::{self, PackedBody};
 use super::continuing::require_open;
 use super::index::{Belonging, Indexing, take_numbers};
 use super::rows::{
-    MACHINE_WRITTEN, RESULTS_ONLY, int, known_session, members_of, names_text, role_code, write_progress,
+    MACHINE_WRITTEN, RESULTS_ONLY, count, int, known_session, members_of, names_text, role_code,
+    write_progress,
 };
 use super::sessions::line_of;
 use super::trouble::Outcome;
@@ -51,6 +55,46 @@ pub(super) fn append(
         views::grow(conn, &session, renditions)?;
     }
     Ok(Appended { first_seq, next_seq: session.next_seq })
+}
+
+/// The version of the conversation a session belongs to.
+pub(super) fn version(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Version> {
+    // One statement on three indexes: this is asked before every request of a gateway.
+    let found = conn
+        .prepare_cached(
+            "SELECT tip.id, tip.next_seq, messages.id, messages.at_ms, messages.hash FROM sessions AS one \
+             JOIN sessions AS tip ON tip.chain = one.chain \
+             LEFT JOIN messages ON messages.session = tip.ordinal AND messages.seq = tip.next_seq - 1 \
+             WHERE one.id = ?1 AND one.owner = ?2 ORDER BY tip.ordinal DESC LIMIT 1",
+        )?
+        .query_row((id.as_str(), owner.as_str()), |row| {
+            let last = match row.get::<_, Option<i64>>(2)? {
+                None => None,
+                Some(id) => {
+                    Some(LastMessage { id: count(id), at_ms: row.get(3)?, hash: ContentHash(row.get(4)?) })
+                }
+            };
+            let tip = SessionId::from_text(row.get::<_, String>(0)?);
+            Ok(Version { tip, next_seq: count(row.get(1)?), last })
+        })
+        .optional()?;
+    found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
+}
+
+/// Appends messages if the conversation is at this version.
+pub(super) fn append_at(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    owner: &Owner,
+    expected: &Version,
+    messages: Vec<NewMessage>,
+) -> Outcome<Version> {
+    let now = version(conn, owner, &expected.tip)?;
+    if now != *expected {
+        return Err(StoreError::VersionConflict { id: expected.tip.clone(), tip: now.tip }.into());
+    }
+    append(conn, folder, owner, &expected.tip, messages)?;
+    version(conn, owner, &expected.tip)
 }
 
 /// Writes one message at the next place of a session.

@@ -7,12 +7,12 @@ use rusqlite::{Connection, OptionalExtension, named_params, params_from_iter};
 
 use crate::assembly::{closed, settled};
 use crate::chain::{
-    Place, Stretch, conversation, end_by_continuation, inherited_base, line, place_of_root, place_on,
-    title_key,
+    Place, Stretch, attached, conversation, end_by_continuation, inherited_base, line, place_of_root,
+    place_on, title_key,
 };
 use crate::error::StoreError;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::session::{Conversation, EndReason, LinkKind, NewSession, Session, SessionFilter};
+use crate::session::{Conversation, EndReason, Link, LinkKind, NewSession, Session, SessionFilter};
 use crate::view::ViewItem;
 
 use super::rows::{
@@ -212,15 +212,23 @@ pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> Outc
     Err(StoreError::AmbiguousSession { reference: reference.to_owned(), candidates }.into())
 }
 
-/// The most recently active conversation that is nobody's sub-agent or side call; if there is none, any.
+/// The most recently active conversation that is nobody's sub-agent; if there is none, any. Never a side call.
 fn last(conn: &Connection, owner: &Owner) -> Outcome<Option<Session>> {
-    for include_attached in [false, true] {
-        let filter = SessionFilter { include_attached, limit: Some(1), ..SessionFilter::default() };
-        if let Some(tip) = tips(conn, owner, &filter)?.pop() {
-            return Ok(Some(tip));
-        }
+    let filter = SessionFilter { limit: Some(1), ..SessionFilter::default() };
+    if let Some(tip) = tips(conn, owner, &filter)?.pop() {
+        return Ok(Some(tip));
     }
-    Ok(None)
+    let sub_agent = conn
+        .prepare_cached(concat!(
+            "SELECT ",
+            session_columns!(),
+            " FROM sessions WHERE owner = ?1 AND is_tip = 1 AND EXISTS (SELECT 1 FROM sessions AS root \
+             WHERE root.ordinal = sessions.chain AND root.link_kind IS NOT ?2) \
+             ORDER BY active_ms DESC, ordinal DESC LIMIT 1"
+        ))?
+        .query_row((owner.as_str(), LinkKind::SideCall.name()), session)
+        .optional()?;
+    Ok(sub_agent)
 }
 
 /// Sessions whose id begins so, newest first; one more than are ever named.
@@ -327,6 +335,33 @@ pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcom
         .query_map([int(one.ordinal)], session)?
         .collect::<rusqlite::Result<_>>()?;
     Ok(family)
+}
+
+/// Has a conversation that hangs on nothing hang on another.
+pub(super) fn attach(conn: &Connection, owner: &Owner, id: &SessionId, link: &Link) -> Outcome<Session> {
+    let one = known_session(conn, owner, id)?;
+    let parent = known_session(conn, owner, &link.parent)?;
+    let root = session_at(conn, one.chain)?.unwrap_or_else(|| one.clone());
+    let tree_of = |session: &Session| -> rusqlite::Result<i64> {
+        conn.prepare_cached("SELECT tree FROM sessions WHERE ordinal = ?1")?
+            .query_row([int(session.ordinal)], |row| row.get(0))
+    };
+    let (own_tree, tree) = (tree_of(&root)?, tree_of(&parent)?);
+    let link = attached(&root, link, own_tree == tree)?;
+    conn.prepare_cached(
+        "UPDATE sessions SET parent = ?1, parent_id = ?2, link_kind = ?3, leaves_at = ?4 WHERE ordinal = ?5",
+    )?
+    .execute((
+        int(parent.ordinal),
+        link.parent.as_str(),
+        link.kind.name(),
+        int(link.leaves_at),
+        int(root.ordinal),
+    ))?;
+    conn.prepare_cached("UPDATE sessions SET is_attached = 1 WHERE chain = ?1")?
+        .execute([int(root.chain)])?;
+    conn.prepare_cached("UPDATE sessions SET tree = ?1 WHERE tree = ?2")?.execute((tree, own_tree))?;
+    known_session(conn, owner, id)
 }
 
 pub(super) fn rename(conn: &Connection, owner: &Owner, id: &SessionId, title: Option<&str>) -> Outcome<()> {

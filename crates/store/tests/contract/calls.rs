@@ -54,6 +54,19 @@ fn a_call_is_read_back_as_it_was_booked(store: &dyn Store) {
     assert!(calls[0].id < calls[1].id);
 }
 
+fn a_call_is_found_by_its_key_among_those_of_its_owner(store: &dyn Store) {
+    open(store, "one");
+    open(store, "two");
+    let failed = NewCall { error: Some("cut off".into()), ..call("failed", 1) };
+    store.record_calls(&owner(), &id("one"), vec![call("k", 1), failed]).unwrap();
+    store.record_calls(&owner(), &id("two"), vec![call("k", 2)]).unwrap();
+    let found = store.call_by_key(&owner(), "k").unwrap().unwrap();
+    assert_eq!((found.session, found.call.at_ms), (id("two"), 2), "the newest of them");
+    assert_eq!(store.call_by_key(&owner(), "failed").unwrap(), None);
+    assert_eq!(store.call_by_key(&owner(), "unknown").unwrap(), None);
+    assert_eq!(store.call_by_key(&stranger(), "k").unwrap(), None);
+}
+
 fn a_key_is_booked_once_a_session(store: &dyn Store) {
     open(store, "one");
     open(store, "two");
@@ -242,6 +255,7 @@ fn tools_are_counted_by_message(store: &dyn Store) {
 
 on_every_backend!(
     a_call_is_read_back_as_it_was_booked,
+    a_call_is_found_by_its_key_among_those_of_its_owner,
     a_key_is_booked_once_a_session,
     counters_tell_priced_from_unpriced,
     ended_sessions_may_be_booked_to,

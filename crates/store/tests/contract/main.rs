@@ -23,4 +23,5 @@ mod resolving;
 mod search;
 mod selecting;
 mod sessions;
+mod versions;
 mod views;

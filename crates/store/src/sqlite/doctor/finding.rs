@@ -135,6 +135,13 @@ pub enum Finding {
         /// Sessions they were said in.
         sessions: Vec<SessionId>,
     },
+    /// Messages that two gateways on one home recorded a second time.
+    DoubledMessages {
+        /// How many are copies.
+        count: u64,
+        /// Sessions they stand in.
+        sessions: Vec<SessionId>,
+    },
     /// Messages whose bytes are not what was said.
     UnreadableMessages {
         /// How many.
@@ -263,6 +270,7 @@ impl fmt::Display for Finding {
             Self::BrokenViews { count, .. } => write!(f, "{count} views do not fit what was said"),
             Self::WrongCounters { count, .. } => write!(f, "the counters of {count} sessions are wrong"),
             Self::LostMessages { count, .. } => write!(f, "{count} messages are not there any more"),
+            Self::DoubledMessages { count, .. } => write!(f, "{count} messages were recorded twice"),
             Self::UnreadableMessages { count, .. } => write!(f, "{count} messages are not what was said"),
             Self::OrphanedRows { count, tables } => {
                 write!(f, "{count} rows belong to no session ({})", tables.join(", "))
@@ -299,6 +307,7 @@ impl Finding {
             | Self::WrongLinks { .. }
             | Self::BrokenViews { .. }
             | Self::WrongCounters { .. }
+            | Self::DoubledMessages { .. }
             | Self::OrphanedRows { .. }
             | Self::BrokenNodes { .. }
             | Self::SearchIndex { .. } => Severity::Warning,
@@ -343,6 +352,10 @@ impl Finding {
             Self::BrokenViews { .. } => "what would be sent to the model has holes or cannot be put together",
             Self::WrongCounters { .. } => "lists show wrong totals; messages and calls themselves are right",
             Self::LostMessages { .. } => "they cannot be shown or found",
+            Self::DoubledMessages { .. } => {
+                "two gateways wrote to these conversations at a time when they did not notice each other; \
+                 the model was shown those turns twice"
+            }
             Self::UnreadableMessages { .. } => "their bytes changed on disk; they cannot be trusted",
             Self::OrphanedRows { .. } => "the sessions they belong to are gone",
             Self::BrokenNodes { .. } => {
@@ -388,6 +401,9 @@ impl Finding {
             Self::BrokenViews { .. } => Remedy::Mend("what is not there is left out of them"),
             Self::WrongCounters { .. } => Remedy::Mend("they are counted anew"),
             Self::LostMessages { .. } => Remedy::ByHand("restore a backup if you need them"),
+            Self::DoubledMessages { .. } => Remedy::ByHand(
+                "nothing is deleted; go on from a message before the first copy, or begin a new conversation",
+            ),
             Self::UnreadableMessages { .. } => Remedy::ByHand("restore a backup if you need them"),
             Self::OrphanedRows { .. } => {
                 Remedy::Mend("messages are put into sessions of their own, everything else is removed")

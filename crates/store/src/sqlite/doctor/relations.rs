@@ -245,21 +245,48 @@ pub(super) struct RightPlace {
     pub(super) parent: Option<i64>,
 }
 
-/// Where sessions belong whose place is recorded wrongly. Parents are older than what hangs on them: one that is not
-/// is no parent.
+/// The parent of a session. Parents are older than what hangs on them, but for sub-agents and side calls that were attached
+/// later; one that is neither, or that hangs on the session itself, is no parent.
+fn parent_of(patient: &Patient, patients: &Patients) -> Option<i64> {
+    let parent = patient.parent?;
+    if parent < patient.ordinal {
+        return Some(parent);
+    }
+    let mut next = Some(parent);
+    for _ in 0..=patients.len() {
+        match next {
+            None => break,
+            Some(ordinal) if ordinal == patient.ordinal => return None,
+            Some(ordinal) => next = patients.get(&ordinal).and_then(|above| above.parent),
+        }
+    }
+    let is_attached = matches!(patient.kind, Some(LinkKind::SubAgent | LinkKind::SideCall));
+    (is_attached && next.is_none() && patients.contains_key(&parent)).then_some(parent)
+}
+
+/// The tree of a session: that of what it hangs on, all the way up.
+fn tree_of(patient: &Patient, patients: &Patients) -> i64 {
+    let mut top = patient;
+    for _ in 0..=patients.len() {
+        match parent_of(top, patients) {
+            None if top.has_parent_id => return top.tree,
+            None => return top.ordinal,
+            Some(parent) => match patients.get(&parent) {
+                Some(above) => top = above,
+                // Of a tree whose first session is lost, the rest still hangs together by its number.
+                None => return top.tree,
+            },
+        }
+    }
+    patient.tree
+}
+
+/// Where sessions belong whose place is recorded wrongly.
 pub(super) fn right_places(patients: &Patients) -> HashMap<i64, RightPlace> {
     let tips = tips(patients);
-    let mut trees: HashMap<i64, i64> = HashMap::new();
     let mut wrong = HashMap::new();
     for patient in patients.values() {
-        let parent = patient.parent.filter(|parent| *parent < patient.ordinal);
-        let tree = match parent {
-            // Of a tree whose first session is lost, the rest still hangs together by its number.
-            Some(parent) => trees.get(&parent).copied().unwrap_or(patient.tree),
-            None if patient.has_parent_id => patient.tree,
-            None => patient.ordinal,
-        };
-        trees.insert(patient.ordinal, tree);
+        let (parent, tree) = (parent_of(patient, patients), tree_of(patient, patients));
         let is_attached = match patients.get(&patient.chain) {
             Some(first) => matches!(first.kind, Some(LinkKind::SubAgent | LinkKind::SideCall)),
             None => patient.is_attached,

@@ -66,8 +66,8 @@ pub use limits::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
 pub use limits_in_use::LimitsInUse;
 pub use managed::{
     Along, CacheMarking, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult,
-    Incoming, LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, Recorded, Rewording,
-    SessionSetup, learnt_window,
+    Freshness, History, Incoming, LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy,
+    Recorded, Rewording, SessionSetup, learnt_window,
 };
 pub use model_in_force::{EngineLimits, ModelInForce};
 pub use outcome::{

@@ -7,7 +7,7 @@
 //!
 //! Parts: `call` the loop, `prepare` sizes and bodies, `fold` compactions, `recover` steps after trouble, `settle` what an
 //! answer means, `background` summaries ahead of time, `maintain` everything between calls, `writing` what is said on its
-//! way into the record, `main_line` what summarisers are told, `record` the door to the store, `reword` a client's own words for what it
+//! way into the record, `main_line` what summarisers are told, `record` the door to the store, `shared` conversations that other processes write to as well, `reword` a client's own words for what it
 //! said before.
 
 mod background;
@@ -20,6 +20,7 @@ mod record;
 mod recover;
 mod reword;
 mod settle;
+mod shared;
 mod writing;
 
 use std::collections::HashSet;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use throughline_provider::{SentPrompt, WindowSource};
 use throughline_store::{
     Holder, IdLength, Millis, NewCall, NewSession, Owner, PreambleId, SessionId, Store, StoreError,
-    StoredRendition,
+    StoredRendition, Version,
 };
 use throughline_tokens::{CachePrices, LimitError, LimitPolicy};
 use throughline_transcript::{Dialect, Message};
@@ -113,6 +114,29 @@ pub enum LockPolicy {
     WholeSession,
     /// While a compaction is made.
     Compactions,
+}
+
+/// Who knows what the conversation consists of, where another process writes to it too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum History {
+    /// The record: whatever others said belongs to the conversation, and what is new goes behind it.
+    #[default]
+    Record,
+    /// The client, which sends all of it with each request: what others said meanwhile is not part of its conversation. A
+    /// call during which somebody else wrote goes on as a branch.
+    Client {
+        /// The key under which such a branch is found again, before it is numbered.
+        branch_key: Option<String>,
+    },
+}
+
+/// What a look at the record came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nobody else wrote to the conversation.
+    Current,
+    /// Somebody did, and the session was loaded again.
+    Reloaded,
 }
 
 /// A message that is new to the conversation.
@@ -214,6 +238,9 @@ pub struct ManagedSession {
     /// The first session of the chain, which names the conversation.
     conversation: SessionId,
     view: LiveView,
+    /// The version of the record that the view is a copy of, without what is unrecorded.
+    version: Version,
+    history: History,
     /// The wire of the conversation.
     dialect: Dialect,
     model: ModelInForce,
@@ -284,6 +311,8 @@ impl ManagedSession {
             conversation: loaded.root,
             dialect: loaded.view.session().dialect,
             view: loaded.view,
+            version: loaded.version,
+            history: History::default(),
             model,
             estimator: Estimator::new(loaded.calibrator),
             known: KnownEnvelope::default(),

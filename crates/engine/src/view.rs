@@ -206,6 +206,11 @@ impl LiveView {
         }
     }
 
+    /// The view is that of another session, which shows the same.
+    pub(crate) fn set_session(&mut self, session: Session) {
+        self.session = session;
+    }
+
     /// The record's word on the session: where its next message goes.
     pub(crate) fn set_next_seq(&mut self, next_seq: u64) {
         self.session.next_seq = next_seq;

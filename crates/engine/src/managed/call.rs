@@ -7,6 +7,7 @@ use throughline_provider::{AskedFor, CacheOutcome, HoldBack, OutgoingCall, Place
 use throughline_store::{Millis, SessionId, UsageKind};
 use throughline_tokens::{COMPACTIONS_PER_CALL, Cost, Usage};
 use throughline_wire::Answer;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{CallError, Incoming, ManagedSession, record};
@@ -49,6 +50,9 @@ pub struct CallInput {
     pub marking: CacheMarking,
     /// Calls the call off; what was received until then is kept.
     pub cancel: CancellationToken,
+    /// Told as soon as a whole answer is in the record and booked, so that it is found by its id, and before anything is
+    /// learnt from it; also when it could not be written, after people were told so.
+    pub on_recorded: Option<oneshot::Sender<()>>,
 }
 
 /// From when on cache marks are added to the prompts of a conversation whose client places none.
@@ -86,6 +90,7 @@ impl CallInput {
             recorded: Recorded::default(),
             marking: CacheMarking::default(),
             cancel: CancellationToken::new(),
+            on_recorded: None,
         }
     }
 }
@@ -143,6 +148,8 @@ pub(super) struct OnItsWay {
     pub(super) alternative: Option<usize>,
     pub(super) waiting: Waiting,
     pub(super) marking: CacheMarking,
+    /// Told when the answer is in the record.
+    pub(super) on_recorded: Option<oneshot::Sender<()>>,
 }
 
 /// What was sent and when.
@@ -179,7 +186,18 @@ impl ManagedSession {
     /// May be dropped at any moment: what was recorded until then is recorded, and the conversation goes on. Whoever wants
     /// what had arrived of the answer kept as well cancels it by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, CallError> {
-        let CallInput { envelope, messages, pieces, task, along, waiting, recorded, marking, cancel } = input;
+        let CallInput {
+            envelope,
+            messages,
+            pieces,
+            task,
+            along,
+            waiting,
+            recorded,
+            marking,
+            cancel,
+            on_recorded,
+        } = input;
         if envelope.dialect() != self.dialect {
             let (conversation, request) = (self.dialect, envelope.dialect());
             return Err(CallError::OtherWire { conversation, request });
@@ -188,13 +206,17 @@ impl ManagedSession {
             let chain = self.view.session().chain;
             record::lock(&self.setup, chain).await?;
         }
+        if !self.client_holds_history() {
+            // A record that cannot be read is no reason not to ask; whether it has to be written is decided below.
+            let _ = self.refresh().await;
+        }
         match recorded {
             Recorded::First => Box::pin(self.take_in(messages)).await?,
             Recorded::Meanwhile => Box::pin(self.begin_to_take_in(messages)).await?,
         }
         self.known.update(&envelope);
         self.use_output_cap(envelope.output_cap_tokens()).await?;
-        let mut way = OnItsWay { waiting, marking, ..OnItsWay::default() };
+        let mut way = OnItsWay { waiting, marking, on_recorded, ..OnItsWay::default() };
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
         self.has_called = true;
         self.fit_cap(&envelope, &mut way);
@@ -216,7 +238,12 @@ impl ManagedSession {
                 ..OutgoingCall::new(self.dialect, envelope.request().streaming(), body)
             };
             let asked = upstream.send(call, pieces.as_ref(), &cancel);
+            let conversation = self.conversation.clone();
             let (answered, ()) = tokio::join!(asked, self.finish_taking_in());
+            if self.conversation != conversation {
+                // It is a branch now, whose view is what was sent.
+                sent.session = self.id().clone();
+            }
             sent.to_seq = self.view.session().next_seq;
             match answered {
                 Ok(received) => return Ok(Box::pin(self.settle(sent, received, way, &task)).await),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_store::{Holder, Millis, Session, SessionId, StoreError, Summary, ViewItem};
+use throughline_store::{Holder, Millis, Session, SessionId, StoreError, Summary, Version, ViewItem};
 use throughline_tokens::TokenModel;
 
 use super::background::LONGEST_WAIT;
@@ -238,6 +238,12 @@ impl ManagedSession {
             Ok(committed) => committed,
             Err(error) => return aborted(format!("the new view could not be recorded: {error}")),
         };
+        if session.first_seq != expected_seq && self.client_holds_history() {
+            // The view now shows what somebody else said as well, which is not part of this client's conversation. The
+            // next write finds that, and goes on as a branch of what was there before.
+            self.writing = None;
+            return aborted("another process wrote to the conversation meanwhile".to_owned());
+        }
         let old = self.id().clone();
         if let Err(error) = self.go_on_in(session, &made, summary, expected_seq).await {
             return aborted(format!("the new view could not be read back: {error}"));
@@ -264,9 +270,17 @@ impl ManagedSession {
     ) -> Result<(), StoreError> {
         let undisturbed = session.first_seq == expected_seq;
         let id = session.id.clone();
+        let next_seq = session.next_seq;
         match self.view.refolded(session, &made.view, summary).filter(|_| undisturbed) {
-            Some(view) => self.view = view,
-            None => self.view = record::load(&self.setup, &id, self.setup.host.now_ms()).await?.view,
+            Some(view) => {
+                self.view = view;
+                self.version = Version { tip: id, next_seq, last: None };
+            }
+            None => {
+                let loaded = record::load(&self.setup, &id, self.setup.host.now_ms()).await?;
+                self.view = loaded.view;
+                self.version = loaded.version;
+            }
         }
         Ok(())
     }

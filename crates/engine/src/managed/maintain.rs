@@ -201,6 +201,7 @@ impl ManagedSession {
         let (session, _) = self.move_on(move || select().map(|session| (session, None))).await?;
         let loaded = record::load(&self.setup, &session.id, at_ms).await?;
         self.view = loaded.view;
+        self.version = loaded.version;
         self.compactions = loaded.compactions;
         self.writing = None;
         self.moved_on(reason, old).await;

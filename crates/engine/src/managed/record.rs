@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use throughline_store::{
     Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Shown,
-    Store, StoreError, StoredPreamble, Summary, compactions_in_view, conversation_lock,
+    Store, StoreError, StoredPreamble, Summary, Version, compactions_in_view, conversation_lock,
 };
 use throughline_tokens::Calibrator;
 use tokio::task::JoinError;
@@ -18,6 +18,8 @@ use crate::view::LiveView;
 pub(super) const CALIBRATION: &str = "calibration";
 /// A window that an error stated is kept under this name, with its model and endpoint.
 pub const LEARNT_WINDOW: &str = "window";
+/// How often a conversation is read that somebody else keeps writing to.
+const READS_IN_A_ROW: usize = 4;
 /// A lock lasts this long unless it is renewed; dead holders lose it at once.
 const LEASE_MS: u64 = 10 * 60 * 1_000;
 
@@ -36,6 +38,7 @@ pub(super) fn joined<T>(done: Result<Result<T, StoreError>, JoinError>) -> Resul
 /// A conversation as the record has it.
 pub(super) struct Loaded {
     pub(super) view: LiveView,
+    pub(super) version: Version,
     pub(super) root: SessionId,
     pub(super) compactions: u64,
     pub(super) guard: GuardState,
@@ -46,8 +49,8 @@ pub(super) struct Loaded {
 pub(super) async fn load(setup: &SessionSetup, id: &SessionId, now_ms: Millis) -> Result<Loaded, StoreError> {
     let (store, owner, id) = (Arc::clone(&setup.store), setup.owner.clone(), id.clone());
     let scope = setup.target.scope();
-    let (session, root, compactions, shown, summaries, guard, calibrator) = blocking(move || {
-        let chain = store.chain(&owner, &id)?;
+    let (session, version, root, compactions, shown, summaries, guard, calibrator) = blocking(move || {
+        let (version, chain) = chain_with_version(store.as_ref(), &owner, &id)?;
         let compactions = compactions_in_view(&chain);
         let root = chain.first().map_or_else(|| id.clone(), |first| first.id.clone());
         let tip = chain
@@ -62,12 +65,32 @@ pub(super) async fn load(setup: &SessionSetup, id: &SessionId, now_ms: Millis) -
             now_ms,
         )?;
         let calibrator = kept::<Calibrator>(store.as_ref(), &scope, CALIBRATION, now_ms)?;
-        Ok((tip, root, compactions, shown, summaries, guard, calibrator))
+        Ok((tip, version, root, compactions, shown, summaries, guard, calibrator))
     })
     .await?;
     let target = &setup.target;
     let view = LiveView::load(session, shown, summaries, target.token_model(), target.cache)?;
-    Ok(Loaded { view, root, compactions, guard, calibrator })
+    Ok(Loaded { view, version, root, compactions, guard, calibrator })
+}
+
+/// A chain and its version at the same moment.
+fn chain_with_version(
+    store: &dyn Store,
+    owner: &Owner,
+    id: &SessionId,
+) -> Result<(Version, Vec<Session>), StoreError> {
+    let mut version = store.version(owner, id)?;
+    // Whoever writes between the two questions changes the version. One that is read too often is taken as it is: it is
+    // older than the chain, so the next comparison finds that somebody wrote, and loads again.
+    for _ in 0..READS_IN_A_ROW {
+        let chain = store.chain(owner, id)?;
+        let now = store.version(owner, id)?;
+        if now == version {
+            return Ok((version, chain));
+        }
+        version = now;
+    }
+    Ok((version, store.chain(owner, id)?))
 }
 
 /// The last call of a session that was answered.

@@ -25,7 +25,7 @@ impl ManagedSession {
         &mut self,
         sent: Sent,
         received: Received,
-        way: OnItsWay,
+        mut way: OnItsWay,
         task: &str,
     ) -> CallOutcome {
         let used = Used::of(&received.answer, || self.estimated_usage(&sent, &received.answer));
@@ -41,6 +41,10 @@ impl ManagedSession {
         self.note_sent(&sent, &used, by);
         self.take_answer(&answer).await;
         self.book(&sent, call).await;
+        if let Some(recorded) = way.on_recorded.take() {
+            // Whoever asked may be gone.
+            let _ = recorded.send(());
+        }
         if by == AnsweredBy::OwnModel {
             self.learn_from(&sent, &usage, used.kind).await;
         }

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use throughline_store::{
-    Appended, Millis, NewArtifact, NewMessage, Owner, Session, SessionId, Store, StoreError, StoredRendition,
-    Summary,
+    Millis, NewArtifact, NewMessage, Owner, Session, Store, StoreError, StoredRendition, Summary, Version,
 };
 use throughline_transcript::{Message, SharedText, decode_message};
 use throughline_wire::Answer;
@@ -23,7 +22,7 @@ use crate::view::Place;
 /// A write whose end has not been seen yet.
 pub(super) enum Writing {
     /// What was not recorded is being appended.
-    Append(JoinHandle<Result<Appended, StoreError>>),
+    Append(JoinHandle<Result<Version, StoreError>>),
     /// The conversation is being moved on to another session.
     Move(JoinHandle<Result<Moved, StoreError>>),
     /// The record has what the view in memory has not.
@@ -69,7 +68,7 @@ impl ManagedSession {
             return;
         }
         let written = match self.finish_writing().await {
-            Err(StoreError::SessionEnded { successor: Some(_), .. }) => self.write_unrecorded().await,
+            Err(StoreError::VersionConflict { .. }) => self.write_after_conflict().await,
             other => other,
         };
         if let Err(error) = written {
@@ -231,31 +230,29 @@ impl ManagedSession {
         Ok((NewMessage { message, tokens, at_ms, tools, rendition }, shown))
     }
 
-    /// Writes what the record does not have yet. When another process moved the conversation on, goes after it.
+    /// Writes what the record does not have yet, on the condition that nobody else wrote since the view was loaded.
+    /// Otherwise the conversation follows the other writer, or becomes a branch.
     pub(super) async fn write_unrecorded(&mut self) -> Result<(), StoreError> {
-        self.finish_writing().await?;
-        if self.unrecorded.is_empty() {
-            return Ok(());
-        }
-        match self.append().await {
-            Err(StoreError::SessionEnded { successor: Some(_), .. }) => {
-                self.writing = Some(Writing::Ahead);
-                self.finish_writing().await?;
-                self.append().await
-            }
+        let written = match self.finish_writing().await {
+            Ok(()) if self.unrecorded.is_empty() => return Ok(()),
+            Ok(()) => self.append().await,
+            Err(error) => Err(error),
+        };
+        match written {
+            Err(StoreError::VersionConflict { .. }) => self.write_after_conflict().await,
             other => other,
         }
     }
 
-    async fn append(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn append(&mut self) -> Result<(), StoreError> {
         self.begin_to_append();
         self.finish_writing().await
     }
 
     fn begin_to_append(&mut self) {
-        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
-        let unrecorded = self.unrecorded.clone();
-        let write = tokio::task::spawn_blocking(move || append(store.as_ref(), &owner, &id, unrecorded));
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let (version, unrecorded) = (self.version.clone(), self.unrecorded.clone());
+        let write = tokio::task::spawn_blocking(move || append(store.as_ref(), &owner, &version, unrecorded));
         self.writing = Some(Writing::Append(write));
     }
 
@@ -267,17 +264,13 @@ impl ManagedSession {
             Some(Writing::Append(write)) => {
                 let appended = record::joined(write.await);
                 self.writing = None;
-                let Appended { first_seq, next_seq } = appended?;
-                let expected_seq = self.view.session().next_seq;
+                let version = appended?;
                 let first_item = self.view.len().saturating_sub(self.unrecorded.len());
-                self.view.placed(first_item, first_seq);
-                self.view.set_next_seq(next_seq);
+                self.view.placed(first_item, self.version.next_seq);
+                self.view.set_next_seq(version.next_seq);
+                self.version = version;
                 self.unrecorded.clear();
-                if first_seq == expected_seq {
-                    return Ok(());
-                }
-                // Somebody else said something in between.
-                self.writing = Some(Writing::Ahead);
+                return Ok(());
             }
             Some(Writing::Move(write)) => {
                 let moved = record::joined(write.await);
@@ -313,6 +306,7 @@ impl ManagedSession {
         let unwritten: Vec<Message> = self.view.messages().iter().skip(kept).cloned().collect();
         let places: Vec<Place> = self.view.items().iter().skip(kept).map(|item| item.place.clone()).collect();
         self.view = loaded.view;
+        self.version = loaded.version;
         self.compactions = loaded.compactions;
         self.guard = loaded.guard.clone();
         self.guard_as_kept = loaded.guard;
@@ -321,6 +315,10 @@ impl ManagedSession {
         }
         if *self.id() != old {
             self.moved_on(BoundaryReason::Elsewhere, old).await;
+        } else {
+            // Others said more: what was measured is about a part of it.
+            self.estimator.forget_prompt();
+            self.forget_sent_items();
         }
         Ok(())
     }
@@ -342,19 +340,19 @@ fn shown_as(incoming: &Incoming) -> Option<Message> {
 fn append(
     store: &dyn Store,
     owner: &Owner,
-    id: &SessionId,
+    version: &Version,
     unrecorded: Vec<Unrecorded>,
-) -> Result<Appended, StoreError> {
+) -> Result<Version, StoreError> {
     for Unrecorded { new, set_aside } in &unrecorded {
         for aside in set_aside {
             let label = aside.tool.as_deref().unwrap_or("tool result");
             store.put_artifact(
                 owner,
-                NewArtifact { session: id, text: &aside.text, label, at_ms: new.at_ms },
+                NewArtifact { session: &version.tip, text: &aside.text, label, at_ms: new.at_ms },
             )?;
         }
     }
-    store.append(owner, id, unrecorded.into_iter().map(|message| message.new).collect())
+    store.append_at(owner, version, unrecorded.into_iter().map(|message| message.new).collect())
 }
 
 fn told(aside: &SetAside) -> EngineEvent {

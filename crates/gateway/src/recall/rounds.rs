@@ -71,6 +71,7 @@ impl Rounds<'_> {
         input: CallInput,
         known: &mut Vec<Known>,
     ) -> Result<CallOutcome, CallError> {
+        // Which round is the last is known when it is over, so that is when the answer counts as recorded.
         let CallInput {
             envelope,
             messages: mut new,
@@ -81,6 +82,7 @@ impl Rounds<'_> {
             recorded,
             marking,
             cancel,
+            on_recorded: _,
         } = input;
         let kept = Kept { envelope, task, along, waiting, recorded, marking, cancel };
         let (wire, streaming) = (session.dialect(), kept.envelope.request().streaming());

@@ -13,6 +13,10 @@ pub(crate) const REQUEST_HEADER: &str = "x-throughline-request";
 /// Headers that are for the gateway alone begin with this.
 pub(crate) const OWN_HEADERS: &str = "x-throughline-";
 
+/// Headers by which other clients name their session: opencode sends the first two with every call, the call for a title
+/// among them.
+const SESSION_HEADERS: [&str; 2] = ["x-session-affinity", "x-session-id"];
+
 /// Longer names of sessions are not taken for any.
 const MAX_KEY_BYTES: usize = 512;
 
@@ -38,6 +42,7 @@ impl Clues {
         let member = |name: &str| text(request.member(name)?);
         let own_id = header("x-claude-code-session-id")
             .or_else(|| member("prompt_cache_key"))
+            .or_else(|| SESSION_HEADERS.iter().find_map(|name| header(name)))
             .or_else(|| text(request.member("metadata")?.get("user_id")?));
         Self {
             session: header(SESSION_HEADER),

@@ -3,27 +3,27 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use throughline_engine::{ManagedSession, SessionSetup, Target};
+use throughline_engine::{CallError, Freshness, History, ManagedSession, SessionSetup, Target};
 use throughline_store::{
-    Link, LinkKind, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
+    Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
+    Version, numbered_key,
 };
-use throughline_transcript::{Dialect, Message, Role, is_client_summary};
+use throughline_transcript::{Dialect, Message, Role};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::event::GatewayEvent;
 use crate::gateway::Inner;
 use crate::identity::Known;
 use crate::let_go::{LetGo, Listed, let_go, unknown_of};
-use crate::matching::{Match, Theirs, compare, is_compacted, refreshed};
+use crate::matching::{Match, Theirs, compare, has_new_summary, is_compacted, refreshed};
 use crate::recall::seen::Eyes;
 use crate::refused::Refused;
-use crate::seats::{Recognised, Seat, SeatKey, key_start};
+use crate::relations::has_tools;
+use crate::seats::{Recognised, Seat, SeatKey};
 use crate::turn::Turn;
 
 /// How often a conversation is looked for that others keep moving on.
 const MOST_LOOKS: usize = 8;
-/// Conversations that may begin alike and still be told apart after a restart.
-const MAX_ALIKE: usize = 64;
 
 /// Where a request stands.
 pub(crate) struct Place {
@@ -63,6 +63,7 @@ impl Inner {
             let theirs = Theirs::all(&messages);
             let mut found = self.take_seat(0, &theirs, || self.seat_for(turn, &theirs)).await?;
             self.renew(turn, &mut found).await?;
+            found.seat.note_tools(has_tools(&turn.request));
             drop(theirs);
             return Ok(found.with(messages));
         };
@@ -87,7 +88,10 @@ impl Inner {
     ) -> Result<Found, Refused> {
         for _ in 0..MOST_LOOKS {
             let seat = look().await?;
-            let session = Arc::clone(&seat.session).lock_owned().await;
+            let mut session = Arc::clone(&seat.session).lock_owned().await;
+            if !self.refresh(&seat, &mut session).await {
+                continue;
+            }
             let recognised = seat.recognised();
             let (after, folded) = recognised.after(let_go);
             let found = compare(after, theirs, folded);
@@ -104,6 +108,62 @@ impl Inner {
             kind: "api_error",
             message: "the conversation goes on elsewhere at the same time; ask again".to_owned(),
         })
+    }
+
+    /// Compares a conversation at hand with the record, and loads it again where somebody else wrote to it. Whether it is
+    /// still there. Where the record cannot be read, what is at hand is all there is.
+    async fn refresh(&self, seat: &Seat, session: &mut ManagedSession) -> bool {
+        session.set_history(History::Client { branch_key: Some(seat.key.text.clone()) });
+        let refreshed = session.refresh().await;
+        self.follow(seat, session);
+        let is_there = match refreshed {
+            Ok(Freshness::Current) => true,
+            Ok(Freshness::Reloaded) => match self.read_recognised(session).await {
+                Ok(recognised) => {
+                    seat.set_recognised(recognised);
+                    true
+                }
+                Err(_) => false,
+            },
+            // Deleted, or replaced by a backup that knows nothing of it.
+            Err(StoreError::UnknownSession { .. } | StoreError::VersionConflict { .. }) => false,
+            Err(_) => true,
+        };
+        if !is_there {
+            self.seats.remove(seat);
+        }
+        is_there
+    }
+
+    /// Has a seat follow its session to a branch, and tells of it.
+    pub(crate) fn follow(&self, seat: &Seat, session: &ManagedSession) {
+        if let Some(left) = seat.follow(session) {
+            let link = Some((left, LinkKind::Branch.name()));
+            self.tell(GatewayEvent::Opened { session: session.conversation().clone(), link });
+        }
+    }
+
+    /// The same for all conversations under a key that nobody works on at the moment.
+    async fn refresh_under(&self, key: &SeatKey) {
+        let idle = self.seats.under(key).into_iter().filter_map(|seat| {
+            let session = Arc::clone(&seat.session).try_lock_owned().ok()?;
+            Some((seat, session))
+        });
+        let mut idle: Vec<(Arc<Seat>, OwnedMutexGuard<ManagedSession>)> = idle.collect();
+        let versions: Vec<Version> = idle.iter().map(|(_, session)| session.version().clone()).collect();
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        // All of them at once: a conversation that is asked again and again has many branches.
+        let current = blocking(move || {
+            let is_current =
+                |version: &Version| store.version(&owner, &version.tip).is_ok_and(|now| now == *version);
+            Ok(versions.iter().map(is_current).collect::<Vec<bool>>())
+        });
+        let current = current.await.unwrap_or_default();
+        for ((seat, session), is_current) in idle.iter_mut().zip(current) {
+            if !is_current || !session.is_written() {
+                self.refresh(seat, session).await;
+            }
+        }
     }
 
     /// Has a conversation follow a configuration that was replaced since it was opened.
@@ -129,7 +189,7 @@ impl Inner {
         edition: u64,
     ) -> Result<(), Refused> {
         let id = session.id().clone();
-        let setup = self.session_setup_with(target, &seat.conversation);
+        let setup = self.session_setup_with(target, &seat.conversation());
         *session = ManagedSession::open(setup, &id).await.map_err(|error| self.refused_by(&error))?;
         seat.set_edition(edition);
         Ok(())
@@ -143,13 +203,13 @@ impl Inner {
     }
 
     /// What messages of the record are recognised by.
-    fn known_of(&self, transcript: &[StoredMessage], wire: Dialect) -> Vec<Known> {
+    pub(crate) fn known_of(&self, transcript: &[StoredMessage], wire: Dialect) -> Vec<Known> {
         let config = self.config.now();
         let messages: Vec<Message> = transcript.iter().filter_map(StoredMessage::decode).collect();
         Eyes::new(config.recall.names(), wire).known(&messages)
     }
 
-    async fn transcript(&self, id: SessionId) -> Result<Vec<StoredMessage>, StoreError> {
+    pub(crate) async fn transcript(&self, id: SessionId) -> Result<Vec<StoredMessage>, StoreError> {
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         blocking(move || store.transcript(&owner, &id)).await
     }
@@ -160,7 +220,7 @@ impl Inner {
         if let Some(reference) = &turn.clues.session {
             return self.named_seat(turn, reference, theirs).await;
         }
-        let own_id = turn.clues.own_id.as_deref().map(|id| format!("{wire}:{id}"));
+        let own_id = own_id(turn);
         let scope = own_id.clone().unwrap_or_else(|| wire.name().to_owned());
         let key = SeatKey::of(&self.setup.owner, Some(&scope), turn.request.messages());
         if let Some((seat, _)) = best(self.seats.under(&key), theirs, 0).filter(|(_, found)| found.1) {
@@ -169,6 +229,7 @@ impl Inner {
         }
         // One at a time from here on, so that two first requests of a conversation open it once.
         let _opening = self.opening.lock().await;
+        self.refresh_under(&key).await;
         self.bring_back(turn, &key).await?;
         match best(self.seats.under(&key), theirs, 0) {
             Some((seat, (_, true))) => {
@@ -178,7 +239,7 @@ impl Inner {
             Some((seat, (found, false))) if found.known > 0 => {
                 self.branch(turn, &key, &seat, theirs, 0).await
             }
-            _ => self.open_new(turn, &key, own_id.as_deref()).await,
+            _ => self.open_new(turn, &key, theirs).await,
         }
     }
 
@@ -209,6 +270,7 @@ impl Inner {
         }
         let _opening = self.opening.lock().await;
         let key = key_of_conversation(&self.setup.owner, &sealed.conversation);
+        self.refresh_under(&key).await;
         self.bring_back(turn, &key).await?;
         let mut ways = self.seats.under(&key);
         ways.push(Arc::clone(seat));
@@ -240,6 +302,7 @@ impl Inner {
         let root = chain.first().unwrap_or(&session).id.clone();
         let key = SeatKey { owner: self.setup.owner.clone(), text: format!("session/{root}") };
         let _opening = self.opening.lock().await;
+        self.refresh_under(&key).await;
         if self.seats.under(&key).is_empty() {
             self.take_up(turn, &key, &session.id).await?;
         }
@@ -253,10 +316,11 @@ impl Inner {
 
     /// Brings conversations of the record that are looked for under this key back to hand.
     async fn bring_back(&self, turn: &Turn, key: &SeatKey) -> Result<(), Refused> {
-        let at_hand: Vec<SessionId> =
-            self.seats.under(key).iter().map(|seat| seat.conversation.clone()).collect();
-        for number in 1..=MAX_ALIKE {
-            let Some(session) = self.by_origin(turn, &numbered(key, number)).await? else { return Ok(()) };
+        let at_hand: Vec<SessionId> = self.seats.under(key).iter().map(|seat| seat.conversation()).collect();
+        for number in 1..=MAX_NUMBERED {
+            let Some(session) = self.by_origin(turn, &numbered_key(&key.text, number)).await? else {
+                return Ok(());
+            };
             if !at_hand.contains(&session.id) {
                 self.take_up(turn, key, &session.id).await?;
             }
@@ -293,7 +357,7 @@ impl Inner {
         let known = self.known_of(&transcript, turn.request.dialect());
         let after = known.get(let_go..).unwrap_or_default();
         let found = compare(after, theirs, 0);
-        if is_compacted(after, theirs, found) {
+        if is_compacted(after, theirs, found) || has_new_summary(after, theirs) {
             let tip = seat.recognised().tip;
             return self.open_linked(turn, key, tip, LinkKind::ClientCompaction).await;
         }
@@ -308,87 +372,25 @@ impl Inner {
         // What begins alike and was never answered alike is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
         let Some(last) = said.last().filter(|_| has_answer) else {
-            return self.open_new(turn, key, None).await;
+            return self.open_alike(turn, key, seat).await;
         };
         let leaves_at = last.seq.saturating_add(1);
         let link = Link { parent: last.session.clone(), kind: LinkKind::Branch, leaves_at };
         self.open(turn, key, Some(link)).await
     }
 
-    /// A conversation nobody has held yet. One of several of a client's session hangs on the first.
-    async fn open_new(&self, turn: &Turn, key: &SeatKey, own_id: Option<&str>) -> Result<Arc<Seat>, Refused> {
-        let Some(id) = own_id else { return self.open(turn, key, None).await };
-        let owner = &self.setup.owner;
-        // The gateway may have been started since the others began.
-        let recorded = self.recorded_of_client(turn, id).await?;
-        if turn.request.messages().iter().any(is_client_summary) {
-            let parent = match self.seats.last_of(owner, id) {
-                Some(at_hand) => Some(at_hand),
-                None => self.last_spoken_in(&recorded).await?,
-            };
-            if let Some(parent) = parent {
-                return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
-            }
-        }
-        let first = recorded.into_iter().next().map(|session| session.id);
-        match first.or_else(|| self.seats.first_of(owner, id)) {
-            None => self.open(turn, key, None).await,
-            Some(parent) => {
-                let has_tools = turn.request.tools().is_some();
-                let kind = if has_tools { LinkKind::SubAgent } else { LinkKind::SideCall };
-                self.open_linked(turn, key, parent, kind).await
-            }
-        }
-    }
-
-    /// Conversations of a client's session, by their first sessions, as the record has them.
-    async fn recorded_of_client(&self, turn: &Turn, own_id: &str) -> Result<Vec<Session>, Refused> {
-        let (store, owner, program) =
-            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.clues.program);
-        let start = key_start(own_id);
-        let found = blocking(move || store.sessions_by_origin(&owner, program, &start)).await;
-        found.map_err(|error| self.record_failed(&error))
-    }
-
-    /// The end of the conversation that was last spoken in, sub-agents and side calls apart: they come and go.
-    async fn last_spoken_in(&self, recorded: &[Session]) -> Result<Option<SessionId>, Refused> {
-        let is_beside = |session: &Session| {
-            let kind = session.link.as_ref().map(|link| link.kind);
-            matches!(kind, Some(LinkKind::SubAgent | LinkKind::SideCall))
-        };
-        let ids: Vec<SessionId> =
-            recorded.iter().filter(|session| !is_beside(session)).map(|session| session.id.clone()).collect();
-        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
-        let last = blocking(move || {
-            let mut tips = Vec::new();
-            for id in &ids {
-                tips.extend(store.chain(&owner, id)?.pop());
-            }
-            Ok(tips.into_iter().max_by_key(|tip| (tip.active_ms, tip.ordinal)).map(|tip| tip.id))
-        });
-        last.await.map_err(|error| self.record_failed(&error))
-    }
-
-    /// A conversation that hangs on the end of another.
-    async fn open_linked(
+    pub(crate) async fn open(
         &self,
         turn: &Turn,
         key: &SeatKey,
-        parent: SessionId,
-        kind: LinkKind,
+        link: Option<Link>,
     ) -> Result<Arc<Seat>, Refused> {
-        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), parent.clone());
-        let session = blocking(move || store.session(&owner, &id)).await;
-        let session = session.map_err(|error| self.record_failed(&error))?;
-        self.open(turn, key, Some(Link { parent, kind, leaves_at: session.next_seq })).await
-    }
-
-    async fn open(&self, turn: &Turn, key: &SeatKey, link: Option<Link>) -> Result<Arc<Seat>, Refused> {
         let host = &self.setup.host;
         let now_ms = host.now_ms();
         let id = SessionId::new(now_ms, host.random(), self.config.now().policy.ids);
         let mut number = 1;
-        while number < MAX_ALIKE && self.by_origin(turn, &numbered(key, number)).await?.is_some() {
+        while number < MAX_NUMBERED && self.by_origin(turn, &numbered_key(&key.text, number)).await?.is_some()
+        {
             number += 1;
         }
         let new = NewSession {
@@ -400,17 +402,25 @@ impl Inner {
             title: None,
             origin: Origin {
                 program: turn.clues.program.to_owned(),
-                key: (number < MAX_ALIKE).then(|| numbered(key, number)),
+                key: (number < MAX_NUMBERED).then(|| numbered_key(&key.text, number)),
                 project: None,
             },
             dialect: turn.request.dialect(),
         };
         let edition = self.config.edition();
         let setup = self.session_setup(turn, &id).await?;
-        let session = ManagedSession::create(setup, new).await.map_err(|error| self.refused_by(&error))?;
+        let session = match ManagedSession::create(setup, new).await {
+            // Another gateway on the same home opened it first. Whether the request belongs there is found out by comparing.
+            Err(CallError::Record(StoreError::SessionExists { id: other })) if other != id => {
+                return self.take_up(turn, key, &other).await;
+            }
+            created => created.map_err(|error| self.refused_by(&error))?,
+        };
         let link = link.map(|link| (link.parent, link.kind.name()));
         self.tell(GatewayEvent::Opened { session: id, link });
-        self.seat(key, session, edition).await
+        let seat = self.seat(key, session, edition).await?;
+        seat.note_tools(has_tools(&turn.request));
+        Ok(seat)
     }
 
     /// A session at hand, opened with an edition of the configuration.
@@ -421,8 +431,8 @@ impl Inner {
         edition: u64,
     ) -> Result<Arc<Seat>, Refused> {
         let recognised = self.read_recognised(&session).await.map_err(|error| self.record_failed(&error))?;
-        let seat = Arc::new(Seat::new(session, recognised, edition));
-        self.seats.add(key.clone(), Arc::clone(&seat));
+        let seat = Arc::new(Seat::new(key.clone(), session, recognised, edition));
+        self.seats.add(Arc::clone(&seat));
         Ok(seat)
     }
 
@@ -444,6 +454,11 @@ pub(crate) fn recognised(session: &ManagedSession, known: Vec<Known>) -> Recogni
     Recognised { tip: session.id().clone(), known, folded }
 }
 
+/// What a client calls its session, with the wire: sessions of one client on two wires are two.
+pub(crate) fn own_id(turn: &Turn) -> Option<String> {
+    turn.clues.own_id.as_deref().map(|id| format!("{}:{id}", turn.request.dialect()))
+}
+
 /// The one of several conversations that a request repeats most of.
 fn best(seats: Vec<Arc<Seat>>, theirs: &[Theirs<'_>], let_go: usize) -> Option<(Arc<Seat>, (Match, bool))> {
     let compared = seats.into_iter().map(|seat| {
@@ -456,11 +471,6 @@ fn best(seats: Vec<Arc<Seat>>, theirs: &[Theirs<'_>], let_go: usize) -> Option<(
 /// Under what a conversation is looked for by those who know its id.
 fn key_of_conversation(owner: &Owner, id: &SessionId) -> SeatKey {
     SeatKey { owner: owner.clone(), text: format!("conversation/{id}") }
-}
-
-/// The name under which one of several conversations that begin alike is found again.
-fn numbered(key: &SeatKey, number: usize) -> String {
-    if number == 1 { key.text.clone() } else { format!("{}#{number}", key.text) }
 }
 
 /// Reads or writes the record on a thread of its own.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::Body;
@@ -306,6 +306,13 @@ impl House {
 impl Inner {
     pub(crate) fn tell(&self, event: GatewayEvent) {
         self.setup.events.tell(event);
+    }
+
+    /// Counts how long the end of an answer was held back, if it was.
+    pub(crate) fn note_commit_wait(&self, since: Option<Instant>) {
+        if let Some(since) = since {
+            self.metrics.commit_wait(since.elapsed());
+        }
     }
 
     /// A model at an upstream, ready to be asked in conversations of a wire, whichever the upstream speaks.

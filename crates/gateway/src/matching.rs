@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use throughline_transcript::{Message, Role};
+use throughline_transcript::{Message, Role, is_client_summary};
 
 use crate::identity::{Bytes, Identity, Known, bytes_of, identity_of};
 use crate::recall::seen::{Eyes, Seen};
@@ -120,6 +120,23 @@ pub(crate) fn is_compacted(conversation: &[Known], request: &[Theirs<'_>], found
         theirs.message.role() != Role::User
             && theirs.identity().is_some_and(|identity| further.contains(&identity))
     })
+}
+
+/// Whether a request brings a summary that its client put in the place of the rest, and that the conversation does not
+/// have. Some clients keep nothing of what was answered beside it, so that nothing else tells where it comes from.
+pub(crate) fn has_new_summary(conversation: &[Known], request: &[Theirs<'_>]) -> bool {
+    let is_new = |theirs: &Theirs<'_>| conversation.iter().all(|known| known.bytes != theirs.bytes);
+    request.iter().any(|theirs| is_client_summary(theirs.message) && is_new(theirs))
+}
+
+/// How many answers and results of a conversation a request repeats, wherever they stand.
+pub(crate) fn shared_answers(conversation: &[Known], request: &[Theirs<'_>]) -> usize {
+    let said: HashSet<Identity> = conversation.iter().filter_map(|known| known.identity).collect();
+    let is_shared = |theirs: &&Theirs<'_>| {
+        !matches!(theirs.message.role(), Role::User | Role::System | Role::Developer)
+            && theirs.identity().is_some_and(|identity| said.contains(&identity))
+    };
+    request.iter().filter(is_shared).count()
 }
 
 /// The client's words for the end of a view: pairs of an item and the message that repeats it, and the first item of them.

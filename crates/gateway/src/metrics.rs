@@ -127,6 +127,7 @@ pub(crate) struct Metrics {
     warnings: AtomicU64,
     open: AtomicI64,
     added: Histogram,
+    commit_wait: Histogram,
     upstream: Histogram,
 }
 
@@ -179,6 +180,11 @@ impl Default for Metrics {
             warnings: AtomicU64::new(0),
             open: AtomicI64::new(0),
             added: Histogram::new("throughline_added_seconds", added, ADDED_BOUNDS),
+            commit_wait: Histogram::new(
+                "throughline_commit_wait_seconds",
+                "Time the end of a whole answer was held back until the answer was in the record.",
+                ADDED_BOUNDS,
+            ),
             upstream: Histogram::new(
                 "throughline_upstream_seconds",
                 "Time a call to an upstream took, to the end of its answer.",
@@ -200,6 +206,11 @@ impl Metrics {
 
     pub(crate) fn added(&self, took: Duration) {
         self.added.observe(took);
+    }
+
+    /// How long the end of an answer waited for the record.
+    pub(crate) fn commit_wait(&self, took: Duration) {
+        self.commit_wait.observe(took);
     }
 
     pub(crate) fn call(&self, wire: &'static str, upstream: &str, end: CallEnd, took: Duration) {
@@ -296,6 +307,7 @@ impl Metrics {
         head(&mut out, "throughline_open_answers", "Answers that are on their way out.", "gauge");
         let _ = writeln!(out, "throughline_open_answers {}", self.open.load(Ordering::Relaxed));
         self.added.write(&mut out);
+        self.commit_wait.write(&mut out);
         self.upstream.write(&mut out);
         out
     }

@@ -66,23 +66,54 @@ impl Recognised {
 
 /// A conversation at hand.
 pub(crate) struct Seat {
-    pub(crate) conversation: SessionId,
+    /// Under what it is looked for.
+    pub(crate) key: SeatKey,
+    /// Another one once a call went on as a branch, because somebody else wrote to the conversation.
+    conversation: Mutex<SessionId>,
     recognised: Mutex<Recognised>,
     pub(crate) session: Arc<tokio::sync::Mutex<ManagedSession>>,
     /// The edition of the configuration that the session was opened with.
     edition: AtomicU64,
     last_used: AtomicU64,
+    /// Whether a request of this conversation brought tools; not known before one came.
+    has_tools: Mutex<Option<bool>>,
 }
 
 impl Seat {
-    pub(crate) fn new(session: ManagedSession, recognised: Recognised, edition: u64) -> Self {
+    pub(crate) fn new(key: SeatKey, session: ManagedSession, recognised: Recognised, edition: u64) -> Self {
         Self {
-            conversation: session.conversation().clone(),
+            key,
+            conversation: Mutex::new(session.conversation().clone()),
             recognised: Mutex::new(recognised),
             session: Arc::new(tokio::sync::Mutex::new(session)),
             edition: AtomicU64::new(edition),
             last_used: AtomicU64::new(0),
+            has_tools: Mutex::new(None),
         }
+    }
+
+    pub(crate) fn has_tools(&self) -> Option<bool> {
+        *lock(&self.has_tools)
+    }
+
+    /// Notes whether a request brings tools; one that does counts for the conversation.
+    pub(crate) fn note_tools(&self, has_tools: bool) {
+        let mut known = lock(&self.has_tools);
+        *known = Some(has_tools || *known == Some(true));
+    }
+
+    /// The first session of the conversation, which names it.
+    pub(crate) fn conversation(&self) -> SessionId {
+        lock(&self.conversation).clone()
+    }
+
+    /// Names the conversation that the session is of now; the one it was of, if that is another.
+    pub(crate) fn follow(&self, session: &ManagedSession) -> Option<SessionId> {
+        let mut conversation = lock(&self.conversation);
+        if *conversation == *session.conversation() {
+            return None;
+        }
+        Some(std::mem::replace(&mut *conversation, session.conversation().clone()))
     }
 
     pub(crate) fn edition(&self) -> u64 {
@@ -132,40 +163,41 @@ impl Seats {
         lock(&self.all).get(key).cloned().unwrap_or_default()
     }
 
-    /// The first conversation of a client's session, whichever way it began.
-    pub(crate) fn first_of(&self, owner: &Owner, own_id: &str) -> Option<SessionId> {
-        let start = key_start(own_id);
+    /// All conversations of an owner.
+    pub(crate) fn of_owner(&self, owner: &Owner) -> Vec<Arc<Seat>> {
         let all = lock(&self.all);
-        let of_client = all.iter().filter(|(key, _)| key.owner == *owner && key.text.starts_with(&start));
-        let seats = of_client.flat_map(|(_, seats)| seats);
-        seats.map(|seat| &seat.conversation).min().cloned()
-    }
-
-    /// The conversation of a client's session that was last spoken in.
-    pub(crate) fn last_of(&self, owner: &Owner, own_id: &str) -> Option<SessionId> {
-        let start = key_start(own_id);
-        let all = lock(&self.all);
-        let of_client = all.iter().filter(|(key, _)| key.owner == *owner && key.text.starts_with(&start));
-        let seats = of_client.flat_map(|(_, seats)| seats);
-        seats.max_by_key(|seat| seat.last_used()).map(|seat| seat.recognised().tip)
+        all.iter().filter(|(key, _)| key.owner == *owner).flat_map(|(_, seats)| seats).cloned().collect()
     }
 
     /// A conversation, whatever it is looked for under.
     pub(crate) fn of_conversation(&self, owner: &Owner, conversation: &SessionId) -> Option<Arc<Seat>> {
         let all = lock(&self.all);
         let own = all.iter().filter(|(key, _)| key.owner == *owner).flat_map(|(_, seats)| seats);
-        own.filter(|seat| seat.conversation == *conversation).max_by_key(|seat| seat.last_used()).cloned()
+        own.filter(|seat| *lock(&seat.conversation) == *conversation)
+            .max_by_key(|seat| seat.last_used())
+            .cloned()
     }
 
     pub(crate) fn touch(&self, seat: &Seat) {
         seat.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
+    /// Lets a conversation go that the record no longer has.
+    pub(crate) fn remove(&self, seat: &Seat) {
+        let mut all = lock(&self.all);
+        if let Some(seats) = all.get_mut(&seat.key) {
+            seats.retain(|other| !std::ptr::eq(other.as_ref(), seat));
+            if seats.is_empty() {
+                all.remove(&seat.key);
+            }
+        }
+    }
+
     /// Takes a conversation in. The one nobody has used for longest leaves when there are too many.
-    pub(crate) fn add(&self, key: SeatKey, seat: Arc<Seat>) {
+    pub(crate) fn add(&self, seat: Arc<Seat>) {
         self.touch(&seat);
         let mut all = lock(&self.all);
-        all.entry(key).or_default().push(seat);
+        all.entry(seat.key.clone()).or_default().push(seat);
         let count: usize = all.values().map(Vec::len).sum();
         if count <= self.most {
             return;

@@ -28,6 +28,7 @@ use crate::find::{Place, recognised};
 use crate::gate::{Spend, no_money};
 use crate::gateway::Inner;
 use crate::handler::{Asked, put_headers};
+use crate::held_end::HeldEnd;
 use crate::identity::Known;
 use crate::let_go::refuse_foreign;
 use crate::matching::align;
@@ -68,6 +69,7 @@ pub(crate) async fn answer(
 ) -> Result<Response<OutBody>, Refused> {
     let began = Instant::now();
     let (turn, upstream) = checked_turn(&gateway, &asked, wire).await?;
+    let turn = gateway.with_previous(turn).await;
     if turn.request.leans_on_provider_state() {
         asked.spend.refuse_uncounted()?;
         if turn.endpoint.wire != wire {
@@ -212,6 +214,7 @@ impl Inner {
 
         let cancel = CancellationToken::new();
         let (pieces, waiting) = mpsc::channel(PIECES_WAITING);
+        let (on_recorded, recorded) = oneshot::channel();
         let streaming = turn.request.streaming();
         let model = turn.model.clone();
         let mut request = turn.request;
@@ -229,6 +232,7 @@ impl Inner {
             // A client keeps what it says until it is answered, and says it again.
             recorded: if self.goes_on_unrecorded() { Recorded::Meanwhile } else { Recorded::First },
             cancel: cancel.clone(),
+            on_recorded: Some(on_recorded),
             ..CallInput::new(Envelope::of_request(request), new)
         };
         let id = session.id().clone();
@@ -245,7 +249,7 @@ impl Inner {
         }));
         let gateway = Arc::clone(self);
         let told = Telling { gateway, began, wire, model, session: id, objects_at };
-        let way_back = WayBack { told, streaming, waiting, end, guard: cancel.drop_guard() };
+        let way_back = WayBack { told, streaming, waiting, recorded, end, guard: cancel.drop_guard() };
         Ok(way_back.respond().await)
     }
 
@@ -270,6 +274,7 @@ impl Inner {
                 result
             }
         };
+        self.follow(seat, &session);
         match &result {
             Ok(_) => seat.set_recognised(recognised(&session, known)),
             // What became of it is for the record to say.
@@ -340,6 +345,8 @@ struct WayBack {
     told: Telling,
     streaming: Streaming,
     waiting: mpsc::Receiver<Piece>,
+    /// Comes when the answer is in the record.
+    recorded: oneshot::Receiver<()>,
     end: oneshot::Receiver<Ended>,
     /// Calls the call off when the client hangs up.
     guard: DropGuard,
@@ -377,19 +384,35 @@ impl WayBack {
         response
     }
 
-    /// Passes pieces on as they come. What breaks off in the middle of a stream ends with an error in its form.
+    /// Passes pieces on as they come, all but the end: whoever has the whole answer can rely on the record having it too.
+    /// What breaks off in the middle of a stream ends with an error in its form.
     async fn forward(self, sender: mpsc::Sender<Bytes>, length: Option<usize>) -> (Telling, AnswerEnd) {
-        let Self { told, streaming, mut waiting, end, guard } = self;
+        let Self { told, streaming, mut waiting, mut recorded, end, guard } = self;
         let (mut next_number, mut sent) = (0, 0);
         let mut whole = WholeEvents::default();
-        // Whether the client has seen the end of the stream. Many hang up right behind it.
+        // Whether the end of the stream has come.
         let mut has_ended = false;
+        let mut held = HeldEnd::new(told.wire, streaming);
+        // Whether the client still waits for the end of the answer, and whether we wait for the record.
+        let (mut waits_for_end, mut waits_for_record) = (true, true);
         loop {
             let piece = tokio::select! {
                 biased;
                 // Whoever has all of it has not hung up.
-                () = sender.closed(), if length != Some(sent) && !has_ended => return (told, AnswerEnd::Abandoned),
+                () = sender.closed(), if waits_for_end && length != Some(sent) => return (told, AnswerEnd::Abandoned),
                 piece = waiting.recv() => piece,
+                is_recorded = &mut recorded, if waits_for_record => {
+                    waits_for_record = false;
+                    if is_recorded.is_ok() {
+                        // Every piece was taken before: they come before the answer is whole.
+                        told.gateway.note_commit_wait(held.since());
+                        let rest = held.release(whole.take_rest());
+                        sent += rest.len();
+                        waits_for_end = false;
+                        let _ = sender.send(rest).await;
+                    }
+                    continue;
+                }
             };
             match piece {
                 None => break,
@@ -403,14 +426,10 @@ impl WayBack {
                     if told.wire == Dialect::Responses {
                         next_number = number_after(&raw).unwrap_or(next_number);
                     }
-                    sent += raw.len();
-                    let was_ended = has_ended;
                     has_ended |= streaming == Streaming::Streamed && ends_stream(told.wire, &raw);
-                    if !raw.is_empty()
-                        && sender.send(raw).await.is_err()
-                        && !was_ended
-                        && length.is_none_or(|length| sent < length)
-                    {
+                    let raw = held.take(raw);
+                    sent += raw.len();
+                    if !raw.is_empty() && sender.send(raw).await.is_err() {
                         return (told, AnswerEnd::Abandoned);
                     }
                 }
@@ -419,16 +438,16 @@ impl WayBack {
         let ended = end.await;
         let _ = guard.disarm();
         let Ok(Err(error)) = ended else {
-            let rest = whole.rest();
+            let rest = held.release(whole.take_rest());
             if !rest.is_empty() {
                 let _ = sender.send(rest).await;
             }
             return (told, AnswerEnd::Whole);
         };
         if has_ended || was_passed_on(&error) {
-            // The client has all of it; only whoever runs the gateway has to know.
+            // The answer is whole; only whoever runs the gateway has to know.
             let _ = told.gateway.refused_by(&error);
-            let rest = whole.rest();
+            let rest = held.release(whole.take_rest());
             if !rest.is_empty() {
                 let _ = sender.send(rest).await;
             }

@@ -37,8 +37,8 @@ impl WholeEvents {
     }
 
     /// What is left at the end.
-    pub(crate) fn rest(self) -> Bytes {
-        self.held.freeze()
+    pub(crate) fn take_rest(&mut self) -> Bytes {
+        self.held.split().freeze()
     }
 
     fn overflowing(&mut self) -> Option<Bytes> {

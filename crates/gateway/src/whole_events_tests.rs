@@ -22,7 +22,7 @@ proptest! {
             passed.extend_from_slice(&out);
             at = end;
         }
-        passed.extend_from_slice(&whole.rest());
+        passed.extend_from_slice(&whole.take_rest());
         prop_assert_eq!(passed, stream);
     }
 }

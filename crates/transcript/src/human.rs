@@ -43,15 +43,25 @@ const INJECTED_OPENINGS: &[&str] = &[
 const CONTINUED_BY_CLAUDE_CODE: &str = "This session is being continued from a previous conversation";
 const CONTINUED_BY_CODEX: &str = "Another language model started to solve this problem";
 const CONTINUED_BY_HERMES: &str = "[CONTEXT COMPACTION";
+/// As older versions of Hermes wrote it.
+const CONTINUED_BY_OLDER_HERMES: &str = "[CONTEXT SUMMARY]:";
+/// Where neighbours of the summary leave it no role of its own, Hermes puts it behind a message it keeps.
+const KEPT_BY_HERMES: &str = "[PRIOR CONTEXT";
 
 /// Whether a message stands for an earlier part of the conversation that its client compacted itself.
 #[must_use]
 pub fn is_client_summary(message: &Message) -> bool {
-    let openings = [CONTINUED_BY_CLAUDE_CODE, CONTINUED_BY_CODEX, CONTINUED_BY_HERMES];
+    let openings =
+        [CONTINUED_BY_CLAUDE_CODE, CONTINUED_BY_CODEX, CONTINUED_BY_HERMES, CONTINUED_BY_OLDER_HERMES];
     message.parts().iter().any(|part| match part {
         Part::Text(string) => {
             let text = message.str(*string);
-            openings.iter().any(|opening| text.trim_start().starts_with(opening))
+            let text = text.trim_start();
+            let is_behind_kept = || {
+                text.starts_with(KEPT_BY_HERMES)
+                    && text.lines().any(|line| line.starts_with(CONTINUED_BY_HERMES))
+            };
+            openings.iter().any(|opening| text.starts_with(opening)) || is_behind_kept()
         }
         _ => false,
     })

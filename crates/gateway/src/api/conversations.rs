@@ -8,7 +8,9 @@ use bytes::Bytes;
 use hyper::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use throughline_engine::{CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece};
+use throughline_engine::{
+    CallError, CallInput, CallOutcome, Envelope, History, Incoming, ManagedSession, Piece,
+};
 use throughline_provider::Endpoint;
 use throughline_store::{NewSession, Origin, Session, SessionId, last_preamble};
 use throughline_transcript::{Dialect, RawJson, Role, SharedText, decode_message, text_message};
@@ -96,6 +98,8 @@ async fn ready(
     let at = gateway.model_at(endpoint.clone(), &model).await;
     let seat = seat(gateway, key, known.as_ref(), &endpoint, &model).await?;
     let mut session = Arc::clone(&seat.session).lock_owned().await;
+    session.set_history(History::Record);
+    let _ = session.refresh().await;
     if let Some(edition) = gateway.outdated(&seat, &session) {
         let target = gateway.target_for(endpoint.clone(), &model, wire).await;
         let target = target.map_err(|refused| ApiError::of(&refused))?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{ManagedSession, headers_on};
+use throughline_engine::{History, ManagedSession, headers_on};
 use throughline_provider::Endpoint;
 use throughline_store::{Session, SessionId, find_tip};
 use throughline_transcript::Dialect;
@@ -35,7 +35,10 @@ impl InHand {
         });
         let (conversation, tip) = found.await.map_err(|error| ApiError::of_store(gateway, &error))?;
         if let Some(seat) = gateway.seats.of_conversation(&gateway.setup.owner, &conversation) {
-            let session = Arc::clone(&seat.session).lock_owned().await;
+            let mut session = Arc::clone(&seat.session).lock_owned().await;
+            session.set_history(History::Record);
+            // What is done is done with what the record has; one that cannot be read says so when it is written.
+            let _ = session.refresh().await;
             return Ok(Self { session, seat: Some(seat) });
         }
         let session = open(gateway, asked, &tip, &conversation).await?;

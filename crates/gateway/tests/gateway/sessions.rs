@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use throughline_gateway::GatewayEvent;
-use throughline_store::{Owner, SessionFilter};
+use throughline_store::{Owner, SessionFilter, SessionId};
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::Dialect;
 
@@ -198,4 +198,157 @@ async fn a_named_conversation_is_left_where_a_request_says_something_else() {
     let edited = [user("one"), assistant("answer 1"), user("two, in other words")];
     assert_eq!(ask(&edited, Some(&id)).await, 200);
     assert_eq!(ask(&start, Some(&id)).await, 200, "from the beginning, too");
+}
+
+/// A request of a client's session, with or without tools.
+fn of_session(messages: &[Value], has_tools: bool) -> String {
+    let tools = json!([{ "name": "t", "description": "d", "input_schema": { "type": "object" } }]);
+    let tools = if has_tools { tools } else { json!([]) };
+    json!({ "model": MODEL, "max_tokens": 100, "metadata": { "user_id": "session_1" }, "tools": tools,
+        "messages": messages })
+    .to_string()
+}
+
+/// Asks, and waits for the end of the answer.
+async fn asked(stage: &Stage, wire: Dialect, body: &str) {
+    stage.ask(wire, body).await.text().await.unwrap();
+}
+
+/// The conversations that are listed, by what was said first in each, and what `last` means.
+fn listed(stage: &Stage) -> (Vec<String>, String) {
+    let owner = Owner::default();
+    let first = |id: &SessionId| {
+        let said = stage.store.transcript(&owner, id).unwrap();
+        let said: Value = serde_json::from_str(said[0].json.as_str()).unwrap();
+        said["content"].as_str().unwrap().to_owned()
+    };
+    let found = stage.store.conversations(&owner, &SessionFilter::default()).unwrap();
+    let last = stage.store.resolve(&owner, "last").unwrap();
+    (found.iter().map(|one| first(&one.tip.id)).collect(), first(&last.id))
+}
+
+#[tokio::test]
+async fn a_title_call_is_a_side_call_in_whatever_order_it_comes() {
+    let title = of_session(&[user("a title, please: build it")], false);
+    let main = of_session(&[user("build it")], true);
+    for title_first in [true, false] {
+        let mut stage = Stage::new(None, counting()).await;
+        let order = if title_first { [&title, &main] } else { [&main, &title] };
+        for body in order {
+            asked(&stage, Dialect::Anthropic, body).await;
+        }
+        assert_eq!(listed(&stage), (vec!["build it".to_owned()], "build it".to_owned()), "{title_first}");
+        // The conversation has sub-agents, also for a gateway that was started since.
+        stage.start().await;
+        asked(&stage, Dialect::Anthropic, &of_session(&[user("look for tests")], true)).await;
+        assert_eq!(stage.opened().last(), Some(&Some("sub_agent")));
+        assert_eq!(listed(&stage).0, ["build it"]);
+    }
+}
+
+#[tokio::test]
+async fn a_title_call_that_runs_beside_the_first_request_is_a_side_call() {
+    let title = of_session(&[user("a title, please")], false);
+    let main = of_session(&[user("build it")], true);
+    for title_first in [true, false] {
+        let stage = Stage::new(None, Script::answering(|_| Reply::text("yes"))).await;
+        let (one, two) = if title_first { (&title, &main) } else { (&main, &title) };
+        tokio::join!(asked(&stage, Dialect::Anthropic, one), asked(&stage, Dialect::Anthropic, two));
+        assert_eq!(listed(&stage), (vec!["build it".to_owned()], "build it".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_request_after_a_first_answer_that_failed_is_no_sub_agent() {
+    let mut count = 0;
+    let script = Script::answering(move |request| {
+        let has_tools = request.json()["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        count += usize::from(has_tools);
+        match count {
+            1 if has_tools => Reply::error(400, "invalid_request_error", "no"),
+            _ => Reply::text("yes"),
+        }
+    });
+    let stage = Stage::new(None, script).await;
+    asked(&stage, Dialect::Anthropic, &of_session(&[user("a title, please")], false)).await;
+    asked(&stage, Dialect::Anthropic, &of_session(&[user("build it")], true)).await;
+    asked(&stage, Dialect::Anthropic, &of_session(&[user("build it, but faster")], true)).await;
+    assert_eq!(stage.opened(), [None, None, None]);
+    let (all, last) = listed(&stage);
+    assert_eq!((all.len(), last.as_str()), (2, "build it, but faster"), "{all:?}");
+    // What it starts is its own.
+    asked(&stage, Dialect::Anthropic, &of_session(&[user("look for tests")], true)).await;
+    assert_eq!(stage.opened().last(), Some(&Some("sub_agent")));
+}
+
+#[tokio::test]
+async fn sub_agents_with_the_same_prompt_all_hang_on_the_conversation() {
+    let mut stage = Stage::new(None, counting()).await;
+    asked(&stage, Dialect::Anthropic, &of_session(&[user("build it")], true)).await;
+    let body = of_session(&[user("review this file")], true);
+    let ask = || asked(&stage, Dialect::Anthropic, &body);
+    tokio::join!(ask(), ask(), ask(), ask());
+    assert_eq!(stage.opened()[1..], [Some("sub_agent"); 4]);
+    stage.start().await;
+    asked(&stage, Dialect::Anthropic, &body).await;
+    assert_eq!(stage.opened()[1..], [Some("sub_agent"); 5]);
+    assert_eq!(listed(&stage).0, ["build it"]);
+}
+
+/// As Codex does it on its own account: what people said stays, a summary follows, nothing that was answered.
+#[tokio::test]
+async fn a_client_that_keeps_only_what_people_said_is_recognised_each_time() {
+    let stage = Stage::new(None, counting()).await;
+    let ask = |messages: &[Value]| {
+        json!({ "model": MODEL, "input": messages, "prompt_cache_key": "codex-session" }).to_string()
+    };
+    let mut talk = vec![user("read the archive")];
+    for turn in 1..=3 {
+        asked(&stage, Dialect::Responses, &ask(&talk)).await;
+        talk.extend([assistant(&format!("answer {turn}")), user(&format!("part {turn}"))]);
+    }
+    for number in 1..=3 {
+        let note =
+            format!("Another language model started to solve this problem; this is summary {number} of it.");
+        let mut compacted = vec![user("read the archive"), user(&note)];
+        asked(&stage, Dialect::Responses, &ask(&compacted)).await;
+        compacted.extend([assistant(&format!("answer {}", 2 * number + 2)), user("on")]);
+        asked(&stage, Dialect::Responses, &ask(&compacted)).await;
+    }
+    let compaction = Some("client_compaction");
+    assert_eq!(stage.opened(), [None, compaction, compaction, compaction]);
+    let events = stage.events.lock().unwrap();
+    let opened = events.iter().filter_map(|event| match event {
+        GatewayEvent::Opened { session, link } => Some((session, link.as_ref().map(|(parent, _)| parent))),
+        _ => None,
+    });
+    let opened: Vec<(&SessionId, Option<&SessionId>)> = opened.collect();
+    for pair in opened.windows(2) {
+        assert_eq!(pair[1].1, Some(pair[0].0), "each goes on from the last: {opened:?}");
+    }
+}
+
+/// As Hermes does it the second time: nothing of the beginning is left, and nothing names the session.
+#[tokio::test]
+async fn a_client_whose_summary_comes_first_is_recognised_by_what_it_keeps() {
+    let mut stage = Stage::new(None, counting()).await;
+    let mut talk = vec![user("one")];
+    for turn in 1..=6 {
+        asked(&stage, Dialect::Chat, &body(&talk)).await;
+        talk.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
+    }
+    let alone = "[CONTEXT COMPACTION \u{2014} REFERENCE ONLY] Earlier turns were compacted.";
+    let first = [&[user(alone)], &talk[talk.len() - 4..]].concat();
+    asked(&stage, Dialect::Chat, &body(&first)).await;
+    assert_eq!(stage.opened(), [None, Some("client_compaction")]);
+    // Behind a message that is kept, and for a gateway that was started since.
+    let behind =
+        format!("[PRIOR CONTEXT \u{2014} for reference]\nquestion 5\n\n[END OF PRIOR CONTEXT]\n\n{alone}");
+    let on = [&[user(&behind)], &first[3..], &[assistant("answer 7"), user("question 7")]].concat();
+    stage.start().await;
+    asked(&stage, Dialect::Chat, &body(&on)).await;
+    assert_eq!(stage.opened().last(), Some(&Some("client_compaction")));
+    // Words about a compaction are none.
+    asked(&stage, Dialect::Chat, &body(&[user("What does [CONTEXT COMPACTION mean?")])).await;
+    assert_eq!(stage.opened().last(), Some(&None));
 }

@@ -161,6 +161,19 @@ impl Stage {
         Self::with_all(None, Arc::new(MemoryStore::new()), pages, script).await
     }
 
+    /// A gateway whose sessions are named otherwise than those of another one on the same record.
+    pub(crate) async fn with_store_and_host(
+        window_tokens: Option<u64>,
+        store: Arc<dyn Store>,
+        script: impl Into<Script>,
+        first_random: u32,
+    ) -> Self {
+        let mut stage = Self::with_store(window_tokens, store, script).await;
+        stage.host = Arc::new(StillHost(AtomicU32::new(first_random)));
+        stage.start().await;
+        stage
+    }
+
     pub(crate) async fn with_store(
         window_tokens: Option<u64>,
         store: Arc<dyn Store>,

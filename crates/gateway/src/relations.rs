@@ -1,0 +1,239 @@
+//! How a conversation that is new hangs on others of its client: as a sub-agent, a side call, what is left of one that
+//! its client compacted, or not at all.
+//!
+//! A client's session holds one main conversation. What tells a side call (for a title, say) is that it has no tools and
+//! one exchange at most. It may come first; then it is filed as what it is once the main conversation begins. What tells
+//! a sub-agent is that there is a conversation with tools that could have started it: one that was answered, or is being
+//! answered.
+
+use std::sync::Arc;
+
+use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
+use throughline_transcript::{Role, is_client_summary};
+use throughline_wire::Request;
+
+use crate::event::GatewayEvent;
+use crate::find::{blocking, own_id};
+use crate::gateway::Inner;
+use crate::matching::{Theirs, shared_answers};
+use crate::refused::Refused;
+use crate::seats::{Seat, SeatKey, key_start};
+use crate::turn::Turn;
+
+/// A side call has no more messages than this: instructions, a question in a few pieces, an answer.
+const MOST_SIDE_CALL_MESSAGES: usize = 8;
+/// Conversations of the record that are looked through for the one that a client compacted.
+const MOST_LOOKED_THROUGH: usize = 16;
+
+/// What a conversation of a client's session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// One that may have sub-agents and side calls.
+    Main,
+    /// One with tools that was never answered: it was called off, and started nothing.
+    Unanswered,
+    /// One without tools and with one exchange at most, which hangs on nothing so far.
+    SideCall,
+    /// One that hangs on another already.
+    Attached,
+}
+
+/// Whether a request brings tools. Some clients send an empty list with side calls.
+pub(crate) fn has_tools(request: &Request) -> bool {
+    request.tools().is_some_and(|tools| !is_empty_list(tools.0))
+}
+
+fn is_empty_list(json: &str) -> bool {
+    let inner = json.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|inner| inner.trim().is_empty())
+}
+
+impl Inner {
+    /// A conversation nobody has held yet.
+    pub(crate) async fn open_new(
+        &self,
+        turn: &Turn,
+        key: &SeatKey,
+        theirs: &[Theirs<'_>],
+    ) -> Result<Arc<Seat>, Refused> {
+        let is_compacted = turn.request.messages().iter().any(is_client_summary);
+        let Some(id) = own_id(turn) else {
+            if is_compacted && let Some(parent) = self.compacted_by_client(turn, theirs).await? {
+                return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
+            }
+            return self.open(turn, key, None).await;
+        };
+        let parts = self.parts_of_client(turn, &id).await?;
+        let first = |wanted: Part| parts.iter().find(|(_, part)| *part == wanted).map(|(id, _)| id.clone());
+        if is_compacted && let Some(parent) = self.last_main(&parts).await? {
+            return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
+        }
+        if !has_tools(&turn.request) {
+            let parent =
+                first(Part::Main).or_else(|| first(Part::Unanswered)).or_else(|| first(Part::SideCall));
+            return match parent {
+                Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
+                None => self.open(turn, key, None).await,
+            };
+        }
+        let seat = match first(Part::Main) {
+            Some(parent) => self.open_linked(turn, key, parent, LinkKind::SubAgent).await?,
+            None => self.open(turn, key, None).await?,
+        };
+        // Side calls that came before what they belong to.
+        let main = first(Part::Main).unwrap_or_else(|| seat.conversation());
+        for (side, _) in parts.iter().filter(|(_, part)| *part == Part::SideCall) {
+            self.file_side_call(side, &main).await;
+        }
+        Ok(seat)
+    }
+
+    /// Another conversation that begins as one at hand does, and was never answered alike. What the other hangs on as a
+    /// sub-agent or a side call, this one does too.
+    pub(crate) async fn open_alike(
+        &self,
+        turn: &Turn,
+        key: &SeatKey,
+        seat: &Seat,
+    ) -> Result<Arc<Seat>, Refused> {
+        let (store, owner, id) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), seat.conversation());
+        let link = blocking(move || Ok(store.session(&owner, &id)?.link)).await;
+        let link = link.map_err(|error| self.record_failed(&error))?;
+        match link.filter(|link| matches!(link.kind, LinkKind::SubAgent | LinkKind::SideCall)) {
+            Some(link) => self.open_linked(turn, key, link.parent, link.kind).await,
+            None => self.open(turn, key, None).await,
+        }
+    }
+
+    /// A conversation that hangs on the end of another.
+    pub(crate) async fn open_linked(
+        &self,
+        turn: &Turn,
+        key: &SeatKey,
+        parent: SessionId,
+        kind: LinkKind,
+    ) -> Result<Arc<Seat>, Refused> {
+        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), parent.clone());
+        let session = blocking(move || store.session(&owner, &id)).await;
+        let session = session.map_err(|error| self.record_failed(&error))?;
+        self.open(turn, key, Some(Link { parent, kind, leaves_at: session.next_seq })).await
+    }
+
+    /// Files a conversation as a side call of another. One that cannot be filed stays in the list, which is no reason to
+    /// refuse a request.
+    async fn file_side_call(&self, side: &SessionId, main: &SessionId) {
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let (id, link) =
+            (side.clone(), Link { parent: main.clone(), kind: LinkKind::SideCall, leaves_at: 0 });
+        if let Err(error) = blocking(move || store.attach(&owner, &id, &link)).await {
+            self.tell(GatewayEvent::Warning(format!("{side} is listed beside its conversation: {error}")));
+        }
+    }
+
+    /// The conversations of a client's session in order of their beginning, and what each is.
+    async fn parts_of_client(&self, turn: &Turn, own_id: &str) -> Result<Vec<(SessionId, Part)>, Refused> {
+        let (store, owner, program) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.clues.program);
+        let (start, seats) = (key_start(own_id), Arc::clone(&self.seats));
+        let found = blocking(move || {
+            let recorded = store.sessions_by_origin(&owner, program, &start)?;
+            let part = |session: Session| {
+                let at_hand = seats.of_conversation(&owner, &session.id);
+                let part = part_of(store.as_ref(), &owner, &session, at_hand.as_deref())?;
+                Ok((session.id, part))
+            };
+            recorded.into_iter().map(part).collect()
+        });
+        found.await.map_err(|error| self.record_failed(&error))
+    }
+
+    /// The end of the conversation that was last spoken in, what hangs on others apart: it comes and goes.
+    async fn last_main(&self, parts: &[(SessionId, Part)]) -> Result<Option<SessionId>, Refused> {
+        let mains = parts.iter().filter(|(_, part)| matches!(part, Part::Main | Part::Unanswered));
+        let ids: Vec<SessionId> = mains.map(|(id, _)| id.clone()).collect();
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let last = blocking(move || {
+            let mut tips = Vec::new();
+            for id in &ids {
+                tips.extend(store.chain(&owner, id)?.pop());
+            }
+            Ok(tips.into_iter().max_by_key(|tip| (tip.active_ms, tip.ordinal)).map(|tip| tip.id))
+        });
+        last.await.map_err(|error| self.record_failed(&error))
+    }
+
+    /// The conversation whose answers a request repeats behind a summary of its client. For clients that do not say what
+    /// they call their session, and keep nothing of its beginning.
+    async fn compacted_by_client(
+        &self,
+        turn: &Turn,
+        theirs: &[Theirs<'_>],
+    ) -> Result<Option<SessionId>, Refused> {
+        let at_hand = self.seats.of_owner(&self.setup.owner).into_iter().map(|seat| seat.recognised());
+        let shared = at_hand.map(|recognised| (shared_answers(&recognised.known, theirs), recognised.tip));
+        if let Some((_, tip)) = shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count) {
+            return Ok(Some(tip));
+        }
+        // The gateway may have been started since.
+        let (store, owner, program) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.clues.program.to_owned());
+        let filter = SessionFilter {
+            program: Some(program),
+            limit: Some(MOST_LOOKED_THROUGH),
+            ..SessionFilter::default()
+        };
+        let recent = blocking(move || {
+            let found = store.conversations(&owner, &filter)?;
+            let with_words = found.into_iter().map(|one| {
+                let said = store.transcript(&owner, &one.tip.id)?;
+                Ok((one.tip.id, said))
+            });
+            with_words.collect::<Result<Vec<_>, StoreError>>()
+        });
+        let recent = recent.await.map_err(|error| self.record_failed(&error))?;
+        let shared = recent
+            .into_iter()
+            .map(|(tip, said)| (shared_answers(&self.known_of(&said, turn.request.dialect()), theirs), tip));
+        Ok(shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, tip)| tip))
+    }
+}
+
+/// What a conversation is, by the record, and by what is known of one at hand.
+fn part_of(
+    store: &dyn Store,
+    owner: &Owner,
+    session: &Session,
+    at_hand: Option<&Seat>,
+) -> Result<Part, StoreError> {
+    if session.link.as_ref().is_some_and(|link| matches!(link.kind, LinkKind::SubAgent | LinkKind::SideCall))
+    {
+        return Ok(Part::Attached);
+    }
+    let is_short = || -> Result<bool, StoreError> {
+        let chain = store.chain(owner, &session.id)?;
+        let messages = store.messages(owner, &session.id)?;
+        let answers = messages.iter().filter(|message| message.role == Role::Assistant).count();
+        Ok(chain.len() == 1 && messages.len() <= MOST_SIDE_CALL_MESSAGES && answers <= 1)
+    };
+    let is_busy = at_hand.is_some_and(|seat| seat.session.try_lock().is_err());
+    match at_hand.and_then(Seat::has_tools) {
+        Some(true) if is_busy => return Ok(Part::Main),
+        Some(false) if is_short()? => return Ok(Part::SideCall),
+        _ => {}
+    }
+    let calls = store.calls(owner, &session.id)?;
+    let mut has_tools = false;
+    for preamble in calls.iter().filter_map(|call| call.call.preamble.as_ref()) {
+        let tools = store.preamble(preamble)?.and_then(|preamble| preamble.tools);
+        has_tools |= tools.is_some_and(|tools| !is_empty_list(&tools));
+    }
+    let is_answered = calls.iter().any(|call| call.call.error.is_none());
+    Ok(match (calls.is_empty(), has_tools, is_answered) {
+        // Somebody else may be asking: a conversation until it is known to be none.
+        (true, _, _) => Part::Main,
+        (_, true, false) => Part::Unanswered,
+        (_, false, _) if is_short()? => Part::SideCall,
+        _ => Part::Main,
+    })
+}

@@ -7,6 +7,7 @@ mod key;
 mod log;
 mod peers;
 mod recall;
+mod shared_home;
 mod signals;
 mod upstreams;
 
@@ -116,6 +117,8 @@ async fn listen(
         context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
     }
     let base_url = base_url(tls.is_some(), address);
+    let (others, _running) = shared_home::announce(&source.store, source.host.as_ref());
+    shared_home::tell(&context, &others);
     context.print(&greeting(
         &context,
         &base_url,

@@ -76,7 +76,7 @@ impl Client {
             ),
             Self::Aider => format!("export OPENAI_API_BASE={at}/v1\naider --model openai/MODEL\n"),
             Self::Hermes => format!(
-                "# ~/.hermes/config.yaml\nmodel:\n  provider: custom\n  base_url: {at}/v1\n  default: MODEL\n"
+                "# ~/.hermes/config.yaml\nmodel:\n  provider: custom\n  base_url: {at}/v1\n  default: MODEL\n\n# Hermes compacts conversations too, and pays for its summaries. The gateway does it already and\n# keeps the whole record, so turn Hermes' own compaction off:\ncompression:\n  enabled: false\n"
             ),
             Self::Pi => format!(
                 "// ~/.pi/agent/models.json\n{{\n  \"providers\": {{\n    \"anthropic\": {{ \"baseUrl\": \"{at}\" }},\n    \"openai\": {{ \"baseUrl\": \"{at}/v1\" }}\n  }}\n}}\n"

@@ -1,0 +1,65 @@
+//! Other gateways on the same home: each says by a lock that it runs, and finds those of the others.
+//!
+//! Nothing is refused: gateways on one home notice what the others write. A person who started a second one by accident
+//! should know all the same.
+
+use std::sync::Arc;
+
+use throughline_engine::Host;
+use throughline_store::{Holder, LockRequest, Store};
+
+use crate::context::Context;
+
+/// The names of these locks begin with this; the process follows.
+const LOCK_START: &str = "gateway:";
+/// How long a lock holds. It is let go when the gateway stops, and one whose process is dead does not count, so this only
+/// bounds what is left behind on other machines.
+const HELD_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// What says that a gateway runs on this home, for as long as it is held.
+pub(super) struct Running {
+    store: Arc<dyn Store>,
+    name: String,
+    holder: Holder,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that stays is found out to be of a dead process.
+        let _ = self.store.unlock(&self.name, &self.holder);
+    }
+}
+
+/// Says that this gateway runs, and finds others that do. A record that cannot be written is told of elsewhere.
+pub(super) fn announce(store: &Arc<dyn Store>, host: &dyn Host) -> (Vec<Holder>, Running) {
+    let (holder, now_ms) = (host.holder(), host.now_ms());
+    let locks = store.locks().unwrap_or_default();
+    let of_gateways = locks.into_iter().filter(|lock| lock.name.starts_with(LOCK_START));
+    let (mut others, mut dead) = (Vec::new(), Vec::new());
+    for lock in of_gateways.filter(|lock| lock.holder != holder) {
+        match lock.expires_ms > now_ms && host.is_alive(&lock.holder) {
+            true => others.push(lock.holder),
+            false => dead.push(lock),
+        }
+    }
+    for lock in dead {
+        let _ = store.unlock(&lock.name, &lock.holder);
+    }
+    let name = format!("{LOCK_START}{}@{}", holder.process_id, holder.host);
+    let expires_ms = now_ms.saturating_add_unsigned(HELD_MS);
+    let request = LockRequest { name: name.clone(), holder: holder.clone(), now_ms, expires_ms };
+    let _ = store.lock(&request, &|other| host.is_alive(other));
+    (others, Running { store: Arc::clone(store), name, holder })
+}
+
+/// Tells a person of the others.
+pub(super) fn tell(context: &Context, others: &[Holder]) {
+    if others.is_empty() {
+        return;
+    }
+    let named: Vec<String> = others.iter().map(ToString::to_string).collect();
+    context.warn(&format!(
+        "this home is shared with {}: both record to it, and each notices what the other writes",
+        named.join(" and ")
+    ));
+}

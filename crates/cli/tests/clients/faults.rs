@@ -141,7 +141,7 @@ async fn a_locked_record_keeps_nobody_from_an_answer() {
 }
 
 /// A process that holds the lock for writing.
-fn locked(record: &Path) -> Running {
+pub(crate) fn locked(record: &Path) -> Running {
     let script = "import sqlite3, sys, time\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.execute('BEGIN IMMEDIATE')\nopen(sys.argv[2], 'w').close()\ntime.sleep(600)";
     let sign = record.with_file_name("locked");
     let mut python = Command::new("python3");

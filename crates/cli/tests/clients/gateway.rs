@@ -1,6 +1,6 @@
 //! The gateway as a user starts it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -78,6 +78,21 @@ impl Gateway {
         Self { home, url, process }
     }
 
+    /// Starts another one on the same home.
+    pub(crate) fn beside(&self, upstream: &str) -> Beside {
+        let mut serve = command(self.home.path());
+        serve.args(["serve", "--bind", "127.0.0.1:0", "--upstream", upstream]);
+        let output = self.home.path().join("screen-of-another");
+        let process = Running::start(&mut serve, &output);
+        let url = wait_for_address(&output);
+        Beside { url, output, _process: process }
+    }
+
+    /// Its process.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Ends it without warning, and leaves what it kept.
     pub(crate) fn kill(self) -> tempfile::TempDir {
         let Self { home, process, .. } = self;
@@ -115,6 +130,24 @@ impl Gateway {
     pub(crate) fn ask_in_vain(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = command(self.home.path()).args(arguments).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// Another gateway on the home of one.
+pub(crate) struct Beside {
+    url: String,
+    output: PathBuf,
+    _process: Running,
+}
+
+impl Beside {
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What it has written to its screen so far.
+    pub(crate) fn screen(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap()
     }
 }
 

@@ -20,4 +20,5 @@ mod operations;
 mod process;
 mod recall;
 mod sdk;
+mod shared_home;
 mod terminal;

@@ -36,6 +36,10 @@ impl Running {
         Self { child }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let process = Pid::from_raw(self.child.id().cast_signed()).unwrap();
         rustix::process::kill_process(process, signal).unwrap();

@@ -232,7 +232,8 @@ impl Inner {
             // A client keeps what it says until it is answered, and says it again.
             recorded: if self.goes_on_unrecorded() { Recorded::Meanwhile } else { Recorded::First },
             cancel: cancel.clone(),
-            on_recorded: Some(on_recorded),
+            // Where stored objects have to be noted too, the end of the answer waits for that.
+            on_recorded: objects_at.is_none().then_some(on_recorded),
             ..CallInput::new(Envelope::of_request(request), new)
         };
         let id = session.id().clone();

@@ -56,7 +56,7 @@ pub(crate) fn rounded(count: u64) -> String {
 
 /// A bar of at most `cells` cells; the largest value fills them. Whatever is there is seen.
 pub(crate) fn bar(value: u64, largest: u64, cells: usize) -> String {
-    if value == 0 || largest == 0 {
+    if value == 0 || largest == 0 || cells == 0 {
         return String::new();
     }
     let eighths = (value as f64 / largest as f64 * cells as f64 * 8.0).round() as usize;

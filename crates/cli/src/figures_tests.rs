@@ -55,6 +55,7 @@ fn a_bar_is_to_scale_and_whatever_is_there_is_seen() {
     assert_eq!(bar(1, 1_000_000, 10), "▏");
     assert_eq!(bar(55, 100, 10), format!("{}▌", "█".repeat(5)));
     assert_eq!(bar(5, 0, 10), "");
+    assert_eq!(bar(5, 10, 0), "", "where there is no room there is no bar");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use owo_colors::OwoColorize;
 
-use crate::text::{columns, percent, thousands};
+use crate::text::{columns, percent, shorten, thousands, wrap};
 
 /// Cells of the bar when there is room for them.
 const MAX_CELLS: usize = 48;
@@ -79,14 +79,33 @@ pub(crate) fn gauge_lines(gauges: &[(&str, Gauge)], width: usize) -> String {
         + widest(1)
         + " tokens, ".len()
         + percent_columns;
-    let cells = width.saturating_sub(taken).clamp(MIN_CELLS, MAX_CELLS);
     let mut out = String::new();
+    let room = width.saturating_sub(taken);
+    if room < MIN_CELLS {
+        for ((label, gauge), [tokens, window, percent]) in gauges.iter().zip(&figures) {
+            out.push_str(&narrow(label, *gauge, &format!("{tokens} of {window} tokens, {percent}"), width));
+        }
+        return out;
+    }
+    let cells = room.min(MAX_CELLS);
     for ((label, gauge), [tokens, window, percent]) in gauges.iter().zip(&figures) {
         let bar = gauge.bar(cells);
         let _ = writeln!(
             out,
             "{label:label_columns$}  {bar}  {tokens:>tokens_columns$} of {window} tokens, {percent:>percent_columns$}"
         );
+    }
+    out
+}
+
+/// A gauge where bar and figures do not fit beside each other: the label, the bar and the figures on lines of their own.
+fn narrow(label: &str, gauge: Gauge, figures: &str, width: usize) -> String {
+    let indent = columns(label) - columns(label.trim_start());
+    let room = width.saturating_sub(indent).max(1);
+    let mut out = format!("{}\n", shorten(label, width));
+    let _ = writeln!(out, "{:indent$}{}", "", gauge.bar(room.min(MAX_CELLS)));
+    for line in wrap(figures, room, 0).lines() {
+        let _ = writeln!(out, "{:indent$}{line}", "");
     }
     out
 }

@@ -30,6 +30,16 @@ fn lines_fit_their_width_and_line_up() {
 }
 
 #[test]
+fn narrow_lines_have_the_bar_and_the_figures_under_each_other() {
+    let text = plain(&gauge_lines(&[("  before", gauge(1234))], 16));
+    assert_eq!(text, "  before\n  ███████┃██████\n  1,234 of 1,000\n  tokens, 123 %\n");
+    for width in 10..100 {
+        let text = plain(&gauge_lines(&[("  before", gauge(1234)), ("  after", gauge(5))], width));
+        assert!(text.lines().all(|line| columns(line) <= width), "{width}:\n{text}");
+    }
+}
+
+#[test]
 fn a_window_of_nothing_is_full() {
     let gauge = Gauge { tokens: 5, window_tokens: 0, threshold_tokens: 0 };
     assert_eq!(plain(&gauge.bar(4)), "███┃");

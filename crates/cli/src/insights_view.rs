@@ -8,7 +8,7 @@ use owo_colors::OwoColorize;
 use throughline_store::{ToolCount, UsageTotal};
 use throughline_tokens::Usage;
 
-use crate::figures::{bar, cost_words, rounded, sparkline};
+use crate::figures::{cost_words, rounded, sparkline};
 use crate::insights_cmd::Insights;
 use crate::table::{Side, Table};
 use crate::text::{counted, on_one_line, percent, shorten, thousands, wrap};
@@ -19,11 +19,10 @@ const INDENT: usize = 2;
 const MAX_ROWS: i32 = 31;
 /// A name takes at most this much of a table.
 const MAX_NAME_COLUMNS: usize = 30;
-/// Cells of a bar.
-const MIN_BAR_CELLS: usize = 8;
+/// Cells of a bar at most.
 const MAX_BAR_CELLS: usize = 40;
-/// Columns that the figures beside a bar need, a name included.
-const FIGURE_COLUMNS: usize = 62;
+/// Cells of a bar at most in the plot over time, whose names are short.
+const MAX_PLOT_CELLS: usize = 60;
 
 /// The whole page.
 pub(crate) fn render(insights: &Insights, width: usize) -> String {
@@ -47,7 +46,9 @@ pub(crate) fn render(insights: &Insights, width: usize) -> String {
         let per = if period_days(insights) == 1 { "By day" } else { "Over time" };
         heading(&mut out, &format!("{per} (bars: {})", measure.name()));
         let line: Vec<u64> = periods.iter().map(|period| measure.value(&period.total)).collect();
-        let _ = writeln!(out, "{:INDENT$}{}", "", sparkline(&line));
+        if line.len() + INDENT <= width {
+            let _ = writeln!(out, "{:INDENT$}{}", "", sparkline(&line));
+        }
         out.push_str(&over_time(&periods, measure, width));
     }
     for (name, totals) in
@@ -133,9 +134,16 @@ struct Period {
     total: UsageTotal,
 }
 
-/// Days in a row of the plot: one, a week, or four.
+/// The first day with a call. The plot begins there: years before it would only make its rows coarser.
+fn first_day(insights: &Insights) -> Date {
+    let days = insights.by_day.iter().filter(|day| day.calls > 0);
+    let first = days.filter_map(|day| day.group.parse::<Date>().ok()).min();
+    first.unwrap_or(insights.first_day).max(insights.first_day)
+}
+
+/// Days in a row of the plot: one, a week, or as many as it takes.
 fn period_days(insights: &Insights) -> i32 {
-    let days = (insights.last_day - insights.first_day).get_days() + 1;
+    let days = (insights.last_day - first_day(insights)).get_days() + 1;
     match days {
         ..=MAX_ROWS => 1,
         _ if days <= MAX_ROWS * 7 => 7,
@@ -147,7 +155,7 @@ fn period_days(insights: &Insights) -> i32 {
 fn periods(insights: &Insights) -> Vec<Period> {
     let length = period_days(insights);
     let mut periods: Vec<Period> = Vec::new();
-    let mut day = insights.first_day;
+    let mut day = first_day(insights);
     while day <= insights.last_day {
         periods.push(Period { first_day: day, total: UsageTotal::default() });
         day = day.saturating_add(length.days());
@@ -173,10 +181,6 @@ fn add(sum: &mut UsageTotal, total: &UsageTotal) {
     sum.unpriced += total.unpriced;
 }
 
-fn bar_cells(width: usize) -> usize {
-    width.saturating_sub(FIGURE_COLUMNS).clamp(MIN_BAR_CELLS, MAX_BAR_CELLS)
-}
-
 fn over_time(periods: &[Period], measure: Measure, width: usize) -> String {
     let mut table = Table::new(&[
         ("from", Side::Left),
@@ -184,10 +188,8 @@ fn over_time(periods: &[Period], measure: Measure, width: usize) -> String {
         ("tokens", Side::Right),
         ("cached", Side::Right),
         ("cost", Side::Right),
-        ("", Side::Left),
     ]);
-    let largest = periods.iter().map(|period| measure.value(&period.total)).max().unwrap_or(0);
-    let cells = bar_cells(width) + 20;
+    let mut values = Vec::new();
     // The line above shows where nothing was; a row that says so again tells nobody anything.
     for Period { first_day, total } in periods.iter().filter(|period| period.total.calls > 0) {
         table.row([
@@ -196,9 +198,10 @@ fn over_time(periods: &[Period], measure: Measure, width: usize) -> String {
             rounded(total.usage.total()),
             percent(total.usage.cache_read, total.usage.prompt()),
             cost_words(total.cost_micro_usd, total.calls, total.unpriced),
-            bar(measure.value(total), largest, cells.min(width.saturating_sub(46))),
         ]);
+        values.push(measure.value(total));
     }
+    table.bars(&values, width, INDENT, MAX_PLOT_CELLS);
     table.render(width, INDENT)
 }
 
@@ -209,11 +212,9 @@ fn groups(name: &str, totals: &[UsageTotal], measure: Measure, top: usize, width
         ("tokens", Side::Right),
         ("cached", Side::Right),
         ("cost", Side::Right),
-        ("", Side::Left),
     ]);
     let sorted = sorted(totals);
-    let largest = sorted.iter().map(|total| measure.value(total)).max().unwrap_or(0);
-    let cells = bar_cells(width);
+    let values: Vec<u64> = sorted.iter().take(top).map(|total| measure.value(total)).collect();
     for total in sorted.iter().take(top) {
         table.row([
             name_of(&total.group, width),
@@ -221,31 +222,25 @@ fn groups(name: &str, totals: &[UsageTotal], measure: Measure, top: usize, width
             rounded(total.usage.total()),
             percent(total.usage.cache_read, total.usage.prompt()),
             cost_words(total.cost_micro_usd, total.calls, total.unpriced),
-            bar(measure.value(total), largest, cells),
         ]);
     }
+    table.bars(&values, width, INDENT, MAX_BAR_CELLS);
     table.render(width, INDENT) + &more(sorted.len(), top)
 }
 
 fn tools(tools: &[ToolCount], top: usize, width: usize) -> String {
-    let mut table = Table::new(&[
-        ("tool", Side::Left),
-        ("messages", Side::Right),
-        ("tokens", Side::Right),
-        ("", Side::Left),
-    ]);
+    let mut table = Table::new(&[("tool", Side::Left), ("messages", Side::Right), ("tokens", Side::Right)]);
     let mut tools: Vec<&ToolCount> = tools.iter().collect();
     tools.sort_by_key(|tool| std::cmp::Reverse((tool.tokens, tool.messages)));
-    let largest = tools.first().map_or(0, |tool| tool.tokens);
-    let cells = bar_cells(width);
+    let values: Vec<u64> = tools.iter().take(top).map(|tool| tool.tokens).collect();
     for tool in tools.iter().take(top) {
         table.row([
             shorten(&on_one_line(&tool.tool), MAX_NAME_COLUMNS),
             thousands(tool.messages),
             rounded(tool.tokens),
-            bar(tool.tokens, largest, cells),
         ]);
     }
+    table.bars(&values, width, INDENT, MAX_BAR_CELLS);
     table.render(width, INDENT) + &more(tools.len(), top)
 }
 

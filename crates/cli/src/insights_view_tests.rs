@@ -52,7 +52,7 @@ fn a_month_at_a_glance() {
 
 #[test]
 fn the_page_keeps_to_the_width() {
-    for width in [60, 80, 100, 120] {
+    for width in [46, 47, 60, 80, 99, 100, 101, 120, 200] {
         assert!(widest(&render(&insights(), width)) <= width, "{width}");
     }
 }

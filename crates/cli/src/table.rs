@@ -1,14 +1,17 @@
 //! Tables of text: columns set apart by two spaces, numbers to the right, the last column shortened or wrapped to what
-//! is left.
+//! is left. Where the columns do not fit beside each other, each row is a block of lines, one for each cell.
 
 use owo_colors::OwoColorize;
 
+use crate::figures::bar;
 use crate::text::{columns, shorten, wrap};
 
 /// Space between two columns.
 const GAP: usize = 2;
 /// A column of words narrower than this says nothing.
 const MIN_WORD_COLUMNS: usize = 10;
+/// A bar of fewer cells shows nothing that the number beside it does not.
+const MIN_BAR_CELLS: usize = 4;
 
 /// Which side of its column a cell stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +62,43 @@ impl Table {
         self.rows.len() <= 1
     }
 
-    /// The table as lines of at most `width` columns, each starting with `indent` spaces.
-    pub(crate) fn render(&self, width: usize, indent: usize) -> String {
+    /// Adds a last column of bars, one for each row, as wide as the others leave room for and `most_cells` at most. There
+    /// are none where they would be too short to tell anything.
+    pub(crate) fn bars(&mut self, values: &[u64], width: usize, indent: usize, most_cells: usize) {
+        let taken = self.widths().iter().map(|width| width + GAP).sum::<usize>() + indent;
+        let cells = width.saturating_sub(taken).min(most_cells);
+        if cells < MIN_BAR_CELLS {
+            return;
+        }
+        let largest = values.iter().copied().max().unwrap_or(0);
+        self.sides.push(Side::Left);
+        if let Some(headings) = self.rows.first_mut() {
+            headings.push(String::new());
+        }
+        for (row, value) in self.rows.iter_mut().skip(1).zip(values) {
+            row.push(bar(*value, largest, cells));
+        }
+    }
+
+    /// How wide each column would like to be.
+    fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = vec![0; self.sides.len()];
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(columns(cell));
             }
         }
-        self.fit(&mut widths, width.saturating_sub(indent));
+        widths
+    }
+
+    /// The table as lines of at most `width` columns, each starting with `indent` spaces.
+    pub(crate) fn render(&self, width: usize, indent: usize) -> String {
+        let mut widths = self.widths();
+        let room = width.saturating_sub(indent);
+        self.fit(&mut widths, room);
+        if total(&widths) > room {
+            return self.blocks(width, indent);
+        }
         let mut out = String::new();
         for (index, row) in self.rows.iter().enumerate() {
             for piece in self.lines_of(row, &widths) {
@@ -87,13 +118,38 @@ impl Table {
 
     /// Makes columns narrower until they fit: first the last one, then the first, if they hold words.
     fn fit(&self, widths: &mut [usize], room: usize) {
-        let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         for at in [widths.len().saturating_sub(1), 0] {
             let excess = total(widths).saturating_sub(room);
             if let (Some(width), Some(Side::Left)) = (widths.get_mut(at), self.sides.get(at)) {
                 *width = (*width).min(width.saturating_sub(excess).max(MIN_WORD_COLUMNS));
             }
         }
+    }
+
+    /// Each row as a block of lines: the first cell, then the others under it with their headings.
+    fn blocks(&self, width: usize, indent: usize) -> String {
+        let Some((headings, rows)) = self.rows.split_first() else { return String::new() };
+        let mut out = String::new();
+        for row in rows {
+            let cells = row.iter().enumerate().filter(|(_, cell)| !cell.is_empty());
+            for (place, (column, cell)) in cells.enumerate() {
+                let heading = headings.get(column).map_or("", String::as_str);
+                let indent = if place == 0 { indent } else { indent + GAP };
+                let room = width.saturating_sub(indent).max(1);
+                let text = match (place, heading) {
+                    (0, _) | (_, "") => cell.clone(),
+                    _ => format!("{heading}: {cell}"),
+                };
+                let is_wrapped = self.overflow == Overflow::Wrap && column + 1 == row.len();
+                let lines = if is_wrapped { wrap(&text, room, 0) } else { shorten(&text, room) };
+                for line in lines.lines() {
+                    out.push_str(&" ".repeat(indent));
+                    out.push_str(&shorten(line, room));
+                    out.push('\n');
+                }
+            }
+        }
+        out
     }
 
     /// A row as one or more lines of cells.
@@ -129,6 +185,11 @@ impl Table {
         }
         line.trim_end().to_owned()
     }
+}
+
+/// What columns of these widths take beside each other.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
 #[cfg(test)]

@@ -257,8 +257,8 @@ fn tell_violations(context: &Context, transcript: &Transcript, groups: &Groups) 
         context.warn(&printable(&violation.to_string()));
     }
     if let Some(more) = found.len().checked_sub(MAX_VIOLATIONS_TOLD).filter(|more| *more > 0) {
-        context
-            .warn(&format!("{} more broken rules; `throughline inspect` lists them", thousands(more as u64)));
+        let more = counted(more as u64, "more broken rule", "more broken rules");
+        context.warn(&format!("{more}; `throughline inspect` lists them"));
     }
 }
 
@@ -270,7 +270,7 @@ impl Compaction<'_> {
             return if args.json {
                 context.print_bytes(&self.json(Parts::WithoutMessages)?)
             } else {
-                context.print(&compress_view::plan(self, context.width))
+                context.print(&compress_view::plan(self, context.width, context.in_chat))
             };
         }
         if let Outcome::Aborted { detail, .. } = &self.attempt.outcome {

@@ -17,6 +17,9 @@ const INDENT: usize = 2;
 /// Files and requests listed before the rest is only counted.
 const MAX_LISTED: usize = 12;
 
+const PREVIEWED: &str = "Nothing was changed. Leave out --preview to compact.";
+const PREVIEWED_IN_CHAT: &str = "Nothing was changed. /compress without --preview does it.";
+
 /// Whether the summary itself is part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summary {
@@ -60,7 +63,7 @@ pub(crate) fn report(
 }
 
 /// The plan alone: what would stay, what would be folded, what is at stake.
-pub(crate) fn plan(compaction: &Compaction<'_>, width: usize) -> String {
+pub(crate) fn plan(compaction: &Compaction<'_>, width: usize, in_chat: bool) -> String {
     let mut page = Page { text: String::new(), width };
     let report = &compaction.attempt.report;
     match &compaction.attempt.outcome {
@@ -88,7 +91,7 @@ pub(crate) fn plan(compaction: &Compaction<'_>, width: usize) -> String {
         page.at_stake(compaction);
     }
     page.text.push('\n');
-    page.text.push_str("Nothing was changed. Leave out --preview to compact.\n");
+    page.text.push_str(&wrap(if in_chat { PREVIEWED_IN_CHAT } else { PREVIEWED }, width, 0));
     page.text
 }
 
@@ -147,7 +150,7 @@ impl Page {
         let gauge = |tokens| Gauge {
             tokens,
             window_tokens: situation.window.value,
-            threshold_tokens: situation.budgets.threshold_tokens,
+            threshold_tokens: situation.threshold_tokens(),
         };
         self.text.push('\n');
         let gauges = if compaction.attempt.outcome.is_completed() {

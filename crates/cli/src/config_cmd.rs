@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 use throughline_config::{
-    ConfigErrors, Datum, Edit, Editor, Loaded, Loader, MAX_FILE_BYTES, Origin, Value, Warning, default_file,
-    warning_lines,
+    ConfigError, ConfigErrors, Datum, Edit, Editor, Loaded, Loader, MAX_FILE_BYTES, Origin, Value, Warning,
+    default_file, warning_lines,
 };
 
 use crate::context::Context;
@@ -82,9 +82,16 @@ enum ConfigCommand {
         /// The file; without it, config.yaml, the environment and --set are checked
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
     },
     /// Print where config.yaml is, or would be
-    Path,
+    Path {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the default file, which explains every setting
     Defaults,
 }
@@ -138,9 +145,13 @@ fn answer(command: ConfigCommand, context: &Context) -> Result<Answer, Failure> 
         ConfigCommand::Get { key, json } => get(&load_settings(context, &[])?, &key, json),
         ConfigCommand::Set { key, value } => change(context, |editor| editor.set(&key, &value)),
         ConfigCommand::Unset { key } => change(context, |editor| editor.unset(&key)),
-        ConfigCommand::Check { file } => check(context, file.as_deref()),
-        ConfigCommand::Path => {
+        ConfigCommand::Check { file, json } => check(context, file.as_deref(), json),
+        ConfigCommand::Path { json } => {
             let path = context.config_path();
+            if json {
+                let path_text = path.display().to_string();
+                return data(pretty(&json!({ "path": path_text, "exists": path.exists() })));
+            }
             let notes = if path.exists() {
                 Vec::new()
             } else {
@@ -214,7 +225,7 @@ fn effect(loaded: &Loaded, key: &str) -> String {
 
 /// Without a file: everything that is in effect. With one: that file alone, with the environment only for the
 /// variables it names.
-fn check(context: &Context, file: Option<&Path>) -> Result<Answer, Failure> {
+fn check(context: &Context, file: Option<&Path>, json: bool) -> Result<Answer, Failure> {
     let (name, outcome) = match file {
         None => (path_words(&context.config_path()), loader(context, &[])?.load()),
         Some(path) => {
@@ -229,8 +240,14 @@ fn check(context: &Context, file: Option<&Path>) -> Result<Answer, Failure> {
     };
     match outcome {
         Ok(loaded) => {
-            say_warnings(context, &loaded.warnings);
+            if !json {
+                say_warnings(context, &loaded.warnings);
+            }
             let changed = loaded.values.iter().filter(|value| value.origin != Origin::Default).count();
+            if json {
+                let data = checked(&name, changed, &[], &loaded.warnings);
+                return Ok(Answer { data, notes: Vec::new() });
+            }
             let settings = if changed == 1 { "setting differs" } else { "settings differ" };
             Ok(Answer {
                 data: format!("{name}: fine, {changed} {settings} from the default\n"),
@@ -238,10 +255,25 @@ fn check(context: &Context, file: Option<&Path>) -> Result<Answer, Failure> {
             })
         }
         Err(errors) => {
-            say_warnings(context, &errors.warnings);
+            if json {
+                context.print_bytes(checked(&name, 0, &errors.errors, &errors.warnings).as_bytes())?;
+            } else {
+                say_warnings(context, &errors.warnings);
+            }
             Err(bad_settings(&errors))
         }
     }
+}
+
+/// What a check found, for programs.
+fn checked(file: &str, changed: usize, errors: &[ConfigError], warnings: &[Warning]) -> String {
+    pretty(&json!({
+        "file": file,
+        "ok": errors.is_empty(),
+        "changed": changed,
+        "errors": errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "warnings": warning_lines(warnings),
+    }))
 }
 
 fn load(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loaded, Failure> {

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use owo_colors::OwoColorize;
 use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient};
+use throughline_provider::Slots;
 use throughline_store::{IdLength, Millis, SessionId};
 
 use crate::failure::{Exit, Failure, io_words};
@@ -24,8 +25,8 @@ use crate::when::Now;
 
 /// Columns when there is no terminal to ask.
 const DEFAULT_COLUMNS: usize = 80;
-/// Tables need some room; a narrower terminal wraps on its own.
-const MIN_COLUMNS: usize = 40;
+/// Nothing is laid out for less; a narrower terminal wraps on its own.
+const MIN_COLUMNS: usize = 10;
 /// Lines longer than this are hard to read, however wide the terminal is.
 const MAX_COLUMNS: usize = 120;
 
@@ -76,6 +77,10 @@ pub(crate) struct Context {
     pub(crate) watched: bool,
     /// Whether somebody can be asked.
     pub(crate) can_ask: bool,
+    /// Whether a command is carried out within a conversation, where hints name slash commands.
+    pub(crate) in_chat: bool,
+    /// The slots of model servers, shared by everything this run sends.
+    pub(crate) slots: Slots,
     clock: Clock,
     chance: Chance,
 }
@@ -121,6 +126,8 @@ impl Context {
             sets,
             in_force: None,
             recorded_client: None,
+            in_chat: false,
+            slots: Slots::default(),
             clock: clock(lookup(&env, "THROUGHLINE_NOW"))?,
             chance: chance(lookup(&env, "THROUGHLINE_SEED")),
             watched: io::stderr().is_terminal() && lookup(&env, "TERM") != Some("dumb"),
@@ -145,6 +152,8 @@ impl Context {
             sets: Vec::new(),
             in_force: None,
             recorded_client: None,
+            in_chat: false,
+            slots: Slots::default(),
             width: DEFAULT_COLUMNS,
             colour_stdout: false,
             colour_stderr: false,
@@ -158,6 +167,16 @@ impl Context {
     /// The same world in a terminal that may have been resized.
     pub(crate) fn resized(&self) -> Self {
         Self { width: self.columns_now().clamp(MIN_COLUMNS, MAX_COLUMNS), ..self.clone() }
+    }
+
+    /// The same world for a command that is carried out within a conversation.
+    pub(crate) fn within_chat(&self) -> Self {
+        Self { in_chat: true, ..self.clone() }
+    }
+
+    /// A hint of the program's own, in the words that hold where it is read.
+    pub(crate) fn hint_words<'a>(&self, hint: &'a str) -> Cow<'a, str> {
+        if self.in_chat { Cow::Owned(chat_words(hint)) } else { Cow::Borrowed(hint) }
     }
 
     /// The same world for a command that is about a conversation with this model.
@@ -260,18 +279,47 @@ impl Context {
 
     /// A warning on stderr: something the user should know that does not stop the work.
     pub(crate) fn warn(&self, text: &str) {
+        let text = self.hint_words(text);
         self.tell(&format!("{}: {text}\n", "warning".yellow().bold()));
     }
 
     /// A note on stderr: how something was understood.
     pub(crate) fn note(&self, text: &str) {
+        let text = self.hint_words(text);
         self.tell(&format!("{}: {text}\n", "note".cyan().bold()));
     }
 }
 
 /// A failure on stderr; works before there is a context, when looking around is what failed.
 pub(crate) fn report_failure(failure: &Failure, context: Option<&Context>) {
-    write_stderr(context.is_some_and(|context| context.colour_stderr), &failure.render());
+    let render = || match context.filter(|context| context.in_chat) {
+        Some(context) => failure.with_hints(|hint| context.hint_words(hint).into_owned()).render(),
+        None => failure.render(),
+    };
+    write_stderr(context.is_some_and(|context| context.colour_stderr), &render());
+}
+
+/// Commands of the program that have a counterpart in a conversation. Longer ones first.
+const IN_CHAT: [(&str, &str); 5] = [
+    ("`throughline sessions undo`", "/undo"),
+    ("`throughline sessions --all`", "/sessions --all"),
+    ("`throughline sessions`", "/sessions"),
+    ("`throughline search`", "/search"),
+    ("`throughline config show`", "/config"),
+];
+
+/// A hint for somebody in a conversation: slash commands where there are some, and a shell for the others.
+fn chat_words(hint: &str) -> String {
+    let mut hint =
+        IN_CHAT.iter().fold(hint.to_owned(), |hint, (command, slash)| hint.replace(command, slash));
+    let mut from = 0;
+    while let Some(at) = hint.get(from..).and_then(|rest| rest.find("`throughline ")).map(|at| at + from) {
+        let Some(length) = hint.get(at + 1..).and_then(|rest| rest.find('`')) else { break };
+        let end = at + 1 + length + 1;
+        hint.insert_str(end, " in a shell");
+        from = end;
+    }
+    hint
 }
 
 /// Lines as they fit a terminal; elsewhere they are what they are.

@@ -34,7 +34,8 @@ fn the_width_is_asked_for_and_bounded() {
     assert_eq!(width(None, Some(100)), 100);
     assert_eq!(width(Some("90"), Some(100)), 90);
     assert_eq!(width(Some("wide"), Some(100)), 100);
-    assert_eq!(width(None, Some(10)), 40);
+    assert_eq!(width(None, Some(20)), 20);
+    assert_eq!(width(None, Some(5)), 10);
     assert_eq!(width(None, Some(500)), 120);
 }
 

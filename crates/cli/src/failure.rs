@@ -67,6 +67,11 @@ impl Failure {
         self
     }
 
+    /// The same with each hint put into other words.
+    pub(crate) fn with_hints(&self, words: impl Fn(&str) -> String) -> Self {
+        Self { hints: self.hints.iter().map(|hint| words(hint)).collect(), ..self.clone() }
+    }
+
     /// The exit code it leads to.
     pub(crate) fn exit(&self) -> Exit {
         self.exit

@@ -7,6 +7,7 @@ use throughline_lcm::{
     Described, Expand, ExpandedItem, Expansion, Recall, RecallError, RecallLimits, TreeNode,
 };
 use throughline_store::{NodeHead, StoreError, SummaryId};
+use throughline_transcript::noun;
 
 use crate::config_cmd::load_settings;
 use crate::context::Context;
@@ -14,7 +15,7 @@ use crate::engines::lcm_limits;
 use crate::failure::{Exit, Failure};
 use crate::output::print_json;
 use crate::record::{Record, refused};
-use crate::text::on_one_line;
+use crate::text::{counted, on_one_line};
 
 /// See the summaries of a conversation, down to the words they stand for
 #[derive(Debug, Args)]
@@ -91,8 +92,12 @@ fn tree(args: &TreeArgs, context: &Context, limits: &RecallLimits) -> Result<(),
         out.push_str(&format!("Nothing of {} is folded: all its messages are in view.\n", tree.session));
     } else {
         let folded: u64 = tree.nodes.iter().map(|node| node.head.node.messages).sum();
-        let messages = thousands(tree.messages);
-        out.push_str(&format!("\n{} of {messages} messages are folded\n", thousands(folded)));
+        let messages = counted(tree.messages, "message", "messages");
+        out.push_str(&format!(
+            "\n{} of {messages} {} folded\n",
+            thousands(folded),
+            noun(folded, "is", "are")
+        ));
     }
     context.print(&out)
 }

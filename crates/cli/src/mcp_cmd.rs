@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest};
 use throughline_lcm::RECALL_TOOLS;
 use throughline_store::{Owner, SqliteStore};
@@ -21,6 +21,7 @@ use crate::failure::{Exit, Failure, io_words};
 use crate::host::ThisMachine;
 use crate::mcp_tools::{NoResult, call, tip, tools, tools_within};
 use crate::online::{catalogue, client_for_any};
+use crate::output::print_json;
 use crate::record::open_store;
 
 /// How to add the server to the agents people use.
@@ -44,6 +45,25 @@ const INSTRUCTIONS: &str = "Recalls what was said in earlier and in this convers
     recall_search finds it in all conversations, recall_messages and recall_artifact show the whole of it; lcm_grep, \
     lcm_describe and lcm_expand search one conversation, say which notes stand for what, and open them.";
 
+/// The same for programs.
+fn how_to_add() -> Value {
+    let server = json!({ "command": "throughline", "args": ["mcp"] });
+    json!({
+        "server": server,
+        "clients": [
+            { "name": "Claude Code", "command": "claude mcp add throughline -- throughline mcp" },
+            { "name": "Codex", "command": "codex mcp add throughline -- throughline mcp" },
+            { "name": "Gemini CLI", "command": "gemini mcp add throughline throughline mcp" },
+            {
+                "name": "opencode",
+                "file": "opencode.json",
+                "settings": { "mcp": { "throughline": { "type": "local", "command": ["throughline", "mcp"] } } },
+            },
+            { "name": "others", "settings": { "mcpServers": { "throughline": server } } },
+        ],
+    })
+}
+
 /// Serve recall to other agents as an MCP server
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -54,10 +74,16 @@ pub(crate) struct McpArgs {
     /// Say how to add it to an agent, in place of serving
     #[arg(long)]
     show: bool,
+    /// Say it as one JSON object
+    #[arg(long, requires = "show")]
+    json: bool,
 }
 
 /// Carries out the command.
 pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<(), Failure> {
+    if args.json {
+        return print_json(context, &how_to_add());
+    }
     if args.show || context.can_ask {
         return context.print(HOW_TO_ADD);
     }

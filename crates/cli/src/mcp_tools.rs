@@ -11,6 +11,8 @@ use throughline_store::{
     ArtifactRange, Hit, Owner, SearchQuery, Session, SessionFilter, Store, StoreError, StoredMessage,
 };
 
+use crate::text::counted;
+
 const MOST_HITS: usize = 50;
 const USUAL_HITS: usize = 10;
 /// Lookups that may stand among hits before one is missed.
@@ -187,7 +189,9 @@ fn sessions(store: &dyn Store, owner: &Owner, asked: &Sessions) -> Result<String
         .map(|one| {
             let title = one.title.as_deref().unwrap_or("without a title");
             let (id, messages, compactions) = (&one.tip.id, one.tip.next_seq, one.compactions);
-            format!("session {id}: {title}; {messages} messages, folded {compactions} times")
+            let messages = counted(messages, "message", "messages");
+            let times = counted(compactions, "time", "times");
+            format!("session {id}: {title}; {messages}, folded {times}")
         })
         .collect();
     Ok(within(lines.join("\n")))

@@ -16,6 +16,7 @@ use crate::models_view;
 use crate::online::{catalogue, client, not_configured, refused, wait_for, what_is_wrong};
 use crate::output::print_json;
 use crate::record::{self, Record};
+use crate::text::counted;
 
 /// Show what is known of a model: window, limits, prices, caching, and who says so
 #[derive(Debug, Args)]
@@ -250,8 +251,8 @@ pub(crate) async fn what_is_wrong_with(model: &str, endpoint: &Endpoint, client:
         Err(trouble) => Some(what_is_wrong(&trouble, endpoint, model)),
         Ok(listed) if listed.is_empty() || listed.iter().any(|one| is_meant(&one.id, model)) => None,
         Ok(listed) => Some(format!(
-            "`{model}` is not among the {} models at {}: set `{}.default` to one of them (`throughline models --list`)",
-            listed.len(),
+            "`{model}` is not among the {} at {}: set `{}.default` to one of them (`throughline models --list`)",
+            counted(listed.len() as u64, "model", "models"),
             endpoint.base.as_str(),
             endpoint.settings_prefix
         )),

@@ -4,6 +4,7 @@
 use std::fs;
 use std::future::Future;
 use std::io::ErrorKind;
+use std::num::NonZeroU32;
 
 use throughline_provider::{
     Client, ClientOptions, Endpoint, EndpointError, RetryLimits, TimeLimits, Trouble, advice_on_list,
@@ -56,11 +57,17 @@ pub(crate) fn client_for_any(context: &Context) -> Result<Client, Failure> {
 fn client_within(context: &Context, limits: TimeLimits, proxy: Option<String>) -> Result<Client, Failure> {
     let jitter_seed = context.random_bits();
     let options = ClientOptions { limits, retries: RetryLimits::ONCE, proxy, jitter_seed };
-    Client::new(options).map_err(|error| {
+    let client = Client::new(options).map_err(|error| {
         Failure::new(Exit::BadConfig, "no connection can be set up")
             .because(error.to_string())
             .hint(format!("check {}", PROXY_VARIABLES.join(", ")))
-    })
+    })?;
+    Ok(client.with_slots(context.slots.clone()))
+}
+
+/// A number of slots as the settings give it.
+pub(crate) fn configured_slots(slots: Option<usize>) -> Option<NonZeroU32> {
+    slots.and_then(|slots| NonZeroU32::new(u32::try_from(slots).ok()?))
 }
 
 /// Runs something that waits for the network.

@@ -5,7 +5,7 @@ use throughline_store::{
     BroughtForward, Owner, Progress, Session, SessionId, Shown, SqliteStore, Store, StoreError,
     conversation_lock, find_session,
 };
-use throughline_transcript::{Message, human_words};
+use throughline_transcript::{Message, Role, human_words};
 
 use crate::backup_cmd::words;
 use crate::context::Context;
@@ -193,12 +193,15 @@ impl<'a> Record<'a> {
                 shown => break shown.map_err(refused)?,
             }
         };
-        let words = shown.iter().filter_map(Shown::message).find_map(|message| {
-            let message = message.decode().filter(Message::is_human)?;
-            let words = human_words(&message)?;
-            Some(glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty())
-        });
-        Ok(words)
+        let messages: Vec<Message> =
+            shown.iter().filter_map(Shown::message).filter_map(|message| message.decode()).collect();
+        let glimpsed =
+            |words: String| Some(glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty());
+        let said = messages
+            .iter()
+            .filter(|message| message.is_human())
+            .find_map(|message| glimpsed(human_words(message)?));
+        Ok(said.or_else(|| messages.iter().find_map(command_words).and_then(glimpsed)))
     }
 
     fn ambiguous(&self, reference: &str, candidates: &[Session]) -> Failure {
@@ -223,6 +226,22 @@ impl<'a> Record<'a> {
             .because(format!("{listed}{more}"))
             .hint("type more of the id, or all of it")
     }
+}
+
+/// The command of a client that a message stands for, as the person typed it: some conversations hold nothing else.
+fn command_words(message: &Message) -> Option<String> {
+    if message.role() != Role::User {
+        return None;
+    }
+    let text = message.text();
+    let within = |tag: &str| {
+        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+        let start = text.find(&open)? + open.len();
+        let end = text.get(start..)?.find(&close)? + start;
+        text.get(start..end).map(str::trim).filter(|words| !words.is_empty())
+    };
+    let name = within("command-name")?;
+    Some(within("command-args").map_or_else(|| name.to_owned(), |arguments| format!("{name} {arguments}")))
 }
 
 fn must_exist(context: &Context, reference: &str) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use serde_json::json;
-use throughline_store::{SessionFilter, Store as _};
+use throughline_store::{Conversation, ListPlace, SessionFilter, Store as _};
 
 use crate::args::parse_tokens;
 use crate::context::Context;
@@ -222,7 +222,8 @@ fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
         limit: limit.map(|limit| limit.saturating_add(1)),
     };
     let mut conversations = match &record {
-        Some(record) => record.store.conversations(&record.owner, &filter).map_err(refused)?,
+        Some(record) if args.all => record.store.conversations(&record.owner, &filter).map_err(refused)?,
+        Some(record) => begun(record, filter)?,
         None => Vec::new(),
     };
     let more = limit.is_some_and(|limit| conversations.len() > limit);
@@ -250,6 +251,22 @@ fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
         context.note("there are more; --limit N or --all shows them");
     }
     Ok(())
+}
+
+/// Conversations in which something was said. One that was only opened tells nobody anything.
+fn begun(record: &Record<'_>, mut filter: SessionFilter) -> Result<Vec<Conversation>, Failure> {
+    let wanted = filter.limit.unwrap_or(usize::MAX);
+    let mut begun = Vec::new();
+    loop {
+        let page = record.store.conversations(&record.owner, &filter).map_err(refused)?;
+        let is_last = filter.limit.is_none_or(|limit| page.len() < limit);
+        filter.after = page.last().map(ListPlace::of);
+        begun.extend(page.into_iter().filter(|conversation| conversation.totals.messages > 0));
+        if is_last || begun.len() >= wanted {
+            begun.truncate(wanted);
+            return Ok(begun);
+        }
+    }
 }
 
 fn tree(args: &TreeArgs, context: &Context) -> Result<(), Failure> {

@@ -114,6 +114,11 @@ impl Situation {
         PayCheck::Report(PayRule { prices, cache: CacheState::Warm, asks_model: false })
     }
 
+    /// Where compaction starts, as the limits have it. An attempt may be made with budgets of its own.
+    pub(crate) fn threshold_tokens(&self) -> u64 {
+        self.limits.threshold_tokens.effective
+    }
+
     /// What the user should know about how limits were found.
     pub(crate) fn tell_notes(&self, context: &Context) {
         self.notes.iter().for_each(|note| context.note(note));

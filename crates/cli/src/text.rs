@@ -2,6 +2,7 @@
 //!
 //! Transcripts are full of tool output with colour codes and cursor movements; none of that may reach the screen.
 
+use throughline_transcript::noun;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands where text was cut off.
@@ -258,7 +259,7 @@ pub(crate) fn bytes_words(bytes: u64) -> String {
 
 /// A number and its noun in the right form.
 pub(crate) fn counted(count: u64, singular: &str, plural: &str) -> String {
-    if count == 1 { format!("1 {singular}") } else { format!("{} {plural}", thousands(count)) }
+    format!("{} {}", thousands(count), noun(count, singular, plural))
 }
 
 /// A share of a whole in per cent: one decimal below ten, so that small shares do not all read 0 %.

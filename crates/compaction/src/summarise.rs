@@ -121,6 +121,8 @@ pub struct Account {
     pub written_by: Option<WrittenBy>,
     /// What people should know: who was asked in vain, and why.
     pub notes: Vec<String>,
+    /// Whether it was cancelled because something more urgent had to be done. Asking later may work.
+    pub postponed: bool,
 }
 
 /// A model that wrote a summary.

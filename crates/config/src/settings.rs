@@ -188,6 +188,8 @@ section! {
         context_length: Option<u64> = optional(tokens()),
         /// The longest answer in tokens.
         max_tokens: Option<u64> = optional(tokens()),
+        /// Requests its server works on at once; none to find out or assume it.
+        parallel_requests: Option<usize> = optional(count(1, 1_000)),
         /// Windows of some models, by pattern; see [`ModelSettings::for_model`].
         models: BTreeMap<String, ModelWindow> = entries(),
         /// Models to be asked when this one cannot answer, in this order.
@@ -294,6 +296,8 @@ section! {
         models: Option<String> = optional(text()),
         /// The environment variable that holds its key; the client's own is passed on without it.
         api_key_env: Option<String> = optional(variable()),
+        /// Requests it works on at once; none to find out or assume it.
+        parallel_requests: Option<usize> = optional(count(1, 1_000)),
     }
 }
 

@@ -101,9 +101,12 @@ pub fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> Pay
     let cache = match trigger {
         // Time has passed, or the conversation goes to somebody who never saw it.
         Trigger::Idle | Trigger::ModelSwitch => CacheState::Cold,
-        Trigger::Preflight | Trigger::Settle | Trigger::Overflow | Trigger::Manual | Trigger::Hygiene => {
-            CacheState::Warm
-        }
+        Trigger::Preflight
+        | Trigger::Settle
+        | Trigger::Overflow
+        | Trigger::Manual
+        | Trigger::Hygiene
+        | Trigger::Ahead => CacheState::Warm,
     };
     PayRule { prices: model.prices, cache, asks_model }
 }

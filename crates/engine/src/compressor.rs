@@ -247,7 +247,7 @@ impl Compressor {
         {
             return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
         }
-        let request = CompressRequest { force: true, ..automatic(conversation, Trigger::Preflight) };
+        let request = CompressRequest { force: true, ..automatic(conversation, Trigger::Ahead) };
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(&request);
@@ -288,6 +288,9 @@ impl Compressor {
             Err(TooLate(detail)) => return Ok(PrepareOutcome::Failed { detail }),
         };
         if let Outcome::Aborted { detail, .. } = &attempt.outcome {
+            if summariser.account().postponed {
+                return Ok(PrepareOutcome::Postponed);
+            }
             return Ok(PrepareOutcome::Failed { detail: detail.clone() });
         }
         let Some(prepared) = Prepared::of(conversation.clone(), attempt, aim.tells_pinned) else {

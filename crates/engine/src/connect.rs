@@ -149,6 +149,12 @@ impl ModelWish {
         })
     }
 
+    /// Whether it is asked at the server that the settings name for the main model.
+    #[must_use]
+    pub fn is_at_main_server(&self, settings: &Settings) -> bool {
+        self.provider == settings.model.provider && self.base_url == settings.model.base_url
+    }
+
     /// Who serves it. `variable` looks up the environment for the caller.
     pub fn endpoint(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Endpoint, EndpointError> {
         let settings = EndpointSettings {

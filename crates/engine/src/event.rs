@@ -39,6 +39,8 @@ pub enum EngineEvent {
         /// Messages it covers.
         messages: usize,
     },
+    /// A summary that was being prepared was cancelled: its server was needed for a request that somebody waits for.
+    PreparationPostponed,
     /// A summary could not be prepared; the compaction will try again.
     PreparationFailed {
         /// Why.

@@ -2,7 +2,8 @@
 //! can see it.
 
 use throughline_provider::{
-    CallEnd, CallError, Client, Endpoint, OutgoingCall, Reply, RetryLimits, TimeLimits, Trouble, advice,
+    CallEnd, CallError, Client, Endpoint, OutgoingCall, Reply, RetryLimits, ServerSlots, TimeLimits, Trouble,
+    advice,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -82,6 +83,10 @@ impl Upstream for HttpUpstream {
         cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         Box::pin(self.ask(call, pieces, cancel))
+    }
+
+    fn cancels_background(&self) -> bool {
+        self.client.slots().of(&self.endpoint) != ServerSlots::Unlimited
     }
 
     fn advice(&self, trouble: &Trouble, model: &str) -> Option<String> {

@@ -265,6 +265,10 @@ pub struct ManagedSession {
     preparing: Option<Preparing>,
     /// What was last told about preparing a summary for this view.
     prepared: Option<PreparedSoFar>,
+    /// How large the prompt was when the last preparation for this view was begun, ...
+    preparing_at_tokens: u64,
+    /// ... and when one was begun that was cancelled in favour of something else.
+    postponed_at_tokens: Option<u64>,
     /// How many items the view had when nothing in it could be folded, or folding it did not pay.
     nothing_to_fold_at: Option<usize>,
     /// Whether people know that a compaction of this view would not pay for itself yet.
@@ -329,6 +333,8 @@ impl ManagedSession {
             writing: None,
             preparing: None,
             prepared: None,
+            preparing_at_tokens: 0,
+            postponed_at_tokens: None,
             nothing_to_fold_at: None,
             told_of_waiting: false,
             has_called: false,

@@ -272,6 +272,8 @@ pub enum PrepareOutcome {
         /// Messages it covers.
         messages: usize,
     },
+    /// It was cancelled because the server was needed for a request that somebody waits for.
+    Postponed,
     /// It could not be prepared; the compaction will try again.
     Failed {
         /// Why, in words.

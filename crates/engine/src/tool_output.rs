@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use throughline_store::{ArtifactId, CallNames, count_lines};
 use throughline_tokens::ToolBudgets;
-use throughline_transcript::{Message, Part, Role, Span, compact_json_string};
+use throughline_transcript::{Message, Part, Role, Span, compact_json_string, counted};
 
 /// Of a preview, so much shows the end: commands say there how they ended.
 const END_PERCENT: usize = 33;
@@ -181,9 +181,10 @@ impl<'a> Fitting<'a> {
         let text = &*read.text;
         let name = artifact.as_str().get(..NAME_DIGITS).unwrap_or(artifact.as_str());
         let recall = self.policy.recall.as_deref().unwrap_or(NO_RECALL).replace(ARTIFACT, name);
-        let (chars, lines, size) = (read.chars, count_lines(text), size_words(text.len()));
+        let (chars, size) = (read.chars, size_words(text.len()));
+        let lines = counted(count_lines(text) as u64, "line", "lines");
         let about = format!(
-            "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines} lines.\nWhat the tool returned is \
+            "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines}.\nWhat the tool returned is \
              kept as artifact {name}.\n{recall}"
         );
         if self.preview_chars == 0 {

@@ -309,6 +309,10 @@ impl Upstream for TranslatingUpstream {
         Box::pin(self.ask(call, pieces, cancel))
     }
 
+    fn cancels_background(&self) -> bool {
+        self.inner.cancels_background()
+    }
+
     fn advice(&self, trouble: &Trouble, model: &str) -> Option<String> {
         self.inner.advice(trouble, model)
     }

@@ -30,6 +30,8 @@ pub enum Trigger {
     Idle,
     /// A conversation that was just opened is close to the end of the window.
     Hygiene,
+    /// Nothing is due: a summary is prepared for when it will be.
+    Ahead,
 }
 
 impl Trigger {
@@ -54,6 +56,7 @@ impl Trigger {
             Self::ModelSwitch => "model_switch",
             Self::Idle => "idle",
             Self::Hygiene => "hygiene",
+            Self::Ahead => "ahead",
         }
     }
 }
@@ -192,6 +195,17 @@ pub fn after_answer(automatic: Automatic, engine_wants: bool) -> Verdict {
 pub fn near_threshold(automatic: Automatic, tokens: u64, threshold_tokens: u64) -> bool {
     automatic == Automatic::On
         && tokens.saturating_mul(100) >= threshold_tokens.saturating_mul(PREPARE_FROM_PERCENT)
+}
+
+/// A preparation that was cancelled is begun again once the prompt has grown by this share of the threshold. Between
+/// [`PREPARE_FROM_PERCENT`] and the threshold that makes four at most, each about a longer conversation.
+const PREPARE_AGAIN_PERCENT: u64 = 5;
+
+/// Whether a summary is prepared again after a preparation was cancelled when the prompt had `cancelled_at` tokens.
+#[must_use]
+pub(crate) fn may_prepare_again(tokens: u64, cancelled_at: u64, threshold_tokens: u64) -> bool {
+    let grown = tokens.saturating_sub(cancelled_at);
+    grown.saturating_mul(100) >= threshold_tokens.saturating_mul(PREPARE_AGAIN_PERCENT)
 }
 
 /// Figures while nothing happens.

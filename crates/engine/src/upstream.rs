@@ -88,6 +88,12 @@ pub trait Upstream: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a>;
 
+    /// Whether background requests give way to foreground requests here: then what is prepared in the background may
+    /// never be finished while the conversation goes on.
+    fn cancels_background(&self) -> bool {
+        false
+    }
+
     /// What a person can do about trouble, in the words of whoever knows the endpoint and its settings.
     fn advice(&self, _trouble: &Trouble, _model: &str) -> Option<String> {
         None

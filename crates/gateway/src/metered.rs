@@ -60,6 +60,10 @@ impl Upstream for Metered {
         })
     }
 
+    fn cancels_background(&self) -> bool {
+        self.inner.cancels_background()
+    }
+
     fn advice(&self, trouble: &Trouble, model: &str) -> Option<String> {
         self.inner.advice(trouble, model)
     }

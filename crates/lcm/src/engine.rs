@@ -245,7 +245,7 @@ impl LcmEngine {
         };
         let request = CompressRequest {
             conversation: Snapshot { ride: None, ..conversation.clone() },
-            trigger: Trigger::Preflight,
+            trigger: Trigger::Ahead,
             room: Room::Left,
             focus: None,
             force: true,
@@ -268,6 +268,7 @@ impl LcmEngine {
             Ok(Ok((0, _))) => Ok(PrepareOutcome::Nothing),
             Ok(Ok((messages, _))) => Ok(PrepareOutcome::Ready { messages }),
             Ok(Err(Stopped::Nothing(_))) => Ok(PrepareOutcome::Nothing),
+            Ok(Err(Stopped::Words(_))) if summariser.account().postponed => Ok(PrepareOutcome::Postponed),
             Ok(Err(Stopped::Words(why))) => Ok(PrepareOutcome::Failed { detail: why.detail }),
             Ok(Err(Stopped::Record(error))) => Ok(PrepareOutcome::Failed { detail: error.to_string() }),
             Err(_) => Ok(PrepareOutcome::Failed { detail: "it took too long".to_owned() }),

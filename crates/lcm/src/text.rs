@@ -4,6 +4,7 @@
 
 use throughline_compaction::{END_MARKER, SUMMARY_TAG, Section, SummaryDocument, closing_line, is_momentary};
 use throughline_store::{Millis, NodeHead};
+use throughline_transcript::counted;
 
 const PREFACE: &str = include_str!("prompts/preface.md");
 
@@ -28,7 +29,8 @@ pub(crate) fn heading(head: &NodeHead) -> String {
         let to = to.strip_prefix(from.get(..DAY_BYTES).unwrap_or_default()).unwrap_or(&to);
         line.push_str(&format!(", {from} to {to}"));
     }
-    line.push_str(&format!(" ({} messages, {} tokens).", node.messages, node.source_tokens));
+    let messages = counted(node.messages, "message", "messages");
+    line.push_str(&format!(" ({messages}, {}).", counted(node.source_tokens, "token", "tokens")));
     if !node.expand_for.is_empty() {
         line.push_str(&format!(" Expand for: {}.", node.expand_for));
     }

@@ -19,8 +19,8 @@ use crate::transport::{Stage, fault_of};
 use crate::trouble::{Trouble, TroubleKind, WrongWireSign};
 use crate::window::{EndpointWindow, WindowRoom};
 use crate::window_answers::{
-    window_in_llama_props, window_in_lm_studio, window_in_models_list, window_in_ollama_running,
-    window_in_ollama_show,
+    slots_in_llama_props, window_in_llama_props, window_in_lm_studio, window_in_models_list,
+    window_in_ollama_running, window_in_ollama_show,
 };
 
 const LOCAL_LIMIT: Duration = Duration::from_secs(3);
@@ -101,7 +101,12 @@ impl Client {
             Question::Models | Question::OneModel => window_in_models_list(&body, model),
             Question::OllamaRunning => window_in_ollama_running(&body, model),
             Question::OllamaShow => window_in_ollama_show(&body),
-            Question::LlamaProps => window_in_llama_props(&body),
+            Question::LlamaProps => {
+                if let Some(slots) = slots_in_llama_props(&body) {
+                    self.slots().learn(endpoint, slots);
+                }
+                window_in_llama_props(&body)
+            }
             Question::LmStudio => window_in_lm_studio(&body, model),
         }
     }

@@ -8,6 +8,7 @@ use throughline_wire::{Interrupted, Request, Streaming};
 
 use crate::endpoint::Endpoint;
 use crate::sizes::AskedFor;
+use crate::slots::{Priority, SendState};
 use crate::trouble::Trouble;
 
 /// How long each part of a call may take.
@@ -101,6 +102,10 @@ pub struct OutgoingCall {
     pub query: Option<String>,
     /// How long its beginning is held back.
     pub hold_back: HoldBack,
+    /// Who waits for it, where the server works on few requests at once.
+    pub priority: Priority,
+    /// Whether it was sent yet.
+    pub send_state: SendState,
 }
 
 impl OutgoingCall {
@@ -115,6 +120,8 @@ impl OutgoingCall {
             headers: Vec::new(),
             query: None,
             hold_back: HoldBack::UntilContent,
+            priority: Priority::Foreground,
+            send_state: SendState::default(),
         }
     }
 }

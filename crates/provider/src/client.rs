@@ -19,6 +19,7 @@ use crate::headers::headers_of;
 use crate::held::{HoldBudget, HoldLimits};
 use crate::reply::{Broken, Opening, Reply};
 use crate::sent_secrets::SentSecrets;
+use crate::slots::Slots;
 use crate::transport::{Stage, fault_of};
 use crate::trouble::{RequestComplaint, Retry, Trouble, TroubleKind};
 
@@ -55,6 +56,7 @@ pub struct Client {
     jitter: std::sync::Arc<AtomicU64>,
     /// What the answers of all clones hold together.
     hold: HoldBudget,
+    slots: Slots,
 }
 
 impl Client {
@@ -75,6 +77,7 @@ impl Client {
             retries: options.retries,
             jitter: std::sync::Arc::new(AtomicU64::new(options.jitter_seed)),
             hold: HoldBudget::default(),
+            slots: Slots::default(),
         })
     }
 
@@ -82,6 +85,18 @@ impl Client {
     #[must_use]
     pub fn with_hold_limits(&self, limits: HoldLimits) -> Self {
         Self { hold: HoldBudget::new(limits), ..self.clone() }
+    }
+
+    /// The same client, sharing the slots of servers with others.
+    #[must_use]
+    pub fn with_slots(self, slots: Slots) -> Self {
+        Self { slots, ..self }
+    }
+
+    /// The slots of the servers it talks to.
+    #[must_use]
+    pub fn slots(&self) -> &Slots {
+        &self.slots
     }
 
     /// The same client and connections with other limits.
@@ -131,8 +146,13 @@ impl Client {
         call: &OutgoingCall,
         cancel: &CancellationToken,
     ) -> Result<Reply, Box<Broken>> {
-        let began = Instant::now();
         let request = self.request(endpoint, call).map_err(|trouble| Broken::failed(*trouble))?;
+        call.send_state.queued();
+        let slot = self.slots.acquire(endpoint, call.priority, self.limits.first_byte, cancel).await;
+        let slot = slot.map_err(|_| Broken::cancelled())?;
+        call.send_state.sent();
+        let cancel = &slot.cancel;
+        let began = Instant::now();
         let limit = match call.streaming {
             Streaming::Streamed => self.limits.first_byte,
             Streaming::Whole => self.limits.whole,
@@ -157,7 +177,9 @@ impl Client {
             began,
             first_byte_deadline: deadline,
         };
-        opening.read(response).await
+        let mut reply = opening.read(response).await?;
+        reply.hold(slot);
+        Ok(reply)
     }
 
     fn request(&self, endpoint: &Endpoint, call: &OutgoingCall) -> Result<reqwest::Request, Box<Trouble>> {

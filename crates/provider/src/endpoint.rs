@@ -132,6 +132,16 @@ impl EndpointKind {
         }
     }
 
+    /// Whether it is only assumed that it speaks all of [`wires`](Self::wires): servers of one's own, whose version and
+    /// settings nobody knows here. All of them speak the first.
+    #[must_use]
+    pub fn wires_are_assumed(self) -> bool {
+        match self {
+            Self::Ollama | Self::LlamaCpp | Self::LmStudio | Self::Custom => true,
+            Self::Anthropic | Self::OpenAi | Self::OpenRouter | Self::OpenAiCodex => false,
+        }
+    }
+
     /// Who answers at an address.
     #[must_use]
     pub fn at(base: &BaseUrl) -> Self {

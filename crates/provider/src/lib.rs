@@ -1,5 +1,5 @@
 //! Talking to models: endpoints, calls over HTTP, what went wrong with them, where prompts are cached and why they were
-//! not, how large a window is.
+//! not, how large a window is, whose request a server works on first.
 //!
 //! [`Endpoint`] says who is spoken to; [`Client`] sends an [`OutgoingCall`] there and gives a [`Reply`], within limits of
 //! time and with retries while nothing was handed on. [`classify`] turns a failure into [`Trouble`] of a kind that says what
@@ -48,6 +48,8 @@ mod secret;
 mod sent_secrets;
 mod sizes;
 #[cfg(feature = "client")]
+mod slots;
+#[cfg(feature = "client")]
 mod transport;
 mod trouble;
 mod window;
@@ -83,6 +85,8 @@ pub use reply::{Chunk, Reply};
 pub use secret::SecretKey;
 pub use sizes::AskedFor;
 #[cfg(feature = "client")]
+pub use slots::{Priority, SendState, ServerSlots, Slots};
+#[cfg(feature = "client")]
 pub use tokio_util::sync::CancellationToken;
 pub use trouble::{
     ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
@@ -91,6 +95,6 @@ pub use window::{
     EndpointWindow, ResolvedWindow, WindowCandidate, WindowFacts, WindowQuestion, WindowRoom, WindowSource,
 };
 pub use window_answers::{
-    window_in_llama_props, window_in_lm_studio, window_in_models_list, window_in_ollama_running,
-    window_in_ollama_show,
+    slots_in_llama_props, window_in_llama_props, window_in_lm_studio, window_in_models_list,
+    window_in_ollama_running, window_in_ollama_show,
 };

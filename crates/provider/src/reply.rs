@@ -18,6 +18,7 @@ use crate::held::HoldBudget;
 use crate::reader::{Ending, Reader, Step, WholeBody};
 use crate::sent_secrets::SentSecrets;
 use crate::sizes::AskedFor;
+use crate::slots::Slot;
 use crate::trouble::{Trouble, TroubleKind};
 
 /// A piece of an answer.
@@ -39,6 +40,8 @@ pub struct Reply {
     ending: Option<Ending>,
     attempts: Vec<FailedAttempt>,
     timings: Timings,
+    /// Held until the answer is over. Last, so that the connection is closed before it is given back.
+    slot: Option<Slot>,
 }
 
 /// Why there is no answer, and what there was of it.
@@ -94,6 +97,7 @@ impl Opening<'_> {
             ending: None,
             attempts: Vec::new(),
             timings: Timings { head, ..Timings::default() },
+            slot: None,
         };
         if !(200..300).contains(&status) {
             return Err(reader.read_error(status, &reply.headers).await);
@@ -132,6 +136,11 @@ impl Reply {
         self.timings
     }
 
+    /// Keeps the server's slot until the answer is over.
+    pub(crate) fn hold(&mut self, slot: Slot) {
+        self.slot = self.reader.is_some().then_some(slot);
+    }
+
     pub(crate) fn set_attempts(&mut self, attempts: Vec<FailedAttempt>) {
         self.attempts = attempts;
     }
@@ -153,6 +162,7 @@ impl Reply {
             Step::Over { last, ending } => {
                 self.timings.whole = elapsed;
                 self.reader = None;
+                self.slot = None;
                 self.ending = Some(ending);
                 last
             }

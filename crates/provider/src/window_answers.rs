@@ -3,6 +3,8 @@
 //! Every server has its own way of saying it, and some say what a model could take rather than what they hold room for.
 //! An answer that does not name the model, or names several like it, is none. Not for: asking.
 
+use std::num::NonZeroU32;
+
 use serde_json::Value;
 
 use crate::window::{EndpointWindow, WindowQuestion, WindowRoom};
@@ -75,6 +77,14 @@ pub fn window_in_llama_props(body: &str) -> Option<EndpointWindow> {
     let places = ["/default_generation_settings/n_ctx", "/n_ctx"];
     let tokens = places.iter().find_map(|place| size(value.pointer(place)))?;
     Some(EndpointWindow { tokens, question: WindowQuestion::LlamaProps, room: WindowRoom::Allocated })
+}
+
+/// Reads `/props` of a llama.cpp server: how many requests it works on at once.
+#[must_use]
+pub fn slots_in_llama_props(body: &str) -> Option<NonZeroU32> {
+    let value: Value = serde_json::from_str(body).ok()?;
+    let slots = value.get("total_slots")?.as_u64()?;
+    NonZeroU32::new(u32::try_from(slots).ok()?)
 }
 
 /// Reads LM Studio's `/api/v0/models`: only a loaded model has a window; what it could take says little.

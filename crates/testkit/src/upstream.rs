@@ -52,6 +52,9 @@ pub struct UpstreamOptions {
     pub models: Vec<ServedModel>,
     /// Answers to other paths, by path.
     pub pages: Vec<(String, Reply)>,
+    /// How many calls it works on at once, as a small server does; the others wait, and a call whose client hangs up gives
+    /// its place to the next. No limit without it.
+    pub slots: Option<usize>,
 }
 
 /// A server that is listening.
@@ -76,6 +79,7 @@ pub(crate) struct Shared {
     recorded: Mutex<Vec<RecordedRequest>>,
     asked: watch::Sender<usize>,
     hung_up: Semaphore,
+    slots: Option<Arc<Semaphore>>,
 }
 
 impl ScriptedUpstream {
@@ -100,6 +104,7 @@ impl ScriptedUpstream {
             recorded: Mutex::new(Vec::new()),
             asked: asked_sender,
             hung_up: Semaphore::new(0),
+            slots: options.slots.map(|slots| Arc::new(Semaphore::new(slots))),
         });
         let stop = CancellationToken::new();
         tokio::spawn(serve::accept(listener, Arc::clone(&shared), stop.clone()));

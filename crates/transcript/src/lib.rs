@@ -13,6 +13,7 @@ mod claude_facts;
 mod claude_log;
 mod codex_facts;
 mod codex_log;
+mod counted;
 mod cuts;
 mod decode;
 mod detect;
@@ -33,6 +34,7 @@ mod validate;
 mod write;
 
 pub use blocks::{decode_message, decode_message_text};
+pub use counted::{counted, noun};
 pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing, SeamRoles, cut_points};
 pub use decode::{DecodeError, DecodeOptions, decode};
 pub use detect::DialectChoice;

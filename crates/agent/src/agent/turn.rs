@@ -6,7 +6,7 @@ use throughline_engine::{CallError, CallInput, CallOutcome, Incoming, token_mode
 use throughline_store::{ArtifactId, NewArtifact, StoredRendition};
 use throughline_tokens::{Usage, profile_system, profile_text, profile_tools};
 use throughline_transcript::{
-    Dialect, Message, Role, SharedText, compact_json_string, decode_message, text_message,
+    Dialect, Message, Role, SharedText, compact_json_string, decode_message, human_words, text_message,
 };
 use throughline_wire::{StopReason, ToolCall};
 use tokio_util::sync::CancellationToken;
@@ -58,15 +58,20 @@ impl TurnDone {
 }
 
 impl Agent {
-    /// Says something and works until the model has answered. Called off by `cancel` at any moment: what was said, done
+    /// Says something and works until the model has answered. What was [said before and not answered](Self::unanswered)
+    /// is not said twice. Called off by `cancel` at any moment: what was said, done
     /// and received until then stays, and the next turn goes on from there.
     pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, CallError> {
         let dialect = self.session.dialect();
         let mut new = results::messages(dialect, &self.finished);
-        let rendition = self.shortened(said).await?;
-        new.extend(
-            message(&text_message(dialect, Role::User, said)).map(|message| Incoming { message, rendition }),
-        );
+        // What was said before and got no answer is in the conversation already.
+        if self.unanswered().is_none_or(|words| words != said.trim()) {
+            let rendition = self.shortened(said).await?;
+            new.extend(
+                message(&text_message(dialect, Role::User, said))
+                    .map(|message| Incoming { message, rendition }),
+            );
+        }
         let mut done = TurnDone::default();
         for _ in 0..MOST_STEPS {
             self.remind(&mut new, said).await;
@@ -84,6 +89,14 @@ impl Agent {
             new = results::messages(dialect, &self.finished);
         }
         Ok(done)
+    }
+
+    /// What the person said last, if nothing came after it: the call failed or was stopped. Saying the same again asks for
+    /// an answer to it and does not repeat it.
+    #[must_use]
+    pub fn unanswered(&self) -> Option<String> {
+        let last = self.session.messages().last().filter(|last| last.is_human())?;
+        human_words(last).map(|words| words.trim().to_owned()).filter(|words| !words.is_empty())
     }
 
     /// What the model is shown of words that the window has no room for, which are kept where it can read them in pieces.

@@ -42,7 +42,7 @@ async fn what_will_change_is_shown_before_it_does() {
     };
     assert!(difference.contains("+hello"), "{difference}");
     assert!(!folder.path().join("new").exists(), "a proposal changes nothing");
-    assert_eq!(call(&tool, arguments).await.unwrap(), "wrote new/b.txt (1 lines, 6 bytes)");
+    assert_eq!(call(&tool, arguments).await.unwrap(), "wrote new/b.txt (1 line, 6 bytes)");
     assert_eq!(std::fs::read_to_string(folder.path().join("new/b.txt")).unwrap(), "hello\n");
     let outside = tool.propose(&json!({"path": "../../x", "content": ""})).unwrap();
     assert!(matches!(outside.effects.as_slice(), [Effect::Writes { inside: false, .. }]));

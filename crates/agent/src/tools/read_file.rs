@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use throughline_engine::ToolSchema;
+use throughline_transcript::counted;
 use tokio_util::sync::CancellationToken;
 
 use super::text_file::failed;
@@ -159,7 +160,10 @@ fn numbered(
     if taken == 0 {
         return Ok(match number {
             0 => format!("{shown} is empty"),
-            _ => format!("{shown} has {number} lines, so there is nothing from line {first} on"),
+            _ => {
+                let lines = counted(number, "line", "lines");
+                format!("{shown} has {lines}, so there is nothing from line {first} on")
+            }
         });
     }
     if more {

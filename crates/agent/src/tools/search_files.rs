@@ -11,6 +11,7 @@ use ignore::WalkBuilder;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use throughline_engine::ToolSchema;
+use throughline_transcript::counted;
 use tokio_util::sync::CancellationToken;
 
 use super::text_file::failed;
@@ -144,11 +145,12 @@ fn search(arguments: &Arguments, place: &Place, root: &Path, stop: &AtomicBool) 
         }
     }
     if hits.is_empty() {
-        return Ok(format!("nothing found in {files} files"));
+        return Ok(format!("nothing found in {}", counted(files as u64, "file", "files")));
     }
     let mut out = hits.join("\n");
     if more || hits.len() >= limit {
-        out.push_str(&format!("\n[the first {} hits; narrow the search to see others]", hits.len()));
+        let first = counted(hits.len() as u64, "hit", "hits");
+        out.push_str(&format!("\n[the first {first}; narrow the search to see others]"));
     }
     Ok(out)
 }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use throughline_engine::ToolSchema;
+use throughline_transcript::counted;
 use tokio_util::sync::CancellationToken;
 
 use super::text_file::{failed, replace, text_of};
@@ -82,7 +83,12 @@ impl Tool for WriteFile {
             replace(&place.path, &place.shown, &arguments.content)?;
             let lines = arguments.content.lines().count();
             Ok(ToolOutput {
-                text: format!("wrote {} ({lines} lines, {} bytes)", place.shown, arguments.content.len()),
+                text: format!(
+                    "wrote {} ({}, {})",
+                    place.shown,
+                    counted(lines as u64, "line", "lines"),
+                    counted(arguments.content.len() as u64, "byte", "bytes")
+                ),
                 shown: Some(difference),
                 ..ToolOutput::default()
             })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use owo_colors::OwoColorize as _;
 use throughline_engine::{CompactionResult, ManualCompaction};
-use throughline_store::{EndReason, Store as _};
+use throughline_store::{EndReason, Store as _, ViewItem};
 
 use super::context_view;
 use super::slash::{COMMANDS, compress_wish};
@@ -18,7 +18,7 @@ use crate::failure::{Exit, Failure, path_words};
 use crate::models_cmd::what_is_wrong_with;
 use crate::online::client;
 use crate::record::refused;
-use crate::text::{columns, labelled, printable, wrap};
+use crate::text::{columns, counted, labelled, printable, wrap};
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,12 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
             talk.screen.say(&context_view::render(&talk.agent, width));
         }
         "usage" => run_here(talk, &["usage", &id])?,
-        "insights" if arguments.is_empty() => run(talk, &["insights"])?,
-        "insights" => run(talk, &["insights", "--days", arguments.trim_start_matches("--days").trim()])?,
-        "sessions" => run(talk, &["sessions"])?,
+        "summary" => summary(talk)?,
+        "retry" => return talk.retry().await,
+        "insights" => run(talk, &insights_words(arguments))?,
+        "sessions" => run(talk, &with_flags("sessions", arguments))?,
         "search" if arguments.is_empty() => talk.screen.note("say what to look for: /search WORDS"),
-        "search" => run(talk, &["search", arguments])?,
+        "search" => run(talk, &search_words(arguments))?,
         "config" if arguments.is_empty() => run(talk, &["config", "show"])?,
         "config" => {
             let shown = with_origins(&talk.kitchen.context, arguments)?;
@@ -96,6 +97,59 @@ pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> R
     Ok(After::GoOn)
 }
 
+/// A command of the program with whatever stands behind it.
+fn with_flags<'a>(command: &'a str, arguments: &'a str) -> Vec<&'a str> {
+    std::iter::once(command).chain(arguments.split_whitespace()).collect()
+}
+
+/// `/insights 7 --top 20` as the program understands it: a bare word is how many days.
+fn insights_words(arguments: &str) -> Vec<&str> {
+    let mut words = vec!["insights"];
+    for word in arguments.split_whitespace() {
+        let is_value = words.last().is_some_and(|last| last.starts_with("--"));
+        if !is_value && !word.starts_with("--") {
+            words.push("--days");
+        }
+        words.push(word);
+    }
+    words
+}
+
+/// `/search WORDS --limit 50` as the program understands it: the words are one text, flags stand behind them.
+fn search_words(arguments: &str) -> Vec<&str> {
+    let (words, flags) = arguments.find(" --").map_or((arguments, ""), |at| arguments.split_at(at));
+    ["search", words.trim()].into_iter().chain(flags.split_whitespace()).collect()
+}
+
+/// Shows what the model sees in place of what was folded.
+fn summary(talk: &Talk) -> Result<(), Failure> {
+    let (store, owner) = (&talk.kitchen.store, &talk.kitchen.owner);
+    let items = store.view_items(owner, talk.agent.session().id()).map_err(refused)?;
+    let ids = items.iter().filter_map(|item| match item {
+        ViewItem::Summary { summary, .. } => Some(*summary),
+        _ => None,
+    });
+    let width = talk.kitchen.context.columns_now();
+    let mut out = String::new();
+    for id in ids {
+        let summary = store.summary(owner, id).map_err(refused)?;
+        let messages = summary.sources.iter().map(|run| run.end_seq.saturating_sub(run.first_seq)).sum();
+        let heading = format!(
+            "in place of {}, by {}",
+            counted(messages, "message", "messages"),
+            printable(&summary.author)
+        );
+        out.push_str(&format!("{}\n", wrap(&heading, width, 0).trim_end().bold()));
+        out.push_str(&wrap(&printable(summary.document.trim_end()), width, 2));
+    }
+    if out.is_empty() {
+        talk.screen.note("there is no summary: the model sees everything that was said. /compress makes one");
+        return Ok(());
+    }
+    talk.screen.say(&out);
+    Ok(())
+}
+
 /// Carries out a command of the program.
 fn run(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
     run_in(&talk.kitchen.context, talk, words)
@@ -132,7 +186,8 @@ fn run_in(context: &Context, talk: &Talk, words: &[&str]) -> Result<(), Failure>
         Failure::new(Exit::Usage, first)
     })?;
     // Some of them wait for the network in a way of their own.
-    tokio::task::block_in_place(|| crate::carry_out(&context.resized(), parsed.command))
+    let context = context.resized().within_chat();
+    tokio::task::block_in_place(|| crate::carry_out(&context, parsed.command))
 }
 
 async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
@@ -172,7 +227,10 @@ async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
             talk.show_status();
         }
         Some(_) => {}
-        None => talk.screen.note("stopped; the conversation is as it was"),
+        None => {
+            talk.screen.note("stopped; the conversation is as it was");
+            talk.take_queue_back("you stopped it");
+        }
     }
     Ok(())
 }
@@ -266,7 +324,12 @@ fn help(width: usize) -> String {
         let what = format!("{arguments}{}", command.what);
         out.push_str(&labelled(&name.bold().to_string(), widest, &what, width));
     }
-    out.push_str(&wrap("Ctrl-C stops an answer, a tool or a compaction; everything said stays.", width, 0));
+    for line in [
+        "Ctrl-C stops an answer, a tool or a compaction; everything said stays. On an empty line, twice in a row, it leaves.",
+        "Enter during an answer queues the line: it is sent afterwards, commands too. Ctrl-C brings queued lines back into the input.",
+    ] {
+        out.push_str(&wrap(line, width, 0));
+    }
     out
 }
 

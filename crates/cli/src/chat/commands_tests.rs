@@ -14,6 +14,23 @@ fn help_lists_every_command_and_fits() {
 }
 
 #[test]
+fn flags_of_the_program_can_be_given_in_chat() {
+    assert_eq!(insights_words("7"), ["insights", "--days", "7"]);
+    assert_eq!(insights_words("--days 7 --top 20"), ["insights", "--days", "7", "--top", "20"]);
+    assert_eq!(insights_words("90 --top 3"), ["insights", "--days", "90", "--top", "3"]);
+    assert_eq!(search_words("waiting list --limit 5"), ["search", "waiting list", "--limit", "5"]);
+    assert_eq!(search_words("a --b"), ["search", "a", "--b"]);
+    assert_eq!(with_flags("sessions", "--all"), ["sessions", "--all"]);
+    for words in [
+        insights_words("90 --top 3"),
+        search_words("waiting list --limit 5"),
+        with_flags("sessions", "--all"),
+    ] {
+        assert!(Arguments::try_parse_from(std::iter::once("throughline").chain(words)).is_ok());
+    }
+}
+
+#[test]
 fn commands_that_are_the_programs_own_are_understood_by_it() {
     for line in [
         "usage s1",

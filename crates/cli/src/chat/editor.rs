@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use owo_colors::OwoColorize as _;
 use rustyline::completion::{Completer, Pair};
@@ -22,13 +24,15 @@ use crate::failure::{Exit, Failure};
 const HISTORY_LINES: usize = 2_000;
 /// Entries of a folder that are offered.
 const MAX_OFFERED: usize = 200;
-const PROMPT: &str = "› ";
+pub(super) const PROMPT: &str = "› ";
 
 /// What a person did.
 pub(super) enum Input {
     /// Typed something.
     Text(String),
-    /// Pressed Ctrl-C.
+    /// Pressed Ctrl-C on a line in which something had been typed: it is empty again.
+    Cleared,
+    /// Pressed Ctrl-C on an empty line.
     Interrupted,
     /// Is gone.
     End,
@@ -39,6 +43,8 @@ pub(super) struct Line {
     editor: Editor<ChatHelper, FileHistory>,
     history: PathBuf,
     colour: bool,
+    /// Whether anything was typed since the line was offered.
+    typed: Arc<AtomicBool>,
 }
 
 /// What the line helps with.
@@ -46,6 +52,7 @@ pub(super) struct ChatHelper {
     folder: PathBuf,
     sessions: Vec<String>,
     colour: bool,
+    typed: Arc<AtomicBool>,
 }
 
 fn config(colour: bool) -> Result<Config, ReadlineError> {
@@ -70,11 +77,17 @@ impl Line {
         let config = config(colour).map_err(|error| unusable(&error))?;
         let mut editor: Editor<ChatHelper, FileHistory> =
             Editor::with_config(config).map_err(|error| unusable(&error))?;
-        editor.set_helper(Some(ChatHelper { folder: folder.to_owned(), sessions: Vec::new(), colour }));
+        let typed = Arc::new(AtomicBool::new(false));
+        editor.set_helper(Some(ChatHelper {
+            folder: folder.to_owned(),
+            sessions: Vec::new(),
+            colour,
+            typed: Arc::clone(&typed),
+        }));
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         // A history that is not there yet, or cannot be read, is no reason not to talk.
         let _ = editor.load_history(history);
-        Ok(Self { editor, history: history.to_owned(), colour })
+        Ok(Self { editor, history: history.to_owned(), colour, typed })
     }
 
     /// Sessions that can be named.
@@ -92,19 +105,29 @@ impl Line {
 
     /// Waits for a person, who has typed this already.
     pub(super) fn read(&mut self, before: &str) -> Result<Input, Failure> {
+        self.typed.store(!before.is_empty(), Ordering::Relaxed);
         let styled = if self.colour { PROMPT.cyan().bold().to_string() } else { PROMPT.to_owned() };
         match self.editor.readline_with_initial(&(PROMPT.to_owned(), styled), (before, "")) {
             Ok(text) => {
                 let text = joined(&text);
-                if !text.trim().is_empty() {
-                    let _ = self.editor.add_history_entry(text.as_str());
-                    let _ = self.editor.append_history(&self.history);
-                }
+                self.remember(&text);
                 Ok(Input::Text(text))
             }
+            Err(ReadlineError::Interrupted) if self.typed.load(Ordering::Relaxed) => Ok(Input::Cleared),
             Err(ReadlineError::Interrupted) => Ok(Input::Interrupted),
             Err(ReadlineError::Eof) => Ok(Input::End),
             Err(error) => Err(unusable(&error)),
+        }
+    }
+}
+
+impl Line {
+    /// Keeps a text in the history.
+    pub(super) fn remember(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            // A history that cannot be written is no reason not to talk.
+            let _ = self.editor.add_history_entry(text);
+            let _ = self.editor.append_history(&self.history);
         }
     }
 }
@@ -128,6 +151,10 @@ impl Hinter for ChatHelper {
     type Hint = String;
 
     fn hint(&self, line: &str, pos: usize, _context: &rustyline::Context<'_>) -> Option<String> {
+        // Asked with every change of the line.
+        if !line.is_empty() {
+            self.typed.store(true, Ordering::Relaxed);
+        }
         let name = line.strip_prefix('/').filter(|name| pos == line.len() && !name.contains(' '))?;
         let mut fitting = COMMANDS.iter().filter(|command| command.name.starts_with(name));
         let command = fitting.next().filter(|_| !name.is_empty())?;

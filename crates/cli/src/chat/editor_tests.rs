@@ -7,6 +7,7 @@ fn helper(folder: &Path) -> ChatHelper {
         folder: folder.to_owned(),
         sessions: vec!["20261116_ab12".to_owned(), "20261115_cd34".to_owned()],
         colour: false,
+        typed: Arc::default(),
     }
 }
 

@@ -1,21 +1,65 @@
-//! The keyboard while nobody reads a line: keys typed into an answer are not echoed into it, and wait for the next line.
+//! The keyboard while nobody reads a line: keys typed into an answer are not echoed into it, and wait for their turn.
 //!
-//! What was typed is put into that line, where the person sees it and sends it or not: nothing is lost, and nothing is
-//! sent, let alone approved, by accident. Ctrl-C is read as the key it is, so that two of them are two however close they
-//! come: as signals they could be one.
+//! A line that ends with Enter is queued and sent after the answer. What was typed without Enter is put into the next
+//! line, where the person sees it and sends it or not. Queued lines come back into that line, and are not sent, when the
+//! answer is stopped or fails; so does a line that looks like an answer to a question that came up after it was typed.
+//! Nothing is approved by what was typed before a question was seen. Ctrl-C is read as the key it is, so that two of them
+//! are two however close they come: as signals they could be one.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+/// Told of each line that is queued.
+pub(super) type OnQueued = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Keys that nobody has read yet. Clones share them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Keyboard {
-    typed: Arc<Mutex<Vec<u8>>>,
+    typed: Arc<Mutex<Typed>>,
     /// Whoever holds this reads the keys.
     reading: Arc<Mutex<()>>,
     interrupts: UnboundedSender<usize>,
+    on_queued: OnQueued,
 }
+
+/// What was typed.
+#[derive(Debug, Default)]
+struct Typed {
+    /// Keys behind the last Enter.
+    bytes: Vec<u8>,
+    /// Lines that wait to be sent, the first to go first.
+    queue: VecDeque<String>,
+    /// Lines that are not sent any more, for the next line.
+    taken_back: Vec<String>,
+}
+
+impl Typed {
+    /// Enter was pressed: the keys before it are a line of their own, unless they are being pasted.
+    fn end_line(&mut self) -> Option<String> {
+        if is_pasting(&self.bytes) {
+            self.bytes.push(b'\n');
+            return None;
+        }
+        let line = readable(&std::mem::take(&mut self.bytes));
+        if line.trim().is_empty() || self.queue.len() >= MOST_QUEUED {
+            return None;
+        }
+        self.queue.push_back(line.clone());
+        Some(line)
+    }
+}
+
+/// Whether keys end within a text that is being pasted.
+fn is_pasting(bytes: &[u8]) -> bool {
+    let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|part| part == mark);
+    last(PASTE_BEGINS) > last(PASTE_ENDS)
+}
+
+/// What a terminal puts around a text that is pasted, once it was asked to.
+const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
 const CONTROL_C: u8 = 0x03;
 const CONTROL_Z: u8 = 0x1a;
@@ -23,12 +67,12 @@ const CONTROL_BACKSLASH: u8 = 0x1c;
 
 impl Keyboard {
     /// A keyboard whose Ctrl-C goes there.
-    pub(super) fn new(interrupts: UnboundedSender<usize>) -> Self {
-        Self { typed: Arc::default(), reading: Arc::default(), interrupts }
+    pub(super) fn new(interrupts: UnboundedSender<usize>, on_queued: OnQueued) -> Self {
+        Self { typed: Arc::default(), reading: Arc::default(), interrupts, on_queued }
     }
 
-    // Bytes are only added and taken, so a panic elsewhere leaves them usable.
-    fn typed(&self) -> MutexGuard<'_, Vec<u8>> {
+    // Keys and lines are only added and taken, so a panic elsewhere leaves them usable.
+    fn typed(&self) -> MutexGuard<'_, Typed> {
         self.typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,18 +109,65 @@ impl Keyboard {
                 CONTROL_C => {}
                 CONTROL_Z => terminal::suspend(),
                 CONTROL_BACKSLASH => terminal::quit(),
-                other if self.typed().len() < MOST_BYTES => self.typed().push(other),
-                _ => {}
+                b'\r' | b'\n' => {
+                    let line = self.typed().end_line();
+                    if let Some(line) = line {
+                        (self.on_queued)(&line);
+                    }
+                }
+                other => {
+                    let mut typed = self.typed();
+                    if typed.bytes.len() < MOST_BYTES {
+                        typed.bytes.push(other);
+                    }
+                }
             }
         }
     }
 
-    /// What was put by, as text for the next line.
+    /// The next line that was queued, if there is one.
+    pub(super) fn next_queued(&self) -> Option<String> {
+        self.put_by();
+        self.typed().queue.pop_front()
+    }
+
+    /// Lines that were queued are not sent: they come back into the next line. Returns how many there were.
+    pub(super) fn take_back(&self) -> usize {
+        self.take_back_if(|_| true)
+    }
+
+    /// The same for some of them.
+    pub(super) fn take_back_if(&self, is_meant: impl Fn(&str) -> bool) -> usize {
+        self.put_by();
+        let mut typed = self.typed();
+        let (back, queue): (Vec<String>, Vec<String>) =
+            std::mem::take(&mut typed.queue).into_iter().partition(|line| is_meant(line));
+        typed.queue = queue.into();
+        let count = back.len();
+        typed.taken_back.extend(back);
+        count
+    }
+
+    /// What was taken back and what was typed without Enter, as text for the next line.
     pub(super) fn take(&self) -> String {
         self.put_by();
-        readable(&std::mem::take(&mut *self.typed()))
+        let mut typed = self.typed();
+        let mut lines = std::mem::take(&mut typed.taken_back);
+        let rest = readable(&std::mem::take(&mut typed.bytes));
+        if !rest.is_empty() {
+            lines.push(rest);
+        }
+        lines.join("\n")
+    }
+
+    /// Has the terminal tell what is pasted from what is typed. Whoever reads a line ends that with the line.
+    pub(super) fn mark_pastes(&self) {
+        terminal::mark_pastes(terminal::Pastes::Marked);
     }
 }
+
+/// More lines than this nobody queues.
+const MOST_QUEUED: usize = 100;
 
 /// More than this nobody types while waiting.
 const MOST_BYTES: usize = 64 * 1024;
@@ -92,9 +183,10 @@ impl Drop for Quiet {
     fn drop(&mut self) {
         // Before lines are lines again: half a line could not be read any more after that.
         if let Ok(_reading) = self.keyboard.reading.try_lock() {
-            terminal::read_waiting(&mut self.keyboard.typed());
+            terminal::read_waiting(&mut self.keyboard.typed().bytes);
         }
         if let Some(echo) = &self.echo {
+            terminal::mark_pastes(terminal::Pastes::Plain);
             terminal::restore(echo);
         }
     }
@@ -112,6 +204,25 @@ mod terminal {
 
     /// How the terminal was.
     pub(super) struct Echo(Termios);
+
+    /// How a terminal sends what is pasted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Pastes {
+        /// Between marks.
+        Marked,
+        /// Like keys.
+        Plain,
+    }
+
+    pub(super) fn mark_pastes(pastes: Pastes) {
+        let stdout = rustix::stdio::stdout();
+        if !rustix::termios::isatty(stdout) || !rustix::termios::isatty(rustix::stdio::stdin()) {
+            return;
+        }
+        let code: &[u8] = if pastes == Pastes::Marked { b"\x1b[?2004h" } else { b"\x1b[?2004l" };
+        // A terminal that is gone needs nothing.
+        let _ = rustix::io::write(stdout, code);
+    }
 
     pub(super) fn silence() -> Option<Echo> {
         let stdin = rustix::stdio::stdin();
@@ -163,9 +274,11 @@ mod terminal {
         let mut usual = silent.clone();
         usual.local_modes.insert(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         let _ = tcsetattr(stdin, OptionalActions::Now, &usual);
+        mark_pastes(Pastes::Plain);
         // Goes on here once somebody brings it back.
         let _ = kill_process(getpid(), Signal::TSTP);
         let _ = tcsetattr(stdin, OptionalActions::Now, &silent);
+        mark_pastes(Pastes::Marked);
     }
 
     /// What Ctrl-\ is for.
@@ -200,6 +313,14 @@ mod terminal {
     }
 
     pub(super) fn restore(_echo: &Echo) {}
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Pastes {
+        Marked,
+        Plain,
+    }
+
+    pub(super) fn mark_pastes(_pastes: Pastes) {}
 
     pub(super) fn read_waiting(_typed: &mut Vec<u8>) {}
 

@@ -14,9 +14,9 @@ fn lines_stay_and_keys_that_are_no_text_go() {
 #[test]
 fn every_ctrl_c_counts_and_is_no_text() {
     let (sender, mut interrupts) = tokio::sync::mpsc::unbounded_channel();
-    let keyboard = Keyboard::new(sender);
+    let keyboard = Keyboard::new(sender, Arc::new(|_| {}));
     keyboard.take_in(b"one\x03\x03two");
-    assert_eq!(readable(&keyboard.typed()), "onetwo");
+    assert_eq!(readable(&keyboard.typed().bytes), "onetwo");
     assert_eq!(interrupts.try_recv(), Ok(2), "together, so that nothing comes between them");
 }
 
@@ -27,4 +27,56 @@ fn keys_that_take_back_take_back() {
     assert_eq!(readable(b"one two  \x17three"), "one three");
     assert_eq!(readable(b"first\nwrong\x15right"), "first\nright");
     assert_eq!(readable(b"\x7f\x7fa"), "a");
+}
+
+/// A keyboard that nobody reads, and the lines it tells of.
+fn keyboard() -> (Keyboard, Arc<Mutex<Vec<String>>>) {
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let lines = Arc::clone(&told);
+    let (sender, _) = tokio::sync::mpsc::unbounded_channel();
+    (Keyboard::new(sender, Arc::new(move |line| lines.lock().unwrap().push(line.to_owned()))), told)
+}
+
+fn queue(keyboard: &Keyboard) -> Vec<String> {
+    keyboard.typed().queue.iter().cloned().collect()
+}
+
+#[test]
+fn enter_queues_a_line_and_what_follows_is_not_glued_to_it() {
+    let (keyboard, told) = keyboard();
+    keyboard.take_in(b"msg 2\r/compress --preview\rand a half");
+    assert_eq!(queue(&keyboard), ["msg 2", "/compress --preview"]);
+    assert_eq!(*told.lock().unwrap(), ["msg 2", "/compress --preview"]);
+    assert_eq!(readable(&keyboard.typed().bytes), "and a half");
+    keyboard.take_in(b"\r\r  \r");
+    assert_eq!(queue(&keyboard), ["msg 2", "/compress --preview", "and a half"], "empty lines are none");
+}
+
+#[test]
+fn a_text_that_is_pasted_is_one_line_however_many_it_has() {
+    let (keyboard, _) = keyboard();
+    keyboard.take_in(b"see: \x1b[200~one\rtwo\r");
+    keyboard.take_in(b"three\x1b[201~ end");
+    assert_eq!(queue(&keyboard), Vec::<String>::new());
+    keyboard.take_in(b"\rnext\r");
+    assert_eq!(queue(&keyboard), ["see: one\ntwo\nthree end", "next"]);
+}
+
+#[test]
+fn lines_that_are_taken_back_stand_before_what_was_typed_last() {
+    let (keyboard, _) = keyboard();
+    keyboard.take_in(b"y\rgo on\rlast words");
+    let answers = |line: &str| line == "y";
+    assert_eq!(keyboard.take_back_if(answers), 1);
+    assert_eq!(queue(&keyboard), ["go on"]);
+    assert_eq!(keyboard.take_back(), 1);
+    assert_eq!(keyboard.take(), "y\ngo on\nlast words");
+    assert_eq!(keyboard.take(), "");
+}
+
+#[test]
+fn a_queue_is_bounded() {
+    let (keyboard, _) = keyboard();
+    keyboard.take_in("line\r".repeat(MOST_QUEUED + 5).as_bytes());
+    assert_eq!(queue(&keyboard).len(), MOST_QUEUED);
 }

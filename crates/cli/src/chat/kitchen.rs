@@ -25,7 +25,7 @@ use crate::context::Context;
 use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure, io_words};
 use crate::host::ThisMachine;
-use crate::online::{catalogue, client, not_configured};
+use crate::online::{catalogue, client, configured_slots, not_configured};
 use crate::record::{open_store, refused};
 
 /// Ids that are tried for a new conversation.
@@ -62,6 +62,22 @@ pub(super) struct Connected {
 pub(super) struct Company {
     pub(super) approver: Arc<dyn Approver>,
     pub(super) events: Arc<dyn AgentEvents>,
+}
+
+/// Why nobody serves a model, to a conversation that may be held on a wire already.
+fn not_reachable(error: &EndpointError, held_on: Option<Dialect>) -> Failure {
+    match (error, held_on) {
+        (EndpointError::WireNotSpoken { provider, .. }, Some(wire)) => Failure::new(
+            Exit::BadConfig,
+            format!("this conversation is held on the {wire} wire, which {provider} does not speak"),
+        )
+        .because(format!("nor can its requests be translated into a wire that {provider} speaks"))
+        .hint(format!(
+            "name a model at a server that speaks the {wire} or the chat wire: `throughline chat --resume ID --model openrouter:NAME`"
+        ))
+        .hint("or begin another conversation; what was said in this one can be searched from there"),
+        _ => not_configured(error),
+    }
 }
 
 impl Kitchen {
@@ -119,6 +135,12 @@ impl Kitchen {
         if let Some(spoken) = wish.wire.filter(reachable) {
             return on(spoken);
         }
+        // Of other servers it is only assumed that they speak every wire; what a new conversation would be held on is what
+        // they surely speak.
+        let usual = self.endpoint(wish)?;
+        if usual.kind.wires_are_assumed() && reachable(&usual.wire) {
+            return Ok(usual);
+        }
         match on(held_on) {
             Err(EndpointError::WireNotSpoken { prefix, provider, wire }) => {
                 let kind = EndpointKind::parse(provider);
@@ -137,8 +159,12 @@ impl Kitchen {
         held_on: Option<Dialect>,
     ) -> Result<Connected, Failure> {
         let reached = held_on.map_or_else(|| self.endpoint(wish), |wire| self.reach(wish, wire));
-        let endpoint = reached.map_err(|error| not_configured(&error))?;
+        let endpoint = reached.map_err(|error| not_reachable(&error, held_on))?;
         let client = client(&self.context, &endpoint)?;
+        if wish.is_at_main_server(&self.settings) {
+            let slots = configured_slots(self.settings.model.parallel_requests);
+            client.slots().configure(&endpoint, slots);
+        }
         let learnt = learnt_window(self.store.as_ref(), &learnt_scope(&endpoint, &wish.model), self.now_ms())
             .map_err(refused)?;
         let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };

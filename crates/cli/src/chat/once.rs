@@ -93,7 +93,16 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
         }
     };
     screen.rest();
-    let done = done.map_err(failure_of)?;
+    let done = done.map_err(|error| {
+        let failure = failure_of(error);
+        let id = agent.session().id();
+        match agent.unanswered() {
+            Some(_) => failure.hint(format!(
+                "the question is recorded: the same one with --resume {id} asks again, without saying it twice"
+            )),
+            None => failure,
+        }
+    })?;
     if args.json {
         let usage = done.usage;
         print_json(

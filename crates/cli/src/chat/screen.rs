@@ -25,6 +25,7 @@ const DIFFERENCE_LINES: usize = 40;
 const OUTPUT_LINES: usize = 8;
 
 const PREPARING: &str = "a summary of the older part is being prepared meanwhile, for when the window fills";
+const PUT_OFF: &str = "the summary that was being prepared is put off, so that the server is free for you";
 const WHILE_IDLE: &str =
     "nothing was said for a while and the provider's cache is cold, so the older part is folded now";
 
@@ -74,6 +75,10 @@ struct State {
     told_ready: bool,
     /// Remarks that wait until nothing else is being written.
     later: Vec<String>,
+    /// Lines that were queued while a line of the answer was being written, to be shown behind it.
+    queued: Vec<String>,
+    /// The line that comes and goes, as it was shown last.
+    passing_text: String,
     tally: Tally,
 }
 
@@ -94,6 +99,8 @@ impl Screen {
                 asked: false,
                 told_ready: false,
                 later: Vec::new(),
+                queued: Vec::new(),
+                passing_text: String::new(),
                 tally: Tally::default(),
             }),
             above: Mutex::new(None),
@@ -177,6 +184,33 @@ impl Screen {
         later.iter().for_each(|text| self.note(text));
     }
 
+    /// A line was queued for after the answer: shown at once, or behind the line of the answer that is being written.
+    pub(super) fn queued(&self, line: &str) {
+        let mut state = self.state();
+        state.queued.push(line.to_owned());
+        if !state.markdown.is_open() && !state.reasoning {
+            self.show_queued(&mut state);
+        }
+    }
+
+    fn show_queued(&self, state: &mut State) {
+        let queued = std::mem::take(&mut state.queued);
+        if queued.is_empty() {
+            return;
+        }
+        let was_passing = state.passing;
+        self.clear_passing(state);
+        for line in queued {
+            let width = self.context.columns_now();
+            let line = shorten(&on_one_line(&line), width.saturating_sub("· queued: ".len()).max(8));
+            self.line(&note(&format!("queued: {line}"), width));
+        }
+        if was_passing {
+            let text = std::mem::take(&mut state.passing_text);
+            self.pass(state, &text);
+        }
+    }
+
     /// What runs is being stopped.
     pub(super) fn stopping(&self) {
         let mut state = self.state();
@@ -210,6 +244,7 @@ impl Screen {
         if !out.is_empty() {
             self.write(&out);
         }
+        self.show_queued(state);
     }
 
     /// Writes a piece of the answer.
@@ -225,6 +260,7 @@ impl Screen {
             return;
         }
         self.end_text(state);
+        state.passing_text = text.to_owned();
         let room = self.context.columns_now().saturating_sub(1);
         let text = shorten(&on_one_line(text), room);
         let text = if self.context.colour_stderr { text.dimmed().to_string() } else { text };
@@ -338,7 +374,16 @@ impl AgentEvents for Screen {
                 if std::mem::take(&mut state.reasoning) {
                     self.write("\n\n");
                 }
-                let out = state.markdown.push(&text, self.context.columns_now());
+                // What was queued is shown between two lines of the answer, not within one.
+                let after_line =
+                    if state.queued.is_empty() { None } else { text.find('\n').map(|at| at + 1) };
+                let (first, rest) = text.split_at(after_line.unwrap_or(text.len()));
+                let out = state.markdown.push(first, self.context.columns_now());
+                self.write(&out);
+                if !state.markdown.is_open() {
+                    self.show_queued(state);
+                }
+                let out = state.markdown.push(rest, self.context.columns_now());
                 self.write(&out);
             }
             AgentEvent::Reasoning(text) => {
@@ -385,7 +430,8 @@ fn beside(tool: &str, shown: &str) -> String {
         let lines: Vec<&str> = shown.lines().filter(|line| !line.trim().is_empty()).collect();
         let left_out = lines.len().saturating_sub(OUTPUT_LINES);
         if left_out > 0 {
-            let _ = writeln!(out, "  {}", format!("... {left_out} lines before").dimmed());
+            let lines = counted(left_out as u64, "line", "lines");
+            let _ = writeln!(out, "  {}", format!("... {lines} before").dimmed());
         }
         for line in lines.iter().skip(left_out) {
             let _ = writeln!(out, "  {}", shorten(line, 200).dimmed());
@@ -397,7 +443,8 @@ fn beside(tool: &str, shown: &str) -> String {
         let _ = writeln!(out, "  {}", difference_line(line));
     }
     if lines.len() > DIFFERENCE_LINES {
-        let _ = writeln!(out, "  {}", format!("... {} more lines", lines.len() - DIFFERENCE_LINES).dimmed());
+        let more = counted((lines.len() - DIFFERENCE_LINES) as u64, "more line", "more lines");
+        let _ = writeln!(out, "  {}", format!("... {more}").dimmed());
     }
     out
 }
@@ -417,6 +464,7 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
         }
         EngineEvent::CompactionBlocked { detail, .. } => format!("folding is put off: {detail}"),
         EngineEvent::CompactionLocked { holder, .. } => format!("{holder} is folding this conversation"),
+        EngineEvent::PreparationPostponed => PUT_OFF.to_owned(),
         EngineEvent::PreparationFailed { detail } => format!("no summary could be prepared ahead: {detail}"),
         EngineEvent::OutputSetAside { tool, chars, shown_chars, .. } => format!(
             "the output of {} was set aside: {} of {} characters are shown to the model, which can read the rest",

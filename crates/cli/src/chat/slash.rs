@@ -15,20 +15,22 @@ const fn command(name: &'static str, arguments: &'static str, what: &'static str
 }
 
 /// All of them, as `/help` lists them.
-pub(super) const COMMANDS: [SlashCommand; 18] = [
+pub(super) const COMMANDS: [SlashCommand; 20] = [
     command(
         "compress",
         "[TOPIC | here [N] | --keep N] [--preview]",
         "fold the older part now; /compact is the same",
     ),
     command("undo", "", "go back to what the model saw before the last compaction"),
+    command("summary", "", "the summary that the model sees in place of the older part"),
+    command("retry", "", "ask again for an answer to what you said last, when none came"),
     command("context", "", "what fills the window, and how far it is to the next compaction"),
     command("usage", "", "tokens, cache and cost of this conversation"),
-    command("insights", "[DAYS]", "calls, tokens and money by day and model"),
+    command("insights", "[DAYS] [--top N]", "calls, tokens and money by day and model"),
     command("new", "[TITLE]", "begin another conversation"),
     command("resume", "[ID]", "go on with another conversation; without an id, list them"),
-    command("sessions", "", "what is recorded"),
-    command("search", "WORDS", "find anything that was ever said"),
+    command("sessions", "[--all] [--limit N] [--since 7d]", "what is recorded"),
+    command("search", "WORDS [--limit N] [--since 7d]", "find anything that was ever said"),
     command("title", "[TITLE]", "name this conversation, or show its name"),
     command("model", "[MODEL [--anyway]]", "another model from here on; without a name, show this one"),
     command("memory", "", "the notes that stand in every prompt"),
@@ -40,8 +42,56 @@ pub(super) const COMMANDS: [SlashCommand; 18] = [
     command("quit", "", "leave; the conversation stays"),
 ];
 
-/// Other names people type.
-const ALIASES: [(&str, &str); 4] = [("compact", "compress"), ("exit", "quit"), ("q", "quit"), ("?", "help")];
+/// Other names people type, many of them those of other agents.
+const ALIASES: [(&str, &str); 15] = [
+    ("compact", "compress"),
+    ("summarize", "compress"),
+    ("exit", "quit"),
+    ("q", "quit"),
+    ("?", "help"),
+    ("h", "help"),
+    ("clear", "new"),
+    ("reset", "new"),
+    ("cost", "usage"),
+    ("tokens", "context"),
+    ("stats", "insights"),
+    ("history", "sessions"),
+    ("continue", "resume"),
+    ("rename", "title"),
+    ("models", "model"),
+];
+
+/// Words that mean a command although they have no slash: whoever types one of them alone wants to leave.
+const BARE: [(&str, &str); 3] = [("exit", "quit"), ("quit", "quit"), (":q", "quit")];
+
+/// Commands of other agents that have no counterpart here, and what to do instead.
+const ELSEWHERE: [(&str, &str); 8] = [
+    (
+        "init",
+        "write an AGENTS.md for this folder, or ask for one in words; it is read when a conversation begins",
+    ),
+    (
+        "login",
+        "keys come from the environment or the settings: `throughline config set model.api_key_env NAME`",
+    ),
+    ("logout", "keys come from the environment or the settings: /config model shows which"),
+    ("permissions", "every change is asked for; `throughline chat --yolo` asks for nothing"),
+    ("mcp", "`throughline mcp --show` says how other agents get recall; this one takes no MCP servers"),
+    ("agents", "there are no other agents to be started from here"),
+    ("review", "say in words what is to be reviewed"),
+    ("doctor", "`throughline doctor` in a shell examines the record"),
+];
+
+/// What is said to a command that is none.
+pub(super) fn unknown_words(name: &str, nearest: Option<&str>) -> String {
+    let shown = on_one_line(name);
+    let elsewhere = ELSEWHERE.iter().find(|(known, _)| *known == name.to_lowercase());
+    match (elsewhere, nearest) {
+        (Some((_, instead)), _) => format!("there is no command /{shown} here: {instead}"),
+        (None, Some(nearest)) => format!("there is no command /{shown}; did you mean /{nearest}?"),
+        (None, None) => format!("there is no command /{shown}; /help lists what there is"),
+    }
+}
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +112,10 @@ pub(super) enum Typed<'a> {
 /// Understands a line. A path at its beginning is no command.
 pub(super) fn read(line: &str) -> Typed<'_> {
     let trimmed = line.trim();
-    let Some(rest) = trimmed.strip_prefix('/') else { return Typed::Words(trimmed) };
+    let Some(rest) = trimmed.strip_prefix('/') else {
+        let bare = BARE.iter().find(|(word, _)| word.eq_ignore_ascii_case(trimmed));
+        return bare.map_or(Typed::Words(trimmed), |(_, command)| Typed::Command(command, ""));
+    };
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if name.contains('/') || trimmed.contains('\n') && find(name).is_none() {
         return Typed::Words(trimmed);
@@ -84,7 +137,9 @@ fn nearest(name: &str) -> Option<&'static str> {
     let begins = names.clone().find(|known| !name.is_empty() && known.starts_with(name));
     let near = names
         .map(|known| (distance(name, known), known))
-        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
+        // One slip in a short name, more in a long one: `init` is no slip of `quit`. Two letters that changed places count
+        // as two.
+        .filter(|(distance, known)| *distance <= (known.len() / 3).max(1))
         .min_by_key(|(distance, _)| *distance);
     begins.or(near.map(|(_, known)| known))
 }

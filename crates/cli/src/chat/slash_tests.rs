@@ -17,6 +17,29 @@ fn commands_words_and_slips_are_told_apart() {
     assert_eq!(near("/serach foo"), Some("search"));
     assert_eq!(near("/ti"), Some("title"));
     assert_eq!(near("/xyzzyplugh"), None);
+    assert_eq!(near("/init"), None, "not /quit");
+}
+
+#[test]
+fn names_of_other_agents_are_understood_or_explained() {
+    for (typed, command) in [
+        ("/clear", "new"),
+        ("/cost", "usage"),
+        ("/exit", "quit"),
+        ("/compact", "compress"),
+        ("exit", "quit"),
+        (" Quit ", "quit"),
+        (":q", "quit"),
+    ] {
+        assert_eq!(read(typed), Typed::Command(command, ""), "{typed}");
+    }
+    assert_eq!(read("exit codes, please"), Typed::Words("exit codes, please"));
+    let aliases = ALIASES.iter().chain(&BARE);
+    assert!(aliases.into_iter().all(|(_, command)| find(command) == Some(*command)));
+    assert!(ELSEWHERE.iter().all(|(name, _)| find(name).is_none()));
+    assert!(unknown_words("init", None).contains("AGENTS.md"));
+    assert!(unknown_words("compres", Some("compress")).ends_with("did you mean /compress?"));
+    assert!(unknown_words("xyzzy", None).ends_with("/help lists what there is"));
 }
 
 #[test]

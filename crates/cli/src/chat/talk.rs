@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ChatArgs;
 use super::commands::{self, After};
-use super::editor::{Input, Line, ask_line};
+use super::editor::{Input, Line, PROMPT, ask_line};
 use super::first_run;
 use super::interrupts::Interrupts;
 use super::keyboard::Keyboard;
@@ -142,13 +142,15 @@ impl Approver for AtTerminal {
             } else {
                 "allow? [y] this once, [n] no: "
             };
-            // What was typed before the question was seen does not answer it.
-            self.keyboard.put_by();
+            // What was typed before the question was seen does not answer it, nor is it sent in place of an answer.
+            self.keyboard.take_back_if(|line| answer_of(line, for_session).is_some());
             loop {
                 let keyboard = self.keyboard.clone();
                 let asking = tokio::task::spawn_blocking(move || {
                     let _reading = keyboard.reading();
-                    ask_line(prompt)
+                    let typed = ask_line(prompt);
+                    keyboard.mark_pastes();
+                    typed
                 })
                 .await;
                 let Some(typed) = asking.ok().flatten() else {
@@ -170,7 +172,8 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     let screen = Arc::new(Screen::new(&context, Audience::Person));
     let stopper = Stopper::default();
     let interrupts = runtime.block_on(async { Interrupts::listen() });
-    let keyboard = Keyboard::new(interrupts.sender());
+    let queued_on = Arc::clone(&screen);
+    let keyboard = Keyboard::new(interrupts.sender(), Arc::new(move |line: &str| queued_on.queued(line)));
     let (asks, stops, keys) = (Arc::clone(&screen), stopper.clone(), keyboard.clone());
     let approver = AtTerminal { screen: asks, stopper: stops, keyboard: keys };
     let company = Company { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
@@ -200,8 +203,20 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
             }
             talk.screen.note(ONCE_MORE);
         }
-        let text = match wait_for_person(&mut talk, &mut line, runtime)? {
+        let input = match talk.keyboard.next_queued() {
+            Some(text) => {
+                line.remember(&text);
+                talk.screen.say(&format!("{PROMPT}{text}"));
+                Input::Text(text)
+            }
+            None => wait_for_person(&mut talk, &mut line, runtime)?,
+        };
+        let text = match input {
             Input::Text(text) => text,
+            Input::Cleared => {
+                interrupts = 0;
+                continue;
+            }
             Input::Interrupted => {
                 interrupts += 1;
                 if interrupts > 1 {
@@ -220,12 +235,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
                 runtime.block_on(commands::carry_out(&mut talk, name, arguments))
             }
             Typed::Unknown { name, nearest } => {
-                let name = printable(name);
-                let meant = nearest.map_or_else(
-                    || "/help lists what there is".to_owned(),
-                    |nearest| format!("did you mean /{nearest}?"),
-                );
-                talk.screen.note(&format!("there is no command /{name}; {meant}"));
+                talk.screen.note(&slash::unknown_words(name, nearest));
                 Ok(After::GoOn)
             }
         };
@@ -234,7 +244,8 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
             Ok(After::Leave) => break,
             Err(failure) => {
                 talk.screen.rest();
-                report_failure(&failure, Some(&context));
+                report_failure(&failure, Some(&context.within_chat()));
+                talk.take_queue_back("it failed");
             }
         }
     }
@@ -274,7 +285,9 @@ fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Resul
         let resting = scope.spawn(|| runtime.block_on(talk.while_waiting(&over)));
         let input = {
             let _reading = keyboard.reading();
-            line.read(&before)
+            let input = line.read(&before);
+            keyboard.mark_pastes();
+            input
         };
         over.cancel();
         // It ends where it stands; a panic in it has been told by then.
@@ -327,8 +340,17 @@ impl Talk {
         match done {
             Some(Err(CallError::Cancelled)) => {
                 self.screen.note("stopped; what was said and done until now is kept");
+                self.take_queue_back("you stopped it");
             }
-            Some(Err(error)) => return Err(failure_of(error)),
+            Some(Err(error)) => {
+                let failure = failure_of(error);
+                return Err(match self.agent.unanswered() {
+                    Some(_) => {
+                        failure.hint("what you said is kept: /retry asks again, without saying it twice")
+                    }
+                    None => failure,
+                });
+            }
             Some(Ok(done)) if done.text.trim().is_empty() => {
                 self.screen.note("the model said nothing; say it again, or say it differently");
             }
@@ -336,6 +358,24 @@ impl Talk {
         }
         self.show_status();
         Ok(After::GoOn)
+    }
+
+    /// Asks again for an answer to what was said last.
+    pub(super) async fn retry(&mut self) -> Result<After, Failure> {
+        let Some(words) = self.agent.unanswered() else {
+            self.screen.note("there is nothing to ask again: what you said last was answered");
+            return Ok(After::GoOn);
+        };
+        self.turn(&words).await
+    }
+
+    /// What was queued for after an answer is not sent after one that did not come to its end.
+    pub(super) fn take_queue_back(&self, why: &str) {
+        let lines = self.keyboard.take_back();
+        if lines > 0 {
+            let lines = counted(lines as u64, "queued line", "queued lines");
+            self.screen.note(&format!("{lines} back in the input, not sent, because {why}"));
+        }
     }
 
     /// Nobody says anything: what is being prepared is told when it is there, and once the provider's cache is cold the

@@ -11,12 +11,13 @@ use throughline_gateway::{Gateway, GatewayConfig, Offer, Recall, TenantPaths, Tl
 use throughline_lcm::LCM_ENGINE;
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
+use throughline_transcript::Dialect;
 
 use crate::config_cmd::{SettingFlag, load_settings};
 use crate::context::Context;
 use crate::engines::{EngineParts, Engines};
 use crate::failure::{Exit, Failure};
-use crate::online::{catalogue, proxy};
+use crate::online::{catalogue, configured_slots, proxy};
 use crate::serve::log::Log;
 use crate::serve::{ServeArgs, access, recall, upstreams};
 
@@ -60,6 +61,12 @@ impl Source {
         })?;
         let catalogue = catalogue(context)?;
         let client = outgoing(context, &upstreams)?;
+        for upstream in &upstreams.all {
+            let own = settings.gateway.upstreams.get(&upstream.name);
+            let slots = own.map_or(settings.model.parallel_requests, |own| own.parallel_requests);
+            let wire = upstream.wires.first().copied().unwrap_or(Dialect::Chat);
+            client.slots().configure(&upstream.endpoint(wire), configured_slots(slots));
+        }
         // Notes of the lossless engine are worth little to a model that cannot open them.
         let recalls = settings.gateway.recall || settings.context.engine.trim() == LCM_ENGINE;
         let parts = EngineParts {
@@ -147,7 +154,8 @@ fn outgoing(context: &Context, upstreams: &Upstreams) -> Result<Client, Failure>
         proxy: proxy(context).filter(|_| !all_local),
         jitter_seed: context.random_bits(),
     };
-    Client::new(options).map_err(|error| {
+    let client = Client::new(options).map_err(|error| {
         Failure::new(Exit::BadConfig, "no connection can be set up").because(error.to_string())
-    })
+    })?;
+    Ok(client.with_slots(context.slots.clone()))
 }

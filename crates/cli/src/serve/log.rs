@@ -12,7 +12,7 @@ use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, Served, curren
 use throughline_store::SessionId;
 
 use crate::context::Context;
-use crate::text::{on_one_line, thousands};
+use crate::text::{counted, on_one_line, thousands};
 
 /// Conversations that were opened by requests still being answered; more are not remembered.
 const MOST_OPENED: usize = 10_000;
@@ -263,7 +263,12 @@ fn engine_words(event: &EngineEvent) -> Option<String> {
         | EngineEvent::CompactionAborted { detail, .. }
         | EngineEvent::CompactionBlocked { detail, .. } => format!("not compacted: {detail}"),
         EngineEvent::CompactionLocked { holder, .. } => format!("not compacted: open elsewhere ({holder})"),
-        EngineEvent::PreparationReady { messages } => format!("a summary of {messages} messages is ready"),
+        EngineEvent::PreparationReady { messages } => {
+            format!("a summary of {} is ready", counted(*messages as u64, "message", "messages"))
+        }
+        EngineEvent::PreparationPostponed => {
+            "a summary in preparation was cancelled, because its server was needed for a request".to_owned()
+        }
         EngineEvent::PreparationFailed { detail } => format!("a summary could not be prepared: {detail}"),
         EngineEvent::WindowLearnt { model, window_tokens, was_tokens } => {
             format!(

@@ -168,7 +168,7 @@ fn two_ctrl_c_at_once_are_two() {
 }
 
 #[test]
-fn what_is_typed_while_an_answer_comes_is_kept_for_the_next_line() {
+fn enter_during_an_answer_queues_lines_and_commands_in_their_order() {
     let gate = Gate::new();
     let closed = gate.clone();
     let served = served(Script::answering(move |request| match last(request).as_str() {
@@ -181,20 +181,103 @@ fn what_is_typed_while_an_answer_comes_is_kept_for_the_next_line() {
     terminal.prompt();
     terminal.press("slow\r");
     terminal.see("This answer takes");
-    terminal.press("later wrods\x7f\x7f\x7f\x7fords\r");
+    terminal.press("later wrods\x7f\x7f\x7f\x7fords\r/title queued things\rand then");
     gate.open();
     terminal.see("› later words");
+    terminal.see("You said later words.");
+    terminal.see("this conversation is called queued things");
+    terminal.see("› and then");
     let screen = terminal.screen();
     assert!(
         screen.contains("This answer takes its time, and somebody types meanwhile."),
         "keys are not echoed into an answer:\n{screen}"
     );
-    assert_eq!(screen.matches("later").count(), 1, "{screen}");
-    assert_eq!(served.upstream.calls().len(), 1, "it is shown, not sent");
-    terminal.press("\r");
-    terminal.see("You said later words.");
+    for line in ["queued: later words", "queued: /title queued things"] {
+        assert!(screen.contains(line), "{line}:\n{screen}");
+    }
+    assert_eq!(served.upstream.calls().len(), 2, "the half line is shown, not sent");
+    terminal.press(" more\r");
+    terminal.see("You said and then more.");
     terminal.prompt();
     terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn a_queued_line_is_shown_at_once_while_nothing_is_written() {
+    let gate = Gate::new();
+    let closed = gate.clone();
+    let served = served(Script::answering(move |request| match last(request).as_str() {
+        "slow" => Reply::text("Done.").failing_after(0, ReplyFault::Wait(closed.clone())),
+        said => Reply::text(format!("You said {said}.")),
+    }));
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("slow\r");
+    terminal.see("waiting for worker ...");
+    terminal.press("next\r");
+    terminal.see("· queued: next");
+    terminal.until("the line that comes and goes", |screen| {
+        screen.trim_end().ends_with("waiting for worker ...")
+    });
+    assert!(served.upstream.calls().len() <= 1, "it is not sent yet");
+    gate.open();
+    terminal.see("You said next.");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn ctrl_c_brings_queued_lines_back_into_the_input() {
+    let served = model();
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    terminal.press("hang\r");
+    terminal.see("This answer will never");
+    terminal.press("one more thing\r");
+    terminal.press("half");
+    terminal.press("\x03");
+    terminal.see("1 queued line back in the input, not sent, because you stopped it");
+    terminal.see("› one more thing");
+    terminal.see("half");
+    assert_eq!(served.upstream.calls().len(), 1, "nothing is sent");
+    terminal.press("\x03");
+    terminal.prompt();
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn ctrl_c_that_clears_a_line_is_no_step_towards_leaving() {
+    let served = model();
+    let world = world_of(&served);
+    let mut terminal = Terminal::start(&world, &["chat"]);
+    terminal.prompt();
+    for line in ["half", "other", "third"] {
+        terminal.press(line);
+        terminal.see(&format!("› {line}"));
+        terminal.press("\x03");
+        terminal.prompt();
+    }
+    assert!(!terminal.screen().contains("leaves"), "{}", terminal.screen());
+    // On an empty line it is one, unless something is typed in between.
+    terminal.press("\x03");
+    terminal.see("Ctrl-C once more");
+    terminal.prompt();
+    let prompts = terminal.screen().matches('›').count();
+    terminal.press("x\x7f\x03");
+    terminal.until("another prompt", |screen| screen.matches('›').count() > prompts);
+    terminal.prompt();
+    terminal.press("still here\r");
+    terminal.see("You said still here.");
+    terminal.prompt();
+    terminal.press("\x03");
+    terminal.until("the note again", |screen| screen.matches("Ctrl-C once more").count() == 2);
+    terminal.prompt();
+    terminal.press("\x03");
     assert_eq!(terminal.end(), 0);
 }
 
@@ -242,7 +325,6 @@ fn what_was_typed_before_a_question_does_not_answer_it() {
     assert!(!world.path("made.txt").exists(), "nobody allowed it");
     terminal.see("› y");
     terminal.press("\x03");
-    terminal.see("leaves; the conversation stays");
     terminal.prompt();
     terminal.press("\x04");
     assert_eq!(terminal.end(), 0);

@@ -30,11 +30,11 @@ fn what_keeps_a_model_from_answering_is_said_before_anything_is_asked() {
         served.upstream.url()
     ));
     let mut terminal = Terminal::start(&world, &["chat"]);
-    terminal.see("`absent` is not among the 1 models at");
+    terminal.see("`absent` is not among the 1 model at");
     terminal.prompt();
     // Nor does the conversation go over to one that is not there, unless that is meant.
     terminal.press("/model other\r");
-    terminal.see("`other` is not among the 1 models at");
+    terminal.see("`other` is not among the 1 model at");
     terminal.see("the conversation stays with absent");
     terminal.prompt();
     terminal.press("/model other --anyway\r");

@@ -12,6 +12,10 @@ mod chat_local_model;
 #[cfg(unix)]
 mod chat_models;
 #[cfg(unix)]
+mod chat_one_slot;
+#[cfg(unix)]
+mod chat_resume;
+#[cfg(unix)]
 mod chat_terminal;
 #[cfg(unix)]
 mod chat_trouble;
@@ -35,3 +39,5 @@ mod samples;
 mod settings;
 #[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
+mod widths;

@@ -198,6 +198,14 @@ impl Terminal {
         self.until("a prompt", |screen| screen.trim_end().ends_with('›'));
     }
 
+    /// Waits until the program is gone; how it ended, and everything it wrote.
+    pub(crate) fn ended(self) -> (u32, String) {
+        let seen = Arc::clone(&self.seen);
+        let code = self.end();
+        let written = String::from_utf8_lossy(&seen.0.lock().unwrap().all).into_owned();
+        (code, written)
+    }
+
     /// Waits until the program is gone; how it ended.
     pub(crate) fn end(mut self) -> u32 {
         let (lock, told) = &*self.seen;

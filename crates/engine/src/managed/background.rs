@@ -9,7 +9,7 @@ use super::ManagedSession;
 use crate::engine::EngineError;
 use crate::event::EngineEvent;
 use crate::outcome::PrepareOutcome;
-use crate::trigger::near_threshold;
+use crate::trigger::{may_prepare_again, near_threshold};
 
 /// An engine that takes longer than this over anything is given up. It has limits of its own; this is the net.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
@@ -30,6 +30,8 @@ pub(super) enum PreparedSoFar {
     Begun,
     /// A summary covers so many messages.
     Covered(usize),
+    /// It was cancelled in favour of a request that somebody waits for.
+    Postponed,
     /// It failed.
     Failed,
 }
@@ -39,6 +41,14 @@ impl ManagedSession {
     #[must_use]
     pub fn is_preparing(&self) -> bool {
         self.preparing.as_ref().is_some_and(|preparing| !preparing.0.is_finished())
+    }
+
+    /// Starts preparing before a call is sent: the summary is written while the answer is. Where background requests give
+    /// way there is no such while, and what is begun now would be cancelled by the call itself.
+    pub(super) async fn prepare_beside_call(&mut self, tokens: u64) {
+        if !self.setup.target.upstream.cancels_background() {
+            self.prepare_ahead(tokens).await;
+        }
     }
 
     /// Starts preparing a summary if the threshold is near and none is on its way. Tells of one that became ready since.
@@ -51,6 +61,11 @@ impl ManagedSession {
         if !near_threshold(self.setup.policy.automatic, tokens, threshold_tokens) {
             return;
         }
+        // Begun again at once, it would be cancelled again at once.
+        if self.postponed_at_tokens.is_some_and(|at| !may_prepare_again(tokens, at, threshold_tokens)) {
+            return;
+        }
+        self.preparing_at_tokens = tokens;
         if self.prepared.is_none() {
             self.prepared = Some(PreparedSoFar::Begun);
             self.tell(EngineEvent::PreparationStarted);
@@ -80,6 +95,10 @@ impl ManagedSession {
         self.preparing = None;
         let (reached, event) = match outcome {
             PrepareOutcome::Nothing => return,
+            PrepareOutcome::Postponed => {
+                self.postponed_at_tokens = Some(self.preparing_at_tokens);
+                (PreparedSoFar::Postponed, EngineEvent::PreparationPostponed)
+            }
             PrepareOutcome::Ready { messages } => {
                 (PreparedSoFar::Covered(messages), EngineEvent::PreparationReady { messages })
             }

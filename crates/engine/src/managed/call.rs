@@ -222,7 +222,7 @@ impl ManagedSession {
         self.fit_cap(&envelope, &mut way);
         loop {
             let mut sent = self.write(&envelope, &along, &way)?;
-            self.prepare_ahead(sent.pending.total_tokens).await;
+            self.prepare_beside_call(sent.pending.total_tokens).await;
             let target = self.asked(&way);
             let upstream = Arc::clone(&target.upstream);
             // Nobody needs it any more once it is sent, and an answer may take long.
@@ -334,10 +334,11 @@ impl ManagedSession {
     }
 
     /// Whether a compaction that is due is better made later: a summary is on its way and nobody has to wait for it, or
-    /// nothing could be folded a few messages ago.
+    /// nothing could be folded a few messages ago. A summary that this very call would cancel is not on its way.
     fn may_wait(&self, urgency: Urgency) -> bool {
         let near = |found: usize| self.view.len() < found.saturating_add(LOOK_AGAIN_AFTER_MESSAGES);
-        urgency == Urgency::Due && (self.is_preparing() || self.nothing_to_fold_at.is_some_and(near))
+        let is_coming = self.is_preparing() && !self.setup.target.upstream.cancels_background();
+        urgency == Urgency::Due && (is_coming || self.nothing_to_fold_at.is_some_and(near))
     }
 
     /// What is to be done before a call. An engine that does not answer leaves the decision to the last net.

@@ -292,6 +292,7 @@ impl ManagedSession {
         self.due = None;
         self.preparing = None;
         self.prepared = None;
+        self.postponed_at_tokens = None;
         self.nothing_to_fold_at = None;
         self.told_of_waiting = false;
         self.idle_looked_at = None;

@@ -21,6 +21,7 @@ use super::prompt::Brief;
 use super::reading::{Notes, Unfit};
 use super::route::SummaryRoute;
 use super::transcript::{Rendered, shortened};
+use crate::target::Target;
 
 /// Tries to get one part summarised: one, one more, and one with a parameter mended.
 const MOST_TRIES: u32 = 3;
@@ -302,6 +303,17 @@ impl Summariser for Apart<'_> {
     }
 }
 
+/// What the cap on output is called where a model is asked; `None` where none is taken.
+pub(crate) fn cap_member(target: &Target) -> Option<CapMember> {
+    match target.dialect {
+        // A subscription of Codex takes no cap at all.
+        _ if target.provider == "openai-codex" => None,
+        // Only OpenAI insists on the new name of it.
+        Dialect::Chat if target.provider != "openai" => Some(CapMember::MaxTokens),
+        dialect => Some(CapMember::usual(dialect)),
+    }
+}
+
 /// Instructions and a text as a request on the wire of a model, with the tokens its answer may have.
 pub(crate) fn plain_call(
     route: &SummaryRoute,
@@ -313,17 +325,12 @@ pub(crate) fn plain_call(
     let target = &route.target;
     let dialect = target.dialect;
     let answer_tokens = if let Cap::AtMost(most) = cap { answer_tokens.min(most) } else { answer_tokens };
-    // A subscription of Codex takes no cap at all; only OpenAI insists on the new name of it.
-    let is_said = cap != Cap::Unsaid && target.provider != "openai-codex";
-    let name = match dialect {
-        Dialect::Chat if target.provider != "openai" => CapMember::MaxTokens,
-        _ => CapMember::usual(dialect),
-    };
+    let name = cap_member(target).filter(|_| cap != Cap::Unsaid);
     let parameters: &[(&str, &str)] = if dialect == Dialect::Responses { &[("store", "false")] } else { &[] };
     let parts = RequestParts {
         system: Some(System::Text(system)),
         streaming: Streaming::Streamed,
-        output_cap: is_said.then_some((name, answer_tokens)),
+        output_cap: name.map(|name| (name, answer_tokens)),
         parameters,
         ..RequestParts::new(&target.model)
     };

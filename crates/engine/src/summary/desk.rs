@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use throughline_compaction::{SummaryDocument, WrittenBy};
-use throughline_provider::{HoldBack, OutgoingCall, Trouble, TroubleKind};
+use throughline_provider::{HoldBack, OutgoingCall, Priority};
 use throughline_store::{NewCall, SessionId};
 use throughline_tokens::{Usage, profile_message};
 use throughline_transcript::Message;
@@ -62,6 +62,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) main_line: &'a MainLine,
     pub(crate) session: &'a SessionId,
     pub(crate) host: &'a dyn Host,
+    /// Who waits for the summary.
+    pub(crate) priority: Priority,
     /// What all calls took so far.
     pub(crate) tally: Mutex<Tally>,
 }
@@ -127,6 +129,8 @@ impl Desk<'_> {
     ) -> Result<T, RouteFailure> {
         // Signs of life count while a model reads and thinks.
         call.hold_back = HoldBack::UntilBytes;
+        call.priority = self.priority;
+        let send_state = call.send_state.clone();
         let at_ms = self.host.now_ms();
         let began = Instant::now();
         let longest = errand.answer_tokens.min(u64::from(u32::MAX)) as u32;
@@ -150,6 +154,10 @@ impl Desk<'_> {
                 (made.failed("", used), Err(failure))
             }
         };
+        // What never left costs nobody anything.
+        if matches!(read, Err(RouteFailure::Postponed)) && send_state.is_queued() {
+            return read;
+        }
         let error = read.as_ref().err().map(|failure| format!("{}: {failure}", errand.failed));
         self.tally().add(booked.usage, booked.cost_micro_usd);
         self.main_line.book(self.session, NewCall { error, ..booked }).await;
@@ -175,24 +183,39 @@ async fn answer_within(
 ) -> Result<Received, (RouteFailure, Option<Answer>)> {
     let (pieces, mut heard_of) = mpsc::channel(PIECES_WAITING);
     let cancel = CancellationToken::new();
+    let send_state = call.send_state.clone();
     let mut answer = target.upstream.send(call, Some(&pieces), &cancel);
-    let began = Instant::now();
+    let mut began = Instant::now();
     let mut heard = began;
     loop {
+        // A server that works on other requests first is not silent.
+        if let Some(sent_at) = send_state.sent_at() {
+            began = began.max(sent_at);
+            heard = heard.max(sent_at);
+        }
         let deadline = (heard + silence).min(began + whole);
         tokio::select! {
             biased;
             answered = &mut answer => {
                 return answered.map_err(|unanswered| {
-                    let trouble = match unanswered.cause {
-                        UnansweredCause::Trouble(trouble) => trouble,
-                        UnansweredCause::Cancelled => Trouble::of(TroubleKind::Interrupted),
+                    let failure = match unanswered.cause {
+                        UnansweredCause::Trouble(trouble) => RouteFailure::Trouble(Box::new(trouble)),
+                        // Nothing here cancels it: its slot was needed for a request that somebody waits for.
+                        UnansweredCause::Cancelled => RouteFailure::Postponed,
                     };
-                    (RouteFailure::Trouble(Box::new(trouble)), unanswered.received)
+                    (failure, unanswered.received)
                 });
             }
             Some(_) = heard_of.recv() => heard = Instant::now(),
             () = sleep_until(deadline) => {
+                let now = Instant::now();
+                if send_state.is_queued() {
+                    (began, heard) = (now, now);
+                    continue;
+                }
+                if send_state.sent_at().is_some_and(|sent_at| sent_at > heard) {
+                    continue;
+                }
                 let waited = if deadline == began + whole { whole } else { silence };
                 return Err((RouteFailure::TookTooLong { waited }, None));
             }

@@ -57,6 +57,8 @@ pub enum RouteFailure {
     },
     /// The request cannot be written.
     NotWritable(String),
+    /// Nobody waited for it, and its server was needed for a request that somebody waits for.
+    Postponed,
 }
 
 impl RouteFailure {
@@ -65,7 +67,7 @@ impl RouteFailure {
     pub fn passes(&self) -> bool {
         match self {
             Self::Trouble(trouble) => trouble.retry() != Retry::No,
-            Self::TookTooLong { .. } => true,
+            Self::TookTooLong { .. } | Self::Postponed => true,
             Self::Resting { failure, .. } => failure.passes(),
             Self::Unfit(_) | Self::WindowTooSmall { .. } | Self::NotWritable(_) => false,
         }
@@ -88,7 +90,8 @@ impl RouteFailure {
             Self::TookTooLong { .. }
             | Self::WindowTooSmall { .. }
             | Self::Resting { .. }
-            | Self::NotWritable(_) => None,
+            | Self::NotWritable(_)
+            | Self::Postponed => None,
         }
     }
 
@@ -126,6 +129,8 @@ impl RouteFailure {
             Self::TookTooLong { .. } | Self::Unfit(_) => rung(DEAR_MS),
             // Nobody was asked.
             Self::WindowTooSmall { .. } | Self::Resting { .. } | Self::NotWritable(_) => return None,
+            // Nothing is wrong with the model.
+            Self::Postponed => return None,
         })
     }
 }
@@ -145,6 +150,7 @@ impl fmt::Display for RouteFailure {
                 write!(f, "not asked for another {} s, because {failure}", for_ms.div_ceil(SECOND_MS))
             }
             Self::NotWritable(reason) => write!(f, "the request cannot be written: {reason}"),
+            Self::Postponed => f.write_str("put off, because the server was needed for another request"),
         }
     }
 }

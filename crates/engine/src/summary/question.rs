@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
 
+use throughline_provider::Priority;
 use throughline_store::SessionId;
 use throughline_tokens::profile_text;
 
@@ -51,7 +52,13 @@ impl ModelSummaries {
         let mut problem = "no model is there to be asked".to_owned();
         let (setup, main_line) = self.parts();
         let host = setup.host.as_ref();
-        let desk = Desk { main_line, session: question.session, host, tally: Mutex::new(Tally::default()) };
+        let desk = Desk {
+            main_line,
+            session: question.session,
+            host,
+            priority: Priority::Foreground,
+            tally: Mutex::new(Tally::default()),
+        };
         for route in self.routes() {
             let target = &route.target;
             let window_tokens = target.policy.window_tokens;

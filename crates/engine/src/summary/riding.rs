@@ -10,6 +10,7 @@ use throughline_transcript::{Message, Part, RawJson};
 use throughline_wire::{Request, Streaming};
 
 use super::answer_room::answer_room;
+use super::apart::cap_member;
 use super::form::NotRiding;
 use super::prompt::{Brief, HasNotes};
 use super::transcript::shortened;
@@ -61,19 +62,25 @@ impl RidingCall {
         let instruction_tokens = token_model.estimate(&profile_text(&instruction));
         let sent_tokens = ride.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
         let prompt_tokens = sent_tokens.saturating_add(instruction_tokens);
+        // Thinking as the conversation asks for it comes on top: asking for less would be another prompt to the cache.
+        let thinking_tokens = thinking_tokens(ride.request());
         let wanted = answer_room(brief.budget_tokens, &target.model, window_tokens);
-        let wanted = wanted.max(ride.output_cap_tokens().unwrap_or(0));
+        let wanted = wanted.saturating_add(thinking_tokens);
         let room = window_tokens.saturating_sub(prompt_tokens);
         let answer_tokens = wanted.min(room.saturating_mul(USED_ROOM_PERCENT) / 100);
-        if answer_tokens.saturating_mul(100) < brief.budget_tokens.saturating_mul(LEAST_ANSWER_PERCENT) {
+        let words_tokens = answer_tokens.saturating_sub(thinking_tokens);
+        if words_tokens.saturating_mul(100) < brief.budget_tokens.saturating_mul(LEAST_ANSWER_PERCENT) {
             return Err(NotRiding::NoRoom);
         }
         let body = ride.body(&instruction).map_err(|_| NotRiding::NotSent)?;
         let mut body = Request::decode(target.dialect, &body).map_err(|_| NotRiding::NotSent)?;
         body.set_streaming(Streaming::Streamed);
         body.ask_for_stream_usage();
-        if body.output_cap_tokens().is_some() {
-            body.set_output_cap(answer_tokens);
+        // A model that does not stop by itself would write until its window is full.
+        match cap_member(target) {
+            _ if body.output_cap_tokens().is_some() => body.set_output_cap(answer_tokens),
+            Some(name) => body.set_output_cap_as(name, answer_tokens),
+            None => {}
         }
         let cached_tokens = cached_tokens(ride, sent_tokens, now_ms);
         let call = OutgoingCall {
@@ -88,6 +95,12 @@ impl RidingCall {
     pub(crate) fn prompt_tokens(&self) -> u64 {
         self.cached_tokens.saturating_add(self.new_tokens)
     }
+}
+
+/// Tokens that a request on the Anthropic wire sets apart for thinking.
+fn thinking_tokens(request: &Request) -> u64 {
+    let budget = request.member("thinking").and_then(|thinking| thinking.get("budget_tokens"));
+    budget.and_then(|tokens| tokens.0.parse().ok()).unwrap_or(0)
 }
 
 /// The one message that is put behind the conversation.

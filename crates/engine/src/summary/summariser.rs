@@ -10,7 +10,7 @@ use std::time::Duration;
 use throughline_compaction::{
     Account, Maker, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, summarise_all,
 };
-use throughline_provider::TroubleKind;
+use throughline_provider::{Priority, TroubleKind};
 use throughline_redact::Redactor;
 use throughline_store::{Millis, SessionId};
 
@@ -112,6 +112,7 @@ impl SummariserSource for ModelSummaries {
             ride: request.conversation.ride.clone(),
             memory: request.memory_context.clone(),
             rest: if request.trigger == Trigger::Manual { Rest::Ignored } else { Rest::Kept },
+            priority: priority_of(request.trigger),
             account: Mutex::default(),
         })
     }
@@ -143,6 +144,7 @@ struct ModelSummariser {
     ride: Option<Ride>,
     memory: Option<String>,
     rest: Rest,
+    priority: Priority,
     account: Mutex<Account>,
 }
 
@@ -177,6 +179,7 @@ impl ModelSummariser {
                 main_line: &self.main_line,
                 session: &self.session,
                 host,
+                priority: self.priority,
                 tally: Mutex::new(Tally::default()),
             },
             today: day_of(host.now_ms()),
@@ -194,6 +197,11 @@ impl ModelSummariser {
                     self.setup.health.worked(&key);
                     self.settle(route, &summarised, &work);
                     return Ok(summarised.document);
+                }
+                Err(RouteFailure::Postponed) => {
+                    // The next model is no less in the way, and nothing is wrong with this one.
+                    self.account_mut().postponed = true;
+                    return Err(SummariseError::Transient(RouteFailure::Postponed.to_string()));
                 }
                 Err(failure) => {
                     self.setup.health.failed(key, &failure, host.now_ms());
@@ -379,6 +387,19 @@ impl ModelSummariser {
     }
 }
 
+/// Who waits for a summary: nobody, while the conversation goes on or rests.
+fn priority_of(trigger: Trigger) -> Priority {
+    match trigger {
+        Trigger::Ahead | Trigger::Idle => Priority::Background,
+        Trigger::Preflight
+        | Trigger::Settle
+        | Trigger::Overflow
+        | Trigger::Manual
+        | Trigger::ModelSwitch
+        | Trigger::Hygiene => Priority::Foreground,
+    }
+}
+
 /// The failure of a splitting that never came to asking.
 fn failure_of(error: SummariseError) -> RouteFailure {
     match error {
@@ -422,7 +443,8 @@ fn worth_asking_apart(failure: &RouteFailure) -> bool {
         ),
         RouteFailure::TookTooLong { .. }
         | RouteFailure::WindowTooSmall { .. }
-        | RouteFailure::Resting { .. } => false,
+        | RouteFailure::Resting { .. }
+        | RouteFailure::Postponed => false,
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 mod failures;
+mod one_slot;
 mod stage;
 mod success;
 mod whole_record;

@@ -99,11 +99,24 @@ pub(crate) struct Stage {
     fails: Arc<AtomicBool>,
     events: Arc<Mutex<Vec<EngineEvent>>>,
     dialect: Dialect,
+    /// Whether its calls limit how long an answer may be.
+    pub(crate) limits_output: bool,
 }
 
 impl Stage {
     /// A conversation whose model writes summaries in this way once `fail` was called, and good ones before.
     pub(crate) async fn new(
+        dialect: Dialect,
+        failing: Summary,
+        time_limit: Duration,
+        routes: impl FnOnce(&str) -> Vec<SummaryRoute>,
+    ) -> Self {
+        Self::with_slots(None, dialect, failing, time_limit, routes).await
+    }
+
+    /// The same at a server that works on so many calls at once.
+    pub(crate) async fn with_slots(
+        slots: Option<usize>,
         dialect: Dialect,
         failing: Summary,
         time_limit: Duration,
@@ -126,6 +139,7 @@ impl Stage {
         let options = UpstreamOptions {
             cache: Some(PrefixCache::new(style)),
             models: vec![ServedModel::with_window(MODEL, WINDOW_TOKENS)],
+            slots,
             ..UpstreamOptions::default()
         };
         let upstream = ScriptedUpstream::start_with(options, script).await.unwrap();
@@ -173,7 +187,7 @@ impl Stage {
             dialect,
         };
         let session = ManagedSession::create(setup, new).await.unwrap();
-        Self { upstream, store, session, said: Vec::new(), fails, events, dialect }
+        Self { upstream, store, session, said: Vec::new(), fails, events, dialect, limits_output: true }
     }
 
     /// From now on summaries fail.
@@ -182,11 +196,16 @@ impl Stage {
         self.events.lock().unwrap().clear();
     }
 
+    /// From now on summaries are good again.
+    pub(crate) fn succeed(&self) {
+        self.fails.store(false, Ordering::SeqCst);
+    }
+
     /// A person says something, and the model answers.
     pub(crate) async fn say(&mut self, text: String) -> CallOutcome {
         self.said.push(text.clone());
         let message = decode_message(SharedText::new(text_message(self.dialect, Role::User, &text))).unwrap();
-        let input = CallInput::new(envelope(self.dialect), vec![message.into()]);
+        let input = CallInput::new(envelope(self.dialect, self.limits_output), vec![message.into()]);
         self.session.call(input).await.unwrap_or_else(|error| panic!("the conversation stopped: {error}"))
     }
 
@@ -293,10 +312,11 @@ pub(crate) fn words(number: usize, count: usize) -> String {
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn envelope(dialect: Dialect) -> Envelope {
+fn envelope(dialect: Dialect, limits_output: bool) -> Envelope {
+    let cap = (throughline_wire::CapMember::usual(dialect), 1_500);
     let parts = RequestParts {
         system: Some(System::Text("You are a careful painter.")),
-        output_cap: Some((throughline_wire::CapMember::usual(dialect), 1_500)),
+        output_cap: limits_output.then_some(cap),
         ..RequestParts::new(MODEL)
     };
     Envelope::build(dialect, &parts).unwrap()

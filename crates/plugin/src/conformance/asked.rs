@@ -246,6 +246,7 @@ async fn prepared(make: MakeEngine<'_>) -> Kept {
     Ok(match outcome {
         PrepareOutcome::Ready { .. } => Verdict::Passed,
         PrepareOutcome::Nothing => Verdict::LeftOut { why: "it prepares nothing".to_owned() },
+        PrepareOutcome::Postponed => Verdict::LeftOut { why: "it was put off".to_owned() },
         PrepareOutcome::Failed { detail } => Verdict::LeftOut { why: format!("it cannot now: {detail}") },
     })
 }

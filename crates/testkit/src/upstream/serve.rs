@@ -85,6 +85,11 @@ async fn answer(
     breaks: Breaks,
 ) -> Result<Response<PlayedBody>, Infallible> {
     let request = record(request, &shared).await;
+    let slot = match shared.slots.clone().filter(|_| request.dialect().is_some()) {
+        // It is never closed.
+        Some(slots) => slots.acquire_owned().await.ok(),
+        None => None,
+    };
     let Played { status, headers, before, acts, length, prompt } = shared.play(&request);
     let mut hang_up = HangUp(Some(Arc::clone(&shared)));
     for fault in before {
@@ -97,7 +102,10 @@ async fn answer(
     }
     hang_up.0 = None;
     let (sender, body) = PlayedBody::new(length);
-    tokio::spawn(send(acts, sender, shared, breaks));
+    tokio::spawn(async move {
+        send(acts, sender, shared, breaks).await;
+        drop(slot);
+    });
     let mut response = Response::new(body);
     if let Ok(status) = hyper::StatusCode::from_u16(status) {
         *response.status_mut() = status;

@@ -80,6 +80,7 @@ fn may_be_closed(context: &Context, mode: u32) -> bool {
 #[cfg(not(unix))]
 fn tighten(_context: &Context) {}
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 #[path = "home_tests.rs"]
 mod tests;

@@ -40,7 +40,9 @@ impl Trigger {
     #[must_use]
     pub fn must_pay(self) -> bool {
         match self {
-            Self::Preflight | Self::Settle | Self::ModelSwitch | Self::Idle | Self::Hygiene => true,
+            Self::Preflight | Self::Settle | Self::ModelSwitch | Self::Idle | Self::Hygiene | Self::Ahead => {
+                true
+            }
             Self::Overflow | Self::Manual => false,
         }
     }

@@ -99,7 +99,7 @@ async fn a_conversation_that_alternates_between_two_gateways_is_recorded_once() 
         }
         assert_eq!(transcript(store.as_ref()), talk);
         for stage in &stages {
-            assert_eq!(stage.opened().len(), usize::from(stage.opened().first().is_some()));
+            assert!(stage.opened().len() <= 1, "{:?}", stage.opened());
         }
     }
 }
@@ -232,7 +232,7 @@ async fn a_conversation_that_was_compacted_or_undone_elsewhere_is_followed() {
     ask(&stage, &mut talk).await;
     assert_eq!(transcript(store.as_ref()), talk);
     assert_eq!(stage.opened(), [None]);
-    let _ = other.stop();
+    other.stop().await.unwrap();
 }
 
 #[tokio::test]

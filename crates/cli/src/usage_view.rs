@@ -61,7 +61,7 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
 }
 
 /// What stands above the reasons of cache misses.
-pub(crate) const MISSES_HEADING: &str = "Prompts not read from the provider's cache, by reason";
+pub(crate) const MISSES_HEADING: &str = "Cache misses, by reason";
 
 /// Why prompts were not read from a cache, how often, and how many tokens were sent anew.
 pub(crate) fn cache_misses(reasons: &[UsageTotal], width: usize) -> String {

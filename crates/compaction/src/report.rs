@@ -2,7 +2,6 @@
 
 use crate::check::FactReport;
 use crate::mend::Repairs;
-use crate::pay::Payback;
 use crate::plan::Plan;
 use crate::rendition::PruneCounts;
 use crate::summarise::WrittenBy;
@@ -111,9 +110,6 @@ pub struct Report {
     /// The model that wrote it, and what that took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_by: Option<WrittenBy>,
-    /// Whether it pays for itself, with the sum; where prices were given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub payback: Option<Payback>,
     /// Time by phase.
     pub timings_us: Timings,
     /// What the user should know.

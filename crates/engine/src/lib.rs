@@ -7,7 +7,6 @@
 mod attempt;
 mod compressor;
 mod connect;
-mod decide;
 mod encode;
 mod engine;
 mod envelope;
@@ -50,7 +49,7 @@ mod view;
 mod wire_form;
 mod wire_tools;
 
-pub use attempt::{Scale, aimed_at, new_item, pay_rule, scaled_budgets};
+pub use attempt::{Scale, new_item, scaled_budgets};
 pub use compressor::{
     Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource, keep_exactly,
 };
@@ -72,7 +71,7 @@ pub use managed::{
 pub use model_in_force::{EngineLimits, ModelInForce};
 pub use outcome::{
     AbortReason, BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem,
-    NewSummary, NoOpReason, PrepareOutcome, Quality, Room, Worth,
+    NewSummary, NoOpReason, PrepareOutcome, Quality, Room,
 };
 pub use recovery::{
     Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, Waiting, next_step,

@@ -28,25 +28,13 @@ pub enum Trigger {
     ModelSwitch,
     /// Nothing was said for so long that the provider's cache is cold anyway.
     Idle,
-    /// A conversation that was just opened is close to the end of the window.
+    /// The last net before the window is full.
     Hygiene,
     /// Nothing is due: a summary is prepared for when it will be.
     Ahead,
 }
 
 impl Trigger {
-    /// Whether it comes about by itself, so that the compaction has to pay for itself. A person's wish and a prompt that
-    /// was refused do not.
-    #[must_use]
-    pub fn must_pay(self) -> bool {
-        match self {
-            Self::Preflight | Self::Settle | Self::ModelSwitch | Self::Idle | Self::Hygiene | Self::Ahead => {
-                true
-            }
-            Self::Overflow | Self::Manual => false,
-        }
-    }
-
     /// Its name in the record and in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -124,17 +112,6 @@ pub struct BeforeCall<'a> {
     pub model: &'a ModelInForce,
     /// Whether a larger model had the conversation before.
     pub switch: Switch,
-    /// Whether the conversation was just opened or resumed.
-    pub since: CallSince,
-}
-
-/// Which call it is since the conversation was opened or resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallSince {
-    /// The first: the last net before the window is full holds for it.
-    Opened,
-    /// A later one.
-    AnotherCall,
 }
 
 /// Whether the model changed since the last call.
@@ -149,7 +126,7 @@ pub enum Switch {
 /// Fewer messages are never compacted for hygiene: they are head and tail.
 const HYGIENE_LEAST_MESSAGES: usize = 4;
 /// From this share of the threshold on, a summary is prepared.
-pub(crate) const PREPARE_FROM_PERCENT: u64 = 80;
+const PREPARE_FROM_PERCENT: u64 = 80;
 
 /// Decides before a call.
 #[must_use]
@@ -158,10 +135,9 @@ pub fn before_call(figures: &BeforeCall<'_>) -> Verdict {
     if figures.automatic == Automatic::Off {
         return Verdict::Stay(StayReason::TurnedOff);
     }
-    let just_opened = figures.since == CallSince::Opened && figures.messages >= HYGIENE_LEAST_MESSAGES;
-    let urgency = if figures.pending_tokens > figures.model.hard_limit_tokens() {
+    let urgency = if figures.pending_tokens > figures.model.prompt_room_tokens() {
         Urgency::Must
-    } else if just_opened && figures.pending_tokens >= limits.hygiene_tokens {
+    } else if figures.pending_tokens >= limits.hygiene_tokens && figures.messages >= HYGIENE_LEAST_MESSAGES {
         Urgency::Overdue
     } else if figures.engine_wants {
         Urgency::Due
@@ -217,8 +193,6 @@ pub struct WhileIdle {
     pub automatic: Automatic,
     /// The prompt as the next call would send it.
     pub tokens: u64,
-    /// System prompt and tools in it.
-    pub fixed_tokens: u64,
     /// Where a compaction starts.
     pub threshold_tokens: u64,
     /// When the last call was answered.
@@ -235,8 +209,7 @@ pub fn while_idle(figures: &WhileIdle) -> Verdict {
     if figures.automatic == Automatic::Off {
         return Verdict::Stay(StayReason::TurnedOff);
     }
-    let messages = |tokens: u64| tokens.saturating_sub(figures.fixed_tokens);
-    if messages(figures.tokens).saturating_mul(2) <= messages(figures.threshold_tokens) {
+    if figures.tokens.saturating_mul(2) <= figures.threshold_tokens {
         return Verdict::Stay(StayReason::RoomLeft);
     }
     if idle_for_ms(figures) < figures.cache_ttl_ms {

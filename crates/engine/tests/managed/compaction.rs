@@ -223,7 +223,7 @@ async fn tools_and_system_prompt_count_too() {
     }
     assert_eq!(session.compactions(), 1);
     let messages: usize = stage.transcript().iter().map(String::len).sum();
-    assert!(messages / 4 < 11_000, "the messages alone are below 12,000 tokens: {}", messages / 4);
+    assert!(messages / 4 < 8_000, "the messages alone are far below 12,000 tokens: {}", messages / 4);
 }
 
 #[tokio::test]
@@ -354,7 +354,7 @@ async fn somebody_else_at_work_is_told_and_not_disturbed() {
         expires_ms: START_MS + 3_600_000,
     };
     stage.store.lock(&lock(2), &|_| true).unwrap();
-    for turn in 0..40 {
+    for turn in 0..16 {
         talk(&stage, &mut session, turn).await;
     }
     assert_eq!(session.compactions(), 0);
@@ -417,9 +417,7 @@ async fn another_process_that_compacted_is_followed() {
 async fn guards_are_kept_with_the_chain_and_let_go_with_time() {
     use throughline_compaction::SummariseError;
     let failing = crate::engines::failing(SummariseError::Transient("429".to_owned()));
-    let mut stage = Stage::with_engine(Dialect::Chat, 12_000, failing);
-    // A conversation that is opened again this close to the end of its window would not be blocked.
-    stage.setup.target.policy.hygiene_ratio = 1.0;
+    let stage = Stage::with_engine(Dialect::Chat, 12_000, failing);
     let mut session = stage.open().await;
     let blocked = |stage: &Stage| {
         let causes = stage.told().into_iter().filter_map(|event| match event {

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 mod background;
-mod budgets;
 mod cache;
 mod calls;
 mod compaction;

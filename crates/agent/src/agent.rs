@@ -6,6 +6,7 @@
 //!
 //! Not for: terminals, files of settings, or deciding when anything is folded.
 
+mod memory_saving;
 mod step;
 mod turn;
 
@@ -31,12 +32,13 @@ use crate::output_limit::OutputLimit;
 use crate::results::Finished;
 use crate::tool::ToolBox;
 
+pub use memory_saving::{MEMORY_TASK, SaveMemory};
 pub use turn::TurnDone;
+
+use memory_saving::MemorySaving;
 
 /// Results of tools that are not in the record yet are kept under this name.
 const FINISHED_CALLS: &str = "finished_calls";
-/// The session in which the model was told that memory can be saved is kept under this name.
-const REMINDED: &str = "reminded_in";
 /// How the model reads what was set aside.
 const READ_SET_ASIDE: &str = "Read any lines of it with recall {\"artifact\": \"{artifact}\", \"first_line\": 1, \"count\": 200}, pieces of \
 very long lines with recall {\"artifact\": \"{artifact}\", \"first_byte\": 0}, or find words in it with recall {\"query\": \"...\"}.";
@@ -58,6 +60,8 @@ pub struct AgentSetup {
     pub events: Arc<dyn AgentEvents>,
     /// The longest answer in tokens, where there is a limit.
     pub output_cap_tokens: Option<u64>,
+    /// Whether notes are chosen for memory when a compaction happens.
+    pub save_memory: SaveMemory,
 }
 
 /// What stands before the messages of every request.
@@ -78,12 +82,13 @@ pub struct Agent {
     approvals: Approvals,
     standing: Standing,
     envelope: Envelope,
+    /// What is sent instead once a compaction has written the prefix anew: the tools have changed since it was first sent.
+    next: Option<(Standing, Envelope)>,
     /// Tools that belong to the engine.
     engine_tools: Vec<ToolSchema>,
     /// Calls that are over and whose results the record does not have yet.
     finished: Vec<Finished>,
-    /// The session in which the model was told that memory can be saved.
-    reminded_in: Option<SessionId>,
+    saving: MemorySaving,
 }
 
 impl Agent {
@@ -95,7 +100,8 @@ impl Agent {
     }
 
     /// Takes a conversation up where it stands, with the system prompt and the tools it was begun with, byte for byte;
-    /// `prompt` is for one that never sent any.
+    /// `prompt` is for one that never sent any. Where the tools are others by now, those take their place when the prefix is
+    /// written anyway: with the next compaction, or at once where the cache is cold and none of the old ones goes away.
     pub async fn resume(setup: AgentSetup, id: &SessionId, prompt: &str) -> Result<Self, CallError> {
         let (setup, in_order) = own(setup);
         let session = ManagedSession::open(setup.session.clone(), id).await?;
@@ -111,24 +117,38 @@ impl Agent {
         let engine_tools = session.tool_schemas().await;
         let (store, owner, id) =
             (Arc::clone(&setup.session.store), setup.session.owner.clone(), session.id().clone());
-        let (preamble, finished, reminded_in) = blocking(move || {
+        let (preamble, finished) = blocking(move || {
             let at = store.session(&owner, &id)?;
             let kept = |name: &str| store.guard(&GuardScope::Chain(owner.clone(), id.clone()), name, 0);
-            Ok((last_preamble(store.as_ref(), &owner, &at)?, kept(FINISHED_CALLS)?, kept(REMINDED)?))
+            Ok((last_preamble(store.as_ref(), &owner, &at)?, kept(FINISHED_CALLS)?))
         })
         .await?;
         let finished: Vec<Finished> =
             finished.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default();
-        let reminded_in = reminded_in.and_then(|guard| guard.value.as_str().map(SessionId::from_text));
         let schemas: Vec<ToolSchema> =
             setup.tools.schemas().into_iter().chain(engine_tools.iter().cloned()).collect();
         let fresh = Standing {
             prompt: prompt.to_owned(),
             tools: (!schemas.is_empty()).then(|| tools_json(session.dialect(), &schemas)),
         };
-        let standing = preamble.as_ref().and_then(as_sent).unwrap_or(fresh);
+        let (standing, next) = match preamble.as_ref().and_then(as_sent) {
+            None => (fresh, None),
+            Some(sent) if sent.tools == fresh.tools => (sent, None),
+            Some(sent) => {
+                let next = Standing { prompt: sent.prompt.clone(), tools: fresh.tools };
+                let names = tool_names(next.tools.as_deref());
+                let keeps_all = tool_names(sent.tools.as_deref()).iter().all(|name| names.contains(name));
+                if session.is_cache_cold() && keeps_all { (next, None) } else { (sent, Some(next)) }
+            }
+        };
+        session.leave_alone(engine_tools.iter().map(|schema| schema.name.clone()));
         let waiting = session.waiting_calls();
-        let envelope = envelope(&setup, session.dialect(), &standing)?;
+        let dialect = session.dialect();
+        let first = envelope(&setup, dialect, &standing)?;
+        let next = match next {
+            Some(next) => Some((next.clone(), envelope(&setup, dialect, &next)?)),
+            None => None,
+        };
         Ok(Self {
             approvals: Approvals::new(setup.asking),
             finished: finished.into_iter().filter(|one| waiting.contains(&one.call_id)).collect(),
@@ -136,9 +156,10 @@ impl Agent {
             setup,
             in_order,
             standing,
-            envelope,
+            envelope: first,
+            next,
             engine_tools,
-            reminded_in,
+            saving: MemorySaving::default(),
         })
     }
 
@@ -178,7 +199,8 @@ impl Agent {
             () = cancel.cancelled() => None,
             result = Box::pin(self.session.compact(manual)) => Some(result),
         };
-        self.after_move(&before);
+        self.after_compaction(&before);
+        self.choose_notes().await;
         result
     }
 
@@ -197,7 +219,10 @@ impl Agent {
             () = cancel.cancelled() => None,
             result = Box::pin(self.session.idle()) => result,
         };
-        self.after_move(&before);
+        self.after_compaction(&before);
+        if !cancel.is_cancelled() {
+            self.choose_notes().await;
+        }
         result
     }
 
@@ -225,12 +250,27 @@ impl Agent {
         self.setup.session.target = target;
         self.setup.output_cap_tokens = output_cap_tokens;
         self.envelope = envelope(&self.setup, self.session.dialect(), &self.standing)?;
+        if let Some((standing, waiting)) = &mut self.next {
+            *waiting = envelope(&self.setup, self.session.dialect(), standing)?;
+        }
         Ok(())
     }
 
     /// Ends the conversation for good.
     pub async fn end(self, reason: EndReason) -> Result<(), CallError> {
         self.session.end(reason).await
+    }
+
+    /// There may have been a compaction: the prefix is new then.
+    fn after_compaction(&mut self, before: &SessionId) {
+        self.after_move(before);
+        if self.session.id() == before {
+            return;
+        }
+        if let Some((standing, envelope)) = self.next.take() {
+            (self.standing, self.envelope) = (standing, envelope);
+        }
+        self.memory_is_due();
     }
 
     /// What the model saw may be gone: tools that count on it are told.
@@ -270,6 +310,7 @@ fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<InOrder>) {
     setup.session.events = Arc::<InOrder>::clone(&in_order);
     setup.session.tool_output = ToolOutputPolicy {
         exempt: vec!["read_file".to_owned(), "recall".to_owned()],
+        lookups: vec!["recall".to_owned()],
         recall: setup.tools.find("recall").is_ok().then(|| READ_SET_ASIDE.to_owned()),
         ..ToolOutputPolicy::default()
     };
@@ -286,6 +327,16 @@ fn envelope(setup: &AgentSetup, dialect: Dialect, standing: &Standing) -> Result
         ..RequestParts::new(&setup.session.target.model)
     };
     Ok(Envelope::build(dialect, &parts)?)
+}
+
+/// Names in a list of tools, in the form of any wire.
+fn tool_names(json: Option<&str>) -> Vec<String> {
+    let tools: Vec<serde_json::Value> =
+        json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    let name = |tool: &serde_json::Value| {
+        tool["function"]["name"].as_str().or(tool["name"].as_str()).map(str::to_owned)
+    };
+    tools.iter().filter_map(name).collect()
 }
 
 /// What was sent before, where it can be sent again as it was.

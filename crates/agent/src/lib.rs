@@ -26,7 +26,7 @@ mod tool;
 mod tools;
 mod visible;
 
-pub use agent::{Agent, AgentSetup, TurnDone};
+pub use agent::{Agent, AgentSetup, MEMORY_TASK, SaveMemory, TurnDone};
 pub use approval::{Answer, Approvals, Asking, Judgement, Question};
 pub use approver::{AnswerFuture, Approver, NobodyThere};
 pub use context_files::context_files;

@@ -8,31 +8,56 @@ use throughline_tokens::{LimitPolicy, ToolBudgets};
 
 /// A limit in characters that several tools share.
 #[derive(Clone, Debug)]
-pub struct OutputLimit(Arc<AtomicUsize>);
+pub struct OutputLimit(Arc<Limit>);
+
+#[derive(Debug)]
+struct Limit {
+    chars: AtomicUsize,
+    /// Calls of the answer that is being worked on.
+    calls: AtomicUsize,
+}
+
+impl Limit {
+    fn new(chars: usize) -> Arc<Self> {
+        Arc::new(Self { chars: AtomicUsize::new(chars), calls: AtomicUsize::new(1) })
+    }
+}
 
 impl OutputLimit {
     /// The limit that follows from a model's window and the settings.
     #[must_use]
     pub fn of(policy: &LimitPolicy) -> Self {
-        Self(Arc::new(AtomicUsize::new(result_chars(policy))))
+        Self(Limit::new(result_chars(policy)))
     }
 
     /// Another model is in force.
     pub fn follow(&self, policy: &LimitPolicy) {
-        self.0.store(result_chars(policy), Ordering::Relaxed);
+        self.0.chars.store(result_chars(policy), Ordering::Relaxed);
+    }
+
+    /// An answer has so many calls.
+    pub fn share_among(&self, calls: usize) {
+        self.0.calls.store(calls.max(1), Ordering::Relaxed);
+    }
+
+    /// Characters that a lookup may return beside the other calls of the same answer.
+    #[must_use]
+    pub fn lookup_chars(&self) -> usize {
+        // Two results of full length are what a step may return.
+        self.chars().min(self.chars().saturating_mul(2) / self.0.calls.load(Ordering::Relaxed).max(1))
     }
 
     /// Characters at present.
     #[must_use]
     pub fn chars(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.0.chars.load(Ordering::Relaxed)
     }
 }
 
 impl Default for OutputLimit {
     /// What a window of ordinary size leaves room for.
     fn default() -> Self {
-        Self(Arc::new(AtomicUsize::new(100_000)))
+        Self(Limit::new(100_000))
     }
 }
 

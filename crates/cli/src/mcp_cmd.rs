@@ -138,7 +138,12 @@ impl Recall {
         let (store, owner) = (Arc::clone(&self.store), self.owner.clone());
         let found = tokio::task::spawn_blocking(move || tip(store.as_ref(), &owner, &reference)).await;
         let session = found.map_err(|error| NoResult::Words(error.to_string()))??.id;
-        let call = ToolRequest { session, name: name.to_owned(), arguments: Value::Object(arguments) };
+        let call = ToolRequest {
+            session,
+            name: name.to_owned(),
+            arguments: Value::Object(arguments),
+            max_chars: None,
+        };
         match self.engines.recaller(&self.owner).call(&call).await {
             None => Err(NoResult::UnknownTool),
             Some(ToolAnswer { text, is_error: false }) => Ok(text),

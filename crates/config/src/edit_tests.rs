@@ -299,6 +299,7 @@ fn the_default_file_can_be_edited_key_by_key() {
             Datum::Number(number) if number > 1.0 => "60".to_owned(),
             Datum::Number(_) => "0.33".to_owned(),
             Datum::Absent if value.key.ends_with(".models") || value.key.ends_with(".upstreams") => continue,
+            Datum::Absent if value.key.ends_with("parallel_requests") => "4".to_owned(),
             Datum::Absent => "4321".to_owned(),
             Datum::Text(_) if value.key.ends_with("_url") => "https://example.com/v1".to_owned(),
             Datum::Text(_) if value.key.ends_with("cache_ttl") => "1h".to_owned(),

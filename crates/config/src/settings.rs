@@ -60,6 +60,8 @@ section! {
         abort_on_summary_failure: bool = switch(),
         /// Whether the threshold is raised for GPT-5.x models of a Codex subscription.
         codex_gpt55_autoraise: bool = switch(),
+        /// Whether notes for memory are chosen by a model when the terminal agent's conversation is compacted.
+        save_memory: bool = switch(),
     }
 }
 

@@ -42,6 +42,11 @@ pub trait SummariserSource: Send + Sync {
         None
     }
 
+    /// Whether there is a model that answers questions.
+    fn can_answer(&self) -> bool {
+        false
+    }
+
     /// Asks whoever writes summaries a question about texts that are given with it.
     fn answer<'a>(&'a self, _question: &'a ModelQuestion<'a>) -> AnswerFuture<'a> {
         Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
@@ -410,6 +415,10 @@ impl ContextEngine for Compressor {
 
     fn main_line(&self) -> Option<Arc<MainLine>> {
         self.setup.summarisers.main_line()
+    }
+
+    fn summarisers(&self) -> Option<Arc<dyn SummariserSource>> {
+        Some(Arc::clone(&self.setup.summarisers))
     }
 
     fn status(&self) -> EngineFuture<'_, EngineStatus> {

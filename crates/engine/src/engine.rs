@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compressor::SummariserSource;
 use crate::lifecycle::{Boundary, SessionEnd, SessionStart};
 use crate::model_in_force::ModelInForce;
 use crate::outcome::{CompressOutcome, CompressRequest, PrepareOutcome};
@@ -132,6 +133,11 @@ pub trait ContextEngine: Send + Sync {
     /// Where an engine in this process is told of the conversation's own calls, if it wants to know: its summaries may
     /// ride on them. Engines elsewhere do without.
     fn main_line(&self) -> Option<Arc<MainLine>> {
+        None
+    }
+
+    /// Who writes its summaries, where that is in this process: they can be asked other questions beside the conversation.
+    fn summarisers(&self) -> Option<Arc<dyn SummariserSource>> {
         None
     }
 

@@ -101,3 +101,5 @@ pub use trigger::{
 };
 pub use upstream::{Piece, Pieces, Received, Unanswered, UnansweredCause, Upstream, UpstreamFuture};
 pub use wire_tools::tools_json;
+
+pub use throughline_provider::Priority;

@@ -135,6 +135,7 @@ async fn what_an_engine_need_not_implement_has_an_answer() {
         session: throughline_store::SessionId::from_text("s"),
         name: "lcm_grep".to_owned(),
         arguments: serde_json::Value::Null,
+        max_chars: None,
     };
     let error = engine.handle_tool_call(&call).await.unwrap_err();
     assert_eq!(error.to_string(), "the context engine `window` has no tool `lcm_grep`");

@@ -23,6 +23,9 @@ pub struct ToolRequest {
     pub name: String,
     /// What it is called with.
     pub arguments: serde_json::Value,
+    /// Characters the answer may have. A longer one is set aside by the host, and the model has to read it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_chars: Option<u64>,
 }
 
 /// What a tool answered.

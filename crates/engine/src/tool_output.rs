@@ -39,13 +39,21 @@ pub struct ToolOutputPolicy {
     pub long_results: LongResults,
     /// Tools whose single results may have any length: they were asked for a piece of a known size.
     pub exempt: Vec<String>,
+    /// Tools that look something up in the record, in answers that fit. What they return is never set aside: the model would
+    /// read it again with the same tools.
+    pub lookups: Vec<String>,
     /// How the model can read what was set aside, in words for the model; `{artifact}` in them becomes its name.
     pub recall: Option<String>,
 }
 
 impl Default for ToolOutputPolicy {
     fn default() -> Self {
-        Self { long_results: LongResults::SetAside, exempt: vec!["read_file".to_owned()], recall: None }
+        Self {
+            long_results: LongResults::SetAside,
+            exempt: vec!["read_file".to_owned()],
+            lookups: Vec::new(),
+            recall: None,
+        }
     }
 }
 
@@ -131,6 +139,8 @@ impl<'a> Fitting<'a> {
             let read = Read::of(result);
             if read.chars > self.result_chars && !self.is_exempt(&read.result) {
                 shown_chars += self.set_aside(read, all);
+            } else if self.is_lookup(&read.result) {
+                shown_chars += read.chars;
             } else {
                 shown_chars += read.chars;
                 rest.push(read);
@@ -145,6 +155,10 @@ impl<'a> Fitting<'a> {
             shown_chars -= read.chars;
             shown_chars += self.set_aside(read, all);
         }
+    }
+
+    fn is_lookup(&self, result: &ResultAt<'_>) -> bool {
+        result.tool.as_ref().is_some_and(|tool| self.policy.lookups.contains(tool))
     }
 
     fn is_exempt(&self, result: &ResultAt<'_>) -> bool {

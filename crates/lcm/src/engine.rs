@@ -428,6 +428,10 @@ impl ContextEngine for LcmEngine {
         self.setup.summarisers.main_line()
     }
 
+    fn summarisers(&self) -> Option<Arc<dyn SummariserSource>> {
+        Some(Arc::clone(&self.setup.summarisers))
+    }
+
     fn status(&self) -> EngineFuture<'_, EngineStatus> {
         let status = self.model().map(|model| {
             let state = self.state();

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use throughline_engine::{ModelQuestion, SummariserSource};
+use throughline_engine::{ModelQuestion, Priority, QUESTION_TASK, SummariserSource};
 use throughline_redact::Redactor;
 use throughline_store::{SearchMode, SearchQuery, SessionId, StoredMessage, SummaryId};
 
@@ -145,7 +145,14 @@ pub(crate) async fn answer(
         return Err(RecallError::NotAnswered("no message holds a word of it".to_owned()));
     }
     let (instructions, text) = Recall::prompt(ask, originals);
-    let question = ModelQuestion { session, instructions: &instructions, text: &text, answer_tokens };
+    let question = ModelQuestion {
+        session,
+        task: QUESTION_TASK,
+        priority: Priority::Foreground,
+        instructions: &instructions,
+        text: &text,
+        answer_tokens,
+    };
     let given = summarisers.answer(&question).await.map_err(RecallError::NotAnswered)?;
     let used = named_messages(&given.text, &originals.read);
     Ok(Answered { answer: given.text, used, read: originals.read.clone(), author: given.author })

@@ -132,12 +132,52 @@ pub struct Recaller {
     redactor: Option<Redactor>,
 }
 
+/// Pages that are tried until one fits: each is smaller by what the last one was too long.
+const MOST_PAGE_TRIES: usize = 6;
+/// Where an answer was cut that has no pages.
+const CUT: &str = "\n[cut: this is longer than one answer may be; lcm_grep finds words in it, lcm_expand reads messages in pages]";
+
 /// A call as it was read.
+#[derive(Clone)]
 enum Asked {
     Grep(Grep),
     Describe(SummaryId),
     Expand(Expand),
     Query(Question),
+}
+
+impl Asked {
+    /// Asks for less, where that is possible: whether it is.
+    fn shrink(&mut self, max_chars: usize, chars: usize, limits: &RecallLimits) -> bool {
+        let (wanted, was) = (max_chars as u64, chars.max(1) as u64);
+        // A little less than the share, since what stands around a text stays as long as it is.
+        let less = |amount: u64| amount.saturating_mul(wanted).saturating_mul(9) / was / 10;
+        match self {
+            Self::Expand(expand) => {
+                let before = expand.tokens.unwrap_or(limits.expand_tokens).min(limits.expand_tokens);
+                expand.tokens = Some(less(before).max(1));
+                expand.tokens != Some(before)
+            }
+            Self::Grep(grep) => {
+                let before = grep.limit.unwrap_or(limits.grep_hits).min(limits.grep_hits);
+                let after = usize::try_from(less(before as u64)).unwrap_or(before).max(1);
+                grep.limit = Some(after);
+                after != before
+            }
+            Self::Describe(_) | Self::Query(_) => false,
+        }
+    }
+}
+
+/// At most so many characters, with a word about it.
+fn cut_to(text: String, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
+        return text;
+    }
+    let room = max_chars.saturating_sub(CUT.chars().count());
+    let mut cut: String = text.chars().take(room).collect();
+    cut.push_str(CUT);
+    cut
 }
 
 impl Recaller {
@@ -162,10 +202,31 @@ impl Recaller {
             Ok(asked) => asked,
             Err(problem) => return Some(failed(problem)),
         };
-        Some(match self.answer(&call.session, asked).await {
+        let max_chars =
+            call.max_chars.map_or(usize::MAX, |chars| usize::try_from(chars).unwrap_or(usize::MAX));
+        Some(match self.answer_within(&call.session, asked, max_chars).await {
             Ok(text) => ToolAnswer { text, is_error: false },
             Err(error) => failed(error.to_string()),
         })
+    }
+
+    /// An answer of at most so many characters. What comes in pages comes in smaller ones; the rest is cut, and says so.
+    async fn answer_within(
+        &self,
+        session: &SessionId,
+        asked: Asked,
+        max_chars: usize,
+    ) -> Result<String, RecallError> {
+        let mut asked = asked;
+        let mut text = self.answer(session, asked.clone()).await?;
+        for _ in 0..MOST_PAGE_TRIES {
+            let chars = text.chars().count();
+            if chars <= max_chars || !asked.shrink(max_chars, chars, &self.limits) {
+                break;
+            }
+            text = self.answer(session, asked.clone()).await?;
+        }
+        Ok(cut_to(text, max_chars))
     }
 
     async fn answer(&self, session: &SessionId, asked: Asked) -> Result<String, RecallError> {

@@ -37,11 +37,12 @@ impl Agent {
         answer: &CallOutcome,
         cancel: &CancellationToken,
     ) {
+        self.setup.limit.share_among(calls.len());
         for call in calls {
             let outcome = if cancel.is_cancelled() {
                 refused(call, ToolEnd::Stopped, NOT_RUN)
             } else {
-                self.run_call(call, answer.answer.stop.reason, cancel).await
+                self.run_call(call, answer.answer.stop.reason, calls.len(), cancel).await
             };
             let Outcome { title, end, output, took } = outcome;
             self.finished.push(Finished {
@@ -51,23 +52,47 @@ impl Agent {
                 text: output.text,
             });
             self.keep_finished().await;
-            self.setup.events.tell(AgentEvent::ToolFinished(Box::new(ToolDone {
-                tool: call.name.clone(),
-                title,
-                took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-                end,
-                shown: output.shown,
-            })));
+            self.tell_finished(call, title, end, took, output.shown);
         }
     }
 
-    async fn run_call(&mut self, call: &ToolCall, stop: StopReason, cancel: &CancellationToken) -> Outcome {
+    /// Runs a call that is no part of the conversation.
+    pub(super) async fn run_beside(&mut self, call: &ToolCall, cancel: &CancellationToken) {
+        let Outcome { title, end, output, took } =
+            self.run_call(call, StopReason::ToolCalls, 1, cancel).await;
+        self.tell_finished(call, title, end, took, output.shown);
+    }
+
+    fn tell_finished(
+        &self,
+        call: &ToolCall,
+        title: String,
+        end: ToolEnd,
+        took: Duration,
+        shown: Option<String>,
+    ) {
+        self.setup.events.tell(AgentEvent::ToolFinished(Box::new(ToolDone {
+            tool: call.name.clone(),
+            title,
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            end,
+            shown,
+        })));
+    }
+
+    async fn run_call(
+        &mut self,
+        call: &ToolCall,
+        stop: StopReason,
+        calls_in_step: usize,
+        cancel: &CancellationToken,
+    ) -> Outcome {
         let arguments = match arguments_of(call, stop) {
             Ok(arguments) => arguments,
             Err(words) => return refused(call, ToolEnd::Failed(words.clone()), &words),
         };
         if self.engine_tools.iter().any(|schema| schema.name == call.name) {
-            return self.run_engine_tool(call, arguments).await;
+            return self.run_engine_tool(call, arguments, calls_in_step).await;
         }
         let tool = match self.setup.tools.find(&call.name) {
             Ok(tool) => std::sync::Arc::clone(tool),
@@ -116,10 +141,10 @@ impl Agent {
         Outcome { took: began.elapsed(), ..outcome }
     }
 
-    async fn run_engine_tool(&self, call: &ToolCall, arguments: Value) -> Outcome {
+    async fn run_engine_tool(&self, call: &ToolCall, arguments: Value, calls_in_step: usize) -> Outcome {
         let began = Instant::now();
         self.setup.events.tell(AgentEvent::ToolStarted { tool: call.name.clone(), title: call.name.clone() });
-        let outcome = match self.session.handle_tool_call(&call.name, arguments).await {
+        let outcome = match self.session.handle_tool_call(&call.name, arguments, calls_in_step).await {
             Ok(answer) if !answer.is_error => Outcome {
                 title: call.name.clone(),
                 end: ToolEnd::Done,

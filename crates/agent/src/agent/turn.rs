@@ -6,24 +6,18 @@ use throughline_engine::{CallError, CallInput, CallOutcome, Incoming, token_mode
 use throughline_store::{ArtifactId, NewArtifact, StoredRendition};
 use throughline_tokens::{Usage, profile_system, profile_text, profile_tools};
 use throughline_transcript::{
-    Dialect, Message, Role, SharedText, compact_json_string, decode_message, human_words, text_message,
+    Message, Role, SharedText, compact_json_string, decode_message, human_words, text_message,
 };
 use throughline_wire::{StopReason, ToolCall};
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, READ_SET_ASIDE, REMINDED, blocking};
+use super::{Agent, READ_SET_ASIDE, blocking};
 use crate::event::{AgentEvent, Answered, WordsSetAside};
 use crate::long_words::{short_name, shortened};
-use crate::results::{self, Finished};
+use crate::results;
 
 /// Answers of one turn; more is a loop that nobody watches.
 const MOST_STEPS: usize = 500;
-/// Share of the threshold from which the model is told that memory can be saved.
-const REMIND_FROM_PERMILLE: u64 = 700;
-/// Longer results are not shown with a reminder behind them: they may be set aside themselves.
-const MAX_REMINDED_CHARS: usize = 4_000;
-
-const NUDGE: &str = include_str!("../prompts/nudge.md");
 
 /// A turn that is over.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +56,7 @@ impl Agent {
     /// is not said twice. Called off by `cancel` at any moment: what was said, done
     /// and received until then stays, and the next turn goes on from there.
     pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, CallError> {
+        self.stop_saving_memory();
         let dialect = self.session.dialect();
         let mut new = results::messages(dialect, &self.finished);
         // What was said before and got no answer is in the conversation already.
@@ -74,11 +69,11 @@ impl Agent {
         }
         let mut done = TurnDone::default();
         for _ in 0..MOST_STEPS {
-            self.remind(&mut new, said).await;
             let outcome = self.ask(new, cancel).await?;
             done.add(&outcome);
             let calls: Vec<ToolCall> = outcome.answer.tool_calls().cloned().collect();
             if calls.is_empty() && outcome.answer.stop.reason != StopReason::Paused {
+                self.save_memory(cancel).await;
                 return Ok(done);
             }
             done.tools += calls.len() as u64;
@@ -154,6 +149,7 @@ impl Agent {
         let input = CallInput {
             pieces: Some(in_order.begin()),
             cancel: cancel.child_token(),
+            after_compaction: self.next.as_ref().map(|(_, envelope)| envelope.clone()),
             ..CallInput::new(self.envelope.clone(), messages)
         };
         let model = self.session.model().model.clone();
@@ -167,7 +163,7 @@ impl Agent {
             }
         };
         in_order.show_waiting();
-        self.after_move(&before);
+        self.after_compaction(&before);
         self.forget_recorded().await;
         let outcome = outcome?;
         events_of(&outcome, |event| self.setup.events.tell(event));
@@ -185,45 +181,6 @@ impl Agent {
             self.keep_finished().await;
         }
     }
-
-    /// Before the older part of the conversation is folded the model is told once that memory can be saved. The record
-    /// keeps what was said; what is sent stays as it was sent.
-    async fn remind(&mut self, new: &mut [Incoming], said: &str) {
-        let is_near = self.session.pressure().of_threshold_permille() >= REMIND_FROM_PERMILLE;
-        if !is_near
-            || self.reminded_in.as_ref() == Some(self.session.id())
-            || self.setup.tools.find("memory").is_err()
-        {
-            return;
-        }
-        let dialect = self.session.dialect();
-        let unchanged = new.last().filter(|last| last.rendition.is_none());
-        let reminded = match unchanged.map(|last| &last.message) {
-            Some(last) if last.has_results() => reminded_results(dialect, &self.finished),
-            Some(last) if last.is_human() => Some(text_message(dialect, Role::User, &with_nudge(said))),
-            _ => None,
-        };
-        if let (Some(json), Some(last)) = (reminded, new.last_mut()) {
-            last.rendition = Some(StoredRendition { kinds: vec!["reminded".to_owned()], json, tokens: 0 });
-            self.reminded_in = Some(self.session.id().clone());
-            self.keep(REMINDED, Some(serde_json::Value::String(self.session.id().to_string()))).await;
-        }
-    }
-}
-
-/// The last message of results with a reminder behind the last of them.
-fn reminded_results(dialect: Dialect, finished: &[Finished]) -> Option<String> {
-    let mut finished = finished.to_vec();
-    if finished.iter().any(|one| one.text.chars().count() > MAX_REMINDED_CHARS || !one.images.is_empty()) {
-        return None;
-    }
-    let last = finished.last_mut()?;
-    last.text = with_nudge(&last.text);
-    results::messages(dialect, &finished).last().map(|incoming| incoming.message.json().to_owned())
-}
-
-fn with_nudge(text: &str) -> String {
-    format!("{text}\n\n<system-reminder>\n{}\n</system-reminder>", NUDGE.trim())
 }
 
 fn message(json: &str) -> Option<Message> {

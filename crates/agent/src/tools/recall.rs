@@ -211,7 +211,7 @@ impl Tool for Recall {
         Box::pin(async move {
             let asked = asked(arguments)?;
             let (store, owner, session) = (Arc::clone(&self.store), self.owner.clone(), self.session.clone());
-            let max_chars = self.limit.chars().min(MAX_CHARS);
+            let max_chars = self.limit.lookup_chars().min(MAX_CHARS);
             let looking = tokio::task::spawn_blocking(move || {
                 carry_out(store.as_ref(), &owner, &session, max_chars, asked)
             });

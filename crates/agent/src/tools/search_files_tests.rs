@@ -29,7 +29,7 @@ async fn content_is_found_where_git_does_not_ignore_it() {
         "src/lib.rs:1:pub fn greet() {}\nsrc/main.rs:2:    greet();"
     );
     let limited = found(FILES, json!({"pattern": "greet", "limit": 1})).await.unwrap();
-    assert!(limited.starts_with("notes/Ü.md:1:greet the world\n[the first 1 hits"), "{limited}");
+    assert!(limited.starts_with("notes/Ü.md:1:greet the world\n[the first 1 hit;"), "{limited}");
     assert_eq!(
         found(FILES, json!({"pattern": "greet", "glob": "*.md"})).await.unwrap(),
         "notes/Ü.md:1:greet the world"

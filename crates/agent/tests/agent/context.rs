@@ -1,5 +1,5 @@
 //! What the loop has to do about context: tools forget what the model no longer sees, a smaller window folds first, long
-//! output is read in pieces, and memory has its chance.
+//! output is read in pieces.
 
 use throughline_agent::{AgentEvent, Asking};
 use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction, Trigger};
@@ -166,28 +166,6 @@ async fn a_step_over_its_budget_spills_the_longest_and_nothing_is_worked_out_aga
 }
 
 #[tokio::test]
-async fn memory_has_its_chance_once_before_each_compaction() {
-    let stage = Stage::new(Dialect::Anthropic, 32_768, Script::answering(reader)).await;
-    let mut agent = stage.begin(Asking::Nobody).await;
-    let go = CancellationToken::new();
-    let mut turn = 0;
-    while agent.session().compactions() < 2 {
-        agent.turn(&format!("remark {turn}"), &go).await.unwrap();
-        turn += 1;
-        assert!(turn < 400, "no compaction came");
-    }
-    let reminder = "keep it now with the memory tool";
-    let calls = stage.upstream.calls();
-    let first = calls.iter().position(|call| call.text().contains(reminder)).unwrap();
-    assert_eq!(calls[first].text().matches(reminder).count(), 1, "said once, not with every message");
-    assert!(first > 3, "not before it is needed");
-    assert!(
-        !stage.transcript().iter().any(|json| json.contains(reminder)),
-        "nobody said it, so the record has it not"
-    );
-}
-
-#[tokio::test]
 async fn an_artifact_holds_all_that_was_printed() {
     let script = Script::answering(|request| match last_text(request).0.as_str() {
         "user" => wanting(&[("terminal", r#"{"command":"seq 1 200000"}"#)]),
@@ -232,24 +210,4 @@ async fn words_larger_than_the_window_are_kept_and_read_in_pieces() {
         let text = stage.store.read_artifact(&Owner::default(), &only.id, ArtifactRange::All).unwrap();
         assert_eq!(text, said, "{dialect}");
     }
-}
-
-#[tokio::test]
-async fn another_process_does_not_remind_again() {
-    let reminder = "keep it now with the memory tool";
-    let stage = Stage::new(Dialect::Chat, 32_768, Script::answering(reader)).await;
-    let mut agent = stage.begin(Asking::Nobody).await;
-    let reminded = || stage.upstream.calls().last().is_some_and(|call| call.text().contains(reminder));
-    for turn in 0..400 {
-        agent.turn(&format!("remark {turn}"), &CancellationToken::new()).await.unwrap();
-        if reminded() {
-            break;
-        }
-    }
-    assert!(reminded());
-    drop(agent);
-    let mut agent = stage.resume(Asking::Nobody).await;
-    agent.turn("go on", &CancellationToken::new()).await.unwrap();
-    let last = stage.upstream.calls().last().unwrap().text();
-    assert_eq!(last.matches(reminder).count(), 1, "it was said before, and is not said again");
 }

@@ -3,16 +3,19 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use throughline_agent::{
     Agent, AgentEvent, AgentSetup, Answer, AnswerFuture, Approver, Asking, MemoryFiles, MemoryTool,
-    OutputLimit, Patch, Question, ReadFile, Recall, SearchFiles, Terminal, TerminalLimits, ToolBox,
-    Workspace, WriteFile,
+    OutputLimit, Patch, Question, ReadFile, Recall, SaveMemory, SearchFiles, Terminal, TerminalLimits,
+    ToolBox, Workspace, WriteFile,
 };
 use throughline_engine::{
-    Automatic, CallPolicy, Compressor, CompressorSetup, Host, HttpUpstream, LockPolicy, RecordPolicy,
-    SessionSetup, Target, ThresholdOrigin, ToolOutputPolicy,
+    Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, Host, HttpUpstream, LockPolicy,
+    ModelSummaries, OwnModel, RecordPolicy, SessionSetup, SummarySetup, Target, ThresholdOrigin,
+    ToolOutputPolicy,
 };
+use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_provider::{
     CachePolicy, CacheSeller, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings, PrefixCache,
     RetryLimits, TimeLimits,
@@ -178,7 +181,35 @@ impl Stage {
             approver: Arc::<Always>::clone(&self.approver),
             events: Arc::new(move |event| events.lock().unwrap().push(event)),
             output_cap_tokens: None,
+            save_memory: SaveMemory::AtCompaction,
         }
+    }
+
+    /// The same with another engine.
+    pub(crate) fn setup_with(&self, asking: Asking, engine: Arc<dyn ContextEngine>) -> AgentSetup {
+        let mut setup = self.setup(asking);
+        setup.session.engine = engine;
+        setup
+    }
+
+    /// The compressor with the conversation's own model.
+    pub(crate) fn by_model(&self) -> Arc<dyn ContextEngine> {
+        let summaries = ModelSummaries::new(SummarySetup {
+            routes: Vec::new(),
+            own_model: OwnModel::First,
+            time_limit: Duration::from_secs(60),
+            redactor: None,
+            host: Arc::<StillHost>::clone(&self.host),
+            health: Arc::default(),
+        });
+        let summarisers = Arc::new(summaries);
+        Arc::new(Compressor::new(CompressorSetup { summarisers, ..CompressorSetup::by_rules() }))
+    }
+
+    /// The lossless engine by rules.
+    pub(crate) fn lossless(&self) -> Arc<dyn ContextEngine> {
+        let host = Arc::<StillHost>::clone(&self.host);
+        Arc::new(LcmEngine::new(LcmSetup::by_rules(Arc::clone(&self.store), Owner::default(), host)))
     }
 
     pub(crate) fn new_session(&self) -> NewSession {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use throughline_agent::{
     AgentEvents, AgentSetup, Approver, Asking, MemoryFiles, MemoryTool, OutputLimit, Patch, PromptParts,
-    ReadFile, Recall, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile, context_files,
-    system_prompt,
+    ReadFile, Recall, SaveMemory, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile,
+    context_files, system_prompt,
 };
 use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
@@ -259,6 +259,10 @@ impl Kitchen {
             approver: company.approver,
             events: company.events,
             output_cap_tokens: connected.output_cap_tokens,
+            save_memory: match self.settings.compression.save_memory {
+                true => SaveMemory::AtCompaction,
+                false => SaveMemory::Never,
+            },
         })
     }
 

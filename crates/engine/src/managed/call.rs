@@ -34,6 +34,8 @@ const CAP_MARGIN_PERCENT: u64 = 2;
 pub struct CallInput {
     /// System prompt, tools and parameters.
     pub envelope: Envelope,
+    /// The same to be sent once a compaction has written the prefix anew, where that differs.
+    pub after_compaction: Option<Envelope>,
     /// What is new in the conversation.
     pub messages: Vec<Incoming>,
     /// Where the answer goes while it is being written, if anyone wants it.
@@ -82,6 +84,7 @@ impl CallInput {
     pub fn new(envelope: Envelope, messages: Vec<Incoming>) -> Self {
         Self {
             envelope,
+            after_compaction: None,
             messages,
             pieces: None,
             task: "chat".to_owned(),
@@ -187,7 +190,8 @@ impl ManagedSession {
     /// what had arrived of the answer kept as well cancels it by its token instead.
     pub async fn call(&mut self, input: CallInput) -> Result<CallOutcome, CallError> {
         let CallInput {
-            envelope,
+            mut envelope,
+            mut after_compaction,
             messages,
             pieces,
             task,
@@ -217,9 +221,12 @@ impl ManagedSession {
         self.known.update(&envelope);
         self.use_output_cap(envelope.output_cap_tokens()).await?;
         let mut way = OnItsWay { waiting, marking, on_recorded, ..OnItsWay::default() };
+        let before = self.id().clone();
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
+        self.use_after_compaction(&before, &mut envelope, &mut after_compaction);
         self.fit_cap(&envelope, &mut way);
         loop {
+            self.use_after_compaction(&before, &mut envelope, &mut after_compaction);
             let mut sent = self.write(&envelope, &along, &way)?;
             self.prepare_beside_call(sent.pending.total_tokens).await;
             let target = self.asked(&way);
@@ -252,6 +259,21 @@ impl ManagedSession {
                     unless(&cancel, Box::pin(self.recover(decided, &mut way))).await?;
                 }
             }
+        }
+    }
+
+    /// Another session means that the prefix is new: what was waiting for that takes its place.
+    fn use_after_compaction(
+        &mut self,
+        before: &SessionId,
+        envelope: &mut Envelope,
+        waiting: &mut Option<Envelope>,
+    ) {
+        if let Some(waiting) =
+            waiting.take_if(|waiting| self.id() != before && waiting.dialect() == self.dialect)
+        {
+            self.known.update(&waiting);
+            *envelope = waiting;
         }
     }
 

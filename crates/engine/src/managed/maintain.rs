@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use throughline_provider::CachePolicy;
 use throughline_store::{EndReason, Millis, NewSession, Selection, SessionId};
+use throughline_tokens::{LimitPolicy, ToolBudgets};
 
 use super::fold::{Ask, CompactionResult, ManualCompaction};
 use super::{CallError, ManagedSession, in_force, record};
@@ -163,10 +164,7 @@ impl ManagedSession {
         if self.idle_looked_at == Some(self.view.len()) {
             return None;
         }
-        let cache_ttl_ms = match self.setup.target.cache {
-            CachePolicy::Marks { ttl, .. } => u64::try_from(ttl.duration().as_millis()).unwrap_or(u64::MAX),
-            CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL_MS,
-        };
+        let cache_ttl_ms = self.cache_ttl_ms();
         Some(WhileIdle {
             automatic: self.setup.policy.automatic,
             tokens: self.pending().total_tokens,
@@ -214,14 +212,52 @@ impl ManagedSession {
         self.note_engine(schemas).unwrap_or_default()
     }
 
-    /// Runs a tool of the engine.
+    /// Runs a tool of the engine, one of so many calls in an answer: its result has to fit beside the others'.
     pub async fn handle_tool_call(
         &self,
         name: &str,
         arguments: serde_json::Value,
+        calls_in_step: usize,
     ) -> Result<ToolAnswer, EngineError> {
-        let call = ToolRequest { session: self.id().clone(), name: name.to_owned(), arguments };
+        let max_chars = Some(self.lookup_chars(calls_in_step));
+        let call = ToolRequest { session: self.id().clone(), name: name.to_owned(), arguments, max_chars };
         self.setup.engine.handle_tool_call(&call).await
+    }
+
+    /// Characters that each of so many lookups in one answer may return without any of them being set aside.
+    #[must_use]
+    pub fn lookup_chars(&self, calls_in_step: usize) -> u64 {
+        let LimitPolicy { window_tokens, tool_result_chars, tool_step_chars, tool_preview_chars, .. } =
+            self.setup.target.policy;
+        let budgets =
+            ToolBudgets::compute(Some(window_tokens), tool_result_chars, tool_step_chars, tool_preview_chars);
+        let calls = u64::try_from(calls_in_step).unwrap_or(u64::MAX).max(1);
+        budgets.result_chars.effective.min(budgets.step_chars.effective / calls)
+    }
+
+    /// Results of these tools are never set aside: they are bounded where they are made.
+    pub fn leave_alone(&mut self, tools: impl IntoIterator<Item = String>) {
+        let lookups = &mut self.setup.tool_output.lookups;
+        for tool in tools {
+            if !lookups.contains(&tool) {
+                lookups.push(tool);
+            }
+        }
+    }
+
+    /// Whether the provider's cache no longer holds the last prompt, so that a new prefix costs nothing extra.
+    #[must_use]
+    pub fn is_cache_cold(&self) -> bool {
+        let age_ms = |last: Millis| u64::try_from(self.setup.host.now_ms().saturating_sub(last)).unwrap_or(0);
+        self.last_call_ms.is_some_and(|last| age_ms(last) > self.cache_ttl_ms())
+    }
+
+    /// How long the provider keeps a prompt.
+    fn cache_ttl_ms(&self) -> u64 {
+        match self.setup.target.cache {
+            CachePolicy::Marks { ttl, .. } => u64::try_from(ttl.duration().as_millis()).unwrap_or(u64::MAX),
+            CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL_MS,
+        }
     }
 
     /// Ends the conversation and begins another with the same engine, which forgets what it gathered.

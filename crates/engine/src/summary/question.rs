@@ -26,6 +26,10 @@ pub const QUESTION_TASK: &str = "recall";
 pub struct ModelQuestion<'a> {
     /// The session it is asked in.
     pub session: &'a SessionId,
+    /// What the call is booked as.
+    pub task: &'static str,
+    /// Whether anyone waits for the answer.
+    pub priority: Priority,
     /// How to answer.
     pub instructions: &'a str,
     /// What is quoted, and the question.
@@ -52,11 +56,14 @@ impl ModelSummaries {
         let mut problem = "no model is there to be asked".to_owned();
         let (setup, main_line) = self.parts();
         let host = setup.host.as_ref();
+        // Whoever is asked may be another provider than the conversation's.
+        let text =
+            setup.redactor.as_ref().map_or_else(|| question.text.into(), |it| it.redact(question.text));
         let desk = Desk {
             main_line,
             session: question.session,
             host,
-            priority: Priority::Foreground,
+            priority: question.priority,
             tally: Mutex::new(Tally::default()),
         };
         for route in self.routes() {
@@ -66,11 +73,11 @@ impl ModelSummaries {
             let estimate = |text: &str| model.estimate(&profile_text(text));
             let answer_tokens = answer_room(question.answer_tokens, &target.model, window_tokens);
             let key = route.key(SummaryForm::Apart);
-            let texts = (question.instructions, question.text);
+            let texts = (question.instructions, text.as_ref());
             let asked = match plain_call(&route, window_tokens, texts, answer_tokens, Cap::Usual) {
                 Ok((call, answer_tokens)) => {
                     let errand = Errand {
-                        task: QUESTION_TASK,
+                        task: question.task,
                         failed: "no answer".to_owned(),
                         prompt_tokens: estimate(texts.0).saturating_add(estimate(texts.1)),
                         answer_tokens,

@@ -121,6 +121,10 @@ impl SummariserSource for ModelSummaries {
         Some(Arc::clone(&self.main_line))
     }
 
+    fn can_answer(&self) -> bool {
+        !self.routes().is_empty()
+    }
+
     fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> AnswerFuture<'a> {
         Box::pin(self.ask(question))
     }

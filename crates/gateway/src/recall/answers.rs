@@ -71,7 +71,12 @@ impl Asker<'_> {
             Ok(arguments) => arguments,
             Err(error) => return failed(format!("the arguments are not valid JSON: {error}")),
         };
-        let request = ToolRequest { session: self.session.clone(), name: call.name.clone(), arguments };
+        let request = ToolRequest {
+            session: self.session.clone(),
+            name: call.name.clone(),
+            arguments,
+            max_chars: None,
+        };
         let answer = self.recall.tools().call(self.owner, &request).await;
         let tokens = token_model_for("", Dialect::Chat).estimate(&profile_text(&answer.text));
         if tokens > allowance.tokens {

@@ -74,6 +74,8 @@ impl Rounds<'_> {
         // Which round is the last is known when it is over, so that is when the answer counts as recorded.
         let CallInput {
             envelope,
+            // Tools of a client are the client's: nothing waits for a compaction.
+            after_compaction: _,
             messages: mut new,
             pieces,
             task,

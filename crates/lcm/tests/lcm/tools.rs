@@ -48,7 +48,7 @@ async fn folded() -> Stage {
 }
 
 async fn call(stage: &Stage, name: &str, arguments: Value) -> ToolAnswer {
-    let call = ToolRequest { session: stage.tip.clone(), name: name.to_owned(), arguments };
+    let call = ToolRequest { session: stage.tip.clone(), name: name.to_owned(), arguments, max_chars: None };
     stage.engine().handle_tool_call(&call).await.unwrap()
 }
 
@@ -174,8 +174,12 @@ async fn bad_questions_get_words_and_the_conversation_goes_on() {
     assert!(!hostile.is_error, "{}", hostile.text);
     let capped = call(&stage, "lcm_expand", json!({"message": 5, "max_tokens": 10_000_000})).await;
     assert!(capped.text.ends_with("One expansion shows at most 1500 tokens."), "{}", capped.text);
-    let call =
-        ToolRequest { session: stage.tip.clone(), name: "lcm_forget".to_owned(), arguments: Value::Null };
+    let call = ToolRequest {
+        session: stage.tip.clone(),
+        name: "lcm_forget".to_owned(),
+        arguments: Value::Null,
+        max_chars: None,
+    };
     let unknown = stage.engine().handle_tool_call(&call).await.unwrap_err();
     assert!(matches!(unknown, EngineError::UnknownTool { .. }));
 }

@@ -270,7 +270,12 @@ async fn tools(make: MakeEngine<'_>) -> Kept {
             return Err(format!("what `{}` takes is no object", tool.name));
         }
         // Models call tools with anything; that is answered, not a reason to end.
-        let call = ToolRequest { session: session(), name: tool.name.clone(), arguments: json!({ "?": [] }) };
+        let call = ToolRequest {
+            session: session(),
+            name: tool.name.clone(),
+            arguments: json!({ "?": [] }),
+            max_chars: None,
+        };
         if let Err(error) = engine.handle_tool_call(&call).await {
             return Err(format!("`{}` with arguments it does not know: {error}", tool.name));
         }
@@ -283,8 +288,12 @@ async fn tools(make: MakeEngine<'_>) -> Kept {
 
 async fn unknown_tool(make: MakeEngine<'_>) -> Kept {
     let engine = begun(make).await?;
-    let call =
-        ToolRequest { session: session(), name: "no_such_tool_at_all".to_owned(), arguments: json!({}) };
+    let call = ToolRequest {
+        session: session(),
+        name: "no_such_tool_at_all".to_owned(),
+        arguments: json!({}),
+        max_chars: None,
+    };
     match engine.handle_tool_call(&call).await {
         Err(EngineError::UnknownTool { .. }) => Ok(Verdict::Passed),
         Err(other) => Err(other.to_string()),

@@ -28,7 +28,12 @@ async fn every_question_gets_its_answer() {
         CompressOutcome::NoOp { reason: NoOpReason::NothingInTheMiddle, detail: "all is kept".to_owned() };
     assert_eq!(outcome, nothing);
     assert_eq!(engine.tool_schemas().await.unwrap()[0].name, "look");
-    let call = ToolRequest { session: start().session, name: "look".to_owned(), arguments: json!({}) };
+    let call = ToolRequest {
+        session: start().session,
+        name: "look".to_owned(),
+        arguments: json!({}),
+        max_chars: None,
+    };
     assert_eq!(engine.handle_tool_call(&call).await.unwrap().text, "seen");
     assert_eq!(engine.introduction().await.unwrap().name, "script");
 }
@@ -46,7 +51,12 @@ async fn an_engine_is_not_asked_what_it_does_not_do() {
     engine.messages_appended(&conversation).await.unwrap();
     assert!(engine.has_content_to_compress(&conversation).await.unwrap());
     assert!(engine.tool_schemas().await.unwrap().is_empty());
-    let call = ToolRequest { session: start().session, name: "look".to_owned(), arguments: json!({}) };
+    let call = ToolRequest {
+        session: start().session,
+        name: "look".to_owned(),
+        arguments: json!({}),
+        max_chars: None,
+    };
     let error = engine.handle_tool_call(&call).await.unwrap_err();
     assert!(matches!(error, EngineError::UnknownTool { .. }), "{error}");
 }

@@ -455,6 +455,12 @@ impl WayBack {
             return (told, AnswerEnd::Whole);
         }
         if streaming == Streaming::Streamed {
+            // The provider's own error may be behind an event that looked final. With it the client cannot take the answer
+            // for whole, so nothing has to be held back any more.
+            let held_back = held.release(Bytes::new());
+            if !held_back.is_empty() {
+                let _ = sender.send(held_back).await;
+            }
             let refused = told.gateway.refused_by(&error);
             let event = write_error_event(told.wire, &refused.error_body(), next_number);
             let _ = sender.send(Bytes::from(event.to_bytes())).await;

@@ -64,7 +64,7 @@ fn questions_are_asked_again_and_endings_are_what_they_are() {
     let mut terminal = Terminal::start(&world, &["chat"]);
     terminal.prompt();
     terminal.press("write\r");
-    terminal.see("[s] also allows writing any file in the folder");
+    terminal.see("[s] allows, until this ends: writing any file in the folder");
     terminal.question("allow? [y] this once, [s] for this session, [n] no:");
     terminal.press("yse\r");
     terminal.see("`yse` is no answer, and nothing was done: y allows it this once, s for this session");

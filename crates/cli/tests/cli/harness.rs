@@ -23,7 +23,13 @@ pub(crate) struct Ended {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let folder = || tempfile::tempdir().unwrap();
+        let folder = || {
+            let mut builder = tempfile::Builder::new();
+            // As Throughline makes its own home; otherwise each first command would say that it tightened the mode.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+            builder.tempdir().unwrap()
+        };
         Self { home: folder(), user: folder(), work: folder() }
     }
 

@@ -15,7 +15,7 @@ const WIDTHS: [u16; 8] = [10, 20, 40, 46, 60, 80, 100, 200];
 const USUAL_WIDTH: u16 = 80;
 
 /// How each command is called, in this order. Those that write come last, and what they change is a copy.
-const EXAMPLES: [(&str, &[&str]); 44] = [
+const EXAMPLES: [(&str, &[&str]); 45] = [
     ("", &["--version"]),
     ("chat", &["chat", "-q", "And now?"]),
     ("inspect", &["inspect", "long.json", "--context-length", "32k"]),
@@ -45,6 +45,7 @@ const EXAMPLES: [(&str, &[&str]); 44] = [
     ("token new", &["token", "new", "laptop"]),
     ("token list", &["token", "list"]),
     ("token revoke", &["token", "revoke", "laptop"]),
+    ("token off", &["token", "off"]),
     ("plugins", &["plugins"]),
     ("plugins check", &["plugins", "check", "nowhere"]),
     ("plugins schema", &["plugins", "schema"]),

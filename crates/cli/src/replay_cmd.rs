@@ -115,7 +115,7 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context) -> Result<(), Failure> {
     let mut line = MovingLine::new(context);
     for (number, file) in files.iter().enumerate() {
         line.show(&format!("{} of {}  {}", number + 1, files.len(), path_words(&file.path)));
-        match replay_file(args, context, &catalogue, &file.path) {
+        match replay_file(args, context, &catalogue, &file.path, &mut line) {
             Ok(replayed) => replayed.into_iter().for_each(|one| page.add(one)),
             // A folder may hold other things too.
             Err(failure) if !file.was_named && failure.exit() == Exit::BadInput => {
@@ -144,6 +144,7 @@ fn replay_file(
     context: &Context,
     catalogue: &Catalogue,
     file: &Path,
+    line: &mut MovingLine<'_>,
 ) -> Result<Vec<Replayed>, Failure> {
     let input = read_transcript(file, &DecodeOptions::default(), Original::Drop)?;
     for note in &input.transcript.notes {
@@ -151,6 +152,7 @@ fn replay_file(
         let is_known = note.text == NOTE_OF_COMPACTION || note.text.starts_with(NOTE_OF_SUB_AGENTS);
         if !is_known {
             let place = note.line.map(|line| format!(":{line}")).unwrap_or_default();
+            line.end();
             context.note(&format!("{}{place}: {}", input.name, on_one_line(&note.text)));
         }
     }
@@ -160,7 +162,7 @@ fn replay_file(
             continue;
         }
         let name = agent.map_or_else(|| input.name.clone(), |agent| format!("{} ({agent})", input.name));
-        found.push(replay_talk(args, context, catalogue, &input.transcript, &talk, name)?);
+        found.push(replay_talk(args, context, catalogue, &input.transcript, &talk, name, line)?);
     }
     if found.is_empty() {
         return Err(Failure::new(Exit::BadInput, format!("cannot replay {}", input.name))
@@ -177,6 +179,7 @@ fn replay_talk(
     transcript: &Transcript,
     talk: &Talk,
     name: String,
+    line: &mut MovingLine<'_>,
 ) -> Result<Replayed, Failure> {
     let flags: Vec<SettingFlag<'_>> = [
         ("--threshold", "compression.threshold", &args.threshold),
@@ -187,7 +190,11 @@ fn replay_talk(
     .filter_map(|(flag, key, value)| Some((flag, key, value.clone()?)))
     .collect();
     let situation = Situation::of(context, &args.window, &flags, transcript, Counting::Estimate)?;
-    situation.tell_notes(context);
+    if !situation.notes.is_empty() {
+        // Notes stand on lines of their own.
+        line.end();
+        situation.tell_notes(context);
+    }
     let (window_tokens, window_origin) = (situation.window.value, situation.window.origin.clone());
     let threshold_tokens = situation.budgets.threshold_tokens;
     let options = ReplayOptions {

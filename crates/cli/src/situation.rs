@@ -49,7 +49,7 @@ pub(crate) struct Situation {
     limits: Limits,
     reserved_origin: Option<&'static str>,
     threshold_origin: Option<String>,
-    notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Situation {

@@ -75,7 +75,7 @@ fn questions_are_asked_again_and_endings_are_what_they_are() {
     terminal.prompt();
     assert_eq!(world.read("made.txt"), b"hello\n");
     terminal.press("fail\r");
-    terminal.see("[s] also allows this very command again");
+    terminal.see("[s] allows, until this ends: this exact command in");
     terminal.question("allow? [y] this once, [s] for this session, [n] no:");
     terminal.press("y\r");
     terminal.see("✗ run exit 3: exit code 3");

@@ -97,6 +97,7 @@ impl Stage {
         };
         let config = GatewayConfig {
             settings: Arc::new(Loader::new().load().expect("the defaults").settings),
+            window: None,
             catalogue: Arc::new(Catalogue::shipped()),
             client: Client::new(options).expect("a client"),
             upstreams: Upstreams {

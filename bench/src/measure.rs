@@ -1,6 +1,8 @@
 //! Sizes and budgets for the benchmarks, from the product's own estimator.
 
-use throughline_compaction::{Attempt, Budgets, Conversation, Options, PruneRules, RuleSummariser, compact};
+use throughline_compaction::{
+    Attempt, Budgets, Conversation, Options, PayCheck, PruneRules, RuleSummariser, compact,
+};
 use throughline_redact::Redactor;
 use throughline_tokens::{
     Family, LimitPolicy, Limits, MessageSize, TokenModel, profile_message, profile_text,
@@ -54,6 +56,10 @@ impl Estimator {
             prune: PruneRules::default(),
             redactor: Some(redactor),
             recall: None,
+            pay: PayCheck::Skip,
+            cut_at: None,
+            tells_pinned: false,
+            shown_tokens: &|tokens| tokens,
             count_tokens: &|text| self.text(text),
             count_message: &|message| self.message(message),
             clock_us,

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 use throughline_compaction::{
-    Attempt, Budgets, Conversation, Ledger, Options, Outcome, PruneRules, RuleSummariser, SYSTEM_NOTE,
-    Stretch, append_note, compact, preview,
+    Attempt, Budgets, Conversation, Ledger, Options, Outcome, PayCheck, PruneRules, RuleSummariser,
+    SYSTEM_NOTE, Stretch, append_note, compact, preview,
 };
 use throughline_engine::keep_exactly;
 use throughline_redact::Redactor;
@@ -123,7 +123,13 @@ fn work(
         let total_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
         keep_exactly(&mut situation.budgets, messages, &sizes, total_tokens);
     }
-    let gathered = Gathered { groups: &groups, ledger: &ledger, sizes: &sizes, redactor: redactor.as_ref() };
+    let gathered = Gathered {
+        groups: &groups,
+        ledger: &ledger,
+        sizes: &sizes,
+        redactor: redactor.as_ref(),
+        pay: situation.pay_check(context.now().ms),
+    };
     let attempt = attempt(args, input, &situation, &gathered)?;
     let mut compaction =
         Compaction { input, situation: &situation, ledger: &ledger, attempt, committed: None };
@@ -142,6 +148,7 @@ struct Gathered<'a> {
     ledger: &'a Ledger,
     sizes: &'a [u64],
     redactor: Option<&'a Redactor>,
+    pay: PayCheck,
 }
 
 /// Makes the attempt. A window that cannot even hold what must stay is refused.
@@ -173,6 +180,10 @@ fn attempt(
         },
         redactor: gathered.redactor,
         recall: None,
+        pay: gathered.pay,
+        cut_at: None,
+        tells_pinned: false,
+        shown_tokens: &|tokens| tokens,
         count_tokens: &|text| meter.text(text),
         count_message: &|message| meter.message(message),
         clock_us: &|| u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),

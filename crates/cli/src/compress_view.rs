@@ -234,6 +234,16 @@ impl Page {
             );
             table.row(["summary, this time".to_owned(), String::new(), budget, reason]);
         }
+        if let Some(sum) = &compaction.attempt.report.payback {
+            let verdict = if sum.pays { "pays for itself" } else { "does not pay for itself" };
+            let reason = format!(
+                "{} of the request; this frees about {} and {verdict}",
+                percent(sum.required_tokens, sum.before_tokens),
+                thousands(sum.freed_tokens)
+            );
+            let required = thousands(sum.required_tokens);
+            table.row(["freed, to pay".to_owned(), String::new(), required, reason]);
+        }
         self.text.push_str(&table.render(self.width, INDENT));
     }
 

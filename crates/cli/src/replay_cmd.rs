@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use throughline_engine::{CallError, ToolOutputPolicy};
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, ReplayError, ReplayOptions, SessionReplay, SummaryCost, Talk, replay};
-use throughline_tokens::{Catalogue, prices_as_of};
+use throughline_tokens::{Catalogue, Limits, prices_as_of};
 use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Transcript};
 
 use crate::args::WindowArgs;
@@ -196,7 +196,6 @@ fn replay_talk(
         situation.tell_notes(context);
     }
     let (window_tokens, window_origin) = (situation.window.value, situation.window.origin.clone());
-    let threshold_tokens = situation.budgets.threshold_tokens;
     let options = ReplayOptions {
         model: situation.model.as_ref().map(|model| model.value.clone()).unwrap_or_default(),
         limits: situation.policy,
@@ -217,6 +216,8 @@ fn replay_talk(
             error => Failure::new(Exit::BadInput, cannot).because(error.to_string()),
         }
     })?;
+    let threshold_tokens = Limits::beside(&situation.policy, report.fixed_tokens)
+        .map_or(situation.budgets.threshold_tokens, |limits| limits.threshold_tokens.effective);
     Ok(Replayed { name, model: options.model, window_tokens, window_origin, threshold_tokens, report })
 }
 

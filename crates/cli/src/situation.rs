@@ -1,14 +1,16 @@
 //! What a transcript has to fit into: settings, model, window and limits, each with where it came from.
 
 use serde_json::json;
-use throughline_compaction::{Budgets, LimitInForce};
+use throughline_compaction::{Budgets, CacheState, LimitInForce, PayCheck, PayRule};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
     LimitSources, ModelWish, RecordedClient, ResolvedLimits, ThresholdOrigin, learnt_scope, learnt_window,
     resolve_limits,
 };
 use throughline_provider::EndpointKind;
-use throughline_tokens::{Effective, KnownModel, LimitError, LimitPolicy, Limits, TokenModel, parse_usage};
+use throughline_tokens::{
+    CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, TokenModel, WrittenFor, parse_usage,
+};
 use throughline_transcript::{Source, Transcript};
 
 use crate::args::WindowArgs;
@@ -86,8 +88,9 @@ impl Situation {
         let threshold_origin = threshold_words(&limits);
         let ResolvedLimits { policy, known, unused_window, .. } = limits;
         let mut notes: Vec<String> = unused_window.into_iter().collect();
-        let limits = Limits::compute(&policy).map_err(|error| refused(error, &window))?;
         let meter = meter_of(&known, transcript, counting, &mut notes);
+        let fixed_tokens = meter.preamble(&transcript.preamble);
+        let limits = Limits::beside(&policy, fixed_tokens).map_err(|error| refused(error, &window))?;
         Ok(Self {
             budgets: Budgets::from(&limits),
             settings: loaded.settings,
@@ -100,6 +103,15 @@ impl Situation {
             threshold_origin,
             notes,
         })
+    }
+
+    /// Whether a compaction would pay for itself in a running conversation is told, and decides nothing: whoever asks for
+    /// one here wants it.
+    pub(crate) fn pay_check(&self, now_ms: i64) -> PayCheck {
+        let model = self.model.as_ref().map_or("", |model| model.value.as_str());
+        let provider = self.settings.model.provider.as_str();
+        let prices = CachePrices::of(model, provider, now_ms, WrittenFor::Minutes);
+        PayCheck::Report(PayRule { prices, cache: CacheState::Warm, asks_model: false })
     }
 
     /// Where compaction starts, as the limits have it. An attempt may be made with budgets of its own.
@@ -120,6 +132,9 @@ impl Situation {
             tail_tokens,
             reserved_output_tokens,
             hygiene_tokens,
+            hard_limit_tokens,
+            summary_cap_tokens,
+            summary_cap_configured_tokens,
             ..
         } = &self.limits;
         let row = |name: &str, limit: &Effective<u64>, otherwise: Option<String>| {
@@ -134,6 +149,12 @@ impl Situation {
         } else {
             threshold_tokens.reason.map(|_| "follows from the threshold".to_owned())
         };
+        let summary = LimitInForce {
+            configured: *summary_cap_configured_tokens,
+            effective: *summary_cap_tokens,
+            reason: (summary_cap_configured_tokens != summary_cap_tokens)
+                .then(|| "a share of what lies beside system prompt and tools".to_owned()),
+        };
         let tail = LimitInForce { configured: tail_configured, effective: *tail_tokens, reason: tail_reason };
         vec![
             row("window_tokens", &fixed(self.window.value), Some(self.window.origin.clone())),
@@ -144,7 +165,8 @@ impl Situation {
             ),
             row("threshold_tokens", threshold_tokens, self.threshold_origin.clone()),
             ("tail_budget_tokens".to_owned(), tail),
-            row("summary_cap_tokens", &fixed(self.limits.summary_cap_tokens), None),
+            ("summary_cap_tokens".to_owned(), summary),
+            row("hard_limit_tokens", hard_limit_tokens, None),
             row("hygiene_tokens", hygiene_tokens, None),
         ]
     }
@@ -345,6 +367,7 @@ fn limit_words(name: &str) -> (&str, &str) {
         "threshold_tokens" => ("threshold", "compaction starts here"),
         "tail_budget_tokens" => ("tail", "the newest messages stay as they are"),
         "summary_cap_tokens" => ("summary, at most", ""),
+        "hard_limit_tokens" => ("hard limit", "a compaction that does not pay waits until here"),
         "hygiene_tokens" => ("hygiene", "compacted here before an agent runs"),
         other => (other, ""),
     }

@@ -15,6 +15,7 @@ use crate::earlier::{EarlierSummary, find_earlier, nothing_said_since};
 use crate::ledger::{CountMessage, Ledger};
 use crate::merge::trim_to_budget;
 use crate::outcome::{AbortReason, NoOpReason, Outcome, Quality};
+use crate::pay::{PayCheck, PayFigures, growth_per_call, payback};
 use crate::plan::{CutBudget, NoPlan, Plan, PlanInput, plan};
 use crate::preface::{Maker, SummaryFrame, summary_text};
 use crate::rendition::{PruneRules, Rendition, RenditionKind, prune};
@@ -33,6 +34,10 @@ pub struct Budgets {
     pub tail_permille: u64,
     /// Tokens of the tail.
     pub tail_tokens: u64,
+    /// Tokens up to which the last `protect_last_n` messages may stretch it.
+    pub stretched_tail_tokens: u64,
+    /// Tokens the protected messages in front may have.
+    pub head_tokens: u64,
     /// Most a summary may have.
     pub summary_cap_tokens: u64,
     /// Least room a summary is given.
@@ -50,6 +55,8 @@ impl From<&Limits> for Budgets {
             threshold_tokens: limits.threshold_tokens.effective,
             tail_permille: (limits.target_ratio.effective * 1000.0).round() as u64,
             tail_tokens: limits.tail_tokens,
+            stretched_tail_tokens: limits.stretched_tail_tokens,
+            head_tokens: limits.head_tokens,
             summary_cap_tokens: limits.summary_cap_tokens,
             summary_floor_tokens: limits.summary_floor_tokens,
             protect_first_n: limits.protect_first_n,
@@ -101,6 +108,14 @@ pub struct Options<'a> {
     pub redactor: Option<&'a Redactor>,
     /// How the model can recall originals, if it can.
     pub recall: Option<&'a str>,
+    /// Whether it has to pay for itself.
+    pub pay: PayCheck,
+    /// Where the tail shall start, if a summary of all before it is there already.
+    pub cut_at: Option<usize>,
+    /// Whether the summary tells of the pinned message too: when it is used later, another may be the last one.
+    pub tells_pinned: bool,
+    /// A figure as people are told it, where they know another unit than the estimator's.
+    pub shown_tokens: &'a (dyn Fn(u64) -> u64 + Send + Sync),
     /// Tokens of a text.
     pub count_tokens: CountTokens<'a>,
     /// Tokens of a message.
@@ -141,6 +156,8 @@ pub struct Preview {
     pub report: Report,
     /// What earlier compactions left.
     pub earlier: Option<EarlierSummary>,
+    /// The sizes that decide whether it pays, where there is a plan and prices were given.
+    pub pay: Option<PayFigures>,
 }
 
 /// Decides what an attempt would do.
@@ -169,6 +186,9 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
     } else {
         let budget = CutBudget {
             tail_tokens,
+            // A tail that was scaled stretches by the same share.
+            stretched_tokens: scaled(budgets.stretched_tail_tokens, tail_tokens, budgets.tail_tokens),
+            head_tokens: if below { budgets.head_tokens.min(tail_tokens / 2) } else { budgets.head_tokens },
             protect_first_n: budgets.protect_first_n,
             protect_last_n: budgets.protect_last_n,
         };
@@ -180,6 +200,7 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
             sizes: conversation.sizes,
             earlier,
             budget,
+            cut_at: options.cut_at,
         };
         let as_pruned = plan(&input);
         // A head is affordable because its results are pruned, and that happens only where something is folded.
@@ -207,7 +228,45 @@ pub fn preview(conversation: &Conversation<'_>, options: &Options<'_>) -> Previe
         }),
         ..shown
     };
-    Preview { plan: found, report, earlier: earlier_summary }
+    let mut pay = None;
+    let found = match (found, options.pay.rule()) {
+        (Ok(plan), Some(rule)) => {
+            let around = SummaryFrame { messages: 1, kept: 1, maker: Maker::Rules, recall: options.recall };
+            let around_tokens = (options.count_tokens)(&summary_text("", &around));
+            let figures = pay_figures(conversation, &plan, &report, around_tokens);
+            let sum = payback(&figures, &rule);
+            pay = Some(figures);
+            report.payback = Some(sum);
+            if options.pay.allows(&sum) { Ok(plan) } else { Err(NoOpReason::DoesNotPay) }
+        }
+        (found, _) => found,
+    };
+    Preview { plan: found, report, earlier: earlier_summary, pay }
+}
+
+fn scaled(amount: u64, multiply: u64, divide: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(multiply) / u128::from(divide.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+/// The sizes a decision about money needs: what stays cached in front, and what is written behind it.
+fn pay_figures(
+    conversation: &Conversation<'_>,
+    plan: &Plan,
+    report: &Report,
+    around_tokens: u64,
+) -> PayFigures {
+    let pruned = pruned_head_sizes(conversation, plan.head.len());
+    let head: u64 = pruned.iter().sum();
+    let pinned = report.plan.pinned.map_or(0, |pinned| pinned.tokens);
+    let summary = report.plan.summary_budget_tokens;
+    PayFigures {
+        before_tokens: report.tokens.before,
+        kept_tokens: conversation.fixed_tokens.saturating_add(head),
+        rewritten_tokens: around_tokens + summary + pinned + report.plan.tail.tokens,
+        summary_tokens: summary,
+        growth_tokens: growth_per_call(conversation.groups, conversation.sizes, &plan.earlier),
+    }
 }
 
 /// About how many tokens the first messages have once their old tool results are one line each. A message never counts
@@ -251,7 +310,10 @@ pub async fn compact(
     };
     let plan = match preview.plan {
         Ok(plan) => plan,
-        Err(reason) => return unchanged(Outcome::no_op(reason), report, None),
+        Err(reason) => {
+            let sum = report.payback.map(|sum| sum.words(options.shown_tokens));
+            return unchanged(Outcome::no_op_with(reason, sum), report, None);
+        }
     };
     report.timings_us.cut = (options.clock_us)().saturating_sub(started);
 
@@ -274,12 +336,13 @@ pub async fn compact(
     let mark = (options.clock_us)();
     let budget_tokens = report.plan.summary_budget_tokens;
     let shown_text = shown_text(conversation.messages, &plan, &renditions);
+    let told = Plan { pinned: plan.pinned.clone().filter(|_| !options.tells_pinned), ..plan.clone() };
     let request = SummaryRequest {
         messages: conversation.messages,
         groups: conversation.groups,
         sizes: conversation.sizes,
         ledger,
-        plan: &plan,
+        plan: &told,
         span: plan.middle.clone(),
         earlier: preview.earlier.as_ref().map(|earlier| &earlier.document),
         focus: options.focus,
@@ -308,7 +371,9 @@ pub async fn compact(
         // Facts that the check attaches need their share.
         trim_to_budget(&mut document, budget_tokens * SUMMARISER_SHARE_PERCENT / 100, options.count_tokens);
         report.warnings.push(format!(
-            "the summary had {used} tokens where {budget_tokens} were allowed; its oldest details were dropped"
+            "the summary had {} tokens where {} were allowed; its oldest details were dropped",
+            (options.shown_tokens)(used),
+            (options.shown_tokens)(budget_tokens),
         ));
         used = (options.count_tokens)(&document.to_markdown());
     }
@@ -356,8 +421,9 @@ pub async fn compact(
     report.summary_tokens = view.summary_tokens;
     if after > options.budgets.threshold_tokens {
         let text = format!(
-            "still {after} tokens, above the threshold of {}: head, last messages and fixed overhead alone are that large",
-            options.budgets.threshold_tokens
+            "still {} tokens, above the threshold of {}: head, last messages and fixed overhead alone are that large",
+            (options.shown_tokens)(after),
+            (options.shown_tokens)(options.budgets.threshold_tokens)
         );
         report.warnings.push(text);
     }

@@ -15,6 +15,7 @@ mod mend;
 mod merge;
 mod number_runs;
 mod outcome;
+mod pay;
 mod plan;
 mod preface;
 mod rendition;
@@ -38,6 +39,7 @@ pub use ledger::{AnchorInfo, CountMessage, Ledger, SeenBy};
 pub use mend::{Repairs, STUB_RESULT};
 pub use merge::{is_momentary, merge_parts, trim_to_budget};
 pub use outcome::{AbortReason, NoOpReason, Outcome, Quality};
+pub use pay::{CacheState, PayCheck, PayFigures, PayRule, Payback, deep_target, growth_per_call, payback};
 pub use plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
 pub use preface::{
     ACKNOWLEDGEMENT, END_MARKER, FoundSummary, Maker, SUMMARY_TAG, SYSTEM_NOTE, SummaryFrame, closing_line,

@@ -26,6 +26,8 @@ pub enum NoOpReason {
     NothingNew,
     /// The result would not have been smaller.
     WouldNotShrink,
+    /// It would free too little to pay for itself; the view grows until it does, or until the hard limit.
+    DoesNotPay,
 }
 
 impl From<NoPlan> for NoOpReason {
@@ -50,6 +52,7 @@ impl NoOpReason {
             Self::NothingInTheMiddle => "everything is protected as head or tail",
             Self::NothingNew => "nothing new could be folded since the last summary",
             Self::WouldNotShrink => "the result would not have been smaller",
+            Self::DoesNotPay => "it would free too little to pay for itself",
         }
     }
 }
@@ -98,6 +101,14 @@ pub enum Outcome {
 impl Outcome {
     pub(crate) fn no_op(reason: NoOpReason) -> Self {
         Self::NoOp { reason, detail: reason.words().to_owned() }
+    }
+
+    /// The same with the sum behind it, where there is one.
+    pub(crate) fn no_op_with(reason: NoOpReason, sum: Option<String>) -> Self {
+        match sum.filter(|_| reason == NoOpReason::DoesNotPay) {
+            Some(sum) => Self::NoOp { reason, detail: format!("{}: {sum}", reason.words()) },
+            None => Self::no_op(reason),
+        }
     }
 
     /// Whether the view was replaced.

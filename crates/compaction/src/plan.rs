@@ -11,9 +11,13 @@ use throughline_transcript::{
 pub struct CutBudget {
     /// Tokens the tail should have.
     pub tail_tokens: u64,
+    /// Tokens up to which the last `protect_last_n` messages may stretch it.
+    pub stretched_tokens: u64,
+    /// Tokens the head may have.
+    pub head_tokens: u64,
     /// Messages at the start that stay as they are.
     pub protect_first_n: usize,
-    /// Messages at the end that stay as they are, as long as they fit one and a half tail budgets.
+    /// Messages at the end that stay as they are, as long as they fit the stretched tail.
     pub protect_last_n: usize,
 }
 
@@ -101,6 +105,9 @@ pub struct PlanInput<'a> {
     pub earlier: Earlier,
     /// Budgets.
     pub budget: CutBudget,
+    /// Where the tail shall start, if a summary of all before it is there already; it does as long as the tail is no
+    /// longer than the budget lets the last messages be.
+    pub cut_at: Option<usize>,
 }
 
 /// Chooses the cut.
@@ -130,6 +137,9 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     let mut head_end = heads.at_or_before(head_limit, instructions).unwrap_or(instructions);
     loop {
         let lowest = search.lowest_tail_start(head_end);
+        if let Some(found) = search.given_cut(head_end, lowest) {
+            return search.finish(head_end, found);
+        }
         let wanted = search.walk_back(lowest);
         if let Some(found) = search.seam(head_end, lowest, wanted) {
             return search.finish(head_end, found);
@@ -142,13 +152,13 @@ pub fn plan(input: &PlanInput<'_>) -> Result<Plan, NoPlan> {
     }
 }
 
-/// How many messages fit into the head's share: half a tail budget. A first message as long as a book is folded like
-/// anything else, or every later compaction would start from it.
+/// How many messages fit into the head's room. A first message as long as a book is folded like anything else, or every
+/// later compaction would start from it.
 fn affordable_head(input: &PlanInput<'_>, instructions: usize) -> usize {
     let mut used = 0u64;
     for (index, size) in input.pruned_sizes.iter().enumerate().skip(instructions) {
         used = used.saturating_add(*size);
-        if used > input.budget.tail_tokens / 2 {
+        if used > input.budget.head_tokens {
             return index;
         }
     }
@@ -199,7 +209,7 @@ impl Search<'_> {
     /// Walks back from the end until the budget is used, and says where the tail would start.
     fn walk_back(&self, lowest: usize) -> usize {
         let budget = self.input.budget;
-        let ceiling = budget.tail_tokens.saturating_add(budget.tail_tokens / 2);
+        let ceiling = budget.stretched_tokens.max(budget.tail_tokens);
         let end = self.input.messages.len();
         let mut at = end;
         let mut used = 0u64;
@@ -216,6 +226,19 @@ impl Search<'_> {
         at
     }
 
+    /// The cut that was given, where it leaves a tail within bounds.
+    fn given_cut(&self, head_end: usize, lowest: usize) -> Option<Seam> {
+        // A step more than the stretched tail is no reason to ask for another summary.
+        let budget = &self.input.budget;
+        let ceiling = budget.stretched_tokens.max(budget.tail_tokens.saturating_mul(5) / 4);
+        let enough = self.input.messages.len().saturating_sub(MIN_TAIL_MESSAGES);
+        let at = self.input.cut_at.filter(|at| (lowest..=enough).contains(at))?;
+        if self.tokens(at) > ceiling {
+            return None;
+        }
+        self.join(head_end, at)
+    }
+
     fn size(&self, index: usize) -> u64 {
         self.input.sizes.get(index).copied().unwrap_or(0)
     }
@@ -227,7 +250,7 @@ impl Search<'_> {
     /// The cut nearest to `wanted` that can be joined to a head ending at `head_end`.
     fn seam(&self, head_end: usize, lowest: usize, wanted: usize) -> Option<Seam> {
         let end = self.input.messages.len();
-        let ceiling = self.input.budget.tail_tokens.saturating_mul(3) / 2;
+        let ceiling = self.input.budget.stretched_tokens.max(self.input.budget.tail_tokens);
         let no_head = head_end <= self.instructions;
         // Backwards first: a slightly longer tail loses nothing. But not beyond what the budget allows, unless the
         // walk itself already had to.

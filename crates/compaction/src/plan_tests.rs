@@ -18,7 +18,13 @@ const GIANT_TOKENS: u64 = 1_000;
 
 /// Protects so many messages at either end, with a tail of so many tokens.
 fn budget(protect_first_n: usize, protect_last_n: usize, tail_tokens: u64) -> CutBudget {
-    CutBudget { tail_tokens, protect_first_n, protect_last_n }
+    CutBudget {
+        tail_tokens,
+        stretched_tokens: tail_tokens * 3 / 2,
+        head_tokens: tail_tokens / 2,
+        protect_first_n,
+        protect_last_n,
+    }
 }
 
 /// Plans the list that a picture shows (brackets in it mean nothing) and draws the result.
@@ -75,6 +81,7 @@ fn planned(dialect: Dialect, budget: CutBudget, picture: &str) -> String {
         pruned_sizes: &pruned_sizes,
         earlier,
         budget,
+        cut_at: None,
     };
     match plan(&input) {
         Ok(plan) => draw(&drawn, &plan),

@@ -2,6 +2,7 @@
 
 use crate::check::FactReport;
 use crate::mend::Repairs;
+use crate::pay::Payback;
 use crate::plan::Plan;
 use crate::rendition::PruneCounts;
 use crate::summarise::WrittenBy;
@@ -110,6 +111,9 @@ pub struct Report {
     /// The model that wrote it, and what that took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_by: Option<WrittenBy>,
+    /// Whether it pays for itself, with the sum; where prices were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payback: Option<Payback>,
     /// Time by phase.
     pub timings_us: Timings,
     /// What the user should know.

@@ -8,17 +8,19 @@ use std::sync::Arc;
 
 use serde_json::json;
 use throughline_compaction::{
-    Attempt, Budgets, Conversation, CountMessage, CountTokens, Ledger, Options, Outcome, PruneRules,
-    RenditionKind, Report, Summariser, Synthetic, ViewItem, compact,
+    Attempt, Budgets, CacheState, Conversation, CountMessage, CountTokens, Ledger, Options, Outcome,
+    PayCheck, PayRule, PruneRules, RenditionKind, Report, Summariser, Synthetic, ViewItem, compact,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::{TokenModel, profile_message, profile_text};
 use throughline_transcript::{Groups, Message};
 
+use crate::model_in_force::ModelInForce;
 use crate::outcome::{
     BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem, NewSummary,
 };
 use crate::snapshot::Snapshot;
+use crate::trigger::Trigger;
 
 /// Share of the room beside the fixed part that the tail may have when a target is given, and the summary.
 const TARGET_TAIL_PERCENT: u64 = 40;
@@ -63,20 +65,50 @@ pub fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapsh
         window_tokens: scale.to_estimate(budgets.window_tokens),
         threshold_tokens: scale.to_estimate(budgets.threshold_tokens).max(1),
         tail_tokens: scale.to_estimate(budgets.tail_tokens),
+        stretched_tail_tokens: scale.to_estimate(budgets.stretched_tail_tokens),
+        head_tokens: scale.to_estimate(budgets.head_tokens),
         summary_cap_tokens: scale.to_estimate(budgets.summary_cap_tokens),
         summary_floor_tokens: scale.to_estimate(budgets.summary_floor_tokens),
         ..budgets.clone()
     };
     if let Some(target) = target_tokens {
-        let target = scale.to_estimate(target);
-        let room = target.saturating_sub(of.fixed_tokens);
-        scaled.threshold_tokens = scaled.threshold_tokens.min(target).max(1);
-        scaled.tail_tokens = scaled.tail_tokens.min(room.saturating_mul(TARGET_TAIL_PERCENT) / 100);
-        scaled.summary_cap_tokens =
-            scaled.summary_cap_tokens.min(room.saturating_mul(TARGET_SUMMARY_PERCENT) / 100);
-        scaled.summary_floor_tokens = scaled.summary_floor_tokens.min(scaled.summary_cap_tokens);
+        scaled = aimed_at(&scaled, scale.to_estimate(target), of.fixed_tokens);
     }
     scaled
+}
+
+/// Budgets that bring a whole request with this fixed part below a target, all in one unit.
+#[must_use]
+pub fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64) -> Budgets {
+    let room = target_tokens.saturating_sub(fixed_tokens);
+    let tail_tokens = budgets.tail_tokens.min(room.saturating_mul(TARGET_TAIL_PERCENT) / 100);
+    let summary_cap_tokens =
+        budgets.summary_cap_tokens.min(room.saturating_mul(TARGET_SUMMARY_PERCENT) / 100);
+    Budgets {
+        threshold_tokens: budgets.threshold_tokens.min(target_tokens).max(1),
+        tail_tokens,
+        stretched_tail_tokens: budgets.stretched_tail_tokens.min(tail_tokens.saturating_mul(3) / 2),
+        head_tokens: budgets.head_tokens.min(tail_tokens / 2),
+        summary_cap_tokens,
+        summary_floor_tokens: budgets.summary_floor_tokens.min(summary_cap_tokens),
+        ..budgets.clone()
+    }
+}
+
+/// On which terms a compaction has to pay for itself that comes about by this trigger.
+#[must_use]
+pub fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> PayRule {
+    let cache = match trigger {
+        // Time has passed, or the conversation goes to somebody who never saw it.
+        Trigger::Idle | Trigger::ModelSwitch => CacheState::Cold,
+        Trigger::Preflight
+        | Trigger::Settle
+        | Trigger::Overflow
+        | Trigger::Manual
+        | Trigger::Hygiene
+        | Trigger::Ahead => CacheState::Warm,
+    };
+    PayRule { prices: model.prices, cache, asks_model }
 }
 
 /// What an attempt needs beside the conversation and the summariser.
@@ -102,6 +134,12 @@ pub(crate) struct Aim<'a> {
     pub(crate) budgets: &'a Budgets,
     pub(crate) force: bool,
     pub(crate) focus: Option<&'a str>,
+    /// Whether it has to pay for itself.
+    pub(crate) pay: PayCheck,
+    /// Where the tail shall start, if a summary of all before it is there already.
+    pub(crate) cut_at: Option<usize>,
+    /// Whether the summary tells of the pinned message too.
+    pub(crate) tells_pinned: bool,
 }
 
 impl Tools {
@@ -116,7 +154,12 @@ impl Tools {
         let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
         let started = std::time::Instant::now();
         let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let options = self.options(aim, &count_tokens, &count_message, &clock_us);
+        let scale = Scale::of(&gathered.snapshot);
+        let shown_tokens = move |tokens: u64| scale.to_real(tokens);
+        let options = Options {
+            shown_tokens: &shown_tokens,
+            ..self.options(aim, &count_tokens, &count_message, &clock_us)
+        };
         act(&gathered.conversation(), &options)
     }
 
@@ -131,7 +174,12 @@ impl Tools {
         let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
         let started = std::time::Instant::now();
         let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let options = self.options(aim, &count_tokens, &count_message, &clock_us);
+        let scale = Scale::of(&gathered.snapshot);
+        let shown_tokens = move |tokens: u64| scale.to_real(tokens);
+        let options = Options {
+            shown_tokens: &shown_tokens,
+            ..self.options(aim, &count_tokens, &count_message, &clock_us)
+        };
         compact(&gathered.conversation(), &options, summariser).await
     }
 
@@ -149,6 +197,10 @@ impl Tools {
             prune: self.prune,
             redactor: self.redactor.as_ref(),
             recall: self.recall.as_deref(),
+            pay: aim.pay,
+            cut_at: aim.cut_at,
+            tells_pinned: aim.tells_pinned,
+            shown_tokens: &|tokens| tokens,
             count_tokens,
             count_message,
             clock_us,
@@ -157,6 +209,15 @@ impl Tools {
 }
 
 impl Gathered {
+    /// A conversation of which only sizes matter.
+    pub(crate) fn sizes_of(conversation: &Snapshot) -> Self {
+        Self {
+            snapshot: conversation.clone(),
+            groups: Arc::new(Groups::of(&conversation.messages)),
+            ledger: Arc::new(Ledger::default()),
+        }
+    }
+
     fn conversation(&self) -> Conversation<'_> {
         Conversation {
             dialect: self.snapshot.dialect,
@@ -253,6 +314,7 @@ fn report_of(report: &Report, scale: Scale) -> CompressReport {
         facts_kept: report.facts.kept,
         facts_attached: report.facts.attached,
         prepared: false,
+        payback: report.payback.map(|sum| sum.in_unit(&|tokens| scale.to_real(tokens))),
         written_by: report.written_by.clone(),
         warnings: report.warnings.clone(),
     }

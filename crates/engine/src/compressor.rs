@@ -13,23 +13,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use throughline_compaction::{
-    Attempt, Budgets, NoOpReason, Outcome, PruneRules, RuleSummariser, Summariser, preview,
+    Attempt, Budgets, Maker, NoOpReason, Outcome, PayCheck, PruneRules, RuleSummariser, Summariser, preview,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::TokenModel;
 
 use crate::attempt::{Aim, Gathered, Tools, outcome_of, scaled_budgets};
+use crate::decide::{automatic, decide, due_at};
 use crate::engine::{ContextEngine, EngineError, EngineFuture, answered};
 use crate::lifecycle::{Boundary, BoundaryReason, SessionStart};
 use crate::model_in_force::ModelInForce;
-use crate::outcome::{AbortReason, CompressOutcome, CompressRequest, PrepareOutcome, Room};
+use crate::outcome::{AbortReason, CompressOutcome, CompressRequest, PrepareOutcome, Room, Worth};
 use crate::prepared::Prepared;
 use crate::registry::BUILT_IN_ENGINE;
 use crate::snapshot::Snapshot;
 use crate::status::{EngineStatus, MeasuredUsage};
 use crate::summary::{AnswerFuture, MainLine, ModelQuestion};
 use crate::token_model::token_model_for;
-use crate::trigger::settled_tokens;
+use crate::trigger::{PREPARE_FROM_PERCENT, Trigger, settled_tokens};
 use live::Live;
 
 /// Gives the summariser for one request: which one, and knowing what else the request brings, is its own affair.
@@ -125,8 +126,9 @@ struct State {
 /// An attempt that took too long, in words.
 struct TooLate(String);
 
-/// A prepared summary is brought up to date once this share of a tail came since.
-const EXTEND_FROM_TAIL_PERCENT: u64 = 200;
+/// A prepared summary is brought up to date once so much stands behind it, in percent of a tail: a little before the
+/// tail would be too long for it to be used as it is.
+const EXTEND_FROM_TAIL_PERCENT: u64 = 115;
 /// What is folded ahead of time leaves at least this share of a tail.
 const LEAST_TAIL_AHEAD_PERCENT: u64 = 10;
 
@@ -171,19 +173,13 @@ impl Compressor {
         let model = self.model()?;
         let conversation = &request.conversation;
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
-        let mut budgets = scaled_budgets(&model.budgets(), request.target_tokens, conversation);
-        if let Some(kept) = request.keep_messages {
-            keep_exactly(&mut budgets, kept, &conversation.sizes, conversation.estimated_tokens());
-        }
-        let aim = Aim { budgets: &budgets, force: request.force, focus: request.focus.as_deref() };
         let prepared = self.fitting_preparation(request);
-        if let Some(prepared) = &prepared
-            && let Some(attempt) = prepared.spliced(conversation, &budgets)
-        {
-            return Ok(mark_prepared(outcome_of(&attempt, request)));
-        }
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(request);
+        let asks_model = prepared.is_none() && summariser.maker() == Maker::Model;
+        let mut decided = decide(&tools, &gathered, &model, request, asks_model);
+        decided.cut_at = prepared.as_deref().and_then(|prepared| decided.reach_back(prepared.cut()));
+        let aim = decided.aim(request);
         let tried = self.try_with(&tools, &gathered, aim, prepared.as_deref(), summariser.as_ref()).await;
         let outcome = match &tried {
             Ok(attempt) => outcome_of(attempt, request),
@@ -240,10 +236,8 @@ impl Compressor {
     /// What was prepared, where it answers this request: the person asked for nothing particular, and it is about this
     /// conversation.
     fn fitting_preparation(&self, request: &CompressRequest) -> Option<Arc<Prepared>> {
-        let particular = request.focus.is_some()
-            || request.target_tokens.is_some()
-            || request.keep_messages.is_some()
-            || request.memory_context.is_some();
+        let particular =
+            request.focus.is_some() || request.keep_messages.is_some() || request.memory_context.is_some();
         let prepared = self.state().prepared.clone()?;
         (!particular && prepared.holds_for(&request.conversation)).then_some(prepared)
     }
@@ -253,38 +247,46 @@ impl Compressor {
         let budgets = scaled_budgets(&model.budgets(), None, conversation);
         let known = self.state().prepared.clone().filter(|prepared| prepared.holds_for(conversation));
         if let Some(prepared) = &known
-            && prepared.added_tokens(conversation).saturating_mul(100)
+            && prepared.tail_tokens(conversation).saturating_mul(100)
                 < budgets.tail_tokens.saturating_mul(EXTEND_FROM_TAIL_PERCENT)
         {
             return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
         }
-        let request = CompressRequest {
-            conversation: conversation.clone(),
-            trigger: crate::trigger::Trigger::Ahead,
-            room: Room::Left,
-            focus: None,
-            force: true,
-            target_tokens: None,
-            keep_messages: None,
-            memory_context: None,
-        };
+        let request = CompressRequest { force: true, ..automatic(conversation, Trigger::Ahead) };
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
-        // The cut is made where it would be at the threshold: what comes until then is the end of the tail.
+        let gathered = self.gather(conversation);
+        let summariser = self.setup.summarisers.summariser_for(&request);
+        // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
         let full = model.budgets();
-        let to_come = full.threshold_tokens.saturating_sub(conversation.prompt_tokens);
+        let asks_model = known.is_none() && summariser.maker() == Maker::Model;
+        let due_at = due_at(&tools, &gathered, &model, asks_model);
+        let is_near =
+            conversation.prompt_tokens.saturating_mul(100) >= due_at.saturating_mul(PREPARE_FROM_PERCENT);
+        if due_at > full.threshold_tokens && !is_near {
+            return Ok(PrepareOutcome::Nothing);
+        }
+        let to_come = due_at.saturating_sub(conversation.prompt_tokens);
         let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
+        let tail_tokens = full.tail_tokens.saturating_sub(to_come).max(least_tail);
         let at_threshold = scaled_budgets(
             &Budgets {
                 threshold_tokens: conversation.prompt_tokens.min(full.threshold_tokens),
-                tail_tokens: full.tail_tokens.saturating_sub(to_come).max(least_tail),
+                tail_tokens,
+                stretched_tail_tokens: tail_tokens.saturating_mul(3) / 2,
                 ..full
             },
             None,
             conversation,
         );
-        let aim = Aim { budgets: &at_threshold, force: true, focus: None };
-        let gathered = self.gather(conversation);
-        let summariser = self.setup.summarisers.summariser_for(&request);
+        let aim = Aim {
+            budgets: &at_threshold,
+            force: true,
+            focus: None,
+            pay: PayCheck::Skip,
+            cut_at: None,
+            // Rules are asked again for nothing; a model is not.
+            tells_pinned: summariser.maker() == Maker::Model,
+        };
         let tried = self.try_with(&tools, &gathered, aim, known.as_deref(), summariser.as_ref()).await;
         let attempt = match tried {
             Ok(attempt) => attempt,
@@ -296,7 +298,7 @@ impl Compressor {
             }
             return Ok(PrepareOutcome::Failed { detail: detail.clone() });
         }
-        let Some(prepared) = Prepared::of(conversation.clone(), attempt) else {
+        let Some(prepared) = Prepared::of(conversation.clone(), attempt, aim.tells_pinned) else {
             return Ok(PrepareOutcome::Nothing);
         };
         let messages = prepared.covered();
@@ -304,12 +306,40 @@ impl Compressor {
         Ok(PrepareOutcome::Ready { messages })
     }
 
+    /// The budgets of a request, in the unit of the estimate, and whether what it asks for pays for itself where it has
+    /// to. For engines that make their views in another way.
+    pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Worth), EngineError> {
+        let (model, conversation) = (self.model()?, &request.conversation);
+        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let asks_model = self.fitting_preparation(request).is_none()
+            && self.setup.summarisers.summariser_for(request).maker() == Maker::Model;
+        let decided = decide(&tools, &Gathered::sizes_of(conversation), &model, request, asks_model);
+        let worth = decided.worth(conversation);
+        Ok((decided.budgets, worth))
+    }
+
+    /// The size, as the provider counts, at which a compaction of this conversation is due.
+    pub fn due_at(&self, conversation: &Snapshot) -> Result<u64, EngineError> {
+        let model = self.model()?;
+        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let summariser = self.setup.summarisers.summariser_for(&automatic(conversation, Trigger::Preflight));
+        let asks_model = summariser.maker() == Maker::Model;
+        Ok(due_at(&tools, &Gathered::sizes_of(conversation), &model, asks_model))
+    }
+
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
         let model = self.model()?;
         let budgets = scaled_budgets(&model.budgets(), None, conversation);
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
         let gathered = self.gather(conversation);
-        let aim = Aim { budgets: &budgets, force: true, focus: None };
+        let aim = Aim {
+            budgets: &budgets,
+            force: true,
+            focus: None,
+            pay: PayCheck::Skip,
+            cut_at: None,
+            tells_pinned: false,
+        };
         Ok(tools.with_options(&gathered, aim, |conversation, options| {
             !matches!(
                 preview(conversation, options).plan,
@@ -324,6 +354,7 @@ impl Compressor {
 pub fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total_tokens: u64) {
     budgets.protect_last_n = messages;
     budgets.tail_tokens = sizes.iter().rev().take(messages).sum();
+    budgets.stretched_tail_tokens = budgets.tail_tokens.saturating_mul(3) / 2;
     // Below the threshold the tail would be a share of what there is.
     budgets.threshold_tokens = budgets.threshold_tokens.min(total_tokens).max(1);
 }
@@ -367,6 +398,16 @@ impl ContextEngine for Compressor {
 
     fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
         Box::pin(async move { self.has_content(conversation) })
+    }
+
+    fn worth_compressing<'a>(
+        &'a self,
+        conversation: &'a Snapshot,
+        trigger: Trigger,
+    ) -> EngineFuture<'a, Worth> {
+        let request = CompressRequest { force: true, ..automatic(conversation, trigger) };
+        let worth = self.decide(&request).map(|(_, worth)| worth);
+        Box::pin(std::future::ready(worth))
     }
 
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {

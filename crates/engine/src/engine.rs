@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::compressor::SummariserSource;
 use crate::lifecycle::{Boundary, SessionEnd, SessionStart};
 use crate::model_in_force::ModelInForce;
-use crate::outcome::{CompressOutcome, CompressRequest, PrepareOutcome};
+use crate::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Worth};
 use crate::snapshot::Snapshot;
 use crate::status::{EngineStatus, MeasuredUsage, PendingRequest};
 use crate::summary::MainLine;
 use crate::tool::{ToolAnswer, ToolRequest, ToolSchema};
+use crate::trigger::Trigger;
 
 /// An answer of an engine on its way.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'a>>;
@@ -83,6 +84,16 @@ pub trait ContextEngine: Send + Sync {
     /// Whether a compaction would find anything to fold.
     fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
         answered(!conversation.messages.is_empty())
+    }
+
+    /// Whether a compaction of this conversation would pay for itself now, if it came about by `trigger`. Asked before
+    /// anything is paid for; an engine that cannot say leaves the default.
+    fn worth_compressing<'a>(
+        &'a self,
+        _conversation: &'a Snapshot,
+        _trigger: Trigger,
+    ) -> EngineFuture<'a, Worth> {
+        answered(Worth::Yes)
     }
 
     /// Makes a new view. The conversation itself is never changed; the host checks, records and commits what comes back.

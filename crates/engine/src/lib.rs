@@ -7,6 +7,7 @@
 mod attempt;
 mod compressor;
 mod connect;
+mod decide;
 mod encode;
 mod engine;
 mod envelope;
@@ -49,7 +50,7 @@ mod view;
 mod wire_form;
 mod wire_tools;
 
-pub use attempt::{Scale, new_item, scaled_budgets};
+pub use attempt::{Scale, aimed_at, new_item, pay_rule, scaled_budgets};
 pub use compressor::{
     Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource, keep_exactly,
 };
@@ -71,7 +72,7 @@ pub use managed::{
 pub use model_in_force::{EngineLimits, ModelInForce};
 pub use outcome::{
     AbortReason, BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem,
-    NewSummary, NoOpReason, PrepareOutcome, Quality, Room,
+    NewSummary, NoOpReason, PrepareOutcome, Quality, Room, Worth,
 };
 pub use recovery::{
     Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, Waiting, next_step,

@@ -31,7 +31,7 @@ use throughline_store::{
     Holder, IdLength, Millis, NewCall, NewSession, Owner, PreambleId, SessionId, Store, StoreError,
     StoredRendition, Version,
 };
-use throughline_tokens::{LimitError, LimitPolicy};
+use throughline_tokens::{CachePrices, LimitError, LimitPolicy};
 use throughline_transcript::{Dialect, Message};
 use throughline_wire::RequestError;
 
@@ -269,8 +269,12 @@ pub struct ManagedSession {
     preparing_at_tokens: u64,
     /// ... and when one was begun that was cancelled in favour of something else.
     postponed_at_tokens: Option<u64>,
-    /// How many items the view had when nothing in it could be folded.
+    /// How many items the view had when nothing in it could be folded, or folding it did not pay.
     nothing_to_fold_at: Option<usize>,
+    /// Whether people know that a compaction of this view would not pay for itself yet.
+    told_of_waiting: bool,
+    /// Whether a call was made since the conversation was opened.
+    has_called: bool,
     /// How many items the view had when it was last looked at in idle time.
     idle_looked_at: Option<usize>,
     /// What a compaction that is due is due to.
@@ -304,7 +308,9 @@ impl ManagedSession {
             LockPolicy::WholeSession => Some(record::hold(&setup, loaded.view.session().chain).await?),
             LockPolicy::Compactions => None,
         };
-        let model = in_force(&setup.target, None)?;
+        let prices = setup.target.prices(now_ms);
+        let nothing_fixed = 0;
+        let model = in_force(&setup.target, None, nothing_fixed, prices)?;
         let mut session = Self {
             conversation: loaded.root,
             dialect: loaded.view.session().dialect,
@@ -330,6 +336,8 @@ impl ManagedSession {
             preparing_at_tokens: 0,
             postponed_at_tokens: None,
             nothing_to_fold_at: None,
+            told_of_waiting: false,
+            has_called: false,
             idle_looked_at: None,
             due: None,
             switch: Switch::No,
@@ -467,9 +475,14 @@ impl ManagedSession {
     }
 }
 
-fn in_force(target: &Target, output_cap_tokens: Option<u64>) -> Result<ModelInForce, CallError> {
+fn in_force(
+    target: &Target,
+    output_cap_tokens: Option<u64>,
+    fixed_tokens: u64,
+    prices: CachePrices,
+) -> Result<ModelInForce, CallError> {
     target
-        .in_force(output_cap_tokens)
+        .in_force(output_cap_tokens, fixed_tokens, prices)
         .map_err(|source| CallError::Limits { model: target.model.clone(), source })
 }
 

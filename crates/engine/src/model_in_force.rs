@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use throughline_compaction::Budgets;
-use throughline_tokens::Limits;
+use throughline_tokens::{CachePrices, Limits};
 
 /// The model in force, as an engine is told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct ModelInForce {
     pub window_tokens: u64,
     /// What follows from it.
     pub limits: EngineLimits,
+    /// What its provider's cache costs; the usual ratio where that is not known.
+    #[serde(default)]
+    pub prices: CachePrices,
 }
 
 /// Limits in tokens and messages, as configured and as in force.
@@ -26,12 +29,24 @@ pub struct EngineLimits {
     pub threshold_tokens: u64,
     /// Tokens kept free for the answer.
     pub reserved_output_tokens: u64,
-    /// From here on a conversation is compacted whatever stood in the way before.
+    /// From here on a conversation that was just opened is compacted whatever stood in the way before.
     pub hygiene_tokens: u64,
+    /// As far as a view may grow where a compaction would not pay for itself; zero from a host that does not say.
+    #[serde(default)]
+    pub hard_limit_tokens: u64,
+    /// System prompt and tools that the limits were computed beside.
+    #[serde(default)]
+    pub fixed_tokens: u64,
     /// Share of the threshold that the newest messages may have, in thousandths.
     pub tail_permille: u64,
     /// Tokens of the newest messages, which stay as they are.
     pub tail_tokens: u64,
+    /// Tokens up to which the last messages may stretch it; zero, from a host that does not say, is one and a half.
+    #[serde(default)]
+    pub stretched_tail_tokens: u64,
+    /// Tokens the protected messages in front may have; zero, from a host that does not say, is half a tail.
+    #[serde(default)]
+    pub head_tokens: u64,
     /// Most a summary may have.
     pub summary_cap_tokens: u64,
     /// Least room a summary is given.
@@ -50,8 +65,12 @@ impl From<&Limits> for EngineLimits {
             threshold_tokens: budgets.threshold_tokens,
             reserved_output_tokens: limits.reserved_output_tokens.effective,
             hygiene_tokens: limits.hygiene_tokens.effective,
+            hard_limit_tokens: limits.hard_limit_tokens.effective,
+            fixed_tokens: limits.fixed_tokens,
             tail_permille: budgets.tail_permille,
             tail_tokens: budgets.tail_tokens,
+            stretched_tail_tokens: budgets.stretched_tail_tokens,
+            head_tokens: budgets.head_tokens,
             summary_cap_tokens: budgets.summary_cap_tokens,
             summary_floor_tokens: budgets.summary_floor_tokens,
             protect_first_n: budgets.protect_first_n,
@@ -70,10 +89,24 @@ impl ModelInForce {
             threshold_tokens: limits.threshold_tokens,
             tail_permille: limits.tail_permille,
             tail_tokens: limits.tail_tokens,
+            stretched_tail_tokens: match limits.stretched_tail_tokens {
+                0 => limits.tail_tokens.saturating_mul(3) / 2,
+                tokens => tokens,
+            },
+            head_tokens: if limits.head_tokens == 0 { limits.tail_tokens / 2 } else { limits.head_tokens },
             summary_cap_tokens: limits.summary_cap_tokens,
             summary_floor_tokens: limits.summary_floor_tokens,
             protect_first_n: limits.protect_first_n,
             protect_last_n: limits.protect_last_n,
+        }
+    }
+
+    /// As far as a view may grow where a compaction would not pay for itself.
+    #[must_use]
+    pub fn hard_limit_tokens(&self) -> u64 {
+        match self.limits.hard_limit_tokens {
+            0 => self.prompt_room_tokens().max(self.limits.threshold_tokens),
+            tokens => tokens,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an engine is asked when it shall compact, and what it may answer. Every attempt ends in one of these.
 
 use serde::{Deserialize, Serialize};
-use throughline_compaction::{self as compaction, WrittenBy};
+use throughline_compaction::{self as compaction, Payback, WrittenBy};
 
 use crate::snapshot::Snapshot;
 use crate::trigger::Trigger;
@@ -78,10 +78,26 @@ pub enum NoOpReason {
     NothingNew,
     /// The result would not have been smaller.
     WouldNotShrink,
+    /// It would free too little to pay for itself; the view grows until it does, or until the hard limit.
+    DoesNotPay,
+}
+
+/// Whether a compaction would pay for itself now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Worth {
+    /// It would, or nobody can say before it was made.
+    Yes,
+    /// It would not.
+    No {
+        /// The sum, in words.
+        detail: String,
+    },
 }
 
 impl NoOpReason {
-    /// Whether the shape of the conversation leaves nothing to fold, so that no work was done and none was in vain.
+    /// Whether the shape of the conversation leaves nothing to fold, or nothing that pays, so that no work was done and
+    /// none was in vain.
     #[must_use]
     pub fn is_structural(self) -> bool {
         !matches!(self, Self::WouldNotShrink)
@@ -96,6 +112,7 @@ impl From<compaction::NoOpReason> for NoOpReason {
             compaction::NoOpReason::NothingInTheMiddle => Self::NothingInTheMiddle,
             compaction::NoOpReason::NothingNew => Self::NothingNew,
             compaction::NoOpReason::WouldNotShrink => Self::WouldNotShrink,
+            compaction::NoOpReason::DoesNotPay => Self::DoesNotPay,
         }
     }
 }
@@ -233,6 +250,9 @@ pub struct CompressReport {
     /// Whether a summary that had been prepared was used.
     #[serde(default)]
     pub prepared: bool,
+    /// Whether it pays for itself, as it was planned, with the sum.
+    #[serde(default)]
+    pub payback: Option<Payback>,
     /// The model that wrote the summary, how it was asked, and what that took.
     #[serde(default)]
     pub written_by: Option<WrittenBy>,

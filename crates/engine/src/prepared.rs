@@ -1,29 +1,25 @@
-//! A summary made ahead of time: spliced in when the threshold is reached, or extended by what came since.
+//! A summary made ahead of time: used when a compaction comes, or extended by what came since.
 //!
 //! A conversation only grows at its end, so what a prepared summary covers is still there, unchanged, when it is needed.
-//! If little came since, the prepared view and the new messages are the new view. If much did, the messages between the
-//! old cut and the new one are folded into the prepared summary, and only they.
+//! Head, tail and all words around the summary are those of the moment it is used; only the document is older. Where the
+//! tail of that moment starts no later than what the document covers, nobody is asked again. Where it starts later, the tail
+//! reaches back to the document as long as it stays within its bounds; otherwise the messages between are folded into
+//! the document, and only they.
 
 use throughline_compaction::{
-    Account, Attempt, Budgets, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
-    ViewItem, WrittenBy, summarise_all,
+    Account, Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, WrittenBy,
+    summarise_all,
 };
 
 use crate::snapshot::Snapshot;
-
-/// A prepared view may be spliced in while it takes up at most this share of the room beside system prompt and tools.
-const SPLICE_UP_TO_PERCENT: u64 = 65;
-/// What was folded ahead leaves less of a tail than there should be at the threshold; it is spliced in once the tail has
-/// grown to this share of its budget.
-const LEAST_TAIL_PERCENT: u64 = 25;
 
 /// A compaction that was made on an earlier state of the conversation and not committed.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     /// The conversation as it was then.
     snapshot: Snapshot,
-    /// What came of it.
-    attempt: Attempt,
+    /// The model that wrote it, and what that took.
+    written_by: Option<WrittenBy>,
     /// The summary, with the messages it covers.
     document: SummaryDocument,
     plan: Plan,
@@ -31,10 +27,11 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// What a completed attempt prepared; `None` for one that changed nothing.
-    pub(crate) fn of(snapshot: Snapshot, attempt: Attempt) -> Option<Self> {
-        let plan = attempt.plan.clone().filter(|_| attempt.outcome.is_completed())?;
+    pub(crate) fn of(snapshot: Snapshot, attempt: Attempt, tells_pinned: bool) -> Option<Self> {
+        let mut plan = attempt.plan.clone().filter(|_| attempt.outcome.is_completed())?;
+        plan.pinned = plan.pinned.filter(|_| !tells_pinned);
         let document = attempt.summary.clone()?;
-        Some(Self { snapshot, attempt, document, plan })
+        Some(Self { snapshot, written_by: attempt.report.written_by, document, plan })
     }
 
     /// Messages the summary stands for.
@@ -47,50 +44,19 @@ impl Prepared {
         self.snapshot.precedes(now)
     }
 
-    /// Estimated tokens that came since.
-    pub(crate) fn added_tokens(&self, now: &Snapshot) -> u64 {
-        now.sizes.get(self.snapshot.sizes.len()..).unwrap_or_default().iter().sum()
+    /// Where the tail starts behind what it covers.
+    pub(crate) fn cut(&self) -> usize {
+        self.plan.tail.start
     }
 
-    /// Estimated tokens that would stand behind the summary as they are.
-    fn tail_tokens(&self, now: &Snapshot) -> u64 {
+    /// Estimated tokens that stand behind what it covers.
+    pub(crate) fn tail_tokens(&self, now: &Snapshot) -> u64 {
         now.sizes.get(self.plan.tail.start..).unwrap_or_default().iter().sum()
-    }
-
-    /// The prepared view with everything that came since; `None` when that leaves too little room, or too little tail.
-    pub(crate) fn spliced(&self, now: &Snapshot, budgets: &Budgets) -> Option<Attempt> {
-        let fixed_growth = now.fixed_tokens.saturating_sub(self.snapshot.fixed_tokens);
-        let after = self
-            .attempt
-            .report
-            .tokens
-            .after
-            .saturating_add(self.added_tokens(now))
-            .saturating_add(fixed_growth);
-        let before = now.estimated_tokens();
-        // System prompt and tools stand there whatever is folded.
-        let beside = |tokens: u64| tokens.saturating_sub(now.fixed_tokens);
-        let leaves_room = beside(after).saturating_mul(100)
-            <= beside(budgets.threshold_tokens).saturating_mul(SPLICE_UP_TO_PERCENT);
-        let has_tail = self.tail_tokens(now).saturating_mul(100)
-            >= budgets.tail_tokens.saturating_mul(LEAST_TAIL_PERCENT);
-        if !leaves_room || !has_tail || after >= before {
-            return None;
-        }
-        let mut attempt = self.attempt.clone();
-        let since = self.snapshot.messages.len()..now.messages.len();
-        attempt.report.messages.after += since.len() as u64;
-        attempt.report.messages.before = now.messages.len() as u64;
-        attempt.report.tokens.before = before;
-        attempt.report.tokens.after = after;
-        attempt.items.extend(since.map(ViewItem::Verbatim));
-        Some(attempt)
     }
 
     /// A summariser that starts from what was prepared and asks `inner` only for what it does not cover.
     pub(crate) fn extending<'a>(&'a self, inner: &'a dyn Summariser) -> Extending<'a> {
-        let written_by = self.attempt.report.written_by.as_ref();
-        Extending { document: &self.document, plan: &self.plan, written_by, inner }
+        Extending { document: &self.document, plan: &self.plan, written_by: self.written_by.as_ref(), inner }
     }
 }
 
@@ -151,3 +117,7 @@ impl Summariser for Extending<'_> {
         Account { written_by, ..account }
     }
 }
+
+#[cfg(test)]
+#[path = "prepared_tests.rs"]
+mod tests;

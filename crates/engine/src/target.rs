@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use throughline_provider::CachePolicy;
-use throughline_store::GuardScope;
-use throughline_tokens::{LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets};
+use throughline_provider::{CachePolicy, CacheTtl};
+use throughline_store::{GuardScope, Millis};
+use throughline_tokens::{CachePrices, LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets, WrittenFor};
 use throughline_transcript::Dialect;
 
 use crate::model_in_force::{EngineLimits, ModelInForce};
@@ -47,21 +47,36 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// The model with its limits, when a request has this cap on output.
-    pub(crate) fn in_force(&self, output_cap_tokens: Option<u64>) -> Result<ModelInForce, LimitError> {
+    /// The model with its limits, when a request has this cap on output, and a system prompt and tools of this size.
+    pub(crate) fn in_force(
+        &self,
+        output_cap_tokens: Option<u64>,
+        fixed_tokens: u64,
+        prices: CachePrices,
+    ) -> Result<ModelInForce, LimitError> {
         // Room for as much as the whole window holds is asked for by clients that do not know the window.
         let meant = output_cap_tokens.filter(|cap| *cap < self.policy.window_tokens);
         let policy = LimitPolicy {
             reserved_output_tokens: meant.unwrap_or(self.policy.reserved_output_tokens),
             ..self.policy
         };
-        let limits = Limits::compute(&policy)?;
+        let limits = Limits::beside(&policy, fixed_tokens)?;
         Ok(ModelInForce {
             model: self.model.clone(),
             provider: self.provider.clone(),
             window_tokens: limits.window_tokens,
             limits: EngineLimits::from(&limits),
+            prices,
         })
+    }
+
+    /// What its provider's cache costs.
+    pub(crate) fn prices(&self, at_ms: Millis) -> CachePrices {
+        let written_for = match self.cache {
+            CachePolicy::Marks { ttl: CacheTtl::OneHour, .. } => WrittenFor::AnHour,
+            CachePolicy::Marks { .. } | CachePolicy::Key | CachePolicy::Unmarked => WrittenFor::Minutes,
+        };
+        CachePrices::of(&self.model, &self.provider, at_ms, written_for)
     }
 
     pub(crate) fn token_model(&self) -> TokenModel {

@@ -8,7 +8,7 @@ use throughline_compaction::{
 };
 use throughline_store::SessionId;
 use throughline_testkit::big_transcript;
-use throughline_tokens::{LimitPolicy, Limits, profile_message};
+use throughline_tokens::{CachePrices, LimitPolicy, Limits, profile_message};
 use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
 
 use crate::model_in_force::{EngineLimits, ModelInForce};
@@ -44,7 +44,13 @@ pub(crate) fn snapshot(dialect: Dialect, messages: &[Message]) -> Snapshot {
 /// A model with this window and the usual limits.
 pub(crate) fn model_of(window_tokens: u64) -> ModelInForce {
     let limits = EngineLimits::from(&Limits::compute(&LimitPolicy::for_window(window_tokens)).unwrap());
-    ModelInForce { model: MODEL.to_owned(), provider: "test".to_owned(), window_tokens, limits }
+    ModelInForce {
+        model: MODEL.to_owned(),
+        provider: "test".to_owned(),
+        window_tokens,
+        limits,
+        prices: CachePrices::default(),
+    }
 }
 
 /// A model that would compact just this conversation.

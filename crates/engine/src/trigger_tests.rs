@@ -1,19 +1,20 @@
 //! When a conversation is compacted, case by case.
 
-use throughline_tokens::{LimitPolicy, Limits, Usage};
+use throughline_tokens::{CachePrices, LimitPolicy, Limits, Usage};
 
 use super::Urgency::{Due, Must, Overdue};
 use super::{
-    Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
+    Automatic, BeforeCall, CallSince, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
     before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
 };
 use crate::model_in_force::{EngineLimits, ModelInForce};
 
-/// Window 200,000: threshold 100,000, hygiene 170,000.
+/// Window 200,000: threshold 100,000, hygiene 170,000, hard limit 196,000.
 fn model(window_tokens: u64, reserved_output_tokens: u64) -> ModelInForce {
     let policy = LimitPolicy { reserved_output_tokens, ..LimitPolicy::for_window(window_tokens) };
     let limits = EngineLimits::from(&Limits::compute(&policy).unwrap());
-    ModelInForce { model: "m".to_owned(), provider: "p".to_owned(), window_tokens, limits }
+    let prices = CachePrices::default();
+    ModelInForce { model: "m".to_owned(), provider: "p".to_owned(), window_tokens, limits, prices }
 }
 
 const STAY: Verdict = Verdict::Stay(StayReason::RoomLeft);
@@ -32,14 +33,14 @@ fn before_a_call() {
     let cases = [
         ((On, false, 99_999, 50, No), STAY),
         ((On, true, 100_000, 50, No), compact(Trigger::Preflight, Due)),
-        // The second net, where the engine stood back.
+        // The second net of a conversation that was just opened, where the engine stood back.
         ((On, false, 169_999, 50, No), STAY),
         ((On, false, 170_000, 50, No), compact(Trigger::Hygiene, Overdue)),
         ((On, false, 170_000, 3, No), STAY),
         ((On, true, 170_000, 50, No), compact(Trigger::Preflight, Overdue)),
         // It does not fit at all.
-        ((On, true, 200_001, 50, No), compact(Trigger::Preflight, Must)),
-        ((On, false, 200_001, 2, No), compact(Trigger::Hygiene, Must)),
+        ((On, true, 196_001, 50, No), compact(Trigger::Preflight, Must)),
+        ((On, false, 196_001, 2, No), compact(Trigger::Hygiene, Must)),
         // A smaller model takes over.
         ((On, true, 120_000, 50, ToSmallerWindow), compact(Trigger::ModelSwitch, Due)),
         ((On, true, 250_000, 50, ToSmallerWindow), compact(Trigger::ModelSwitch, Must)),
@@ -50,9 +51,30 @@ fn before_a_call() {
         ((Off, true, 999_999, 50, ToSmallerWindow), OFF),
     ];
     for ((automatic, engine_wants, pending_tokens, messages, switch), expected) in cases {
-        let figures = BeforeCall { automatic, engine_wants, pending_tokens, messages, model: &model, switch };
+        let since = CallSince::Opened;
+        let figures =
+            BeforeCall { automatic, engine_wants, pending_tokens, messages, model: &model, switch, since };
         assert_eq!(before_call(&figures), expected, "{figures:?}");
     }
+}
+
+#[test]
+fn the_second_net_holds_for_the_first_call_only() {
+    let model = model(200_000, 0);
+    let verdict = |engine_wants, pending_tokens| {
+        before_call(&BeforeCall {
+            automatic: Automatic::On,
+            engine_wants,
+            pending_tokens,
+            messages: 50,
+            model: &model,
+            switch: Switch::No,
+            since: CallSince::AnotherCall,
+        })
+    };
+    assert_eq!(verdict(false, 190_000), STAY);
+    assert_eq!(verdict(true, 190_000), compact(Trigger::Preflight, Due), "it may still wait until it pays");
+    assert_eq!(verdict(true, 196_001), compact(Trigger::Preflight, Must));
 }
 
 #[test]
@@ -66,11 +88,12 @@ fn the_answer_needs_room_too() {
             messages: 9,
             model: &model,
             switch: Switch::No,
+            since: CallSince::Opened,
         };
         before_call(&figures)
     };
-    assert_eq!(verdict(136_001), compact(Trigger::Preflight, Must));
-    assert_eq!(verdict(136_000), compact(Trigger::Preflight, Overdue));
+    assert_eq!(verdict(132_001), compact(Trigger::Preflight, Must));
+    assert_eq!(verdict(132_000), compact(Trigger::Preflight, Due));
     assert_eq!(verdict(120_000), compact(Trigger::Preflight, Due));
 }
 
@@ -98,9 +121,9 @@ fn while_nothing_happens() {
     let warm = Verdict::Stay(StayReason::CacheWarm);
     // automatic, tokens, idle for ms -> verdict, ask again in
     let cases = [
-        ((Automatic::On, 50_000, 900_000), STAY, None),
-        ((Automatic::On, 50_001, 299_999), warm, Some(1)),
-        ((Automatic::On, 50_001, 300_000), compact(Trigger::Idle, Due), Some(0)),
+        ((Automatic::On, 75_000, 900_000), STAY, None),
+        ((Automatic::On, 75_001, 299_999), warm, Some(1)),
+        ((Automatic::On, 75_001, 300_000), compact(Trigger::Idle, Due), Some(0)),
         ((Automatic::On, 99_000, 0), warm, Some(FIVE_MINUTES)),
         // A clock that went back.
         ((Automatic::On, 99_000, -5_000), warm, Some(FIVE_MINUTES)),
@@ -110,6 +133,7 @@ fn while_nothing_happens() {
         let figures = WhileIdle {
             automatic,
             tokens,
+            fixed_tokens: 0,
             threshold_tokens: 100_000,
             last_call_ms: 1_000_000,
             cache_ttl_ms: FIVE_MINUTES,
@@ -118,6 +142,22 @@ fn while_nothing_happens() {
         assert_eq!(while_idle(&figures), expected, "{figures:?}");
         assert_eq!(idle_in_ms(&figures), again, "{figures:?}");
     }
+}
+
+#[test]
+fn idle_time_looks_at_the_messages_alone() {
+    let figures = |tokens| WhileIdle {
+        automatic: Automatic::On,
+        tokens,
+        fixed_tokens: 42_000,
+        threshold_tokens: 111_000,
+        last_call_ms: 0,
+        cache_ttl_ms: 300_000,
+        now_ms: 300_000,
+    };
+    // 69,000 tokens of messages fit below the threshold; three quarters of them are 51,750.
+    assert_eq!(while_idle(&figures(93_750)), STAY);
+    assert_eq!(while_idle(&figures(93_751)), compact(Trigger::Idle, Due));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use throughline_engine::{
     Compressed, Compressor, CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus, Host,
     MainLine, MeasuredUsage, ModelInForce, NewSummary, OnSummaryFailure, OneSummariser, PrepareOutcome,
     Quality, Room, Scale, SessionStart, Snapshot, SummariserSource, ToolAnswer, ToolRequest, ToolSchema,
-    Trigger, answered, keep_exactly, new_item, scaled_budgets, settled_tokens, token_model_for,
+    Trigger, Worth, answered, new_item, scaled_budgets, settled_tokens, token_model_for,
 };
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store, StoreError, TOP_NODES};
@@ -155,10 +155,9 @@ impl LcmEngine {
             }
             return Ok(outcome);
         }
-        let mut budgets = scaled_budgets(&model.budgets(), request.target_tokens, &request.conversation);
-        if let Some(kept) = request.keep_messages {
-            let conversation = &request.conversation;
-            keep_exactly(&mut budgets, kept, &conversation.sizes, conversation.estimated_tokens());
+        let (budgets, worth) = self.unrecorded.decide(request)?;
+        if let Worth::No { detail } = worth {
+            return Ok(CompressOutcome::NoOp { reason: NoOpReason::DoesNotPay.into(), detail });
         }
         let limit = self.setup.longest_summary;
         match tokio::time::timeout(limit, self.make(request, &model, &budgets)).await {
@@ -226,13 +225,15 @@ impl LcmEngine {
         if !self.is_recorded(conversation).await? {
             return self.unrecorded.prepare(conversation).await;
         }
-        // The cut is made where it would be at the threshold: what comes until then is the end of the tail.
+        // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
         let full = model.budgets();
-        let to_come = full.threshold_tokens.saturating_sub(conversation.prompt_tokens);
+        let due_at = self.unrecorded.due_at(conversation)?;
+        let to_come = due_at.saturating_sub(conversation.prompt_tokens);
         let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
         let tail_tokens = full.tail_tokens.saturating_sub(to_come).max(least_tail);
         let threshold_tokens = conversation.prompt_tokens.min(full.threshold_tokens);
-        let ahead = Budgets { threshold_tokens, tail_tokens, ..full.clone() };
+        let stretched_tail_tokens = tail_tokens.saturating_mul(3) / 2;
+        let ahead = Budgets { threshold_tokens, tail_tokens, stretched_tail_tokens, ..full.clone() };
         let no_target = None;
         let cutting = scaled_budgets(&ahead, no_target, conversation);
         let budgets = scaled_budgets(&full, no_target, conversation);
@@ -340,6 +341,7 @@ fn outcome_of(made: Made, request: &CompressRequest) -> CompressOutcome {
             facts_kept: told.facts_kept,
             facts_attached: told.facts_attached,
             prepared: told.found > 0,
+            payback: None,
             written_by: told.written_by,
             warnings: told.notes,
         },
@@ -377,6 +379,15 @@ impl ContextEngine for LcmEngine {
 
     fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
         Box::pin(std::future::ready(self.has_content(conversation)))
+    }
+
+    fn worth_compressing<'a>(
+        &'a self,
+        conversation: &'a Snapshot,
+        trigger: Trigger,
+    ) -> EngineFuture<'a, Worth> {
+        // Head and tail are the compressor's, and so is the room for what stands between them.
+        self.unrecorded.worth_compressing(conversation, trigger)
     }
 
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome> {

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use throughline_compaction::{
-    Budgets, Conversation, Earlier, Ledger, Maker, NoOpReason, Options, Plan, PruneRules, Reach, Rendition,
-    Section, SummaryDocument, assemble, find_summary, is_acknowledgement, preview, prune, shown_text,
+    Budgets, Conversation, Earlier, Ledger, Maker, NoOpReason, Options, PayCheck, Plan, PruneRules, Reach,
+    Rendition, Section, SummaryDocument, assemble, find_summary, is_acknowledgement, preview, prune,
+    shown_text,
 };
 use throughline_engine::Snapshot;
 use throughline_redact::Redactor;
@@ -88,6 +89,10 @@ impl Fold<'_> {
             prune: self.prune,
             redactor: self.redactor,
             recall: None,
+            pay: PayCheck::Skip,
+            cut_at: None,
+            tells_pinned: false,
+            shown_tokens: &|tokens| tokens,
             count_tokens: &count_tokens,
             count_message: &count_message,
             clock_us: &|| 0,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use throughline_engine::{
     Boundary, CompressOutcome, CompressRequest, ContextEngine, EngineError, EngineFuture, EngineStatus,
     MeasuredUsage, ModelInForce, PendingRequest, PrepareOutcome, SessionEnd, SessionStart, Snapshot,
-    ToldOnce, ToolAnswer, ToolRequest, ToolSchema,
+    ToldOnce, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
 };
 
 /// Told when the other one stepped in, and why; once as long as that is the same.
@@ -84,6 +84,14 @@ impl ContextEngine for WithStandIn {
 
     fn should_compress_preflight<'a>(&'a self, pending: &'a PendingRequest) -> EngineFuture<'a, bool> {
         self.either(move |engine| engine.should_compress_preflight(pending))
+    }
+
+    fn worth_compressing<'a>(
+        &'a self,
+        conversation: &'a Snapshot,
+        trigger: Trigger,
+    ) -> EngineFuture<'a, Worth> {
+        self.either(move |engine| engine.worth_compressing(conversation, trigger))
     }
 
     fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {

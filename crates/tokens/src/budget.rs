@@ -4,6 +4,10 @@
 //! One pure function from the policy to the limits. Every value that a rule can change is an [`Effective`]: what was
 //! configured, what is in force, and why the two differ. The rules are steady: a larger window never lowers a limit, and
 //! nowhere does one more token of window move a limit by more than a few tokens.
+//!
+//! System prompt and tool definitions are the fixed part of a request: no compaction makes them smaller. What they take
+//! beyond a small share of the window (the excess) is set aside before shares are taken, so that a large fixed part moves
+//! the threshold up instead of eating the room for messages.
 
 use std::fmt;
 
@@ -20,6 +24,14 @@ pub const TARGET_RATIO_RANGE: (f64, f64) = (0.10, 0.80);
 
 /// Percent of the window that stay free beside prompt and answer.
 const FREE_PERCENT: u64 = 2;
+/// A fixed part of up to this many percent of the window is small: the shares of the whole window hold beside it.
+///
+/// With the default shares a compaction starts at 50 % of the window and leaves at most 20 % beside the fixed part (tail
+/// 10 %, summary 5 %, head 5 %). With a fixed part of F percent there are 50 - F percent of messages at the threshold, and
+/// 30 - F of them go. That is at least half of the messages as long as F is at most 10.
+const SMALL_FIXED_PERCENT: u64 = 10;
+/// Percent of a reserved answer that stay reserved where the view grows past the threshold.
+const LEAST_RESERVED_PERCENT: u64 = 25;
 /// Percent of the window that a reserved answer may take at most; the prompt needs the rest.
 const MOST_RESERVED_PERCENT: u64 = 75;
 const SUMMARY_SHARE_PERCENT: u64 = 20;
@@ -132,6 +144,21 @@ pub enum LimitReason {
         /// The window.
         window_tokens: u64,
     },
+    /// System prompt and tools take more than a small share of the window.
+    FixedPart {
+        /// What they take.
+        fixed_tokens: u64,
+        /// Up to so many are small.
+        small_tokens: u64,
+    },
+    /// Messages need more room beside a large fixed part than the reserved answer leaves: its cap is lowered when the
+    /// view grows that far.
+    RoomForMessages {
+        /// Tokens that stay reserved for the answer.
+        reserved_tokens: u64,
+        /// What system prompt and tools take.
+        fixed_tokens: u64,
+    },
 }
 
 impl fmt::Display for LimitReason {
@@ -156,6 +183,14 @@ impl fmt::Display for LimitReason {
             Self::SmallWindow { window_tokens } => {
                 write!(f, "scaled down for a window of {window_tokens} tokens")
             }
+            Self::FixedPart { fixed_tokens, small_tokens } => write!(
+                f,
+                "system prompt and tools take {fixed_tokens} tokens, more than the {small_tokens} that count as small"
+            ),
+            Self::RoomForMessages { reserved_tokens, fixed_tokens } => write!(
+                f,
+                "system prompt and tools take {fixed_tokens} tokens; the answer keeps {reserved_tokens} where messages need the rest"
+            ),
         }
     }
 }
@@ -189,18 +224,28 @@ pub struct Limits {
     pub window_tokens: u64,
     /// Tokens kept for the answer.
     pub reserved_output_tokens: Effective<u64>,
+    /// System prompt and tools, as far as they were known.
+    pub fixed_tokens: u64,
+    /// What those take beyond a small share of the window.
+    pub excess_tokens: u64,
     /// From here on a conversation is compacted.
     pub threshold_tokens: Effective<u64>,
-    /// Share of the threshold that the tail may take.
+    /// As far as a view may grow where a compaction at the threshold would not pay for itself.
+    pub hard_limit_tokens: Effective<u64>,
+    /// Share of the threshold, less the excess, that the tail may take.
     pub target_ratio: Effective<f64>,
     /// Tokens of the tail.
     pub tail_tokens: u64,
+    /// Tokens the protected messages in front may take.
+    pub head_tokens: u64,
     /// Tokens up to which the last `protect_last_n` messages stay even over the tail's budget.
     pub stretched_tail_tokens: u64,
     /// Least room for the summary of a middle that is large enough.
     pub summary_floor_tokens: u64,
     /// Most room for a summary.
     pub summary_cap_tokens: u64,
+    /// The same with a small fixed part.
+    pub summary_cap_configured_tokens: u64,
     /// From here on a conversation is compacted before an agent runs at all.
     pub hygiene_tokens: Effective<u64>,
     /// Messages kept in front.
@@ -212,8 +257,13 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Works out all limits.
+    /// Works out all limits for a small fixed part.
     pub fn compute(policy: &LimitPolicy) -> Result<Self, LimitError> {
+        Self::beside(policy, 0)
+    }
+
+    /// Works out all limits beside a system prompt and tools of this size.
+    pub fn beside(policy: &LimitPolicy, fixed_tokens: u64) -> Result<Self, LimitError> {
         let window = policy.window_tokens;
         if window == 0 {
             return Err(LimitError::NoWindow);
@@ -234,18 +284,28 @@ impl Limits {
         let usable = percent(window, 100 - FREE_PERCENT);
         let least_prompt = percent(window, 100 - FREE_PERCENT - MOST_RESERVED_PERCENT);
         let reserved = reserve(policy, least_prompt);
-        let threshold = threshold(policy, usable, least_prompt);
+        let fixed = FixedPart::new(fixed_tokens, window);
+        let threshold = threshold_beside(policy, &fixed, usable, least_prompt);
         let target_ratio = clamp_target(policy.target_ratio);
-        let tail_tokens = share(threshold.effective, target_ratio.effective);
+        let room = message_room(policy, &fixed, threshold.effective);
+        let tail_tokens = share(room, target_ratio.effective);
+        // The summary shrinks with the room for messages: the window in which that room would be left beside no fixed part.
+        let without_fixed = threshold_beside(policy, &FixedPart::new(0, window), usable, least_prompt);
+        let as_window = scale(window, room, without_fixed.effective).clamp(SMALLEST_WINDOW_TOKENS, window);
         Ok(Self {
             window_tokens: window,
             reserved_output_tokens: reserved,
+            fixed_tokens,
+            excess_tokens: fixed.excess_tokens,
             threshold_tokens: threshold,
+            hard_limit_tokens: hard_limit(usable, reserved.effective, threshold.effective, &fixed),
             target_ratio,
             tail_tokens,
-            stretched_tail_tokens: tail_tokens + tail_tokens / 2,
-            summary_floor_tokens: SUMMARY_FLOOR_TOKENS.min(summary_cap(window)),
-            summary_cap_tokens: summary_cap(window),
+            head_tokens: tail_tokens / 2,
+            stretched_tail_tokens: stretched(tail_tokens, &fixed),
+            summary_floor_tokens: SUMMARY_FLOOR_TOKENS.min(summary_cap(as_window)),
+            summary_cap_tokens: summary_cap(as_window),
+            summary_cap_configured_tokens: summary_cap(window),
             hygiene_tokens: hygiene(policy, reserved.effective, threshold.effective),
             protect_first_n: policy.protect_first_n,
             protect_last_n: policy.protect_last_n,
@@ -275,15 +335,87 @@ fn reserve(policy: &LimitPolicy, least_prompt: u64) -> Effective<u64> {
     Effective::new(configured, effective, LimitReason::RoomForPrompt { prompt_tokens: least_prompt })
 }
 
-fn threshold(policy: &LimitPolicy, usable: u64, least_prompt: u64) -> Effective<u64> {
+/// System prompt and tools against a window.
+#[derive(Clone, Copy, Debug)]
+struct FixedPart {
+    tokens: u64,
+    small_tokens: u64,
+    /// What they take beyond a small share.
+    excess_tokens: u64,
+}
+
+impl FixedPart {
+    fn new(tokens: u64, window_tokens: u64) -> Self {
+        let small_tokens = percent(window_tokens, SMALL_FIXED_PERCENT);
+        let excess_tokens = tokens.saturating_sub(small_tokens).min(window_tokens - small_tokens);
+        Self { tokens, small_tokens, excess_tokens }
+    }
+}
+
+/// The configured threshold: the share of the window, or the tokens that were asked for where that is sooner.
+fn configured_threshold(policy: &LimitPolicy) -> u64 {
     let by_ratio = share(policy.window_tokens, policy.threshold_ratio).max(1);
-    let configured = policy.threshold_tokens.map_or(by_ratio, |tokens| tokens.clamp(1, by_ratio));
-    let room = usable.saturating_sub(policy.reserved_output_tokens).max(least_prompt);
-    let reason = LimitReason::RoomForOutput {
-        reserved_tokens: usable - room,
-        margin_tokens: policy.window_tokens - usable,
+    policy.threshold_tokens.map_or(by_ratio, |tokens| tokens.clamp(1, by_ratio))
+}
+
+/// The share of the window is taken of what lies beside the excess; tokens that were asked for hold as they are.
+fn threshold_beside(
+    policy: &LimitPolicy,
+    fixed: &FixedPart,
+    usable: u64,
+    least_prompt: u64,
+) -> Effective<u64> {
+    let configured = configured_threshold(policy);
+    let wanted = match policy.threshold_tokens {
+        Some(_) => configured,
+        None => fixed
+            .excess_tokens
+            .saturating_add(share(policy.window_tokens - fixed.excess_tokens, policy.threshold_ratio))
+            .max(1),
     };
-    Effective::new(configured, configured.min(room), reason)
+    let room = usable.saturating_sub(policy.reserved_output_tokens).max(least_prompt);
+    let reason = if wanted > room {
+        LimitReason::RoomForOutput {
+            reserved_tokens: usable - room,
+            margin_tokens: policy.window_tokens - usable,
+        }
+    } else {
+        LimitReason::FixedPart { fixed_tokens: fixed.tokens, small_tokens: fixed.small_tokens }
+    };
+    Effective::new(configured, wanted.min(room), reason)
+}
+
+/// What the tail and the summary are shares of: the messages between the fixed part and the threshold. A fixed part that is
+/// small counts as nothing, one of twice that size or more in full, and in between it is phased in, so that no limit jumps.
+///
+/// A threshold in tokens may lie below the fixed part. Such a view is compacted at the hard limit, and keeps at least half of
+/// the share that the threshold would have of a window without the fixed part.
+fn message_room(policy: &LimitPolicy, fixed: &FixedPart, threshold: u64) -> u64 {
+    let counted = fixed.tokens.min(fixed.excess_tokens.saturating_mul(2)).min(policy.window_tokens);
+    let beside = scale(configured_threshold(policy), policy.window_tokens - counted, policy.window_tokens);
+    threshold.saturating_sub(counted).max(beside / 2).min(threshold)
+}
+
+/// The last messages may stretch the tail by half, as long as the fixed part is small; beside a larger one by less, and
+/// from twice a small share on not at all: there the tail decides what a compaction frees.
+fn stretched(tail_tokens: u64, fixed: &FixedPart) -> u64 {
+    let unused = fixed.small_tokens.saturating_sub(fixed.excess_tokens);
+    tail_tokens + scale(tail_tokens / 2, unused, fixed.small_tokens)
+}
+
+/// As far as a view may grow: all but the answer and a margin. Beside a large fixed part that may leave next to nothing
+/// above the threshold, and a compaction there would never pay. So the limit lies as far above the threshold as the excess
+/// is large, at the expense of the reserved answer, of which a quarter stays.
+fn hard_limit(usable: u64, reserved: u64, threshold: u64, fixed: &FixedPart) -> Effective<u64> {
+    let configured = usable.saturating_sub(reserved).max(threshold);
+    let kept = percent(reserved, LEAST_RESERVED_PERCENT);
+    let needed = threshold.saturating_add(fixed.excess_tokens).min(usable.saturating_sub(kept));
+    let effective = configured.max(needed);
+    let reason = LimitReason::RoomForMessages {
+        reserved_tokens: usable.saturating_sub(effective),
+        fixed_tokens: fixed.tokens,
+    };
+    Effective::new(configured, effective, reason)
 }
 
 fn clamp_target(configured: f64) -> Effective<f64> {
@@ -350,6 +482,12 @@ impl ToolBudgets {
 /// A whole percentage, rounded down, without overflow.
 fn percent(of: u64, percent: u64) -> u64 {
     let wide = u128::from(of) * u128::from(percent) / 100;
+    u64::try_from(wide).unwrap_or(u64::MAX)
+}
+
+/// An amount of one whole as the same share of another, rounded down, without overflow.
+fn scale(amount: u64, to: u64, from: u64) -> u64 {
+    let wide = u128::from(amount) * u128::from(to) / u128::from(from.max(1));
     u64::try_from(wide).unwrap_or(u64::MAX)
 }
 

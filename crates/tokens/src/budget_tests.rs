@@ -140,6 +140,78 @@ fn tool_budgets_scale_with_the_window() {
     assert_eq!(own.preview_chars.effective, 1_000);
 }
 
+fn beside(window_tokens: u64, reserved_output_tokens: u64, fixed_tokens: u64) -> Limits {
+    let policy = LimitPolicy { reserved_output_tokens, ..LimitPolicy::for_window(window_tokens) };
+    Limits::beside(&policy, fixed_tokens).unwrap()
+}
+
+#[test]
+fn a_small_fixed_part_changes_no_limit() {
+    for window in [8_192, 90_000, 128_000, 200_000, 1_000_000] {
+        let small = window / 10;
+        for fixed in [0, small / 2, small] {
+            let found = beside(window, 0, fixed);
+            assert_eq!(Limits { fixed_tokens: 0, ..found }, limits(window), "{window} beside {fixed}");
+        }
+        assert!(beside(window, 0, small + 10).threshold_tokens.reason.is_some(), "{window}");
+    }
+}
+
+#[test]
+fn limits_beside_a_large_fixed_part() {
+    // Window, reserved answer, fixed part -> threshold, hard limit, tail, head, largest summary.
+    for ((window, reserved, fixed), expected) in [
+        ((200_000, 0, 20_000), (100_000, 196_000, 20_000, 10_000, 10_000)),
+        ((200_000, 32_000, 42_000), (111_000, 164_000, 13_800, 6_900, 6_900)),
+        // The agent asks for 32,000 tokens of answer: the hard limit takes some of them.
+        ((90_000, 32_000, 31_000), (56_000, 78_000, 5_000, 2_500, 2_500)),
+        ((90_000, 0, 31_000), (56_000, 88_200, 5_000, 2_500, 2_500)),
+        ((128_000, 32_000, 16_000), (65_600, 93_440, 11_840, 5_920, 5_920)),
+        ((8_192, 0, 2_600), (4_986, 8_028, 477, 238, 596)),
+        // System prompt and tools that fill the window leave nothing to be shared out.
+        ((90_000, 0, 500_000), (85_500, 88_200, 0, 0, 64)),
+    ] {
+        let found = beside(window, reserved, fixed);
+        assert_eq!(
+            (
+                found.threshold_tokens.effective,
+                found.hard_limit_tokens.effective,
+                found.tail_tokens,
+                found.head_tokens,
+                found.summary_cap_tokens
+            ),
+            expected,
+            "{window} with {reserved} reserved beside {fixed}"
+        );
+    }
+}
+
+#[test]
+fn limits_beside_a_large_fixed_part_say_why() {
+    let found = beside(90_000, 32_000, 31_000);
+    assert_eq!(found.threshold_tokens.configured, 45_000);
+    assert_eq!(
+        found.threshold_tokens.reason.unwrap().to_string(),
+        "system prompt and tools take 31000 tokens, more than the 9000 that count as small"
+    );
+    assert_eq!(found.hard_limit_tokens.configured, 56_200);
+    assert_eq!(
+        found.hard_limit_tokens.reason.unwrap().to_string(),
+        "system prompt and tools take 31000 tokens; the answer keeps 10200 where messages need the rest"
+    );
+    assert_eq!(found.summary_cap_configured_tokens, 4_500);
+}
+
+#[test]
+fn an_absolute_threshold_holds_beside_a_large_fixed_part() {
+    let policy = LimitPolicy { threshold_tokens: Some(60_000), ..LimitPolicy::for_window(200_000) };
+    let found = Limits::beside(&policy, 70_000).unwrap();
+    assert_eq!(found.threshold_tokens, Effective { configured: 60_000, effective: 60_000, reason: None });
+    // The fixed part alone is above the threshold: the tail is a fifth of half the share of what lies beside it.
+    assert_eq!(found.tail_tokens, 60_000 * 130 / 200 / 2 / 5);
+    assert_eq!(found.stretched_tail_tokens, found.tail_tokens, "and nothing is stretched");
+}
+
 #[test]
 fn windows_that_hold_nothing_are_refused() {
     let refused = |window| Limits::compute(&LimitPolicy::for_window(window)).unwrap_err().to_string();
@@ -186,18 +258,26 @@ fn policies() -> impl Strategy<Value = LimitPolicy> {
     )
 }
 
+fn fixed_parts() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 0u64..5_000, 5_000u64..200_000, any::<u64>()]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn limits_fit_into_each_other(policy in policies(), middle in any::<u64>()) {
-        let limits = Limits::compute(&policy).unwrap();
+    fn limits_fit_into_each_other(policy in policies(), fixed in fixed_parts(), middle in any::<u64>()) {
+        let limits = Limits::beside(&policy, fixed).unwrap();
         let (threshold, reserved) = (limits.threshold_tokens.effective, limits.reserved_output_tokens.effective);
         let free = policy.window_tokens - policy.window_tokens * 98 / 100;
         prop_assert!(threshold >= 1);
         prop_assert!(threshold + reserved + free <= policy.window_tokens, "{limits:?}");
         prop_assert!(threshold < policy.window_tokens - reserved);
         prop_assert!(limits.tail_tokens < threshold.max(2));
+        prop_assert!(limits.head_tokens <= limits.tail_tokens);
+        let hard = limits.hard_limit_tokens;
+        prop_assert!(hard.configured >= threshold && hard.effective >= hard.configured, "{limits:?}");
+        prop_assert!(hard.effective + reserved / 4 + free <= policy.window_tokens, "{limits:?}");
         prop_assert!(limits.hygiene_tokens.effective >= threshold, "{limits:?}");
         prop_assert!(limits.hygiene_tokens.effective < policy.window_tokens - reserved);
         prop_assert!(limits.summary_cap_tokens <= policy.window_tokens / 8);
@@ -206,15 +286,29 @@ proptest! {
     }
 
     #[test]
-    fn a_reason_is_given_exactly_when_a_value_was_changed(policy in policies()) {
-        let limits = Limits::compute(&policy).unwrap();
+    fn a_reason_is_given_exactly_when_a_value_was_changed(policy in policies(), fixed in fixed_parts()) {
+        let limits = Limits::beside(&policy, fixed).unwrap();
         let tools = limits.tools;
         for limit in [limits.threshold_tokens, limits.reserved_output_tokens, limits.hygiene_tokens,
+            limits.hard_limit_tokens,
             tools.result_chars, tools.step_chars, tools.preview_chars] {
             prop_assert_eq!(limit.reason.is_some(), limit.configured != limit.effective);
         }
         let target = limits.target_ratio;
         prop_assert_eq!(target.reason.is_some(), target.configured != target.effective);
+    }
+
+    #[test]
+    fn a_larger_fixed_part_leaves_the_messages_their_share(policy in policies(), fixed in 0u64..400_000, more in 1u64..100) {
+        let policy = LimitPolicy { threshold_tokens: None, window_tokens: policy.window_tokens.min(1 << 40), ..policy };
+        let (here, there) = (Limits::beside(&policy, fixed).unwrap(), Limits::beside(&policy, fixed + more).unwrap());
+        // The threshold follows the fixed part, never faster than it grows, and what the messages get only shrinks.
+        let (before, after) = (here.threshold_tokens.effective, there.threshold_tokens.effective);
+        prop_assert!(before <= after && after - before <= more + 2);
+        prop_assert!(there.tail_tokens <= here.tail_tokens);
+        prop_assert!(there.summary_cap_tokens <= here.summary_cap_tokens);
+        let (before, after) = (here.hard_limit_tokens.effective, there.hard_limit_tokens.effective);
+        prop_assert!(before <= after && after - before <= more * 2 + 2);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 mod ascii;
 mod bits;
 mod budget;
+mod cache_prices;
 mod calibrate;
 mod catalogue;
 mod content;
@@ -23,6 +24,7 @@ pub use budget::{
     COMPACTIONS_PER_CALL, Effective, LimitError, LimitPolicy, LimitReason, Limits, SMALLEST_TAIL_MESSAGES,
     SMALLEST_WINDOW_TOKENS, TARGET_RATIO_RANGE, ToolBudgets,
 };
+pub use cache_prices::{CachePrices, WrittenFor};
 pub use calibrate::{Calibrations, Calibrator, Observed};
 pub use catalogue::{DEFAULT_WINDOW_TOKENS, ModelFacts, catalogue_entries, model_facts};
 pub use content::ContentProfile;

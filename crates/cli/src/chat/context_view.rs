@@ -1,10 +1,11 @@
 //! `/context`: what fills the window, and how far it is to the next compaction.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use owo_colors::OwoColorize as _;
 use throughline_agent::Agent;
-use throughline_engine::{Pressure, token_model_for};
+use throughline_engine::{EngineLimits, Pressure, token_model_for};
 use throughline_tokens::{profile_system, profile_text, profile_tools};
 use throughline_transcript::{Groups, Transcript, compact_json_string};
 
@@ -50,7 +51,10 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     let total: u64 = rows.iter().map(|(_, tokens)| tokens).sum();
     let most = rows.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0);
     let mut out = gauge_lines(&[("context", gauge)], width.clamp(40, 120));
-    let _ = writeln!(out, "{}", distance_words(pressure));
+    let _ = writeln!(out, "{}", distance_words(pressure, session.model().hard_limit_tokens()));
+    if let Some(words) = threshold_words(&session.model().limits) {
+        let _ = writeln!(out, "{words}");
+    }
     let _ = writeln!(out, "the engine `{}` decides what is kept", session.engine_name());
     let fixed = system.saturating_add(tools);
     let _ = writeln!(
@@ -86,10 +90,29 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     out
 }
 
-fn distance_words(pressure: Pressure) -> String {
+/// The threshold in force where it is not the configured one, and why.
+fn threshold_words(limits: &EngineLimits) -> Option<String> {
+    let (configured, in_force) = (limits.threshold_configured_tokens, limits.threshold_tokens);
+    let why = match in_force.cmp(&configured) {
+        Ordering::Equal => return None,
+        Ordering::Greater => {
+            format!("system prompt and tools take {}", thousands(limits.fixed_tokens))
+        }
+        Ordering::Less => {
+            format!("the answer may take {}", thousands(limits.reserved_output_tokens))
+        }
+    };
+    let (configured, in_force) = (thousands(configured), thousands(in_force));
+    Some(format!("the threshold is {in_force} tokens where {configured} are configured: {why}"))
+}
+
+fn distance_words(pressure: Pressure, hard_limit_tokens: u64) -> String {
     match pressure.threshold_tokens.checked_sub(pressure.tokens) {
         Some(room) => format!("{} tokens until the older part is folded", thousands(room)),
-        None => "the older part is folded with the next call".to_owned(),
+        None => format!(
+            "the older part is folded as soon as that pays for itself, at {} tokens at the latest",
+            thousands(hard_limit_tokens)
+        ),
     }
 }
 

@@ -35,6 +35,13 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
     });
     let threshold = if limits.threshold_tokens == limits.threshold_configured_tokens {
         format!("from {} tokens on", thousands(limits.threshold_tokens))
+    } else if limits.threshold_tokens > limits.threshold_configured_tokens {
+        format!(
+            "from {} tokens on ({} are configured; system prompt and tools take {} of them)",
+            thousands(limits.threshold_tokens),
+            thousands(limits.threshold_configured_tokens),
+            thousands(limits.fixed_tokens)
+        )
     } else {
         format!(
             "from {} tokens on ({} are configured and leave no room for answers)",

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use throughline_compaction::{
-    Attempt, Budgets, Conversation, Options, PruneRules, RuleSummariser, Summariser, ViewItem, compact,
+    Attempt, Budgets, Conversation, Options, PayCheck, PruneRules, RuleSummariser, Summariser, ViewItem,
+    compact,
 };
 use throughline_redact::Redactor;
 use throughline_testkit::GeneratedList;
@@ -69,6 +70,10 @@ impl Case {
             prune: PruneRules::default(),
             redactor: Some(&REDACTOR),
             recall: None,
+            pay: PayCheck::Skip,
+            cut_at: None,
+            tells_pinned: false,
+            shown_tokens: &|tokens| tokens,
             count_tokens: &text_tokens,
             count_message: &message_tokens,
             clock_us: &|| 0,
@@ -108,6 +113,8 @@ impl Setup {
                 threshold_tokens,
                 tail_permille: 200,
                 tail_tokens: threshold_tokens / 5,
+                stretched_tail_tokens: threshold_tokens / 5 * 3 / 2,
+                head_tokens: threshold_tokens / 10,
                 summary_cap_tokens: 12_000.min((window_tokens / 20).max(least_cap)),
                 summary_floor_tokens: 2_000,
                 protect_first_n: 3,

@@ -18,10 +18,10 @@ use crate::managed::fold::{Ask, CompactionResult};
 use crate::recovery::{Tried, Waiting};
 use crate::status::{PendingRequest, Pressure};
 use crate::target::Target;
-use crate::trigger::{BeforeCall, Trigger, Urgency, Verdict, before_call};
+use crate::trigger::{BeforeCall, CallSince, Trigger, Urgency, Verdict, before_call};
 use crate::upstream::Pieces;
 
-/// Of the room for a prompt, a second compaction aims at this share: sizes are estimates.
+/// Of the hard limit, a second compaction aims at this share: sizes are estimates.
 const SECOND_AIM_PERCENT: u64 = 90;
 
 /// Where nothing could be folded, it is looked again after so many messages.
@@ -224,6 +224,7 @@ impl ManagedSession {
         let before = self.id().clone();
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
         self.use_after_compaction(&before, &mut envelope, &mut after_compaction);
+        self.has_called = true;
         self.fit_cap(&envelope, &mut way);
         loop {
             self.use_after_compaction(&before, &mut envelope, &mut after_compaction);
@@ -339,7 +340,8 @@ impl ManagedSession {
             if (pass > 0 && urgency != Urgency::Must) || self.may_wait(urgency) {
                 break;
             }
-            let target_tokens = (pass > 0).then(|| room_tokens.saturating_mul(SECOND_AIM_PERCENT) / 100);
+            let hard_limit = self.model.hard_limit_tokens();
+            let target_tokens = (pass > 0).then(|| hard_limit.saturating_mul(SECOND_AIM_PERCENT) / 100);
             let trigger = match (trigger, self.due.take()) {
                 (Trigger::Preflight, Some(due)) => due,
                 (trigger, _) => trigger,
@@ -373,6 +375,7 @@ impl ManagedSession {
             messages: pending.messages,
             model: &self.model,
             switch: self.switch,
+            since: if self.has_called { CallSince::AnotherCall } else { CallSince::Opened },
         };
         let verdict = before_call(&figures);
         self.switch = crate::trigger::Switch::No;

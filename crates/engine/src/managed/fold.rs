@@ -14,6 +14,7 @@ use crate::lifecycle::{Boundary, BoundaryReason};
 use crate::new_view::{CommitAs, check, continuation};
 use crate::outcome::{
     AbortReason, CompressOutcome, CompressReport, CompressRequest, Compressed, NoOpReason, Quality, Room,
+    Worth,
 };
 use crate::trigger::{Trigger, Urgency};
 
@@ -111,7 +112,11 @@ impl ManagedSession {
         let trigger = ask.trigger;
         let result = self.try_to_fold(ask).await;
         self.keep_guard().await;
-        self.tell(told(trigger, &result));
+        let waits = matches!(&result, CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, .. });
+        // The same is not told with every call.
+        if !(waits && std::mem::replace(&mut self.told_of_waiting, true)) {
+            self.tell(told(trigger, &result));
+        }
         result
     }
 
@@ -119,6 +124,10 @@ impl ManagedSession {
         let moment = self.moment();
         if let Admission::Blocked(block) = self.guard.admit(moment, ask.urgency) {
             return CompactionResult::Blocked(block);
+        }
+        if let Some(detail) = self.does_not_pay(&ask).await {
+            self.nothing_to_fold_at = Some(self.view.len());
+            return CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, detail };
         }
         if let Err(error) = self.write_unrecorded().await {
             return aborted(format!("the record cannot be written: {error}"));
@@ -175,6 +184,19 @@ impl ManagedSession {
                 self.guard.aborted(reason, &detail, moment);
                 CompactionResult::Aborted { reason: Some(reason), detail }
             }
+        }
+    }
+
+    /// Why a compaction that could wait would not pay for itself now, by the engine's plan; nothing is paid for that.
+    async fn does_not_pay(&mut self, ask: &Ask) -> Option<String> {
+        if ask.urgency == Urgency::Must || !ask.trigger.must_pay() {
+            return None;
+        }
+        let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
+        let worth = engine.worth_compressing(&snapshot, ask.trigger).await;
+        match self.note_engine(worth)? {
+            Worth::Yes => None,
+            Worth::No { detail } => Some(detail),
         }
     }
 
@@ -272,6 +294,7 @@ impl ManagedSession {
         self.prepared = None;
         self.postponed_at_tokens = None;
         self.nothing_to_fold_at = None;
+        self.told_of_waiting = false;
         self.idle_looked_at = None;
         let boundary = Boundary { reason, old, new: self.id().clone() };
         let told = self.setup.engine.boundary(&boundary).await;

@@ -121,7 +121,8 @@ impl ManagedSession {
         if target.dialect != self.dialect {
             return Err(CallError::OtherWire { conversation: self.dialect, request: target.dialect });
         }
-        let model = in_force(&target, None)?;
+        let prices = target.prices(self.setup.host.now_ms());
+        let model = in_force(&target, None, self.model.limits.fixed_tokens, prices)?;
         let calibrator = record::calibrator(&self.setup, target.scope(), self.setup.host.now_ms()).await?;
         self.switch = switch(&self.model, &model);
         self.setup.target = target;
@@ -133,6 +134,7 @@ impl ManagedSession {
         self.preparing = None;
         self.prepared = None;
         self.nothing_to_fold_at = None;
+        self.told_of_waiting = false;
         self.forget_sent_items();
         // What happened to compactions with the old model says nothing about the new one.
         self.guard.reset();
@@ -168,6 +170,7 @@ impl ManagedSession {
         Some(WhileIdle {
             automatic: self.setup.policy.automatic,
             tokens: self.pending().total_tokens,
+            fixed_tokens: self.model.limits.fixed_tokens,
             threshold_tokens: self.model.limits.threshold_tokens,
             last_call_ms: self.last_call_ms?,
             cache_ttl_ms,

@@ -46,7 +46,8 @@ impl ManagedSession {
 
     /// The limits that hold for a request with this cap on output.
     pub(super) async fn use_output_cap(&mut self, output_cap_tokens: Option<u64>) -> Result<(), CallError> {
-        let model = in_force(&self.setup.target, output_cap_tokens)?;
+        let fixed_tokens = self.fixed_for_limits();
+        let model = in_force(&self.setup.target, output_cap_tokens, fixed_tokens, self.model.prices)?;
         if !self.is_engine_informed {
             self.model = model;
             self.inform_engine().await;
@@ -63,6 +64,17 @@ impl ManagedSession {
         let told = engine.update_model(&self.model).await;
         self.is_engine_informed &= told.is_ok();
         self.note_engine(told);
+    }
+
+    /// System prompt and tools as limits count them: in tokens of the provider, and the same as before while they change
+    /// by little, so that limits do not move with every lesson about the model's tokens.
+    fn fixed_for_limits(&self) -> u64 {
+        const STEADY_WITHIN_PERCENT: u64 = 3;
+        let before = self.model.limits.fixed_tokens;
+        let now = self.estimator.calibrator().correct(self.fixed_tokens());
+        let is_steady =
+            now.abs_diff(before).saturating_mul(100) <= before.saturating_mul(STEADY_WITHIN_PERCENT);
+        if is_steady { before } else { now }
     }
 
     /// Tokens of system prompt and tools, estimated.

@@ -140,7 +140,8 @@ impl ManagedSession {
         let all = self.setup.alternatives.iter().enumerate();
         let open = all.filter(|(_, target)| target.dialect == self.dialect && !asked(&target.model));
         open.filter_map(|(index, target)| {
-            let model = target.in_force(None).ok()?;
+            let limits = &self.model.limits;
+            let model = target.in_force(None, limits.fixed_tokens, self.model.prices).ok()?;
             let prompt_room_tokens = model.prompt_room_tokens();
             Some((index, Alternative { model: target.model.clone(), prompt_room_tokens }))
         })
@@ -156,7 +157,8 @@ impl ManagedSession {
             Some(alternative) => *alternative = smaller,
             None => {
                 let cap = self.model.limits.reserved_output_tokens;
-                let in_force = in_force(&smaller, Some(cap))?;
+                let in_force =
+                    in_force(&smaller, Some(cap), self.model.limits.fixed_tokens, self.model.prices)?;
                 self.setup.target = smaller;
                 self.tell_target();
                 self.model = in_force;

@@ -223,7 +223,7 @@ async fn tools_and_system_prompt_count_too() {
     }
     assert_eq!(session.compactions(), 1);
     let messages: usize = stage.transcript().iter().map(String::len).sum();
-    assert!(messages / 4 < 8_000, "the messages alone are far below 12,000 tokens: {}", messages / 4);
+    assert!(messages / 4 < 11_000, "the messages alone are below 12,000 tokens: {}", messages / 4);
 }
 
 #[tokio::test]
@@ -285,7 +285,7 @@ async fn a_cold_cache_is_the_moment_to_fold() {
     let mut session = stage.open().await;
     assert!(session.idle().await.is_none(), "nothing was said yet");
     let mut turn = 0;
-    while session.pressure().of_threshold_permille() <= 500 {
+    while session.pressure().of_threshold_permille() <= 750 {
         assert_eq!(session.idle_in_ms(), None, "time alone makes no difference to a small view");
         talk(&stage, &mut session, turn).await;
         turn += 1;
@@ -304,10 +304,10 @@ async fn a_cold_cache_is_the_moment_to_fold() {
 
 #[tokio::test]
 async fn idle_time_does_not_try_the_same_again_and_again() {
-    // Two huge messages: over half the threshold, and nothing in the middle.
+    // One huge message: over three quarters of the threshold, and nothing in the middle.
     let stage = Stage::new(Dialect::Anthropic, 60_000);
     let mut session = stage.open().await;
-    session.call(saying(Dialect::Anthropic, &words(1, 8_000))).await.unwrap();
+    session.call(saying(Dialect::Anthropic, &words(1, 10_500))).await.unwrap();
     stage.host.pass_secs(301);
     assert_eq!(session.idle_in_ms(), Some(0));
     assert!(session.idle().await.is_none(), "there is nothing to fold");
@@ -354,7 +354,7 @@ async fn somebody_else_at_work_is_told_and_not_disturbed() {
         expires_ms: START_MS + 3_600_000,
     };
     stage.store.lock(&lock(2), &|_| true).unwrap();
-    for turn in 0..16 {
+    for turn in 0..40 {
         talk(&stage, &mut session, turn).await;
     }
     assert_eq!(session.compactions(), 0);
@@ -417,7 +417,9 @@ async fn another_process_that_compacted_is_followed() {
 async fn guards_are_kept_with_the_chain_and_let_go_with_time() {
     use throughline_compaction::SummariseError;
     let failing = crate::engines::failing(SummariseError::Transient("429".to_owned()));
-    let stage = Stage::with_engine(Dialect::Chat, 12_000, failing);
+    let mut stage = Stage::with_engine(Dialect::Chat, 12_000, failing);
+    // A conversation that is opened again this close to the end of its window would not be blocked.
+    stage.setup.target.policy.hygiene_ratio = 1.0;
     let mut session = stage.open().await;
     let blocked = |stage: &Stage| {
         let causes = stage.told().into_iter().filter_map(|event| match event {

@@ -34,12 +34,14 @@ async fn about_to_be_compacted_by(
     engine: Arc<dyn ContextEngine>,
 ) -> (Stage, Arc<FullDisk>, ManagedSession) {
     let mut stage = Stage::with_engine(dialect, 12_000, engine);
+    // Late enough for a compaction to pay for itself as soon as it is due.
+    stage.setup.target.policy.threshold_ratio = 0.75;
     let store = Arc::new(FullDisk::default());
     stage.setup.store = Arc::<FullDisk>::clone(&store);
     stage.setup.policy.record = policy;
     let mut session = stage.open().await;
     let mut turn = 0;
-    while session.pressure().of_threshold_permille() < 880 {
+    while session.pressure().of_threshold_permille() < 920 {
         talk(&stage, &mut session, turn).await;
         turn += 1;
     }

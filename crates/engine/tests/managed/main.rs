@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
 mod background;
+mod budgets;
 mod cache;
 mod calls;
 mod compaction;

@@ -105,7 +105,7 @@ fn all() -> Vec<Failure> {
         failure("only reasoning", only_reasoning, "reasoning and nothing else", Rules),
         failure(
             "longer than the source",
-            || Reply::text(notes_about(&words(3, 4_000))),
+            || Reply::text(notes_about(&words(3, 12_000))),
             "what it stands for",
             Rules,
         ),
@@ -231,15 +231,15 @@ async fn run(failure: Arc<Failure>, moment: Moment, which: Which, dialect: Diale
         stage.assert_nothing_lost(&case);
     }
     let before = stage.session.compactions();
-    stage.fill_to(70).await;
+    stage.fill_to(78).await;
     let messages_before = stage.session.messages().len();
     stage.fail();
     match moment {
         Moment::RoomLeft => {
-            stage.say(words(5, 4_200)).await;
+            stage.say(words(5, 4_300)).await;
         }
         Moment::Overflow => {
-            stage.say(words(5, 10_600)).await;
+            stage.say(words(5, 21_000)).await;
         }
         Moment::Background => {
             // A summary is prepared near the threshold, and what came of it is told with the next call.
@@ -318,9 +318,9 @@ async fn after_failures_the_next_model_is_asked_and_people_hear_why() {
     })
     .await;
     stage.upstream.for_model("second", throughline_testkit::Script::always(Reply::text(good_notes())));
-    stage.fill_to(70).await;
+    stage.fill_to(78).await;
     stage.fail();
-    stage.say(words(5, 4_200)).await;
+    stage.say(words(5, 4_300)).await;
     assert_eq!(stage.session.compactions(), 1, "{}", stage.told());
     let done = stage.events().into_iter().find_map(|event| match event {
         EngineEvent::CompactionCompleted { report, .. } => Some(report),

@@ -52,6 +52,7 @@ async fn a_call_does_not_wait_behind_a_summary_in_preparation() {
         // The server never finishes the summary: the call comes through only if the summary is cancelled.
         until(stage.say("And now?".to_owned())).await;
         until(stage.upstream.until_hung_up()).await;
+        until(stage.session.until_prepared()).await;
         assert_eq!(postponed(&stage), 1, "{dialect}: {}", stage.told());
         assert!(!stage.session.is_preparing(), "{dialect}: it is not begun again at once");
         assert_eq!(stage.session.compactions(), 0);
@@ -94,7 +95,7 @@ async fn a_summary_call_has_a_limit_of_output_on_every_wire() {
         let mut stage = preparing(dialect).await;
         let asked = summaries(&stage).remove(0).json();
         let cap = asked[member].as_u64().unwrap_or_else(|| panic!("{dialect}: {asked}"));
-        // Half as much again as the budget of the summary, and room to think: far from the window of 16,000.
+        // Half as much again as the budget of the summary, and room to think: far from the window of 32,000.
         assert!((100..6_000).contains(&cap), "{dialect}: {cap}");
         until(stage.say("And now?".to_owned())).await;
     }

@@ -26,7 +26,7 @@ use crate::whole_record::assert_nothing_lost;
 
 pub(crate) const START_MS: Millis = 1_763_200_000_000;
 /// The window of every story, and where compaction starts in it.
-pub(crate) const WINDOW_TOKENS: u64 = 16_000;
+pub(crate) const WINDOW_TOKENS: u64 = 32_000;
 /// The model that holds the conversation.
 pub(crate) const MODEL: &str = "talker";
 /// A rule of the person's, which must outlast everything.

@@ -18,7 +18,7 @@ async fn stage(dialect: Dialect) -> Stage {
 async fn riding_reads_the_prompt_from_the_cache_and_is_booked() {
     let mut stage = stage(Dialect::Anthropic).await;
     stage.fill_to(78).await;
-    stage.say(words(5, 3_500)).await;
+    stage.say(words(5, 4_300)).await;
     assert_eq!(stage.session.compactions(), 1, "{}", stage.told());
     let written_by = stage.events().into_iter().find_map(|event| match event {
         EngineEvent::CompactionCompleted { report, .. } => report.written_by,
@@ -50,7 +50,7 @@ async fn riding_reads_the_prompt_from_the_cache_and_is_booked() {
 async fn a_long_conversation_is_folded_again_and_again_on_every_wire() {
     for dialect in Dialect::ALL {
         let mut stage = stage(dialect).await;
-        for turn in 0..400 {
+        for turn in 0..900 {
             stage.say(crate::stage::talk(turn)).await;
             if stage.session.compactions() == 4 {
                 break;

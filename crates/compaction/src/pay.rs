@@ -1,0 +1,250 @@
+//! Whether a compaction pays for itself. Pure: sizes and prices in, a sum and a verdict out.
+//!
+//! A compaction writes a new prefix (summary, tail) at the price of writing where the old one would have been read, and a
+//! model that writes the summary wants to be paid as well. What it frees need not be read by the calls that follow. A
+//! conversation that grows by G tokens a call has what was freed back after `freed / G` calls, and is compacted again.
+//!
+//! With a cost of C for each compaction and a price R for reading a token, a cycle of N calls costs `C` and the reading of
+//! what has grown since, `R x G x N^2 / 2`. The cost per call is lowest where the two are equal: a compaction is due when
+//! what was read of it since it could have been freed has cost as much as freeing it does, `R x freed^2 / (2 x G) >= C`.
+//! It then saves twice its cost until the next one. Compacting earlier costs more for each call, much more if it is done
+//! with every call; that is what the rule is there to prevent. And whatever the prices are, a compaction frees at least as
+//! much as it writes anew: at least half of what stands behind fixed part and head goes.
+//!
+//! Amounts are in tokens at the price of a prompt token that no cache is involved in.
+
+use serde::{Deserialize, Serialize};
+use throughline_tokens::CachePrices;
+use throughline_transcript::{GroupKind, Groups};
+
+use crate::plan::Earlier;
+
+/// Whether the provider has the conversation in its cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheState {
+    /// It has: what stays the same is read.
+    Warm,
+    /// It has not: the next prompt is written anew either way.
+    Cold,
+}
+
+/// On which terms a compaction has to pay for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayRule {
+    /// Prices.
+    pub prices: CachePrices,
+    /// Whether there is anything to be read.
+    pub cache: CacheState,
+    /// Whether a model has to be asked for the summary now.
+    pub asks_model: bool,
+}
+
+/// What is done about a compaction that does not pay for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PayCheck {
+    /// Nobody asks.
+    Skip,
+    /// The sum is reported.
+    Report(PayRule),
+    /// It is not made.
+    Require(PayRule),
+}
+
+impl PayCheck {
+    pub(crate) fn rule(self) -> Option<PayRule> {
+        match self {
+            Self::Skip => None,
+            Self::Report(rule) | Self::Require(rule) => Some(rule),
+        }
+    }
+
+    pub(crate) fn allows(self, sum: &Payback) -> bool {
+        !matches!(self, Self::Require(_)) || sum.pays
+    }
+}
+
+/// Sizes of a planned compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PayFigures {
+    /// The whole request before it.
+    pub before_tokens: u64,
+    /// What stays in front as it is: system prompt, tools, head.
+    pub kept_tokens: u64,
+    /// What stands behind that: summary, pinned message, tail.
+    pub rewritten_tokens: u64,
+    /// Of those, the summary.
+    pub summary_tokens: u64,
+    /// What a call of this conversation adds.
+    pub growth_tokens: u64,
+}
+
+/// Whether a compaction pays for itself, with the sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payback {
+    /// The whole request before it.
+    pub before_tokens: u64,
+    /// About what is left.
+    pub after_tokens: u64,
+    /// What goes.
+    pub freed_tokens: u64,
+    /// What has to go for it to pay.
+    pub required_tokens: u64,
+    /// The same in thousandths of the whole request.
+    pub required_permille: u64,
+    /// What is written anew.
+    pub rewritten_tokens: u64,
+    /// What a call adds.
+    pub growth_tokens: u64,
+    /// Calls until what was freed is there again.
+    pub calls: u64,
+    /// What it costs, in tokens at the plain price.
+    pub cost_tokens: u64,
+    /// What those calls save, in the same unit.
+    pub saved_tokens: u64,
+    /// The verdict.
+    pub pays: bool,
+}
+
+impl Payback {
+    /// The size of the request from which on it pays, if all that is added can be folded.
+    #[must_use]
+    pub fn pays_from_tokens(&self) -> u64 {
+        self.after_tokens.saturating_add(self.required_tokens)
+    }
+
+    /// The same in another unit of tokens.
+    #[must_use]
+    pub fn in_unit(self, unit: &dyn Fn(u64) -> u64) -> Self {
+        Self {
+            before_tokens: unit(self.before_tokens),
+            after_tokens: unit(self.after_tokens),
+            freed_tokens: unit(self.freed_tokens),
+            required_tokens: unit(self.required_tokens),
+            rewritten_tokens: unit(self.rewritten_tokens),
+            growth_tokens: unit(self.growth_tokens),
+            cost_tokens: unit(self.cost_tokens),
+            saved_tokens: unit(self.saved_tokens),
+            ..self
+        }
+    }
+
+    /// The sum in words, in the unit that `shown` makes of tokens.
+    #[must_use]
+    pub fn words(&self, shown: &dyn Fn(u64) -> u64) -> String {
+        format!(
+            "it frees {} of {} tokens ({}) where {} ({}) are required; at {} tokens a call that saves as much as {} plain prompt tokens over {} calls and costs {}",
+            shown(self.freed_tokens),
+            shown(self.before_tokens),
+            percent(self.freed_tokens, self.before_tokens),
+            shown(self.required_tokens),
+            percent(self.required_tokens, self.before_tokens),
+            shown(self.growth_tokens),
+            shown(self.saved_tokens),
+            self.calls,
+            shown(self.cost_tokens),
+        )
+    }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    let permille = part.saturating_mul(1_000).checked_div(whole).unwrap_or(0);
+    format!("{}.{} %", permille / 10, permille % 10)
+}
+
+/// Adds it all up.
+#[must_use]
+pub fn payback(figures: &PayFigures, rule: &PayRule) -> Payback {
+    let after_tokens = figures.kept_tokens.saturating_add(figures.rewritten_tokens);
+    let freed_tokens = figures.before_tokens.saturating_sub(after_tokens);
+    let growth_tokens = figures.growth_tokens.max(1);
+    let read = rule.prices.read_permille.max(1);
+    let cost_tokens = cost(figures, rule, figures.rewritten_tokens);
+    let required_tokens = required(figures, rule, figures.rewritten_tokens);
+    let calls = freed_tokens / growth_tokens;
+    Payback {
+        before_tokens: figures.before_tokens,
+        after_tokens,
+        freed_tokens,
+        required_tokens,
+        required_permille: scaled(required_tokens, 1_000, figures.before_tokens),
+        rewritten_tokens: figures.rewritten_tokens,
+        growth_tokens,
+        calls,
+        cost_tokens,
+        saved_tokens: scaled(freed_tokens.saturating_mul(calls), read, 1_000),
+        pays: freed_tokens > 0 && freed_tokens >= required_tokens,
+    }
+}
+
+/// What a compaction costs that writes so many tokens anew.
+fn cost(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 {
+    let prices = &rule.prices;
+    let instead_of_reading = match rule.cache {
+        CacheState::Warm => prices.write_permille.saturating_sub(prices.read_permille),
+        CacheState::Cold => 0,
+    };
+    let writing = scaled(rewritten_tokens, instead_of_reading, 1_000);
+    if !rule.asks_model {
+        return writing;
+    }
+    // The model is asked behind the conversation it has in its cache, or reads it at the plain price.
+    let reading = match rule.cache {
+        CacheState::Warm => prices.read_permille,
+        CacheState::Cold => 1_000,
+    };
+    let asking = scaled(figures.before_tokens, reading, 1_000);
+    let answering = scaled(figures.summary_tokens, prices.output_permille, 1_000);
+    writing.saturating_add(asking).saturating_add(answering)
+}
+
+/// What has to go for a compaction to pay that writes so many tokens anew.
+fn required(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 {
+    let cost = u128::from(cost(figures, rule, rewritten_tokens));
+    let growth = u128::from(figures.growth_tokens.max(1));
+    let read = u128::from(rule.prices.read_permille.max(1));
+    let cheapest = (cost.saturating_mul(2_000).saturating_mul(growth) / read).isqrt();
+    u64::try_from(cheapest).unwrap_or(u64::MAX).max(rewritten_tokens)
+}
+
+/// Share of the messages that a deep compaction leaves at least, in percent: below that a view is hardly one any more.
+const LEAST_LEFT_PERCENT: u64 = 12;
+
+/// How large the whole request may be after a compaction at the hard limit, for it to pay: the largest size that does, and
+/// never so small that next to nothing is left.
+#[must_use]
+pub fn deep_target(figures: &PayFigures, rule: &PayRule) -> u64 {
+    let messages = figures.before_tokens.saturating_sub(figures.kept_tokens);
+    let pays = |rewritten: u64| messages.saturating_sub(rewritten) >= required(figures, rule, rewritten);
+    // What is freed falls and what is required rises with what is left: there is one place where they meet.
+    let (mut low, mut high) = (scaled(messages, LEAST_LEFT_PERCENT, 100), messages);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if pays(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    figures.kept_tokens.saturating_add(low)
+}
+
+/// What a call adds on average, as seen in this conversation: from the first answer on, an answer with its results and
+/// what was said until the next. Earlier summaries were not said.
+#[must_use]
+pub fn growth_per_call(groups: &Groups, sizes: &[u64], earlier: &Earlier) -> u64 {
+    let steps = || groups.as_slice().iter().filter(|group| group.kind == GroupKind::Step);
+    let answers = steps().filter(|group| !earlier.contains(group.start)).count() as u64;
+    let first = steps().map(|group| group.start).find(|start| !earlier.contains(*start)).unwrap_or(0);
+    let said = sizes.iter().enumerate().skip(first).filter(|(index, _)| !earlier.contains(*index));
+    let tokens: u64 = said.map(|(_, size)| size).sum();
+    tokens.checked_div(answers).unwrap_or(tokens).max(1)
+}
+
+fn scaled(amount: u64, multiply: u64, divide: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(multiply) / u128::from(divide.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "pay_tests.rs"]
+mod tests;

@@ -1,0 +1,124 @@
+//! Sums by hand, and what must hold for any sizes and prices.
+
+use proptest::prelude::*;
+use throughline_tokens::CachePrices;
+
+use super::*;
+
+const BY_RULES: PayRule = PayRule {
+    prices: CachePrices { write_permille: 1_250, read_permille: 100, output_permille: 5_000 },
+    cache: CacheState::Warm,
+    asks_model: false,
+};
+
+fn figures(before: u64, kept: u64, rewritten: u64, growth: u64) -> PayFigures {
+    PayFigures {
+        before_tokens: before,
+        kept_tokens: kept,
+        rewritten_tokens: rewritten,
+        summary_tokens: rewritten / 3,
+        growth_tokens: growth,
+    }
+}
+
+#[test]
+fn a_compaction_pays_once_what_it_frees_is_worth_what_it_writes() {
+    // before, kept in front, written anew, growth -> required, pays
+    for ((before, kept, rewritten, growth), required, pays) in [
+        // The usual numbers at 200,000 tokens: 65,000 are freed.
+        ((100_000, 5_000, 30_000, 1_500), 32_171, true),
+        // Claude Code in a window of 90,000: at its threshold it does not pay, further up it does.
+        ((56_000, 34_400, 10_200, 3_700), 29_462, false),
+        ((74_000, 34_400, 10_200, 3_700), 29_462, false),
+        ((74_100, 34_400, 10_200, 3_700), 29_462, true),
+        // One step that fills the window: next to nothing is freed.
+        ((148_000, 1_000, 146_000, 49_000), 405_637, false),
+        // A small window with short turns.
+        ((4_100, 900, 2_900, 80), 2_900, false),
+        // Nothing to free at all.
+        ((1_000, 900, 200, 10), 214, false),
+    ] {
+        let found = payback(&figures(before, kept, rewritten, growth), &BY_RULES);
+        assert_eq!((found.required_tokens, found.pays), (required, pays), "{found:?}");
+    }
+}
+
+#[test]
+fn a_summary_by_a_model_is_part_of_the_sum() {
+    let figures = figures(100_000, 5_000, 30_000, 1_500);
+    let by_model = payback(&figures, &PayRule { asks_model: true, ..BY_RULES });
+    // Written anew 30,000 x 1.15, read 100,000 x 0.1, answered 10,000 x 5.
+    assert_eq!(by_model.cost_tokens, 34_500 + 10_000 + 50_000);
+    assert!(by_model.required_tokens > payback(&figures, &BY_RULES).required_tokens);
+    let cold = payback(&figures, &PayRule { cache: CacheState::Cold, ..BY_RULES });
+    assert_eq!((cold.cost_tokens, cold.required_tokens), (0, 30_000), "half of the messages go in any case");
+}
+
+#[test]
+fn a_provider_that_sells_no_cheaper_reading_makes_every_real_compaction_pay() {
+    let prices = CachePrices { write_permille: 1_000, read_permille: 1_000, output_permille: 4_000 };
+    let found = payback(&figures(60_000, 5_000, 20_000, 9_000), &PayRule { prices, ..BY_RULES });
+    assert_eq!((found.cost_tokens, found.required_tokens, found.pays), (0, 20_000, true));
+}
+
+#[test]
+fn the_sum_is_told_in_the_unit_people_know() {
+    let found = payback(&figures(56_000, 34_400, 10_200, 3_700), &BY_RULES);
+    insta::assert_snapshot!(found.words(&|tokens| tokens * 2), @"it frees 22800 of 112000 tokens (20.3 %) where 58924 (52.6 %) are required; at 7400 tokens a call that saves as much as 6840 plain prompt tokens over 3 calls and costs 23460");
+}
+
+fn sizes() -> impl Strategy<Value = PayFigures> {
+    (1_000u64..2_000_000, 0u64..1_000, 0u64..1_000, 1u64..100_000).prop_map(|(before, kept, left, growth)| {
+        let kept_tokens = before * kept / 1_000;
+        let rewritten_tokens = (before - kept_tokens) * left / 1_000;
+        let summary_tokens = rewritten_tokens / 4;
+        PayFigures {
+            before_tokens: before,
+            kept_tokens,
+            rewritten_tokens,
+            summary_tokens,
+            growth_tokens: growth,
+        }
+    })
+}
+
+fn rules() -> impl Strategy<Value = PayRule> {
+    (500u64..2_500, 0u64..1_100, any::<bool>(), any::<bool>()).prop_map(|(write, read, cold, asks_model)| {
+        PayRule {
+            prices: CachePrices { write_permille: write, read_permille: read, output_permille: 5_000 },
+            cache: if cold { CacheState::Cold } else { CacheState::Warm },
+            asks_model,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_compaction_that_pays_saves_more_than_it_costs(figures in sizes(), rule in rules()) {
+        let found = payback(&figures, &rule);
+        if found.pays {
+            // Whole calls are counted, so one may be missing.
+            let one_more = (found.calls + 1) * found.freed_tokens;
+            prop_assert!(scaled(one_more, rule.prices.read_permille.max(1), 1_000) + 1 >= found.cost_tokens, "{found:?}");
+            prop_assert!(found.freed_tokens >= found.rewritten_tokens);
+        }
+    }
+
+    #[test]
+    fn the_same_view_pays_once_more_was_said(figures in sizes(), rule in rules()) {
+        let rule = PayRule { asks_model: false, ..rule };
+        let found = payback(&figures, &rule);
+        let later = PayFigures { before_tokens: found.pays_from_tokens().max(figures.before_tokens), ..figures };
+        prop_assert!(payback(&later, &rule).pays || found.required_tokens == 0);
+    }
+
+    #[test]
+    fn a_deep_compaction_pays_or_leaves_the_least(figures in sizes(), rule in rules()) {
+        let target = deep_target(&figures, &rule);
+        let left = target - figures.kept_tokens;
+        let messages = figures.before_tokens - figures.kept_tokens;
+        prop_assert!(left <= messages);
+        let deep = payback(&PayFigures { rewritten_tokens: left, ..figures }, &rule);
+        prop_assert!(deep.pays || left <= messages * LEAST_LEFT_PERCENT / 100, "{deep:?}");
+    }
+}

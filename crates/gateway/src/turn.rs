@@ -38,7 +38,7 @@ use crate::provider_paths::AnswerNames;
 use crate::recall::seen::Eyes;
 use crate::recall::{Owed, Passing, Recall, RecallNames, Rounds, offered};
 use crate::refused::{Refused, passed_on};
-use crate::seats::{Recognised, Seat};
+use crate::seats::Seat;
 use crate::upstreams::UpstreamSpec;
 use crate::whole_events::WholeEvents;
 
@@ -209,10 +209,9 @@ impl Inner {
         let config = self.config.now();
         let said = Said { messages, repeated };
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
-        // Who asks meanwhile sees that this much is being answered already.
-        seat.set_recognised(Recognised { known: known.clone(), ..seat.recognised() });
-
         let cancel = CancellationToken::new();
+        seat.set_answering(&known, cancel.clone());
+
         let (pieces, waiting) = mpsc::channel(PIECES_WAITING);
         let (on_recorded, recorded) = oneshot::channel();
         let streaming = turn.request.streaming();

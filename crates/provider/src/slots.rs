@@ -7,7 +7,7 @@
 //!
 //! Not for: limiting how fast a provider on the network is asked, which has as many slots as it likes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -67,14 +67,48 @@ impl ServerSlots {
 /// The slots of all servers that a program talks to. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
-    servers: Arc<Mutex<HashMap<String, Arc<Server>>>>,
+    // A program talks to a few servers, so looking through them is quicker than naming one.
+    servers: Arc<Mutex<Vec<NamedServer>>>,
+}
+
+#[derive(Debug)]
+struct NamedServer {
+    name: ServerName,
+    server: Arc<Server>,
+}
+
+/// A server by its address: requests on every wire and path share its slots.
+#[derive(Debug, PartialEq, Eq)]
+struct ServerName {
+    host: String,
+    port: Option<u16>,
+}
+
+impl ServerName {
+    fn of(endpoint: &Endpoint) -> Self {
+        Self { host: host_of(endpoint).to_ascii_lowercase(), port: endpoint.base.port() }
+    }
+
+    fn is_of(&self, endpoint: &Endpoint) -> bool {
+        self.port == endpoint.base.port() && self.host.eq_ignore_ascii_case(host_of(endpoint))
+    }
+}
+
+fn host_of(endpoint: &Endpoint) -> &str {
+    let host = endpoint.base.host();
+    if host.eq_ignore_ascii_case("localhost") { "127.0.0.1" } else { host }
 }
 
 impl Slots {
     // Entries are only added, so a panic elsewhere leaves them usable.
     fn server(&self, endpoint: &Endpoint) -> Arc<Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(servers.entry(server_name(endpoint)).or_default())
+        if let Some(found) = servers.iter().find(|known| known.name.is_of(endpoint)) {
+            return Arc::clone(&found.server);
+        }
+        let server = Arc::<Server>::default();
+        servers.push(NamedServer { name: ServerName::of(endpoint), server: Arc::clone(&server) });
+        server
     }
 
     /// How many slots a server has: as configured, else as it said, else as assumed.
@@ -122,13 +156,6 @@ impl Slots {
             slot = waiting => slot,
         }
     }
-}
-
-/// A server by its address: requests on every wire and path share its slots.
-fn server_name(endpoint: &Endpoint) -> String {
-    let host = endpoint.base.host().to_ascii_lowercase();
-    let host = if host == "localhost" { "127.0.0.1" } else { &host };
-    format!("{host}:{}", endpoint.base.port().unwrap_or_default())
 }
 
 /// A request that is not sent: it was cancelled, or put off.

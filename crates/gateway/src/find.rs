@@ -82,22 +82,33 @@ impl Inner {
         let since = self.seats.tick();
         let Listed { messages, after } = match let_go(turn.request.messages()) {
             None => Listed { messages: turn.request.messages().to_vec(), after: None },
-            Some(item) => self.unsealed(turn, item).await?,
+            Some(item) => Box::pin(self.unsealed(turn, item)).await?,
         };
-        let Some(after) = after else {
-            let theirs = Theirs::all(&messages);
-            let mut found = self.take_seat(since, 0, &theirs, || self.seat_for(turn, &theirs)).await?;
-            self.renew(turn, &mut found).await?;
-            found.seat.note_tools(has_tools(&turn.request));
-            drop(theirs);
-            return Ok(found.with(messages));
-        };
+        if let Some(after) = after {
+            return Box::pin(self.place_after(turn, messages, &after, since)).await;
+        }
+        let theirs = Theirs::all(&messages);
+        let mut found = self.take_seat(since, 0, &theirs, || self.seat_for(turn, &theirs)).await?;
+        self.renew(turn, &mut found).await?;
+        found.seat.note_tools(has_tools(&turn.request));
+        drop(theirs);
+        Ok(found.with(messages))
+    }
+
+    /// Where a request stands whose client has let the beginning of the conversation go.
+    async fn place_after(
+        &self,
+        turn: &Turn,
+        messages: Vec<Message>,
+        after: &LetGo,
+        since: u64,
+    ) -> Result<Place, Refused> {
         let first = self.seat_of_conversation(turn, &after.conversation).await?;
         let kept = unknown_of(&after.kept, first.recognised().before(after.messages));
         let messages: Vec<Message> = kept.into_iter().chain(messages).collect();
         let theirs = Theirs::all(&messages);
         let found =
-            self.take_seat(since, after.messages, &theirs, || self.seat_after(turn, &first, &theirs, &after));
+            self.take_seat(since, after.messages, &theirs, || self.seat_after(turn, &first, &theirs, after));
         let mut found = found.await?;
         self.renew(turn, &mut found).await?;
         drop(theirs);
@@ -212,8 +223,11 @@ impl Inner {
     /// Has a conversation follow a configuration that was replaced since it was opened.
     async fn renew(&self, turn: &Turn, found: &mut Found) -> Result<(), Refused> {
         let Some(edition) = self.outdated(&found.seat, &found.session) else { return Ok(()) };
-        let target = self.target_of(turn).await?;
-        self.reopen(&found.seat, &mut found.session, target, edition).await
+        let reopened = async {
+            let target = self.target_of(turn).await?;
+            self.reopen(&found.seat, &mut found.session, target, edition).await
+        };
+        Box::pin(reopened).await
     }
 
     /// The edition in force, if a conversation was opened with another. One that has something to write first stays as it
@@ -261,7 +275,7 @@ impl Inner {
     async fn seat_for(&self, turn: &Turn, theirs: &[Theirs<'_>]) -> Result<Candidate, Refused> {
         let wire = turn.request.dialect();
         if let Some(reference) = &turn.clues.session {
-            return self.named_seat(turn, reference, theirs).await;
+            return Box::pin(self.named_seat(turn, reference, theirs)).await;
         }
         let own_id = own_id(turn);
         let scope = own_id.clone().unwrap_or_else(|| wire.name().to_owned());

@@ -204,7 +204,8 @@ where
     let asked = Asked { method, path, query, headers, packed, body_bytes, spend, shared, revoked };
     let answered = match form {
         ErrorForm::Own if asked.path == METRICS_PATH => figures(house, &tenant, &asked.method),
-        ErrorForm::Own => Ok(api::answer(tenant, asked).await),
+        // Boxed, as everything that few requests need: each request has room for whatever is not.
+        ErrorForm::Own => Ok(Box::pin(api::answer(tenant, asked)).await),
         ErrorForm::Wire(_) => answer(tenant, asked, wire).await,
     };
     let response = answered.unwrap_or_else(|refused| refuse(&refused));
@@ -246,10 +247,10 @@ async fn answer(
         return crate::turn::answer(gateway, asked, wire).await;
     }
     if asked.method == Method::POST && asked.path == compact::PATH {
-        return compact::answer(&gateway, &asked).await;
+        return Box::pin(compact::answer(&gateway, &asked)).await;
     }
     if asked.method == Method::POST && asked.path == count::PATH {
-        return count::answer(&gateway, &asked).await;
+        return Box::pin(count::answer(&gateway, &asked)).await;
     }
     if asked.path != "/v1" && !asked.path.starts_with("/v1/") {
         return Err(Refused::not_found(format!(
@@ -258,7 +259,7 @@ async fn answer(
         )));
     }
     let wire = nearest_wire(&asked.path);
-    crate::pass::pass_on(&gateway, asked, wire).await
+    Box::pin(crate::pass::pass_on(&gateway, asked, wire)).await
 }
 
 /// What the log needs to know of a request, should it be refused.

@@ -58,7 +58,7 @@ impl Inner {
     ) -> Result<Candidate, Refused> {
         let is_compacted = turn.request.messages().iter().any(is_client_summary);
         let Some(id) = own_id(turn) else {
-            if is_compacted && let Some(parent) = self.compacted_by_client(turn, theirs).await? {
+            if is_compacted && let Some(parent) = Box::pin(self.compacted_by_client(turn, theirs)).await? {
                 return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
             }
             return self.open(turn, key, None).await;

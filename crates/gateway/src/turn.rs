@@ -83,7 +83,8 @@ pub(crate) async fn answer(
             turn.model
         )));
         let body = Bytes::from(turn.request.encode());
-        return pass_body_on(&gateway, &asked, body, &upstream, (wire, AnswerNames::NewObjects)).await;
+        let names = (wire, AnswerNames::NewObjects);
+        return Box::pin(pass_body_on(&gateway, &asked, body, &upstream, names)).await;
     }
     if asked.spend == Spend::Limited && !gateway.knows_price(&turn) {
         return Err(no_money(format!(
@@ -92,7 +93,7 @@ pub(crate) async fn answer(
         )));
     }
     if let Some(request) = compact::without_trigger(&turn.request) {
-        return compact::answer_trigger(&gateway, Turn { request, ..turn }).await;
+        return Box::pin(compact::answer_trigger(&gateway, Turn { request, ..turn })).await;
     }
     let is_same_wire = turn.endpoint.wire == wire;
     let response = match gateway.managed(turn, wire, began).await {
@@ -103,7 +104,8 @@ pub(crate) async fn answer(
                     .to_owned(),
             ));
             let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
-            return pass_body_on(&gateway, &asked, body, &upstream, (wire, AnswerNames::NewObjects)).await;
+            let names = (wire, AnswerNames::NewObjects);
+            return Box::pin(pass_body_on(&gateway, &asked, body, &upstream, names)).await;
         }
         answered => answered?,
     };
@@ -119,7 +121,7 @@ pub(crate) async fn checked_turn(
     let (mut turn, upstream) = turn_of(gateway, asked, wire)?;
     if is_guarded(asked, &upstream) {
         let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
-        gateway.check_references(asked, &upstream, &body).await?;
+        Box::pin(gateway.check_references(asked, &upstream, &body)).await?;
         turn.objects_at = Some(upstream.base.root().to_owned());
     }
     Ok((turn, upstream))

@@ -144,12 +144,18 @@ impl Slots {
             return Ok(Slot { cancel: cancel.clone(), _held: None });
         }
         let server = self.server(endpoint);
-        let waiting = async {
+        if priority == Priority::Foreground
+            && let Some(slot) = server.enter_at_once(slots, cancel)
+        {
+            return Ok(slot);
+        }
+        // Few requests have to wait; the others need no room for it.
+        let waiting = Box::pin(async {
             match priority {
                 Priority::Foreground => Ok(server.enter(slots, Instant::now() + longest, cancel).await),
                 Priority::Background => server.enter_behind(slots, cancel).await,
             }
-        };
+        });
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(NoSlot),
@@ -244,6 +250,23 @@ impl Server {
     // Every change is made under one lock and leaves the counts right, so a panic elsewhere leaves them usable.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A slot for a foreground request, if it need not wait.
+    fn enter_at_once(self: &Arc<Self>, slots: ServerSlots, cancel: &CancellationToken) -> Option<Slot> {
+        let mut state = self.state();
+        let is_free = match slots {
+            ServerSlots::Unlimited => true,
+            ServerSlots::Unknown => state.background.is_empty(),
+            ServerSlots::Known(most) => state.waiting.is_empty() && state.running() < most.get() as usize,
+        };
+        if !is_free || cancel.is_cancelled() {
+            return None;
+        }
+        state.foreground += 1;
+        drop(state);
+        let held = Held { server: Arc::clone(self), request: Request::Foreground };
+        Some(Slot { cancel: cancel.clone(), _held: Some(held) })
     }
 
     /// A foreground request waits for its turn.

@@ -252,10 +252,13 @@ impl Inner {
         Ok(())
     }
 
-    /// What a conversation is recognised by, as the record has it.
+    /// What a conversation is recognised by, as the record has it at the version that the session is a copy of. What others
+    /// wrote since is not part of its view, so a request that says it does not repeat it.
     pub(crate) async fn read_recognised(&self, session: &ManagedSession) -> Result<Recognised, StoreError> {
         let id = session.id().clone();
-        let transcript = self.transcript(id).await?;
+        let mut transcript = self.transcript(id).await?;
+        let version = session.version();
+        transcript.retain(|message| message.session != version.tip || message.seq < version.next_seq);
         Ok(recognised(session, self.known_of(&transcript, session.dialect())))
     }
 

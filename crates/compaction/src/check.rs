@@ -12,7 +12,7 @@ use crate::anchors::{AnchorKind, scan_anchors};
 use crate::builtin::{is_correction, is_rule, sentences};
 use crate::document::SummaryDocument;
 use crate::ledger::SeenBy;
-use crate::number_runs::numbers_in_runs;
+use crate::number_runs::is_in_number_run;
 use crate::preface::Maker;
 use crate::sections::Section;
 use crate::summarise::SummaryRequest;
@@ -129,20 +129,21 @@ pub fn important_facts(request: &SummaryRequest<'_>) -> Vec<Fact> {
     let shown = request.shown_text;
     let tail_start = request.plan.tail.start;
     let mut names: Vec<(&str, &crate::ledger::AnchorInfo)> = Vec::new();
-    let in_runs = numbers_in_runs(request.ledger);
     for (text, info) in request.ledger.anchors() {
         let last = info.last as usize;
         // What the tail shows needs no help.
         if last >= tail_start || !request.span.contains(&last) || request.ledger.is_secret(text) {
             continue;
         }
-        if info.kind == AnchorKind::Number && in_runs.contains(text) {
+        let is_often_written = info.written >= OFTEN_WRITTEN && info.messages >= 3;
+        if !(info.seen_by.has(SeenBy::HUMAN) || is_often_written)
+            || is_in_number_run(request.ledger, text, info)
+        {
             continue;
         }
-        let kind = fact_kind(info.kind);
         if info.seen_by.has(SeenBy::HUMAN) && !shown.contains(text) {
-            push(kind, text, last);
-        } else if info.written >= OFTEN_WRITTEN && info.messages >= 3 {
+            push(fact_kind(info.kind), text, last);
+        } else if is_often_written {
             names.push((text, info));
         }
     }

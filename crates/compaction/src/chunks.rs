@@ -51,7 +51,8 @@ pub(crate) fn marked_chunks(bytes: &[u8], longest: usize, mut visit: impl FnMut(
     let mut from = 0;
     while from < bytes.len() {
         let end = bytes.len().min(from + WINDOW);
-        let window = Window::read(&bytes[from..end]);
+        let follows = bytes.get(end).copied();
+        let window = Window::read(&bytes[from..end], follows);
         let length = end - from;
         let mut at = 0;
         let mut next_from = end;
@@ -88,8 +89,9 @@ fn is_chunk_byte(byte: u8) -> bool {
 }
 
 impl Window {
+    /// Reads a window, with the byte that follows it, if any does.
     #[inline]
-    fn read(bytes: &[u8]) -> Self {
+    fn read(bytes: &[u8], follows: Option<u8>) -> Self {
         let mut window = Self { classes: [[0; CLASSES]; WORDS], chunk: [0; WORDS], mark: [0; WORDS] };
         // What of the word before matters to the next: its last two bits.
         let (mut humps_before, mut capitals_before) = (0u64, 0u64);
@@ -110,6 +112,7 @@ impl Window {
             }
             *chunk = sets.iter().fold(0, |all, set| all | set);
         }
+        let after = u64::from(follows.is_some_and(is_chunk_byte));
         for (word, [lower, upper, digit, underscore, slash, dot, dash, colon, sign]) in
             window.classes.iter().enumerate().take(bytes.len().div_ceil(WORD_BYTES))
         {
@@ -119,7 +122,7 @@ impl Window {
             let capitals1 = upper << 1 | capitals_before >> (WORD_BYTES - 1);
             let capitals2 = upper << 2 | capitals_before >> (WORD_BYTES - 2);
             // A sign at the end of a word belongs to the sentence.
-            let next = window.chunk.get(word + 1).map_or(u64::MAX, |chunk| *chunk);
+            let next = window.chunk.get(word + 1).copied().unwrap_or(after);
             let joining =
                 (slash | dot | dash | colon | sign) & (window.chunk[word] >> 1 | next << (WORD_BYTES - 1));
             window.mark[word] = digit | underscore | joining | hump | (lower & capitals1 & capitals2);

@@ -77,6 +77,17 @@ fn chunks_that_cross_windows_are_whole() {
     }
 }
 
+/// A sign that ends the sentence and the window at once joins nothing.
+#[test]
+fn a_sign_at_the_end_of_a_window_joins_only_what_follows() {
+    for sign in ["-", ".", "/", ":", "="] {
+        for behind in ["", " tail", "tail", "é"] {
+            let text = format!("{} word{sign}{behind}", "w".repeat(WINDOW - 6));
+            assert_eq!(found(text.as_bytes()), by_every_byte(text.as_bytes()), "{sign} {behind}");
+        }
+    }
+}
+
 #[test]
 fn data_longer_than_a_window_is_passed_over() {
     let text = format!("a_b {} c_d", "0".repeat(3 * WINDOW + 5));

@@ -1,38 +1,32 @@
 //! Numbers that only count: line numbers, row numbers, ids in a list. A run of consecutive numbers from one source says
 //! nothing that its first and last do not, so its members are no facts.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::anchors::AnchorKind;
-use crate::ledger::{Ledger, SeenBy};
+use crate::ledger::{AnchorInfo, Ledger, SeenBy};
 
 /// So many consecutive numbers are a count. Three can be a coincidence (ports, years, status codes).
 const SHORTEST_RUN: usize = 4;
 /// A person may list a few numbers on purpose; so many are a listing that was pasted.
 const SHORTEST_RUN_OF_A_PERSON: usize = 8;
+/// Longer numbers are ids; they count nothing.
+const MAX_DIGITS: usize = 19;
 
-/// The numbers of a ledger that are part of a run within one source.
-pub(crate) fn numbers_in_runs(ledger: &Ledger) -> FxHashSet<&str> {
-    let mut by_source: FxHashMap<Option<u32>, Vec<(u64, &str, bool)>> = FxHashMap::default();
-    for (text, info) in ledger.anchors() {
-        if info.kind == AnchorKind::Number
-            && let Some(number) = plain_number(text)
-        {
-            let is_human = info.seen_by.has(SeenBy::HUMAN);
-            by_source.entry(info.home).or_default().push((number, text, is_human));
-        }
+/// Whether an anchor of a ledger is a number that is part of a run within its source. Its neighbours are looked up by
+/// name: few numbers come into question, so that nothing has to be gathered for all of them.
+pub(crate) fn is_in_number_run(ledger: &Ledger, text: &str, info: &AnchorInfo) -> bool {
+    if info.kind != AnchorKind::Number {
+        return false;
     }
-    let mut found = FxHashSet::default();
-    for numbers in by_source.values_mut().filter(|numbers| numbers.len() >= SHORTEST_RUN) {
-        numbers.sort_unstable();
-        for run in numbers.chunk_by(|a, b| a.0 + 1 == b.0) {
-            let least = |is_human: bool| if is_human { SHORTEST_RUN_OF_A_PERSON } else { SHORTEST_RUN };
-            found.extend(
-                run.iter().filter(|(_, _, human)| run.len() >= least(*human)).map(|(_, text, _)| *text),
-            );
-        }
-    }
-    found
+    let Some(number) = plain_number(text) else { return false };
+    let least = if info.seen_by.has(SeenBy::HUMAN) { SHORTEST_RUN_OF_A_PERSON } else { SHORTEST_RUN };
+    let is_beside = |other: u64| {
+        let mut buffer = [0; MAX_DIGITS];
+        let found = ledger.anchor(digits(other, &mut buffer));
+        found.is_some_and(|other| other.kind == AnchorKind::Number && other.home == info.home)
+    };
+    let above = (number + 1..).take(least - 1).take_while(|next| is_beside(*next)).count();
+    let below = (1..number).rev().take(least - 1 - above).take_while(|next| is_beside(*next)).count();
+    1 + above + below >= least
 }
 
 /// A list of names without the runs of consecutive numbers in it, for lists that earlier summaries carry.
@@ -47,8 +41,23 @@ pub(crate) fn without_number_runs(names: &str) -> String {
 
 /// A number without sign, point or leading zero.
 fn plain_number(text: &str) -> Option<u64> {
-    let is_plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0') && text.len() <= 18;
+    let is_plain =
+        text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0') && text.len() < MAX_DIGITS;
     if is_plain { text.parse().ok() } else { None }
+}
+
+/// The decimal digits of a number of at most [`MAX_DIGITS`].
+fn digits(mut number: u64, buffer: &mut [u8; MAX_DIGITS]) -> &str {
+    let mut start = MAX_DIGITS;
+    while start > 0 {
+        start -= 1;
+        buffer[start] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    std::str::from_utf8(&buffer[start..]).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -31,13 +31,13 @@ impl LimitsInUse {
     pub fn save(
         &self,
         store: &dyn Store,
-        owner: &Owner,
-        session: &SessionId,
+        owner: Owner,
+        session: SessionId,
         at_ms: Millis,
     ) -> Result<(), StoreError> {
         let value = serde_json::json!(self);
         let guard = Guard { name: NAME.to_owned(), value, set_ms: at_ms, expires_ms: None };
-        store.set_guard(&GuardScope::Chain(owner.clone(), session.clone()), NAME, Some(&guard))
+        store.set_guard(&GuardScope::Chain(owner, session), NAME, Some(&guard))
     }
 
     /// What the conversation of a session was last held with; `None` where nobody knows.

@@ -240,6 +240,8 @@ pub struct ManagedSession {
     view: LiveView,
     /// The version of the record that the view is a copy of, without what is unrecorded.
     version: Version,
+    /// How often the conversation became a branch of what it was.
+    branchings: u32,
     history: History,
     /// The wire of the conversation.
     dialect: Dialect,
@@ -316,6 +318,7 @@ impl ManagedSession {
             dialect: loaded.view.session().dialect,
             view: loaded.view,
             version: loaded.version,
+            branchings: 0,
             history: History::default(),
             model,
             estimator: Estimator::new(loaded.calibrator),
@@ -408,6 +411,18 @@ impl ManagedSession {
             window_origin: target.window_origin.clone(),
             output_cap_tokens: Some(limits.reserved_output_tokens).filter(|tokens| *tokens > 0),
         }
+    }
+
+    /// Whether these are the limits that [`Self::limits_in_use`] tells.
+    fn is_held_with(&self, kept: &LimitsInUse) -> bool {
+        let (target, model) = (&self.setup.target, &self.model);
+        let output_cap_tokens = Some(model.limits.reserved_output_tokens).filter(|tokens| *tokens > 0);
+        kept.model == model.model
+            && kept.provider == model.provider
+            && kept.endpoint == target.endpoint
+            && kept.window_tokens == model.window_tokens
+            && kept.window_origin == target.window_origin
+            && kept.output_cap_tokens == output_cap_tokens
     }
 
     /// Messages in the view.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use throughline_engine::{CallError, Freshness, History, ManagedSession, SessionSetup, Target};
+use throughline_engine::{CallError, Freshness, ManagedSession, SessionSetup, Target};
 use throughline_store::{
-    Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
-    Version, numbered_key,
+    Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, SessionId, StoreError, StoredMessage,
+    numbered_key,
 };
 use throughline_transcript::{Dialect, Message, Role};
 use tokio::sync::OwnedMutexGuard;
@@ -37,6 +37,30 @@ pub(crate) struct Place {
     pub(crate) known: Vec<Known>,
 }
 
+/// A conversation that was looked for.
+pub(crate) struct Candidate {
+    seat: Arc<Seat>,
+    /// There for one that was opened for this very request: nobody else gets it first.
+    session: Option<OwnedMutexGuard<ManagedSession>>,
+}
+
+impl Candidate {
+    /// One that others may use too.
+    fn at_hand(seat: Arc<Seat>) -> Self {
+        Self { seat, session: None }
+    }
+
+    pub(crate) fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+}
+
+/// Under what a new conversation is filed: the first number that no other conversation that begins alike has.
+pub(crate) struct FreeKey {
+    key: SeatKey,
+    number: usize,
+}
+
 /// A conversation, before the messages of the request are at hand again.
 struct Found {
     seat: Arc<Seat>,
@@ -55,41 +79,60 @@ impl Found {
 impl Inner {
     /// Where a request stands, for as long as its call takes.
     pub(crate) async fn place(&self, turn: &Turn) -> Result<Place, Refused> {
+        let since = self.seats.tick();
         let Listed { messages, after } = match let_go(turn.request.messages()) {
             None => Listed { messages: turn.request.messages().to_vec(), after: None },
-            Some(item) => self.unsealed(turn, item).await?,
+            Some(item) => Box::pin(self.unsealed(turn, item)).await?,
         };
-        let Some(after) = after else {
-            let theirs = Theirs::all(&messages);
-            let mut found = self.take_seat(0, &theirs, || self.seat_for(turn, &theirs)).await?;
-            self.renew(turn, &mut found).await?;
-            found.seat.note_tools(has_tools(&turn.request));
-            drop(theirs);
-            return Ok(found.with(messages));
-        };
+        if let Some(after) = after {
+            return Box::pin(self.place_after(turn, messages, &after, since)).await;
+        }
+        let theirs = Theirs::all(&messages);
+        let mut found = self.take_seat(since, 0, &theirs, || self.seat_for(turn, &theirs)).await?;
+        self.renew(turn, &mut found).await?;
+        found.seat.note_tools(has_tools(&turn.request));
+        drop(theirs);
+        Ok(found.with(messages))
+    }
+
+    /// Where a request stands whose client has let the beginning of the conversation go.
+    async fn place_after(
+        &self,
+        turn: &Turn,
+        messages: Vec<Message>,
+        after: &LetGo,
+        since: u64,
+    ) -> Result<Place, Refused> {
         let first = self.seat_of_conversation(turn, &after.conversation).await?;
         let kept = unknown_of(&after.kept, first.recognised().before(after.messages));
         let messages: Vec<Message> = kept.into_iter().chain(messages).collect();
         let theirs = Theirs::all(&messages);
         let found =
-            self.take_seat(after.messages, &theirs, || self.seat_after(turn, &first, &theirs, &after));
+            self.take_seat(since, after.messages, &theirs, || self.seat_after(turn, &first, &theirs, after));
         let mut found = found.await?;
         self.renew(turn, &mut found).await?;
         drop(theirs);
         Ok(found.with(messages))
     }
 
-    /// Waits for a conversation, and looks for it again if somebody else has spoken meanwhile.
-    async fn take_seat<F: Future<Output = Result<Arc<Seat>, Refused>>>(
+    /// Waits for a conversation, and looks for it again if somebody else has spoken meanwhile. One that was last compared with
+    /// the record before `since` is compared again.
+    async fn take_seat<F: Future<Output = Result<Candidate, Refused>>>(
         &self,
+        since: u64,
         let_go: usize,
         theirs: &[Theirs<'_>],
         look: impl Fn() -> F,
     ) -> Result<Found, Refused> {
         for _ in 0..MOST_LOOKS {
-            let seat = look().await?;
-            let mut session = Arc::clone(&seat.session).lock_owned().await;
-            if !self.refresh(&seat, &mut session).await {
+            let Candidate { seat, session } = look().await?;
+            let session = match session {
+                Some(session) => Some(session),
+                None => seat.wait_for_session(theirs, let_go).await,
+            };
+            let Some(mut session) = session else { continue };
+            seat.follow_client(&mut session);
+            if seat.checked() < since && !self.refresh(&seat, &mut session).await {
                 continue;
             }
             let recognised = seat.recognised();
@@ -113,7 +156,8 @@ impl Inner {
     /// Compares a conversation at hand with the record, and loads it again where somebody else wrote to it. Whether it is
     /// still there. Where the record cannot be read, what is at hand is all there is.
     async fn refresh(&self, seat: &Seat, session: &mut ManagedSession) -> bool {
-        session.set_history(History::Client { branch_key: Some(seat.key.text.clone()) });
+        seat.follow_client(session);
+        let tick = self.seats.tick();
         let refreshed = session.refresh().await;
         self.follow(seat, session);
         let is_there = match refreshed {
@@ -129,8 +173,9 @@ impl Inner {
             Err(StoreError::UnknownSession { .. } | StoreError::VersionConflict { .. }) => false,
             Err(_) => true,
         };
-        if !is_there {
-            self.seats.remove(seat);
+        match is_there {
+            true => seat.set_checked(tick),
+            false => self.seats.remove(seat),
         }
         is_there
     }
@@ -149,28 +194,40 @@ impl Inner {
             let session = Arc::clone(&seat.session).try_lock_owned().ok()?;
             Some((seat, session))
         });
-        let mut idle: Vec<(Arc<Seat>, OwnedMutexGuard<ManagedSession>)> = idle.collect();
-        let versions: Vec<Version> = idle.iter().map(|(_, session)| session.version().clone()).collect();
+        let idle: Vec<(Arc<Seat>, OwnedMutexGuard<ManagedSession>)> = idle.collect();
+        if idle.is_empty() {
+            return;
+        }
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let tick = self.seats.tick();
         // All of them at once: a conversation that is asked again and again has many branches.
-        let current = blocking(move || {
-            let is_current =
-                |version: &Version| store.version(&owner, &version.tip).is_ok_and(|now| now == *version);
-            Ok(versions.iter().map(is_current).collect::<Vec<bool>>())
+        let outdated = blocking(move || {
+            let is_outdated = |(seat, session): &mut (Arc<Seat>, OwnedMutexGuard<ManagedSession>)| {
+                let version = session.version();
+                let is_current = session.is_written()
+                    && store.version(&owner, &version.tip).is_ok_and(|now| now == *version);
+                if is_current {
+                    seat.set_checked(tick);
+                }
+                !is_current
+            };
+            let mut idle = idle;
+            idle.retain_mut(is_outdated);
+            Ok(idle)
         });
-        let current = current.await.unwrap_or_default();
-        for ((seat, session), is_current) in idle.iter_mut().zip(current) {
-            if !is_current || !session.is_written() {
-                self.refresh(seat, session).await;
-            }
+        for (seat, mut session) in outdated.await.unwrap_or_default() {
+            self.refresh(&seat, &mut session).await;
         }
     }
 
     /// Has a conversation follow a configuration that was replaced since it was opened.
     async fn renew(&self, turn: &Turn, found: &mut Found) -> Result<(), Refused> {
         let Some(edition) = self.outdated(&found.seat, &found.session) else { return Ok(()) };
-        let target = self.target_of(turn).await?;
-        self.reopen(&found.seat, &mut found.session, target, edition).await
+        let reopened = async {
+            let target = self.target_of(turn).await?;
+            self.reopen(&found.seat, &mut found.session, target, edition).await
+        };
+        Box::pin(reopened).await
     }
 
     /// The edition in force, if a conversation was opened with another. One that has something to write first stays as it
@@ -195,10 +252,13 @@ impl Inner {
         Ok(())
     }
 
-    /// What a conversation is recognised by, as the record has it.
+    /// What a conversation is recognised by, as the record has it at the version that the session is a copy of. What others
+    /// wrote since is not part of its view, so a request that says it does not repeat it.
     pub(crate) async fn read_recognised(&self, session: &ManagedSession) -> Result<Recognised, StoreError> {
         let id = session.id().clone();
-        let transcript = self.transcript(id).await?;
+        let mut transcript = self.transcript(id).await?;
+        let version = session.version();
+        transcript.retain(|message| message.session != version.tip || message.seq < version.next_seq);
         Ok(recognised(session, self.known_of(&transcript, session.dialect())))
     }
 
@@ -215,30 +275,31 @@ impl Inner {
     }
 
     /// The conversation a request belongs to: one at hand, one of the record, or a new one.
-    async fn seat_for(&self, turn: &Turn, theirs: &[Theirs<'_>]) -> Result<Arc<Seat>, Refused> {
+    async fn seat_for(&self, turn: &Turn, theirs: &[Theirs<'_>]) -> Result<Candidate, Refused> {
         let wire = turn.request.dialect();
         if let Some(reference) = &turn.clues.session {
-            return self.named_seat(turn, reference, theirs).await;
+            return Box::pin(self.named_seat(turn, reference, theirs)).await;
         }
         let own_id = own_id(turn);
         let scope = own_id.clone().unwrap_or_else(|| wire.name().to_owned());
         let key = SeatKey::of(&self.setup.owner, Some(&scope), turn.request.messages());
         if let Some((seat, _)) = best(self.seats.under(&key), theirs, 0).filter(|(_, found)| found.1) {
             self.seats.touch(&seat);
-            return Ok(seat);
+            return Ok(Candidate::at_hand(seat));
         }
-        // One at a time from here on, so that two first requests of a conversation open it once.
+        // One at a time from here on, so that a conversation of the record is brought back once.
         let _opening = self.opening.lock().await;
         self.refresh_under(&key).await;
-        self.bring_back(turn, &key).await?;
-        match best(self.seats.under(&key), theirs, 0) {
+        let key = self.bring_back(turn, key).await?;
+        match best(self.seats.under(&key.key), theirs, 0) {
             Some((seat, (_, true))) => {
                 self.seats.touch(&seat);
-                Ok(seat)
+                Ok(Candidate::at_hand(seat))
             }
             Some((seat, (found, false))) if found.known > 0 => {
                 self.branch(turn, &key, &seat, theirs, 0).await
             }
+            Some((seat, _)) if seat.is_new() => self.open_alike(turn, &key, &seat).await,
             _ => self.open_new(turn, &key, theirs).await,
         }
     }
@@ -252,7 +313,10 @@ impl Inner {
         let _opening = self.opening.lock().await;
         match at_hand() {
             Some(seat) => Ok(seat),
-            None => self.take_up(turn, &key_of_conversation(&self.setup.owner, id), id).await,
+            None => {
+                let key = key_of_conversation(&self.setup.owner, id);
+                Ok(self.take_up(turn, &key, id).await?.seat)
+            }
         }
     }
 
@@ -263,24 +327,24 @@ impl Inner {
         seat: &Arc<Seat>,
         theirs: &[Theirs<'_>],
         sealed: &LetGo,
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
         if seat.compare(theirs, sealed.messages).1 {
             self.seats.touch(seat);
-            return Ok(Arc::clone(seat));
+            return Ok(Candidate::at_hand(Arc::clone(seat)));
         }
         let _opening = self.opening.lock().await;
         let key = key_of_conversation(&self.setup.owner, &sealed.conversation);
         self.refresh_under(&key).await;
-        self.bring_back(turn, &key).await?;
-        let mut ways = self.seats.under(&key);
+        let key = self.bring_back(turn, key).await?;
+        let mut ways = self.seats.under(&key.key);
         ways.push(Arc::clone(seat));
         match best(ways, theirs, sealed.messages) {
             Some((way, (_, true))) => {
                 self.seats.touch(&way);
-                Ok(way)
+                Ok(Candidate::at_hand(way))
             }
             Some((way, _)) => self.branch(turn, &key, &way, theirs, sealed.messages).await,
-            None => Ok(Arc::clone(seat)),
+            None => Ok(Candidate::at_hand(Arc::clone(seat))),
         }
     }
 
@@ -290,7 +354,7 @@ impl Inner {
         turn: &Turn,
         reference: &str,
         theirs: &[Theirs<'_>],
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
         let (store, owner, asked) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), reference.to_owned());
         let found = blocking(move || {
@@ -308,50 +372,61 @@ impl Inner {
         }
         // What does not go on from its end leaves it somewhere, as without a name.
         match best(self.seats.under(&key), theirs, 0) {
-            Some((seat, (_, true))) => Ok(seat),
-            Some((seat, _)) => self.branch(turn, &key, &seat, theirs, 0).await,
+            Some((seat, (_, true))) => Ok(Candidate::at_hand(seat)),
+            Some((seat, _)) => {
+                let number = self.sessions_alike(turn, &key).await?.len() + 1;
+                self.branch(turn, &FreeKey { key, number }, &seat, theirs, 0).await
+            }
             None => Err(Refused::internal()),
         }
     }
 
     /// Brings conversations of the record that are looked for under this key back to hand.
-    async fn bring_back(&self, turn: &Turn, key: &SeatKey) -> Result<(), Refused> {
-        let at_hand: Vec<SessionId> = self.seats.under(key).iter().map(|seat| seat.conversation()).collect();
-        for number in 1..=MAX_NUMBERED {
-            let Some(session) = self.by_origin(turn, &numbered_key(&key.text, number)).await? else {
-                return Ok(());
-            };
-            if !at_hand.contains(&session.id) {
-                self.take_up(turn, key, &session.id).await?;
-            }
+    async fn bring_back(&self, turn: &Turn, key: SeatKey) -> Result<FreeKey, Refused> {
+        let alike = self.sessions_alike(turn, &key).await?;
+        let at_hand = self.seats.under(&key);
+        for id in alike.iter().filter(|id| !at_hand.iter().any(|seat| seat.is_of(id))) {
+            self.take_up(turn, &key, id).await?;
         }
-        Ok(())
+        Ok(FreeKey { key, number: alike.len() + 1 })
     }
 
-    async fn by_origin(&self, turn: &Turn, origin: &str) -> Result<Option<Session>, Refused> {
-        let (store, owner, program, origin) =
-            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.clues.program, origin.to_owned());
-        let found = blocking(move || store.session_by_origin(&owner, program, &origin)).await;
-        found.map_err(|error| self.record_failed(&error))
+    /// The conversations of the record that are looked for under a key, in the order of their numbers.
+    async fn sessions_alike(&self, turn: &Turn, key: &SeatKey) -> Result<Vec<SessionId>, Refused> {
+        let (store, owner, program, key) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.clues.program, key.text.clone());
+        let found = blocking(move || {
+            let mut found = Vec::new();
+            for number in 1..=MAX_NUMBERED {
+                match store.session_by_origin(&owner, program, &numbered_key(&key, number))? {
+                    Some(session) => found.push(session.id),
+                    None => break,
+                }
+            }
+            Ok(found)
+        });
+        found.await.map_err(|error| self.record_failed(&error))
     }
 
     /// Takes a conversation of the record up again.
-    async fn take_up(&self, turn: &Turn, key: &SeatKey, id: &SessionId) -> Result<Arc<Seat>, Refused> {
-        let edition = self.config.edition();
+    async fn take_up(&self, turn: &Turn, key: &SeatKey, id: &SessionId) -> Result<Candidate, Refused> {
+        let (edition, tick) = (self.config.edition(), self.seats.tick());
         let setup = self.session_setup(turn, id).await?;
         let session = ManagedSession::open(setup, id).await.map_err(|error| self.refused_by(&error))?;
-        self.seat(key, session, edition).await
+        let seat = self.seat(key, session, edition).await?.seat;
+        seat.set_checked(tick);
+        Ok(Candidate::at_hand(seat))
     }
 
     /// A conversation that leaves another one where the request says something else.
     async fn branch(
         &self,
         turn: &Turn,
-        key: &SeatKey,
+        key: &FreeKey,
         seat: &Seat,
         theirs: &[Theirs<'_>],
         let_go: usize,
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
         let tip = seat.recognised().tip;
         let transcript = self.transcript(tip).await.map_err(|error| self.record_failed(&error))?;
         let known = self.known_of(&transcript, turn.request.dialect());
@@ -382,17 +457,14 @@ impl Inner {
     pub(crate) async fn open(
         &self,
         turn: &Turn,
-        key: &SeatKey,
+        free: &FreeKey,
         link: Option<Link>,
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
+        let (edition, tick) = (self.config.edition(), self.seats.tick());
+        let FreeKey { key, number } = free;
         let host = &self.setup.host;
         let now_ms = host.now_ms();
         let id = SessionId::new(now_ms, host.random(), self.config.now().policy.ids);
-        let mut number = 1;
-        while number < MAX_NUMBERED && self.by_origin(turn, &numbered_key(&key.text, number)).await?.is_some()
-        {
-            number += 1;
-        }
         let new = NewSession {
             id: id.clone(),
             owner: self.setup.owner.clone(),
@@ -402,12 +474,11 @@ impl Inner {
             title: None,
             origin: Origin {
                 program: turn.clues.program.to_owned(),
-                key: (number < MAX_NUMBERED).then(|| numbered_key(&key.text, number)),
+                key: (*number < MAX_NUMBERED).then(|| numbered_key(&key.text, *number)),
                 project: None,
             },
             dialect: turn.request.dialect(),
         };
-        let edition = self.config.edition();
         let setup = self.session_setup(turn, &id).await?;
         let session = match ManagedSession::create(setup, new).await {
             // Another gateway on the same home opened it first. Whether the request belongs there is found out by comparing.
@@ -418,9 +489,10 @@ impl Inner {
         };
         let link = link.map(|link| (link.parent, link.kind.name()));
         self.tell(GatewayEvent::Opened { session: id, link });
-        let seat = self.seat(key, session, edition).await?;
-        seat.note_tools(has_tools(&turn.request));
-        Ok(seat)
+        let opened = self.seat(key, session, edition).await?;
+        opened.seat.set_checked(tick);
+        opened.seat.note_tools(has_tools(&turn.request));
+        Ok(opened)
     }
 
     /// A session at hand, opened with an edition of the configuration.
@@ -429,11 +501,13 @@ impl Inner {
         key: &SeatKey,
         session: ManagedSession,
         edition: u64,
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
         let recognised = self.read_recognised(&session).await.map_err(|error| self.record_failed(&error))?;
         let seat = Arc::new(Seat::new(key.clone(), session, recognised, edition));
+        // Before anybody else finds it.
+        let session = Arc::clone(&seat.session).try_lock_owned().ok();
         self.seats.add(Arc::clone(&seat));
-        Ok(seat)
+        Ok(Candidate { seat, session })
     }
 
     async fn session_setup(&self, turn: &Turn, conversation: &SessionId) -> Result<SessionSetup, Refused> {

@@ -78,13 +78,13 @@ impl Denied {
 }
 
 /// Lets a request in, in the name of whoever it belongs to. Tokens are taken out of its headers: they are nobody else's.
-pub(crate) async fn admit(house: &House, head: &mut Parts) -> Result<Admitted, Denied> {
+pub(crate) async fn admit(house: &House, head: &mut Parts, peer: Option<&Peer>) -> Result<Admitted, Denied> {
     let presented = take_tokens(head)?;
     let body_bytes = house.config.now().body_bytes;
     let access = house.access();
     let Access::Tokens(book) = access.as_ref() else {
         from_here(head)?;
-        if let Some(peer) = head.extensions.get::<Peer>()
+        if let Some(peer) = peer
             && !peer.is_allowed(house).await
         {
             return Err(Denied::from(other_user()));

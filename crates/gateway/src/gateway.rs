@@ -185,7 +185,7 @@ impl Gateway {
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        handle(Arc::clone(&self.house), request).await
+        handle(Arc::clone(&self.house), request, None).await
     }
 
     /// Has the gateway do from now on what this says. Requests that have begun end as they began.

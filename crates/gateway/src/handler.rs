@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::body::Body;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use throughline_transcript::Dialect;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,7 @@ use crate::event::GatewayEvent;
 use crate::gate::{self, Admitted, Spend};
 use crate::gateway::{House, Inner};
 use crate::path::is_crooked;
+use crate::peer::Peer;
 use crate::refused::Refused;
 use crate::tokens::TOKEN_PREFIX;
 
@@ -103,7 +104,7 @@ fn nearest_wire(path: &str) -> Dialect {
 }
 
 /// Deals with a request.
-pub(crate) async fn handle<B>(house: Arc<House>, request: Request<B>) -> Response<OutBody>
+pub(crate) async fn handle<B>(house: Arc<House>, request: Request<B>, peer: Option<Peer>) -> Response<OutBody>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -127,7 +128,7 @@ where
     }
     let course = Course::begin(request_id(&house), house.trace(&head.headers));
     let method = head.method.to_string();
-    let dealt_with = Box::pin(dealt_with(&house, head, body, wire, form));
+    let dealt_with = Box::pin(dealt_with(&house, head, body, peer, (wire, form)));
     let mut response = Arc::clone(&course).follow(dealt_with).await;
     if let Ok(id) = HeaderValue::from_str(course.id()) {
         response.headers_mut().insert(REQUEST_HEADER, id);
@@ -175,22 +176,23 @@ async fn dealt_with<B>(
     house: &House,
     mut head: Parts,
     body: B,
-    wire: Option<Dialect>,
-    form: ErrorForm,
+    peer: Option<Peer>,
+    (wire, form): (Option<Dialect>, ErrorForm),
 ) -> Response<OutBody>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let what = RefusedRequest::of(&head);
     let refuse = |refused: &Refused| form.refuse(house, refused, &what);
-    let Admitted { tenant, body_bytes, spend, shared, place } = match gate::admit(house, &mut head).await {
-        Ok(admitted) => admitted,
-        Err(denied) => {
-            let mut response = refuse(&denied.refused);
-            denied.mark(&mut response);
-            return response;
-        }
-    };
+    let Admitted { tenant, body_bytes, spend, shared, place } =
+        match gate::admit(house, &mut head, peer.as_ref()).await {
+            Ok(admitted) => admitted,
+            Err(denied) => {
+                let mut response = refuse(&denied.refused);
+                denied.mark(&mut response);
+                return response;
+            }
+        };
     let (packed, _held) = match house.bodies.read(body, body_bytes, &house.setup.limits).await {
         Ok(read) => read,
         Err(refused) => return refuse(&refused),
@@ -202,7 +204,8 @@ where
     let asked = Asked { method, path, query, headers, packed, body_bytes, spend, shared, revoked };
     let answered = match form {
         ErrorForm::Own if asked.path == METRICS_PATH => figures(house, &tenant, &asked.method),
-        ErrorForm::Own => Ok(api::answer(tenant, asked).await),
+        // Boxed, as everything that few requests need: each request has room for whatever is not.
+        ErrorForm::Own => Ok(Box::pin(api::answer(tenant, asked)).await),
         ErrorForm::Wire(_) => answer(tenant, asked, wire).await,
     };
     let response = answered.unwrap_or_else(|refused| refuse(&refused));
@@ -244,10 +247,10 @@ async fn answer(
         return crate::turn::answer(gateway, asked, wire).await;
     }
     if asked.method == Method::POST && asked.path == compact::PATH {
-        return compact::answer(&gateway, &asked).await;
+        return Box::pin(compact::answer(&gateway, &asked)).await;
     }
     if asked.method == Method::POST && asked.path == count::PATH {
-        return count::answer(&gateway, &asked).await;
+        return Box::pin(count::answer(&gateway, &asked)).await;
     }
     if asked.path != "/v1" && !asked.path.starts_with("/v1/") {
         return Err(Refused::not_found(format!(
@@ -256,22 +259,25 @@ async fn answer(
         )));
     }
     let wire = nearest_wire(&asked.path);
-    crate::pass::pass_on(&gateway, asked, wire).await
+    Box::pin(crate::pass::pass_on(&gateway, asked, wire)).await
 }
 
-/// A request in the words of the log, should it be refused.
-#[derive(Clone)]
+/// What the log needs to know of a request, should it be refused.
 struct RefusedRequest {
-    method: String,
-    path: String,
+    method: Method,
+    uri: Uri,
 }
 
 impl RefusedRequest {
     fn of(head: &Parts) -> Self {
+        Self { method: head.method.clone(), uri: head.uri.clone() }
+    }
+
+    /// The path in the words of the log.
+    fn path(&self) -> String {
         // A path with an access token in it is refused, and the token is nobody's to read.
-        let path: String = head.uri.path().chars().take(MOST_PATH_CHARS).collect();
-        let path = if path.contains(TOKEN_PREFIX) { "a path with an access token".to_owned() } else { path };
-        Self { method: head.method.to_string(), path }
+        let path: String = self.uri.path().chars().take(MOST_PATH_CHARS).collect();
+        if path.contains(TOKEN_PREFIX) { "a path with an access token".to_owned() } else { path }
     }
 }
 
@@ -296,7 +302,7 @@ impl ErrorForm {
     /// Refuses a request, and tells whoever runs the gateway.
     fn refuse(self, house: &House, refused: &Refused, what: &RefusedRequest) -> Response<OutBody> {
         let (status, message) = (refused.status.as_u16(), refused.message.clone());
-        let RefusedRequest { method, path } = what.clone();
+        let (method, path) = (what.method.to_string(), what.path());
         house.tell(GatewayEvent::Refused { form: self.name(), method, path, status, message });
         self.respond(refused)
     }

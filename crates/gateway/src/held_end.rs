@@ -16,13 +16,16 @@ use throughline_wire::Streaming;
 pub(crate) struct HeldEnd {
     wire: Dialect,
     streaming: Streaming,
-    held: Vec<Bytes>,
+    /// What is held back first, ...
+    held: Bytes,
+    /// ... and what came behind it.
+    behind: Vec<Bytes>,
     since: Option<Instant>,
 }
 
 impl HeldEnd {
     pub(crate) fn new(wire: Dialect, streaming: Streaming) -> Self {
-        Self { wire, streaming, held: Vec::new(), since: None }
+        Self { wire, streaming, held: Bytes::new(), behind: Vec::new(), since: None }
     }
 
     /// Takes the next piece (of a stream, whole events); what can be passed on comes back.
@@ -33,19 +36,18 @@ impl HeldEnd {
         match self.streaming {
             Streaming::Whole => {
                 self.since = Some(Instant::now());
-                self.held.push(piece);
                 // All but the newest.
-                if self.held.len() > 1 { self.held.remove(0) } else { Bytes::new() }
+                std::mem::replace(&mut self.held, piece)
             }
             Streaming::Streamed if self.since.is_some() => {
-                self.held.push(piece);
+                self.behind.push(piece);
                 Bytes::new()
             }
             Streaming::Streamed => match start_of_final(self.wire, &piece) {
                 None => piece,
                 Some(start) => {
                     self.since = Some(Instant::now());
-                    self.held.push(piece.split_off(start));
+                    self.held = piece.split_off(start);
                     piece
                 }
             },
@@ -59,14 +61,16 @@ impl HeldEnd {
 
     /// What was held back, with what comes behind it.
     pub(crate) fn release(&mut self, behind: Bytes) -> Bytes {
-        let mut held = std::mem::take(&mut self.held);
+        let held = std::mem::take(&mut self.held);
+        let mut all = std::mem::take(&mut self.behind);
         if !behind.is_empty() {
-            held.push(behind);
+            all.push(behind);
         }
-        match held.len() {
-            1 => held.remove(0),
-            _ => held.concat().into(),
+        if all.is_empty() {
+            return held;
         }
+        all.insert(0, held);
+        all.concat().into()
     }
 }
 

@@ -7,6 +7,7 @@
 //! Not for: what is sent. Only the client's own bytes are.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use throughline_transcript::{Message, Part, Role, strip_injected};
 use twox_hash::XxHash3_128;
@@ -25,7 +26,12 @@ impl std::fmt::Debug for Identity {
 
 impl Identity {
     pub(crate) fn hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut hex = String::with_capacity(2 * self.0.len());
+        for byte in self.0 {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
     }
 }
 

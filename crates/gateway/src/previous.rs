@@ -29,7 +29,7 @@ impl Inner {
         let id = turn.request.member(PREVIOUS).and_then(RawJson::as_text);
         let Some(id) = id.filter(|id| !id.is_empty() && id.len() <= MAX_ID_BYTES) else { return turn };
         let id = id.into_owned();
-        let Some((session, history)) = self.up_to_answer(id).await else { return turn };
+        let Some((session, history)) = Box::pin(self.up_to_answer(id)).await else { return turn };
         if let Some(request) = whole(&turn.request, &history) {
             turn.request = request;
             turn.clues.session.get_or_insert_with(|| session.to_string());

@@ -13,11 +13,11 @@ use throughline_transcript::{Role, is_client_summary};
 use throughline_wire::Request;
 
 use crate::event::GatewayEvent;
-use crate::find::{blocking, own_id};
+use crate::find::{Candidate, FreeKey, blocking, own_id};
 use crate::gateway::Inner;
 use crate::matching::{Theirs, shared_answers};
 use crate::refused::Refused;
-use crate::seats::{Seat, SeatKey, key_start};
+use crate::seats::{Seat, key_start};
 use crate::turn::Turn;
 
 /// A side call has no more messages than this: instructions, a question in a few pieces, an answer.
@@ -53,12 +53,12 @@ impl Inner {
     pub(crate) async fn open_new(
         &self,
         turn: &Turn,
-        key: &SeatKey,
+        key: &FreeKey,
         theirs: &[Theirs<'_>],
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
         let is_compacted = turn.request.messages().iter().any(is_client_summary);
         let Some(id) = own_id(turn) else {
-            if is_compacted && let Some(parent) = self.compacted_by_client(turn, theirs).await? {
+            if is_compacted && let Some(parent) = Box::pin(self.compacted_by_client(turn, theirs)).await? {
                 return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
             }
             return self.open(turn, key, None).await;
@@ -76,16 +76,16 @@ impl Inner {
                 None => self.open(turn, key, None).await,
             };
         }
-        let seat = match first(Part::Main) {
+        let opened = match first(Part::Main) {
             Some(parent) => self.open_linked(turn, key, parent, LinkKind::SubAgent).await?,
             None => self.open(turn, key, None).await?,
         };
         // Side calls that came before what they belong to.
-        let main = first(Part::Main).unwrap_or_else(|| seat.conversation());
+        let main = first(Part::Main).unwrap_or_else(|| opened.seat().conversation());
         for (side, _) in parts.iter().filter(|(_, part)| *part == Part::SideCall) {
             self.file_side_call(side, &main).await;
         }
-        Ok(seat)
+        Ok(opened)
     }
 
     /// Another conversation that begins as one at hand does, and was never answered alike. What the other hangs on as a
@@ -93,9 +93,9 @@ impl Inner {
     pub(crate) async fn open_alike(
         &self,
         turn: &Turn,
-        key: &SeatKey,
+        key: &FreeKey,
         seat: &Seat,
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
         let (store, owner, id) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), seat.conversation());
         let link = blocking(move || Ok(store.session(&owner, &id)?.link)).await;
@@ -110,10 +110,10 @@ impl Inner {
     pub(crate) async fn open_linked(
         &self,
         turn: &Turn,
-        key: &SeatKey,
+        key: &FreeKey,
         parent: SessionId,
         kind: LinkKind,
-    ) -> Result<Arc<Seat>, Refused> {
+    ) -> Result<Candidate, Refused> {
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), parent.clone());
         let session = blocking(move || store.session(&owner, &id)).await;
         let session = session.map_err(|error| self.record_failed(&error))?;

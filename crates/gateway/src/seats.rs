@@ -8,9 +8,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use throughline_engine::ManagedSession;
+use throughline_engine::{History, ManagedSession};
 use throughline_store::{Owner, SessionId};
 use throughline_transcript::Message;
+use tokio::sync::{Notify, OwnedMutexGuard};
+use tokio_util::sync::CancellationToken;
 
 use crate::identity::{Known, identity_of};
 use crate::matching::{Match, Theirs, compare};
@@ -71,10 +73,16 @@ pub(crate) struct Seat {
     /// Another one once a call went on as a branch, because somebody else wrote to the conversation.
     conversation: Mutex<SessionId>,
     recognised: Mutex<Recognised>,
+    /// Cancels the call that answers what the conversation is recognised by, while there is one.
+    answering: Mutex<Option<CancellationToken>>,
+    /// Tells those who wait for the session that it is recognised by something else.
+    changed: Notify,
     pub(crate) session: Arc<tokio::sync::Mutex<ManagedSession>>,
     /// The edition of the configuration that the session was opened with.
     edition: AtomicU64,
     last_used: AtomicU64,
+    /// When the session was last compared with the record, or loaded; see [`Seats::tick`].
+    checked: AtomicU64,
     /// Whether a request of this conversation brought tools; not known before one came.
     has_tools: Mutex<Option<bool>>,
 }
@@ -85,9 +93,12 @@ impl Seat {
             key,
             conversation: Mutex::new(session.conversation().clone()),
             recognised: Mutex::new(recognised),
+            answering: Mutex::new(None),
+            changed: Notify::new(),
             session: Arc::new(tokio::sync::Mutex::new(session)),
             edition: AtomicU64::new(edition),
             last_used: AtomicU64::new(0),
+            checked: AtomicU64::new(0),
             has_tools: Mutex::new(None),
         }
     }
@@ -105,6 +116,11 @@ impl Seat {
     /// The first session of the conversation, which names it.
     pub(crate) fn conversation(&self) -> SessionId {
         lock(&self.conversation).clone()
+    }
+
+    /// Whether this is the conversation of that name.
+    pub(crate) fn is_of(&self, conversation: &SessionId) -> bool {
+        *lock(&self.conversation) == *conversation
     }
 
     /// Names the conversation that the session is of now; the one it was of, if that is another.
@@ -125,12 +141,69 @@ impl Seat {
     }
 
     /// How a request stands to the conversation after the first messages that its client has let go, and whether it goes
-    /// on.
+    /// on. One that says just what is being answered at the moment does not: somebody else asked the same, and neither has
+    /// to wait for the other.
     pub(crate) fn compare(&self, request: &[Theirs<'_>], let_go: usize) -> (Match, bool) {
         let recognised = lock(&self.recognised);
         let (known, folded) = recognised.after(let_go);
         let found = compare(known, request, folded);
-        (found, found.goes_on(known))
+        let goes_on =
+            found.goes_on(known) && !self.answers_another(&recognised, found.repeated == request.len());
+        (found, goes_on)
+    }
+
+    /// Whether another request is being answered that says the same, as far as is known of it.
+    fn answers_another(&self, recognised: &Recognised, says_nothing_new: bool) -> bool {
+        let is_new = recognised.known.is_empty();
+        if !is_new && !says_nothing_new || self.session.try_lock().is_ok() {
+            return false;
+        }
+        // What a new conversation is opened for begins alike: that is what it was found by. A call that was cancelled is
+        // over in a moment, and whoever asks again goes on from there.
+        is_new || lock(&self.answering).as_ref().is_some_and(|cancel| !cancel.is_cancelled())
+    }
+
+    /// Whether nothing was said in it yet.
+    pub(crate) fn is_new(&self) -> bool {
+        lock(&self.recognised).known.is_empty()
+    }
+
+    /// Waits for the session. `None` as soon as the request does not go on from there any more.
+    pub(crate) async fn wait_for_session(
+        &self,
+        request: &[Theirs<'_>],
+        let_go: usize,
+    ) -> Option<OwnedMutexGuard<ManagedSession>> {
+        let locking = Arc::clone(&self.session).lock_owned();
+        tokio::pin!(locking);
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if !self.compare(request, let_go).1 {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                session = &mut locking => return Some(session),
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Has the client know what the conversation consists of: it sends all of it with each request.
+    pub(crate) fn follow_client(&self, session: &mut ManagedSession) {
+        if !session.client_holds_history() {
+            session.set_history(History::Client { branch_key: Some(self.key.text.clone()) });
+        }
+    }
+
+    pub(crate) fn checked(&self) -> u64 {
+        self.checked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_checked(&self, tick: u64) {
+        self.checked.store(tick, Ordering::Relaxed);
     }
 
     fn last_used(&self) -> u64 {
@@ -141,8 +214,21 @@ impl Seat {
         lock(&self.recognised).clone()
     }
 
+    /// What the conversation is recognised by, now that nothing of it is being answered.
     pub(crate) fn set_recognised(&self, recognised: Recognised) {
         *lock(&self.recognised) = recognised;
+        *lock(&self.answering) = None;
+        self.changed.notify_waiters();
+    }
+
+    /// Who asks meanwhile sees that this much is being answered already, until `cancel` cancels it.
+    pub(crate) fn set_answering(&self, known: &[Known], cancel: CancellationToken) {
+        let mut recognised = lock(&self.recognised);
+        recognised.known.clear();
+        recognised.known.extend_from_slice(known);
+        *lock(&self.answering) = Some(cancel);
+        drop(recognised);
+        self.changed.notify_waiters();
     }
 }
 
@@ -173,13 +259,16 @@ impl Seats {
     pub(crate) fn of_conversation(&self, owner: &Owner, conversation: &SessionId) -> Option<Arc<Seat>> {
         let all = lock(&self.all);
         let own = all.iter().filter(|(key, _)| key.owner == *owner).flat_map(|(_, seats)| seats);
-        own.filter(|seat| *lock(&seat.conversation) == *conversation)
-            .max_by_key(|seat| seat.last_used())
-            .cloned()
+        own.filter(|seat| seat.is_of(conversation)).max_by_key(|seat| seat.last_used()).cloned()
+    }
+
+    /// A moment, later than all before.
+    pub(crate) fn tick(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(crate) fn touch(&self, seat: &Seat) {
-        seat.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        seat.last_used.store(self.tick(), Ordering::Relaxed);
     }
 
     /// Lets a conversation go that the record no longer has.

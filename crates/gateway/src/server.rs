@@ -82,11 +82,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let head_time = house.setup.limits.head_time;
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let house = Arc::clone(&house);
-        request.extensions_mut().insert(peer.clone());
         // The connection keeps the place of this future as long as the answer takes.
-        let answer = Box::pin(handle(house, request));
+        let answer = Box::pin(handle(house, request, Some(peer.clone())));
         async move { Ok::<_, Infallible>(answer.await) }
     });
     let mut builder = http1::Builder::new();

@@ -38,7 +38,7 @@ use crate::provider_paths::AnswerNames;
 use crate::recall::seen::Eyes;
 use crate::recall::{Owed, Passing, Recall, RecallNames, Rounds, offered};
 use crate::refused::{Refused, passed_on};
-use crate::seats::{Recognised, Seat};
+use crate::seats::Seat;
 use crate::upstreams::UpstreamSpec;
 use crate::whole_events::WholeEvents;
 
@@ -83,7 +83,8 @@ pub(crate) async fn answer(
             turn.model
         )));
         let body = Bytes::from(turn.request.encode());
-        return pass_body_on(&gateway, &asked, body, &upstream, (wire, AnswerNames::NewObjects)).await;
+        let names = (wire, AnswerNames::NewObjects);
+        return Box::pin(pass_body_on(&gateway, &asked, body, &upstream, names)).await;
     }
     if asked.spend == Spend::Limited && !gateway.knows_price(&turn) {
         return Err(no_money(format!(
@@ -92,7 +93,7 @@ pub(crate) async fn answer(
         )));
     }
     if let Some(request) = compact::without_trigger(&turn.request) {
-        return compact::answer_trigger(&gateway, Turn { request, ..turn }).await;
+        return Box::pin(compact::answer_trigger(&gateway, Turn { request, ..turn })).await;
     }
     let is_same_wire = turn.endpoint.wire == wire;
     let response = match gateway.managed(turn, wire, began).await {
@@ -103,7 +104,8 @@ pub(crate) async fn answer(
                     .to_owned(),
             ));
             let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
-            return pass_body_on(&gateway, &asked, body, &upstream, (wire, AnswerNames::NewObjects)).await;
+            let names = (wire, AnswerNames::NewObjects);
+            return Box::pin(pass_body_on(&gateway, &asked, body, &upstream, names)).await;
         }
         answered => answered?,
     };
@@ -119,7 +121,7 @@ pub(crate) async fn checked_turn(
     let (mut turn, upstream) = turn_of(gateway, asked, wire)?;
     if is_guarded(asked, &upstream) {
         let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
-        gateway.check_references(asked, &upstream, &body).await?;
+        Box::pin(gateway.check_references(asked, &upstream, &body)).await?;
         turn.objects_at = Some(upstream.base.root().to_owned());
     }
     Ok((turn, upstream))
@@ -209,10 +211,9 @@ impl Inner {
         let config = self.config.now();
         let said = Said { messages, repeated };
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
-        // Who asks meanwhile sees that this much is being answered already.
-        seat.set_recognised(Recognised { known: known.clone(), ..seat.recognised() });
-
         let cancel = CancellationToken::new();
+        seat.set_answering(&known, cancel.clone());
+
         let (pieces, waiting) = mpsc::channel(PIECES_WAITING);
         let (on_recorded, recorded) = oneshot::channel();
         let streaming = turn.request.streaming();

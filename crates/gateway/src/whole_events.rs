@@ -38,7 +38,7 @@ impl WholeEvents {
 
     /// What is left at the end.
     pub(crate) fn take_rest(&mut self) -> Bytes {
-        self.held.split().freeze()
+        if self.held.is_empty() { Bytes::new() } else { self.held.split().freeze() }
     }
 
     fn overflowing(&mut self) -> Option<Bytes> {

@@ -5,7 +5,7 @@
 use throughline_transcript::Dialect;
 
 use crate::endpoint::{Endpoint, EndpointKind, KeySource};
-use crate::trouble::{ConnectStage, ImageComplaint, Trouble, TroubleKind, WrongWireSign};
+use crate::trouble::{ConnectStage, ImageComplaint, KeyForm, Trouble, TroubleKind, WrongWireSign};
 
 /// What to do about a call that failed; `None` where nothing but waiting helps, or nothing is known to.
 #[must_use]
@@ -90,14 +90,13 @@ fn advice_at(trouble: &Trouble, endpoint: &Endpoint, model: &str, asked: &str) -
 /// The wire whose way of sending a key an endpoint asks for, where that is not ours. Only who is spoken to on a wire of the
 /// user's choice can be spoken to on another.
 fn other_wire_of_key(trouble: &Trouble, endpoint: &Endpoint) -> Option<Dialect> {
-    let words = trouble.words.to_ascii_lowercase();
-    let by_header = words.contains("x-api-key");
-    let as_bearer = words.contains("bearer") || words.contains("authorization header");
     match endpoint.wire {
         // Without a key the first thing that is missing is the key.
         _ if endpoint.kind != EndpointKind::Custom || endpoint.key.is_none() => None,
-        Dialect::Chat | Dialect::Responses if by_header && !as_bearer => Some(Dialect::Anthropic),
-        Dialect::Anthropic if as_bearer && !by_header => Some(Dialect::Chat),
+        Dialect::Chat | Dialect::Responses if trouble.key_form == Some(KeyForm::ApiKeyHeader) => {
+            Some(Dialect::Anthropic)
+        }
+        Dialect::Anthropic if trouble.key_form == Some(KeyForm::Bearer) => Some(Dialect::Chat),
         _ => None,
     }
 }

@@ -1,7 +1,10 @@
 //! Advice names what mends it.
 
 use super::{advice, advice_on_list};
+use crate::classify::classify;
 use crate::endpoint::{Endpoint, EndpointSettings};
+use crate::failure::Failure;
+use crate::sizes::AskedFor;
 use crate::trouble::{ConnectStage, ImageComplaint, Trouble, TroubleKind, WrongWireSign};
 use throughline_transcript::Dialect;
 
@@ -87,7 +90,12 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
     };
     let say = |wire, words: &str| {
         let endpoint = Endpoint::resolve(&settings(wire), |_| None).unwrap();
-        let trouble = Trouble { words: words.to_owned(), ..Trouble::of(TroubleKind::Auth) };
+        let body = serde_json::json!({ "error": { "message": words } }).to_string();
+        let refusal = Failure::Answer { status: 401, headers: &[], body: body.as_bytes() };
+        let mut trouble = classify(refusal, AskedFor::default());
+        assert_eq!(trouble.kind, TroubleKind::Auth);
+        // As after masking: what was understood before stays.
+        trouble.words.clear();
         advice(&trouble, &endpoint, "m-1").unwrap()
     };
     assert!(say(Dialect::Chat, "invalid x-api-key").contains("set `model.wire` to `anthropic`"));

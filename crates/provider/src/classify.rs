@@ -13,7 +13,9 @@ use crate::phrases::{self, cap_too_large, flat, names_cap, says};
 use crate::retry_after::{from_budgets, from_headers, from_words, header};
 use crate::said::{BodyForm, Said, head};
 use crate::sizes::{AskedFor, Sizes, Verdict};
-use crate::trouble::{ConnectStage, ImageComplaint, RequestComplaint, Trouble, TroubleKind, WrongWireSign};
+use crate::trouble::{
+    ConnectStage, ImageComplaint, KeyForm, RequestComplaint, Trouble, TroubleKind, WrongWireSign,
+};
 
 /// As much of a provider's words as is kept.
 const MOST_WORDS_BYTES: usize = 600;
@@ -71,8 +73,10 @@ impl<'a> Case<'a> {
     fn trouble(&self) -> Trouble {
         let kind = self.kind();
         let retry_after = self.retry_after(&kind);
+        let key_form = if kind == TroubleKind::Auth { self.key_form() } else { None };
         Trouble {
             kind,
+            key_form,
             status: self.told_status,
             code: self.code(),
             words: one_line(self.said.best_text()),
@@ -87,6 +91,17 @@ impl<'a> Case<'a> {
                 .find_map(|name| header(self.headers, name))
                 .map(str::to_owned)
                 .or_else(|| self.said.request_id.clone()),
+        }
+    }
+
+    /// How the provider wants its key. Where it names both ways, it says nothing.
+    fn key_form(&self) -> Option<KeyForm> {
+        let by_header = self.says(&["x-api-key"]);
+        let as_bearer = self.says(&["bearer", "authorization header"]);
+        match (by_header, as_bearer) {
+            (true, false) => Some(KeyForm::ApiKeyHeader),
+            (false, true) => Some(KeyForm::Bearer),
+            _ => None,
         }
     }
 
@@ -307,18 +322,22 @@ impl<'a> Case<'a> {
         let large = self.status_is(&[413])
             || self.says(phrases::PAYLOAD)
             || self.said.has_code(&["request_too_large", "string_above_max_length"]);
-        let tokens = self.says(phrases::PROMPT_TOO_LONG);
+        let tokens = self.says_prompt_too_long();
         (large && !tokens && self.may_be_about_size()).then_some(TroubleKind::PayloadTooLarge {
             limit_bytes: self.sizes.byte_limit,
             sent_bytes: self.sizes.bytes_sent,
         })
     }
 
+    fn says_prompt_too_long(&self) -> bool {
+        self.says(phrases::PROMPT_TOO_LONG) || phrases::length_of_prompt_exceeded(&self.line)
+    }
+
     fn by_overflow_phrase(&self) -> Option<TroubleKind> {
         if !self.may_be_about_size() {
             return None;
         }
-        if self.says(phrases::PROMPT_TOO_LONG) {
+        if self.says_prompt_too_long() {
             return Some(self.overflow());
         }
         let empty_answer = self.says(&["empty response", "no content", "empty content"]);

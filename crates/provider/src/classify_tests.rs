@@ -293,6 +293,8 @@ fn words_like_an_overflow_that_are_none() {
     for words in [
         "Prompt has 1,000 tokens, context window is 65,536 tokens",
         "Output length 9000 exceeds the maximum allowed token length 8192",
+        "File name length 9000 exceeds the maximum allowed length 8192",
+        "The description exceeds maximum length of 1024",
         "Prompt has 140,000 characters, the title may have 65,536",
         "The request has 3 tokens for context 12 of the cache",
     ] {

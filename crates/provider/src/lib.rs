@@ -89,7 +89,7 @@ pub use slots::{Priority, SendState, ServerSlots, Slots};
 #[cfg(feature = "client")]
 pub use tokio_util::sync::CancellationToken;
 pub use trouble::{
-    ConnectStage, ImageComplaint, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
+    ConnectStage, ImageComplaint, KeyForm, RequestComplaint, Retry, Trouble, TroubleKind, WrongWireSign,
 };
 pub use window::{
     EndpointWindow, ResolvedWindow, WindowCandidate, WindowFacts, WindowQuestion, WindowRoom, WindowSource,

@@ -80,11 +80,8 @@ pub(crate) const PROMPT_TOO_LONG: &[&str] = &[
     "input tokens exceed",
     "input token count exceeds",
     "exceeds the max input token",
-    "exceeds maximum length",
-    "exceeds max length",
     "exceeds the maximum number of tokens",
     "exceeds the maximum allowed input",
-    "exceeds the maximum allowed length",
     "exceeded model token limit",
     "exceeds the model's max",
     "token limit exceeded",
@@ -112,6 +109,46 @@ pub(crate) const PROMPT_TOO_LONG: &[&str] = &[
     "zu lang für das kontextfenster",
     "превышает максимальн",
 ];
+
+/// Something is too long. What that is, the words before tell.
+const LENGTH_EXCEEDED: &[&str] =
+    &["exceeds maximum length", "exceeds max length", "exceeds the maximum allowed length"];
+
+/// Words for a prompt or a part of one.
+const PROMPT_WORDS: &[&str] = &[
+    "input",
+    "inputs",
+    "prompt",
+    "prompts",
+    "request",
+    "message",
+    "messages",
+    "context",
+    "conversation",
+    "sequence",
+    "text",
+    "token",
+    "tokens",
+    "content",
+];
+
+/// Words that stand between a thing and what is said of its length.
+const WORDS_OF_LENGTH: &[&str] = &[
+    "length", "size", "count", "number", "of", "the", "a", "is", "was", "has", "which", "that", "it", "total",
+];
+
+/// Whether the line says that a prompt is longer than allowed. Names, titles and descriptions have lengths too, so the
+/// thing that is named right before has to be one of a prompt, or nothing is named.
+pub(crate) fn length_of_prompt_exceeded(line: &str) -> bool {
+    LENGTH_EXCEEDED.iter().flat_map(|phrase| line.match_indices(phrase)).any(|(at, _)| {
+        let before = line.get(..at).unwrap_or_default();
+        let sentence = before.rsplit(" . ").next().unwrap_or_default();
+        let mut words = sentence.split_whitespace().rev().filter(|word| {
+            !WORDS_OF_LENGTH.contains(word) && !word.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        words.next().is_none_or(|thing| PROMPT_WORDS.contains(&thing))
+    })
+}
 
 /// The cap is meant, when one of its names stands beside one of these.
 const CAP_TOO_LARGE: &[&str] = &[

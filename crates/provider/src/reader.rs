@@ -73,13 +73,14 @@ enum Piece {
 }
 
 impl Reader {
-    pub(crate) fn new(response: Response, opening: &Opening<'_>) -> Self {
+    /// Takes the secrets of the request over: nobody else needs them any more.
+    pub(crate) fn new(response: Response, opening: &mut Opening<'_>) -> Self {
         Self {
             response,
             decoder: Some(StreamDecoder::new(opening.call.dialect)),
             dialect: opening.call.dialect,
             asked: opening.call.asked,
-            secrets: opening.secrets.clone(),
+            secrets: std::mem::take(&mut opening.secrets),
             cancel: opening.cancel.clone(),
             limits: opening.limits,
             began: opening.began,

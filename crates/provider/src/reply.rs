@@ -83,12 +83,12 @@ pub(crate) struct Opening<'a> {
 
 impl Opening<'_> {
     /// Reads an answer as far as it is held back: a stream up to its first words, anything else to its end.
-    pub(crate) async fn read(self, response: Response) -> Result<Reply, Box<Broken>> {
+    pub(crate) async fn read(mut self, response: Response) -> Result<Reply, Box<Broken>> {
         let head = self.began.elapsed();
         let status = response.status().as_u16();
         let headers = listed(response.headers());
         let is_stream = is_event_stream(response.headers());
-        let mut reader = Reader::new(response, &self);
+        let mut reader = Reader::new(response, &mut self);
         let mut reply = Reply {
             status,
             headers,

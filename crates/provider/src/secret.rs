@@ -54,6 +54,24 @@ const SHORTEST_END: usize = 4;
 /// long and stands in a key by chance is rare, and nothing is lost where it does.
 pub(crate) const SHORTEST_PART: usize = 8;
 
+/// Words that stand in errors and, by chance or because a person chose it, at an end of a key. They tell nothing about it.
+const ORDINARY_WORDS: &[&str] = &[
+    "access", "account", "admin", "auth", "bearer", "client", "default", "demo", "invalid", "keys", "live",
+    "local", "main", "model", "prod", "project", "proxy", "secret", "server", "service", "test", "token",
+    "user",
+];
+
+/// Whether a short fragment of a key, with the signs around it, is a word of a sentence.
+fn is_ordinary(fragment: &[u8]) -> bool {
+    let bare = fragment.trim_ascii();
+    let from = bare.iter().position(u8::is_ascii_alphanumeric).unwrap_or(bare.len());
+    let to = bare.iter().rposition(u8::is_ascii_alphanumeric).map_or(from, |last| last + 1);
+    let word = bare.get(from..to).unwrap_or_default();
+    // `-key` at the end of `own-key` stands in every `x-api-key`.
+    fragment.len() < SHORTEST_PART
+        && (word == b"key" || ORDINARY_WORDS.iter().any(|ordinary| ordinary.as_bytes() == word))
+}
+
 /// Which bytes of a text belong to a key or to a part of it.
 fn masked_bytes(text: &[u8], key: &[u8]) -> Vec<bool> {
     let mut masked = vec![false; text.len()];
@@ -71,12 +89,14 @@ fn masked_bytes(text: &[u8], key: &[u8]) -> Vec<bool> {
             mask(at, SHORTEST_PART);
         }
         let beginning = rest.iter().zip(key).take_while(|(text, key)| text == key).count();
-        if beginning >= SHORTEST_END && (at == 0 || !is_word(at - 1)) {
+        let starts_key = beginning >= SHORTEST_END && !is_ordinary(key.get(..beginning).unwrap_or_default());
+        if starts_key && (at == 0 || !is_word(at - 1)) {
             mask(at, beginning);
         }
         let before = text.get(..=at).unwrap_or_default();
         let end = before.iter().rev().zip(key.iter().rev()).take_while(|(text, key)| text == key).count();
-        if end >= SHORTEST_END && !is_word(at + 1) {
+        let ends_key = end >= SHORTEST_END && !is_ordinary(key.get(key.len() - end..).unwrap_or_default());
+        if ends_key && !is_word(at + 1) {
             mask(at + 1 - end, end);
         }
     }

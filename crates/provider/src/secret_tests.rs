@@ -31,6 +31,15 @@ fn parts_of_a_key_are_masked_as_providers_show_them() {
     }
 }
 
+#[test]
+fn ordinary_words_at_the_end_of_a_key_are_not_masked() {
+    let key = SecretKey::new("own-key").unwrap();
+    assert_eq!(key.scrub("invalid x-api-key"), "invalid x-api-key");
+    assert_eq!(key.scrub("provided: own-key."), "provided: [key].");
+    let key = SecretKey::new("sk-Ab3dEf6hIj9kLm2n-client").unwrap();
+    assert_eq!(key.scrub("the client sent sk-A****lient"), "the client sent [key]****[key]");
+}
+
 proptest! {
     /// Whatever part of a key a provider shows, and however it fills the gap, nothing of four bytes or more at either end and
     /// nothing of eight bytes in between is left.

@@ -23,7 +23,13 @@ impl SentSecrets {
         let values = all.filter(|(name, _)| is_secret_name(name)).flat_map(|(_, value)| words_of_key(value));
         let parameters = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
         let parameters = parameters.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value);
-        let of_client = values.chain(parameters).filter_map(SecretKey::new).collect();
+        let mut of_client: Vec<SecretKey> = Vec::new();
+        for value in values.chain(parameters) {
+            // A client's key is sent on and used for calls beside the conversation: it comes twice.
+            if !of_client.iter().any(|key| key.expose() == value.trim()) {
+                of_client.extend(SecretKey::new(value));
+            }
+        }
         Self { own: endpoint.key.clone(), of_client }
     }
 
@@ -55,10 +61,12 @@ impl SentSecrets {
 
 /// Whether a header or a parameter of this name carries a secret.
 fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name == "cookie"
-        || name == "key"
-        || ["auth", "api-key", "api_key", "apikey", "token", "secret"].iter().any(|part| name.contains(part))
+    let has = |part: &str| {
+        name.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
+    };
+    name.eq_ignore_ascii_case("cookie")
+        || name.eq_ignore_ascii_case("key")
+        || ["auth", "api-key", "api_key", "apikey", "token", "secret"].into_iter().any(has)
 }
 
 /// The parts of a header's value that may be a key: not the word before it that says what kind of key it is.

@@ -7,7 +7,7 @@
 //!
 //! Not for: limiting how fast a provider on the network is asked, which has as many slots as it likes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -67,14 +67,48 @@ impl ServerSlots {
 /// The slots of all servers that a program talks to. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
-    servers: Arc<Mutex<HashMap<String, Arc<Server>>>>,
+    // A program talks to a few servers, so looking through them is quicker than naming one.
+    servers: Arc<Mutex<Vec<NamedServer>>>,
+}
+
+#[derive(Debug)]
+struct NamedServer {
+    name: ServerName,
+    server: Arc<Server>,
+}
+
+/// A server by its address: requests on every wire and path share its slots.
+#[derive(Debug, PartialEq, Eq)]
+struct ServerName {
+    host: String,
+    port: Option<u16>,
+}
+
+impl ServerName {
+    fn of(endpoint: &Endpoint) -> Self {
+        Self { host: host_of(endpoint).to_ascii_lowercase(), port: endpoint.base.port() }
+    }
+
+    fn is_of(&self, endpoint: &Endpoint) -> bool {
+        self.port == endpoint.base.port() && self.host.eq_ignore_ascii_case(host_of(endpoint))
+    }
+}
+
+fn host_of(endpoint: &Endpoint) -> &str {
+    let host = endpoint.base.host();
+    if host.eq_ignore_ascii_case("localhost") { "127.0.0.1" } else { host }
 }
 
 impl Slots {
     // Entries are only added, so a panic elsewhere leaves them usable.
     fn server(&self, endpoint: &Endpoint) -> Arc<Server> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(servers.entry(server_name(endpoint)).or_default())
+        if let Some(found) = servers.iter().find(|known| known.name.is_of(endpoint)) {
+            return Arc::clone(&found.server);
+        }
+        let server = Arc::<Server>::default();
+        servers.push(NamedServer { name: ServerName::of(endpoint), server: Arc::clone(&server) });
+        server
     }
 
     /// How many slots a server has: as configured, else as it said, else as assumed.
@@ -110,25 +144,24 @@ impl Slots {
             return Ok(Slot { cancel: cancel.clone(), _held: None });
         }
         let server = self.server(endpoint);
-        let waiting = async {
+        if priority == Priority::Foreground
+            && let Some(slot) = server.enter_at_once(slots, cancel)
+        {
+            return Ok(slot);
+        }
+        // Few requests have to wait; the others need no room for it.
+        let waiting = Box::pin(async {
             match priority {
                 Priority::Foreground => Ok(server.enter(slots, Instant::now() + longest, cancel).await),
                 Priority::Background => server.enter_behind(slots, cancel).await,
             }
-        };
+        });
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(NoSlot),
             slot = waiting => slot,
         }
     }
-}
-
-/// A server by its address: requests on every wire and path share its slots.
-fn server_name(endpoint: &Endpoint) -> String {
-    let host = endpoint.base.host().to_ascii_lowercase();
-    let host = if host == "localhost" { "127.0.0.1" } else { &host };
-    format!("{host}:{}", endpoint.base.port().unwrap_or_default())
 }
 
 /// A request that is not sent: it was cancelled, or put off.
@@ -217,6 +250,23 @@ impl Server {
     // Every change is made under one lock and leaves the counts right, so a panic elsewhere leaves them usable.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A slot for a foreground request, if it need not wait.
+    fn enter_at_once(self: &Arc<Self>, slots: ServerSlots, cancel: &CancellationToken) -> Option<Slot> {
+        let mut state = self.state();
+        let is_free = match slots {
+            ServerSlots::Unlimited => true,
+            ServerSlots::Unknown => state.background.is_empty(),
+            ServerSlots::Known(most) => state.waiting.is_empty() && state.running() < most.get() as usize,
+        };
+        if !is_free || cancel.is_cancelled() {
+            return None;
+        }
+        state.foreground += 1;
+        drop(state);
+        let held = Held { server: Arc::clone(self), request: Request::Foreground };
+        Some(Slot { cancel: cancel.clone(), _held: Some(held) })
     }
 
     /// A foreground request waits for its turn.

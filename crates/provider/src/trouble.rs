@@ -30,6 +30,19 @@ pub struct Trouble {
     /// The provider's name for this request, to be told to its support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// How the provider wants its key, where it says so in a refusal. Read from its words before keys are masked in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_form: Option<KeyForm>,
+}
+
+/// A way to send a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyForm {
+    /// In the header `x-api-key`, as on Anthropic's wire.
+    ApiKeyHeader,
+    /// As a bearer token in the header `authorization`, as on the other wires.
+    Bearer,
 }
 
 /// Kinds of trouble. Numbers are there only where the provider stated them.
@@ -202,6 +215,7 @@ impl Trouble {
             retry_after: None,
             should_retry: None,
             request_id: None,
+            key_form: None,
         }
     }
 

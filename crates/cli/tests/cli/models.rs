@@ -116,8 +116,7 @@ fn what_is_wrong_is_said_with_what_mends_it() {
 /// The first line says what is wrong and which setting or variable mends it, whether a list or one model is asked for.
 #[test]
 fn the_first_thing_said_is_what_is_wrong_and_what_mends_it() {
-    let openai =
-        r#"{"error":{"message":"Incorrect API key provided: mine-7f3a9c","code":"invalid_api_key"}}"#;
+    let openai = r#"{"error":{"message":"Incorrect API key provided: own-key","code":"invalid_api_key"}}"#;
     let anthropic =
         r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
     let cases = [
@@ -148,11 +147,11 @@ fn the_first_thing_said_is_what_is_wrong_and_what_mends_it() {
         let config = format!("model: {{base_url: '{address}', api_key_env: MY_KEY, wire: chat}}");
         let world = World::with_config(&config);
         let said = said.replace("ADDRESS", &address);
-        let keys = [("MY_KEY", "mine-7f3a9c")];
+        let keys = [("MY_KEY", "own-key")];
         let list = world.run_with(&["models", "--list"], b"", &keys);
         assert_eq!(list.code, Some(9), "{case}");
         assert_eq!(list.stderr.lines().next(), Some(format!("error: {said}").as_str()), "{case}");
-        assert!(!list.stderr.contains("mine-7f3a9c"), "{case}: {}", list.stderr);
+        assert!(!list.stderr.contains("own-key"), "{case}: {}", list.stderr);
         let one = world.run_with(&["models", "some-model"], b"", &keys);
         assert_eq!(one.code, Some(0), "{case}: what is known is shown all the same");
         let note = format!("note: {said}; showing what is known all the same");

@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use crate::act::{ToolFamily, is_member_name};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::ledger::{AnchorInfo, Ledger, SeenBy};
-use crate::number_runs::numbers_in_runs;
+use crate::number_runs::is_in_number_run;
 
 /// Where an anchor is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,6 @@ pub(crate) fn rank<'a>(
     let logs: [f32; 32] = std::array::from_fn(|count| (count as f32).ln_1p());
     let ln = |count: u32| logs.get(count as usize).copied().unwrap_or_else(|| (count as f32).ln_1p());
     let mut ranked: Vec<Ranked<'a>> = Vec::new();
-    let in_runs = numbers_in_runs(ledger);
     for (text, info) in ledger.anchors() {
         let Some(cost) = costs.get(text.len()) else { continue };
         if info.last >= visible.tail_start {
@@ -109,8 +108,7 @@ pub(crate) fn rank<'a>(
         }
         let is_spoken = info.seen_by.has(SeenBy::HUMAN) || info.seen_by.has(SeenBy::ASSISTANT);
         // What needs a look at other texts comes last: few anchors get here.
-        let worth_telling = (is_spoken || !is_member_name(text))
-            && !(info.kind == AnchorKind::Number && in_runs.contains(text));
+        let worth_telling = (is_spoken || !is_member_name(text)) && !is_in_number_run(ledger, text, info);
         if worth_telling && !visible.shown.contains(text) && !told.contains(text) && !ledger.is_secret(text) {
             ranked.push(Ranked { text, place, score });
         }

@@ -221,13 +221,13 @@ impl ManagedSession {
         self.known.update(&envelope);
         self.use_output_cap(envelope.output_cap_tokens()).await?;
         let mut way = OnItsWay { waiting, marking, on_recorded, ..OnItsWay::default() };
-        let before = self.id().clone();
+        let before = after_compaction.is_some().then(|| self.id().clone());
         unless(&cancel, Box::pin(self.preflight(&mut way))).await?;
-        self.use_after_compaction(&before, &mut envelope, &mut after_compaction);
+        self.use_after_compaction(before.as_ref(), &mut envelope, &mut after_compaction);
         self.has_called = true;
         self.fit_cap(&envelope, &mut way);
         loop {
-            self.use_after_compaction(&before, &mut envelope, &mut after_compaction);
+            self.use_after_compaction(before.as_ref(), &mut envelope, &mut after_compaction);
             let mut sent = self.write(&envelope, &along, &way)?;
             self.prepare_beside_call(sent.pending.total_tokens).await;
             let target = self.asked(&way);
@@ -245,9 +245,9 @@ impl ManagedSession {
                 ..OutgoingCall::new(self.dialect, envelope.request().streaming(), body)
             };
             let asked = upstream.send(call, pieces.as_ref(), &cancel);
-            let conversation = self.conversation.clone();
+            let branchings = self.branchings;
             let (answered, ()) = tokio::join!(asked, self.finish_taking_in());
-            if self.conversation != conversation {
+            if self.branchings != branchings {
                 // It is a branch now, whose view is what was sent.
                 sent.session = self.id().clone();
             }
@@ -266,12 +266,12 @@ impl ManagedSession {
     /// Another session means that the prefix is new: what was waiting for that takes its place.
     fn use_after_compaction(
         &mut self,
-        before: &SessionId,
+        before: Option<&SessionId>,
         envelope: &mut Envelope,
         waiting: &mut Option<Envelope>,
     ) {
         if let Some(waiting) =
-            waiting.take_if(|waiting| self.id() != before && waiting.dialect() == self.dialect)
+            waiting.take_if(|waiting| Some(self.id()) != before && waiting.dialect() == self.dialect)
         {
             self.known.update(&waiting);
             *envelope = waiting;

@@ -79,18 +79,19 @@ fn chain_with_version(
     owner: &Owner,
     id: &SessionId,
 ) -> Result<(Version, Vec<Session>), StoreError> {
+    // Whoever writes between the two questions moves the end of the conversation. One that is written to too often is taken
+    // as it is: its version is older than the chain, so the next comparison finds that somebody wrote, and loads again.
     let mut version = store.version(owner, id)?;
-    // Whoever writes between the two questions changes the version. One that is read too often is taken as it is: it is
-    // older than the chain, so the next comparison finds that somebody wrote, and loads again.
+    let mut chain = store.chain(owner, id)?;
     for _ in 0..READS_IN_A_ROW {
-        let chain = store.chain(owner, id)?;
-        let now = store.version(owner, id)?;
-        if now == version {
-            return Ok((version, chain));
+        let is_end = |tip: &Session| tip.id == version.tip && tip.next_seq == version.next_seq;
+        if chain.last().is_some_and(is_end) {
+            break;
         }
-        version = now;
+        version = store.version(owner, id)?;
+        chain = store.chain(owner, id)?;
     }
-    Ok((version, store.chain(owner, id)?))
+    Ok((version, chain))
 }
 
 /// The last call of a session that was answered.
@@ -289,14 +290,14 @@ impl ManagedSession {
     /// Keeps what the conversation is held with, if that changed. Where it cannot be kept, commands show what the settings
     /// say instead; the next call tries again.
     pub(super) async fn keep_limits(&mut self) {
-        let limits = self.limits_in_use();
-        if self.limits_as_kept.as_ref() == Some(&limits) {
+        if self.limits_as_kept.as_ref().is_some_and(|kept| self.is_held_with(kept)) {
             return;
         }
         let (store, owner, session) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
-        let (now_ms, kept) = (self.setup.host.now_ms(), limits.clone());
-        if blocking(move || kept.save(store.as_ref(), &owner, &session, now_ms)).await.is_ok() {
+        let (now_ms, limits) = (self.setup.host.now_ms(), self.limits_in_use());
+        let kept = blocking(move || limits.save(store.as_ref(), owner, session, now_ms).map(|()| limits));
+        if let Ok(limits) = kept.await {
             self.limits_as_kept = Some(limits);
         }
     }

@@ -24,7 +24,9 @@ impl ManagedSession {
         self.history = history;
     }
 
-    pub(super) fn client_holds_history(&self) -> bool {
+    /// Whether the client knows what the conversation consists of.
+    #[must_use]
+    pub fn client_holds_history(&self) -> bool {
         matches!(self.history, History::Client { .. })
     }
 
@@ -37,14 +39,13 @@ impl ManagedSession {
     /// Compares the session with the record, and loads it again where somebody else wrote to the conversation. What could
     /// not be written so far is written first.
     pub async fn refresh(&mut self) -> Result<Freshness, StoreError> {
-        let before = self.version.clone();
-        let is_open = self.writing.is_some();
+        let before = self.writing.is_some().then(|| self.version.clone());
         self.write_unrecorded().await?;
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
         let now = record::blocking(move || store.version(&owner, &id)).await?;
         if now == self.version {
             // Only a write whose end nobody saw may have loaded something else on the way.
-            let is_current = !is_open || self.version == before;
+            let is_current = before.is_none_or(|before| self.version == before);
             return Ok(if is_current { Freshness::Current } else { Freshness::Reloaded });
         }
         self.follow_elsewhere().await?;
@@ -108,6 +109,7 @@ impl ManagedSession {
         ));
         self.version = Version { tip: opened.id.clone(), next_seq: opened.next_seq, last: None };
         self.conversation = opened.id.clone();
+        self.branchings += 1;
         self.compactions = 0;
         self.view.set_session(opened);
         self.moved_on(BoundaryReason::Elsewhere, old).await;

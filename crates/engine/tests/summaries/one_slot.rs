@@ -52,6 +52,7 @@ async fn a_call_does_not_wait_behind_a_summary_in_preparation() {
         // The server never finishes the summary: the call comes through only if the summary is cancelled.
         until(stage.say("And now?".to_owned())).await;
         until(stage.upstream.until_hung_up()).await;
+        // The call may be over before the preparation that it cancelled has ended.
         until(stage.session.until_prepared()).await;
         assert_eq!(postponed(&stage), 1, "{dialect}: {}", stage.told());
         assert!(!stage.session.is_preparing(), "{dialect}: it is not begun again at once");

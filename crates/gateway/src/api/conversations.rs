@@ -216,7 +216,8 @@ async fn seat(
             session
         }
     };
-    gateway.seat(&seat_key, session, edition).await.map_err(|refused| ApiError::of(&refused))
+    let opened = gateway.seat(&seat_key, session, edition).await.map_err(|refused| ApiError::of(&refused))?;
+    Ok(Arc::clone(opened.seat()))
 }
 
 /// Makes the call, whoever still waits for it, and keeps what the conversation is recognised by.

@@ -137,6 +137,110 @@ async fn parallel_requests_of_one_conversation_do_not_wait_for_each_other() {
     assert_eq!(stage.opened().len(), 2);
 }
 
+/// Equal requests of several clients, or of sub-agents with the same task, are answered at the same time; each goes on as a
+/// conversation of its own.
+#[tokio::test]
+async fn equal_first_requests_do_not_wait_for_each_other() {
+    // More than a request looks for its conversation again.
+    const CLIENTS: usize = 12;
+    let gate = Gate::new();
+    let (held, mut count) = (gate.clone(), 0);
+    let script = Script::answering(move |request| {
+        if request.json()["messages"].as_array().unwrap().len() > 1 {
+            return Reply::text("and on");
+        }
+        count += 1;
+        Reply::text(format!("answer {count}")).failing_after(0, ReplyFault::Wait(held.clone()))
+    });
+    let stage = Arc::new(Stage::new(None, script).await);
+    let asking: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let stage = Arc::clone(&stage);
+            tokio::spawn(async move {
+                let response = stage.ask(Dialect::Chat, &body(&[user("build it")], false)).await;
+                assert_eq!(response.status(), 200);
+                serde_json::from_str::<Value>(&response.text().await.unwrap()).unwrap()
+            })
+        })
+        .collect();
+    let all = async {
+        for _ in 0..CLIENTS {
+            gate.until_reached().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), all).await.expect("all are asked before any is answered");
+    (0..CLIENTS).for_each(|_| gate.open());
+    let mut answers = Vec::new();
+    for answered in asking {
+        answers.push(answered.await.unwrap()["choices"][0]["message"].clone());
+    }
+    assert_eq!(stage.opened(), vec![None; CLIENTS]);
+    for answer in answers {
+        let on = body(&[user("build it"), answer, user("go on")], false);
+        assert_eq!(stage.ask(Dialect::Chat, &on).await.status(), 200);
+    }
+    assert_eq!(stage.opened().len(), CLIENTS);
+}
+
+/// The same later on: what is being answered already is no reason to wait, and both ways are in the record.
+#[tokio::test]
+async fn equal_later_requests_do_not_wait_for_each_other() {
+    let gate = Gate::new();
+    let (held, mut count) = (gate.clone(), 0);
+    let script = Script::answering(move |request| {
+        if request.json()["messages"].as_array().unwrap().len() == 1 {
+            return Reply::text("first");
+        }
+        count += 1;
+        Reply::text(format!("answer {count}")).failing_after(0, ReplyFault::Wait(held.clone()))
+    });
+    let stage = Arc::new(Stage::new(None, script).await);
+    stage.ask(Dialect::Chat, &body(&[user("one")], false)).await.text().await.unwrap();
+    let twice = body(&[user("one"), assistant("first"), user("two")], false);
+    let ask = || {
+        let (stage, body) = (Arc::clone(&stage), twice.clone());
+        tokio::spawn(async move { stage.ask(Dialect::Chat, &body).await.status() })
+    };
+    let asking = [ask(), ask()];
+    let both = async {
+        gate.until_reached().await;
+        gate.until_reached().await;
+    };
+    tokio::time::timeout(Duration::from_secs(60), both).await.expect("both are asked before one is answered");
+    gate.open();
+    gate.open();
+    for answered in asking {
+        assert_eq!(answered.await.unwrap(), 200);
+    }
+    assert_eq!(stage.opened(), [None, Some("branch")]);
+}
+
+/// Who hangs up and asks again goes on where the first request stood.
+#[tokio::test]
+async fn a_request_that_is_sent_again_after_hanging_up_goes_on() {
+    let gate = Gate::new();
+    let (held, mut count) = (gate.clone(), 0);
+    let script = Script::answering(move |_| {
+        count += 1;
+        match count {
+            1 => Reply::text("never seen").failing_after(0, ReplyFault::Wait(held.clone())),
+            _ => Reply::text("answered"),
+        }
+    });
+    let stage = Arc::new(Stage::new(None, script).await);
+    let first = {
+        let stage = Arc::clone(&stage);
+        tokio::spawn(async move { stage.ask(Dialect::Chat, &body(&[user("go")], false)).await.status() })
+    };
+    gate.until_reached().await;
+    first.abort();
+    assert!(first.await.is_err());
+    // The upstream is hung up on once the gateway has noticed.
+    stage.upstream.until_hung_up().await;
+    assert_eq!(stage.ask(Dialect::Chat, &body(&[user("go")], false)).await.status(), 200);
+    assert_eq!(stage.opened(), [None]);
+}
+
 /// Many requests at once, all of them new turns of conversations of their own: all are recorded once.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_conversations_at_once_are_kept_apart() {

@@ -7,7 +7,7 @@ use crate::ids::Millis;
 use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::store::{CHECK_BYTES, CHECK_GUARD};
 
-use super::rows::{from_json_text, int, json_text, known_session};
+use super::rows::{chain_of, from_json_text, json_text};
 use super::trouble::Outcome;
 
 /// Where a guard is kept: kind, chain, endpoint, model.
@@ -16,7 +16,7 @@ type Place<'a> = (i64, i64, &'a str, &'a str);
 /// A chain is named by the ordinal of its first session: its continuations share its guards.
 fn place_of<'a>(conn: &Connection, scope: &'a GuardScope) -> Outcome<Place<'a>> {
     Ok(match scope {
-        GuardScope::Chain(owner, id) => (0, int(known_session(conn, owner, id)?.chain), "", ""),
+        GuardScope::Chain(owner, id) => (0, chain_of(conn, owner, id)?, "", ""),
         GuardScope::Model { endpoint, model } => (1, 0, endpoint, model),
         GuardScope::Global => (2, 0, "", ""),
     })

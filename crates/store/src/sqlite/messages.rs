@@ -1,6 +1,6 @@
 //! Messages: appending them with their artifacts and what they are found by, and reading them back.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use throughline_transcript::ContentHash;
 
 use crate::artifact_folder::ArtifactFolder;
@@ -32,17 +32,30 @@ pub(super) fn append(
     id: &SessionId,
     messages: Vec<NewMessage>,
 ) -> Outcome<Appended> {
+    append_all(conn, folder, owner, id, messages).map(|(appended, _)| appended)
+}
+
+/// The same, with what tells the last of the messages from others; `None` where there were none.
+fn append_all(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    owner: &Owner,
+    id: &SessionId,
+    messages: Vec<NewMessage>,
+) -> Outcome<(Appended, Option<LastMessage>)> {
     let mut session = known_session(conn, owner, id)?;
     require_open(conn, &session)?;
     let first_seq = session.next_seq;
     if messages.is_empty() {
-        return Ok(Appended { first_seq, next_seq: first_seq });
+        return Ok((Appended { first_seq, next_seq: first_seq }, None));
     }
+    let mut last = None;
     let first_number = take_numbers(conn, "message", messages.len())?;
     let mut indexing = Indexing::new(conn);
     let mut renditions = Vec::new();
     for (number, new) in (first_number..).zip(messages) {
-        write(conn, folder, &session, number, &new, &mut indexing)?;
+        let hash = write(conn, folder, &session, number, &new, &mut indexing)?;
+        last = Some(LastMessage { id: count(number), at_ms: new.at_ms, hash });
         renditions.extend(new.rendition.map(|rendition| (session.next_seq, rendition)));
         session.next_seq += 1;
         session.active_ms = session.active_ms.max(new.at_ms);
@@ -54,31 +67,47 @@ pub(super) fn append(
     if !renditions.is_empty() {
         views::grow(conn, &session, renditions)?;
     }
-    Ok(Appended { first_seq, next_seq: session.next_seq })
+    Ok((Appended { first_seq, next_seq: session.next_seq }, last))
 }
+
+/// The newest session of the chain of a session, and the last message of that. One statement on three indexes: this is asked
+/// before every request of a gateway.
+const VERSION: &str = "SELECT tip.id, tip.next_seq, messages.id, messages.at_ms, messages.hash FROM sessions AS one \
+     JOIN sessions AS tip ON tip.chain = one.chain \
+     LEFT JOIN messages ON messages.session = tip.ordinal AND messages.seq = tip.next_seq - 1 \
+     WHERE one.id = ?1 AND one.owner = ?2 ORDER BY tip.ordinal DESC LIMIT 1";
 
 /// The version of the conversation a session belongs to.
 pub(super) fn version(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Version> {
-    // One statement on three indexes: this is asked before every request of a gateway.
     let found = conn
-        .prepare_cached(
-            "SELECT tip.id, tip.next_seq, messages.id, messages.at_ms, messages.hash FROM sessions AS one \
-             JOIN sessions AS tip ON tip.chain = one.chain \
-             LEFT JOIN messages ON messages.session = tip.ordinal AND messages.seq = tip.next_seq - 1 \
-             WHERE one.id = ?1 AND one.owner = ?2 ORDER BY tip.ordinal DESC LIMIT 1",
-        )?
+        .prepare_cached(VERSION)?
         .query_row((id.as_str(), owner.as_str()), |row| {
-            let last = match row.get::<_, Option<i64>>(2)? {
-                None => None,
-                Some(id) => {
-                    Some(LastMessage { id: count(id), at_ms: row.get(3)?, hash: ContentHash(row.get(4)?) })
-                }
-            };
-            let tip = SessionId::from_text(row.get::<_, String>(0)?);
-            Ok(Version { tip, next_seq: count(row.get(1)?), last })
+            let (next_seq, last) = end_of(row)?;
+            Ok(Version { tip: SessionId::from_text(row.get::<_, String>(0)?), next_seq, last })
         })
         .optional()?;
     found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
+}
+
+/// The place after the last message, and that message.
+fn end_of(row: &Row<'_>) -> rusqlite::Result<(u64, Option<LastMessage>)> {
+    let last = match row.get::<_, Option<i64>>(2)? {
+        None => None,
+        Some(id) => Some(LastMessage { id: count(id), at_ms: row.get(3)?, hash: ContentHash(row.get(4)?) }),
+    };
+    Ok((count(row.get(1)?), last))
+}
+
+/// Whether a conversation is at a version.
+fn is_at(conn: &Connection, owner: &Owner, version: &Version) -> rusqlite::Result<bool> {
+    let found = conn
+        .prepare_cached(VERSION)?
+        .query_row((version.tip.as_str(), owner.as_str()), |row| {
+            let is_tip = row.get_ref(0)?.as_str()? == version.tip.as_str();
+            Ok(is_tip && end_of(row)? == (version.next_seq, version.last))
+        })
+        .optional()?;
+    Ok(found == Some(true))
 }
 
 /// Appends messages if the conversation is at this version.
@@ -89,15 +118,15 @@ pub(super) fn append_at(
     expected: &Version,
     messages: Vec<NewMessage>,
 ) -> Outcome<Version> {
-    let now = version(conn, owner, &expected.tip)?;
-    if now != *expected {
+    if !is_at(conn, owner, expected)? {
+        let now = version(conn, owner, &expected.tip)?;
         return Err(StoreError::VersionConflict { id: expected.tip.clone(), tip: now.tip }.into());
     }
-    append(conn, folder, owner, &expected.tip, messages)?;
-    version(conn, owner, &expected.tip)
+    let (appended, last) = append_all(conn, folder, owner, &expected.tip, messages)?;
+    Ok(Version { tip: expected.tip.clone(), next_seq: appended.next_seq, last: last.or(expected.last) })
 }
 
-/// Writes one message at the next place of a session.
+/// Writes one message at the next place of a session; the hash of its bytes.
 fn write(
     conn: &Connection,
     folder: &ArtifactFolder,
@@ -105,8 +134,9 @@ fn write(
     number: i64,
     new: &NewMessage,
     indexing: &mut Indexing<'_>,
-) -> Outcome<()> {
+) -> Outcome<ContentHash> {
     let message = &new.message;
+    let hash = message.content_hash();
     let PackedBody { coding, bytes, artifacts } = body::pack(message, folder)?;
     let mut flags = if message.is_machine_written() { MACHINE_WRITTEN } else { 0 };
     if speaks_as(message) != message.role() {
@@ -124,7 +154,7 @@ fn write(
         flags,
         new.at_ms,
         int(new.tokens),
-        message.content_hash().0.as_slice(),
+        hash.0.as_slice(),
         names_text(&new.tools)?,
         coding,
         bytes.as_ref(),
@@ -143,7 +173,7 @@ fn write(
         let reference = Reference { session, message: Some(number), label, at_ms: new.at_ms };
         artifacts::keep(conn, &artifact.id, &artifact.file, &artifact.text, &reference, indexing)?;
     }
-    Ok(())
+    Ok(hash)
 }
 
 /// Messages appended to this very session.

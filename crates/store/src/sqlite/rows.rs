@@ -117,6 +117,15 @@ pub(super) fn known_session(conn: &Connection, owner: &Owner, id: &SessionId) ->
     found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
 }
 
+/// The chain that a session of an owner belongs to, for whoever needs nothing else of it.
+pub(super) fn chain_of(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<i64> {
+    let found = conn
+        .prepare_cached("SELECT chain FROM sessions WHERE id = ?1 AND owner = ?2")?
+        .query_row((id.as_str(), owner.as_str()), |row| row.get(0))
+        .optional()?;
+    found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
+}
+
 /// A session by its ordinal.
 pub(super) fn session_at(conn: &Connection, ordinal: u64) -> rusqlite::Result<Option<Session>> {
     conn.prepare_cached(concat!("SELECT ", session_columns!(), " FROM sessions WHERE ordinal = ?1"))?

@@ -18,6 +18,7 @@ use super::interrupts::Interrupts;
 use super::keyboard::Keyboard;
 use super::kitchen::{Company, Connected, Kitchen};
 use super::lines;
+use super::named_model::Naming;
 use super::questions::{answer_of, not_an_answer, question_words};
 use super::screen::{Audience, Screen};
 use super::slash::{self, Typed};
@@ -53,6 +54,7 @@ pub(super) struct Opened {
 pub(super) async fn open(
     kitchen: &Kitchen,
     wish: ModelWish,
+    naming: Naming,
     resume: Option<&str>,
     company: Company,
 ) -> Result<Opened, Failure> {
@@ -66,7 +68,7 @@ pub(super) async fn open(
         None => None,
     };
     let wire = known.as_ref().map(|(tip, _)| tip.dialect);
-    let wish = first_run::complete(kitchen, wish).await?;
+    let wish = first_run::complete(kitchen, wish, naming).await?;
     let connected = kitchen.connect(&wish, wire).await?;
     if let Some(unused) = &connected.at.unused_window {
         kitchen.context.note(unused);
@@ -180,6 +182,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     let opened = runtime.block_on(open(
         &kitchen,
         kitchen.wish(args.model.as_deref()),
+        Naming::of(args, &kitchen),
         args.resume.as_deref(),
         company.clone(),
     ))?;
@@ -435,7 +438,8 @@ impl Talk {
 
     /// Goes on with another conversation, or begins one. Gives back the one that was.
     pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, Failure> {
-        let opened = open(&self.kitchen, self.wish.clone(), resume, self.company.clone()).await?;
+        let opened =
+            open(&self.kitchen, self.wish.clone(), Naming::Neither, resume, self.company.clone()).await?;
         self.forget_if_empty();
         let Opened { agent, connected, wish, resumed } = opened;
         let old = std::mem::replace(&mut self.agent, agent);

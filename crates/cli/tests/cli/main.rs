@@ -12,6 +12,8 @@ mod chat_local_model;
 #[cfg(unix)]
 mod chat_models;
 #[cfg(unix)]
+mod chat_named_model;
+#[cfg(unix)]
 mod chat_one_slot;
 #[cfg(unix)]
 mod chat_resume;

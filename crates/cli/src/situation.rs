@@ -4,11 +4,13 @@ use serde_json::json;
 use throughline_compaction::{Budgets, LimitInForce};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    LimitSources, ModelWish, RecordedClient, ResolvedLimits, ThresholdOrigin, learnt_scope, learnt_window,
-    resolve_limits,
+    LimitSources, ModelWish, PendingRequest, RecordedClient, ResolvedLimits, ThresholdOrigin, learnt_scope,
+    learnt_window, resolve_limits,
 };
 use throughline_provider::EndpointKind;
-use throughline_tokens::{Effective, KnownModel, LimitError, LimitPolicy, Limits, TokenModel, parse_usage};
+use throughline_tokens::{
+    Effective, KnownModel, LimitError, LimitPolicy, Limits, SMALLEST_TAIL_MESSAGES, TokenModel, parse_usage,
+};
 use throughline_transcript::{Source, Transcript};
 
 use crate::args::WindowArgs;
@@ -44,6 +46,8 @@ pub(crate) struct Situation {
     pub(crate) window: Sourced<u64>,
     pub(crate) budgets: Budgets,
     pub(crate) meter: Meter,
+    /// The size of the whole, where the conversation was held here. The meter has the same unit.
+    pub(crate) size: Option<PendingRequest>,
     /// What was configured for this window and model.
     pub(crate) policy: LimitPolicy,
     limits: Limits,
@@ -88,12 +92,22 @@ impl Situation {
         let mut notes: Vec<String> = unused_window.into_iter().collect();
         let limits = Limits::compute(&policy).map_err(|error| refused(error, &window))?;
         let meter = meter_of(&known, transcript, counting, &mut notes);
+        let held =
+            context.in_force.as_ref().filter(|_| args.model.is_none() && counting == Counting::Estimate);
+        let size = held.and_then(|in_force| in_force.context);
+        let meter = match size {
+            Some(size) => {
+                meter.corrected(size.total_tokens, size.fixed_tokens.saturating_add(size.message_tokens))
+            }
+            None => meter,
+        };
         Ok(Self {
             budgets: Budgets::from(&limits),
             settings: loaded.settings,
             model,
             window,
             meter,
+            size,
             policy,
             limits,
             reserved_origin: reserved.map(|(_, origin)| origin),
@@ -135,7 +149,7 @@ impl Situation {
             threshold_tokens.reason.map(|_| "follows from the threshold".to_owned())
         };
         let tail = LimitInForce { configured: tail_configured, effective: *tail_tokens, reason: tail_reason };
-        vec![
+        let mut rows = vec![
             row("window_tokens", &fixed(self.window.value), Some(self.window.origin.clone())),
             row(
                 "reserved_output_tokens",
@@ -146,7 +160,18 @@ impl Situation {
             ("tail_budget_tokens".to_owned(), tail),
             row("summary_cap_tokens", &fixed(self.limits.summary_cap_tokens), None),
             row("hygiene_tokens", hygiene_tokens, None),
-        ]
+        ];
+        if self.limits.protect_last_n < SMALLEST_TAIL_MESSAGES {
+            let least = LimitInForce {
+                configured: self.limits.protect_last_n as u64,
+                effective: SMALLEST_TAIL_MESSAGES as u64,
+                reason: Some(
+                    "compression.protect_last_n: never fewer of the newest messages stay".to_owned(),
+                ),
+            };
+            rows.push(("protect_last_n".to_owned(), least));
+        }
+        rows
     }
 
     /// Model, window and way of counting, each with where it came from, as sentences.
@@ -346,6 +371,7 @@ fn limit_words(name: &str) -> (&str, &str) {
         "tail_budget_tokens" => ("tail", "the newest messages stay as they are"),
         "summary_cap_tokens" => ("summary, at most", ""),
         "hygiene_tokens" => ("hygiene", "compacted here before an agent runs"),
+        "protect_last_n" => ("tail, messages", ""),
         other => (other, ""),
     }
 }

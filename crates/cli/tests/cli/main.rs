@@ -35,6 +35,8 @@ mod limits;
 mod local_model;
 mod mcp;
 mod models;
+#[cfg(unix)]
+mod one_figure;
 mod record;
 mod replay;
 mod samples;

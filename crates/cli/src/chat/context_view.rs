@@ -86,7 +86,7 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
         }
     }
     let estimated = if session.last_prompt_tokens().is_some() {
-        "The total is measured: what the provider counted last, and an estimate of what came since. Its parts are estimated."
+        "The total is measured: what the provider counted last and an estimate of what came since; its parts are estimated."
     } else {
         "All figures are estimated: the provider has not counted this view yet."
     };

@@ -116,8 +116,8 @@ async fn missing(kitchen: &Kitchen, model: &str, endpoint: &Endpoint) -> Result<
             .filter(|maker| *maker != own && *maker != EndpointKind::OpenRouter)
             .map(|_| NotThere { words: words(), listed: Vec::new() }));
     }
-    // What a seller of many models does not have it refuses by name.
-    if endpoint.kind == EndpointKind::OpenRouter {
+    // What a seller of many models does not have it refuses by name; a subscription has no list.
+    if matches!(endpoint.kind, EndpointKind::OpenRouter | EndpointKind::OpenAiCodex) {
         return Ok(None);
     }
     let client = client(&kitchen.context, endpoint)?;

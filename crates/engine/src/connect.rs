@@ -17,6 +17,7 @@ use throughline_transcript::Dialect;
 
 use crate::http_upstream::HttpUpstream;
 use crate::limits::{LimitSources, ResolvedLimits, resolve_limits};
+use crate::price_source::PriceSource;
 use crate::target::Target;
 use crate::threshold::ThresholdChoice;
 
@@ -269,6 +270,8 @@ pub struct ModelAtEndpoint {
     pub policy: LimitPolicy,
     /// How its prompts are cached.
     pub cache: CachePolicy,
+    /// What its calls cost.
+    pub price_source: PriceSource,
 }
 
 /// What is known beforehand when a model is looked up.
@@ -308,6 +311,7 @@ impl ModelAtEndpoint {
             output_cap_tokens: None,
         });
         let ResolvedLimits { window, unused_window, known, threshold, policy } = limits;
+        let seller = endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name()).to_owned();
         let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(Dialect::Chat);
         let ttl = match settings.prompt_caching.cache_ttl {
             TtlSetting::FiveMinutes => CacheTtl::FiveMinutes,
@@ -330,6 +334,7 @@ impl ModelAtEndpoint {
             threshold,
             policy,
             cache,
+            price_source: PriceSource { catalogue: catalogue.clone(), seller },
         }
     }
 
@@ -377,6 +382,7 @@ impl ModelAtEndpoint {
             threshold_origin: self.threshold.origin.clone(),
             cache: self.cache,
             cache_minimum_tokens: self.known.facts.cache_minimum_tokens,
+            price_source: self.price_source.clone(),
             upstream: Arc::new(HttpUpstream::new(client, endpoint, limits)),
         })
     }

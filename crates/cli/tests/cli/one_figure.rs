@@ -99,3 +99,19 @@ fn limits_that_differ_from_the_settings_say_why() {
     let above = limits("compression.threshold_tokens=20000")["threshold_tokens"].clone();
     assert_eq!((&above["configured"], &above["effective"]), (&20_000.into(), &20_000.into()), "{above}");
 }
+
+#[test]
+fn prices_of_the_users_own_catalogue_count_wherever_a_price_is_shown() {
+    let served = served(long_answers());
+    let world = world_of(&served);
+    assert_eq!(world.run(&["chat", "-q", "first", "--json"]).json()["cost_micro_usd"], Value::Null);
+    let rates = r#"{"version": 1, "models": [{"name": "worker", "rates": [{"input": 2, "output": 4}]}]}"#;
+    std::fs::write(world.home().join("models.json"), rates).unwrap();
+    let model = world.run(&["models", "worker", "--offline", "--json"]).json();
+    assert_eq!(model["prices"]["input"], 2_000_000, "{model}");
+    let asked = world.run(&["chat", "-q", "second", "--json"]).json();
+    let used = |bucket: &str| asked["usage"][bucket].as_u64().unwrap();
+    assert_eq!(asked["cost_micro_usd"], 2 * used("input") + 4 * used("output"), "{asked}");
+    let usage = world.run(&["usage", "last", "--json"]).json();
+    assert_eq!(usage["total"]["cost_micro_usd"], asked["cost_micro_usd"]);
+}

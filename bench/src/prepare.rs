@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, Envelope, Host, Incoming, LockPolicy,
-    ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin, ToolOutputPolicy,
-    Upstream, UpstreamFuture, token_model_for,
+    ManagedSession, Pieces, PriceSource, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin,
+    ToolOutputPolicy, Upstream, UpstreamFuture, token_model_for,
 };
 use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl, OutgoingCall, PieceHash};
 use throughline_store::{
@@ -250,6 +250,7 @@ async fn open(
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: cache(dialect),
+            price_source: PriceSource::of_seller("bench".to_owned()),
             cache_minimum_tokens: None,
             upstream,
         },

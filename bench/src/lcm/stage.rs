@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use throughline_compaction::{Maker, RuleSummariser, Summariser, SummaryFuture, SummaryRequest};
 use throughline_engine::{
     Automatic, CallPolicy, CompactionResult, Host, LockPolicy, ManagedSession, ManualCompaction,
-    OneSummariser, Pieces, RecordPolicy, SessionSetup, Target, ThresholdOrigin, ToolOutputPolicy, Unanswered,
-    Upstream, UpstreamFuture,
+    OneSummariser, Pieces, PriceSource, RecordPolicy, SessionSetup, Target, ThresholdOrigin,
+    ToolOutputPolicy, Unanswered, Upstream, UpstreamFuture,
 };
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup};
 use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
@@ -177,6 +177,7 @@ impl Stage {
                 window_origin: String::new(),
                 threshold_origin: ThresholdOrigin::General,
                 cache: CachePolicy::Unmarked,
+                price_source: PriceSource::of_seller("anthropic".to_owned()),
                 cache_minimum_tokens: None,
                 upstream: Arc::new(Nobody),
             },

@@ -1,7 +1,7 @@
 //! `throughline chat`: an agent at the terminal whose context takes care of itself.
 //!
-//! Parts: `kitchen` what a conversation is made of, from settings; `first_run` helps where there is no model yet; `talk` the
-//! conversation with a person, `once` one question for scripts; `questions` what is asked before anything is done; `screen`
+//! Parts: `kitchen` what a conversation is made of, from settings; `first_run` helps where there is no model yet;
+//! `named_model` where a model is asked that a person names; `talk` the conversation with a person, `once` one question for scripts; `questions` what is asked before anything is done; `screen`
 //! shows what happens, with `markdown` and `highlight`; `editor` the line a person types; `slash` and `commands` what begins
 //! with a slash; `lines` start and status.
 //!
@@ -17,6 +17,7 @@ mod keyboard;
 mod kitchen;
 mod lines;
 mod markdown;
+mod named_model;
 mod once;
 mod questions;
 mod screen;

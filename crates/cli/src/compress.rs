@@ -75,7 +75,7 @@ fn run_on_record(args: &CompressArgs, context: &Context, reference: &str) -> Res
         let context = &context_of(context, &record, &session)?;
         let input = recorded_input(&session, transcript);
         work(args, context, &input, |compaction| {
-            let meter = &compaction.situation.meter;
+            let meter = compaction.situation.meter.estimating_only();
             let count_message = |message: &Message| meter.message(message);
             let commit = |id: &SessionId| {
                 let commit_as =
@@ -118,8 +118,13 @@ fn work(
     let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
     let count_message = |message: &Message| situation.meter.message(message);
     let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
+    // Roundings of single messages are booked with the fixed part, so that the whole is the figure that others show.
+    let message_tokens = sizes.iter().sum::<u64>();
+    let fixed_tokens = match situation.size.filter(|size| size.messages == messages.len()) {
+        Some(size) => size.total_tokens.saturating_sub(message_tokens),
+        None => situation.meter.preamble(&input.transcript.preamble),
+    };
     if let Some(messages) = args.keep_exactly {
-        let fixed_tokens = situation.meter.preamble(&input.transcript.preamble);
         let total_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
         keep_exactly(&mut situation.budgets, messages, &sizes, total_tokens);
     }
@@ -129,6 +134,7 @@ fn work(
         sizes: &sizes,
         redactor: redactor.as_ref(),
         pay: situation.pay_check(context.now().ms),
+        fixed_tokens,
     };
     let attempt = attempt(args, input, &situation, &gathered)?;
     let mut compaction =
@@ -149,6 +155,8 @@ struct Gathered<'a> {
     sizes: &'a [u64],
     redactor: Option<&'a Redactor>,
     pay: PayCheck,
+    /// System prompt and tools.
+    fixed_tokens: u64,
 }
 
 /// Makes the attempt. A window that cannot even hold what must stay is refused.
@@ -166,7 +174,7 @@ fn attempt(
         groups: gathered.groups,
         sizes: gathered.sizes,
         ledger: Some(gathered.ledger),
-        fixed_tokens: meter.preamble(&transcript.preamble),
+        fixed_tokens: gathered.fixed_tokens,
     };
     let compression = &situation.settings.compression;
     let started = Instant::now();

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure, io_words, path_words};
 use crate::files::write_atomic;
 use crate::home;
-use crate::text::{columns, on_one_line};
+use crate::text::{columns, counted, on_one_line};
 
 /// Values wider than this do not push the next column further to the right.
 const MAX_VALUE_COLUMNS: usize = 32;
@@ -243,20 +243,18 @@ fn check(context: &Context, file: Option<&Path>, json: bool) -> Result<Answer, F
             if !json {
                 say_warnings(context, &loaded.warnings);
             }
-            let changed = loaded.values.iter().filter(|value| value.origin != Origin::Default).count();
+            let counts = SettingCounts::of(&loaded);
             if json {
-                let data = checked(&name, changed, &[], &loaded.warnings);
+                let data = checked(&name, counts, &[], &loaded.warnings);
                 return Ok(Answer { data, notes: Vec::new() });
             }
-            let settings = if changed == 1 { "setting differs" } else { "settings differ" };
-            Ok(Answer {
-                data: format!("{name}: fine, {changed} {settings} from the default\n"),
-                notes: Vec::new(),
-            })
+            Ok(Answer { data: format!("{name}: fine, {}\n", counts.words()), notes: Vec::new() })
         }
         Err(errors) => {
             if json {
-                context.print_bytes(checked(&name, 0, &errors.errors, &errors.warnings).as_bytes())?;
+                context.print_bytes(
+                    checked(&name, SettingCounts::default(), &errors.errors, &errors.warnings).as_bytes(),
+                )?;
             } else {
                 say_warnings(context, &errors.warnings);
             }
@@ -265,12 +263,49 @@ fn check(context: &Context, file: Option<&Path>, json: bool) -> Result<Answer, F
     }
 }
 
+/// How many settings somebody set, and how many of those are not what they would be anyway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SettingCounts {
+    set: u64,
+    changed: u64,
+}
+
+impl SettingCounts {
+    fn of(loaded: &Loaded) -> Self {
+        // Nothing is read that could be wrong.
+        let defaults = Loader::new().load().map(|defaults| defaults.values).unwrap_or_default();
+        let is_default = |value: &Value| {
+            defaults.iter().any(|default| default.key == value.key && default.datum == value.datum)
+        };
+        let set = loaded.values.iter().filter(|value| value.origin != Origin::Default);
+        set.fold(Self::default(), |counts, value| Self {
+            set: counts.set + 1,
+            changed: counts.changed + u64::from(!is_default(value)),
+        })
+    }
+
+    fn words(self) -> String {
+        let differ = if self.changed == 1 { "differs" } else { "differ" };
+        match self.set {
+            set if set == self.changed => {
+                format!("{} {differ} from the default", counted(set, "setting", "settings"))
+            }
+            set => format!(
+                "{} set, {} of them {differ} from the default",
+                counted(set, "setting is", "settings are"),
+                self.changed
+            ),
+        }
+    }
+}
+
 /// What a check found, for programs.
-fn checked(file: &str, changed: usize, errors: &[ConfigError], warnings: &[Warning]) -> String {
+fn checked(file: &str, counts: SettingCounts, errors: &[ConfigError], warnings: &[Warning]) -> String {
     pretty(&json!({
         "file": file,
         "ok": errors.is_empty(),
-        "changed": changed,
+        "set": counts.set,
+        "changed": counts.changed,
         "errors": errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "warnings": warning_lines(warnings),
     }))

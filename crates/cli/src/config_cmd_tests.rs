@@ -174,7 +174,7 @@ fn a_refused_change_leaves_the_file_alone() {
     let (exit, message) = desk.failure("set compression.threshold -1.7");
     assert_eq!(exit, Exit::BadConfig);
     assert!(
-        message.starts_with("error: compression.threshold is -1.7, but must be between 0.05 and 0.95\n"),
+        message.starts_with("error: compression.threshold is -1.7, but must be between 0.05 and 1\n"),
         "{message}"
     );
     assert_eq!(desk.failure("unset compression.treshold").0, Exit::BadConfig);
@@ -188,7 +188,7 @@ fn a_wrong_file_can_be_set_right() {
     assert_eq!(exit, Exit::BadConfig);
     assert_eq!(
         message,
-        "error: /home/config.yaml:2: compression.threshold is 1.7, but must be between 0.05 and 0.95\n       \
+        "error: /home/config.yaml:2: compression.threshold is 1.7, but must be between 0.05 and 1\n       \
          /home/config.yaml:3: compression.enabled is \"maybe\", but must be true or false\n \
          hint: `throughline config defaults` explains every setting\n"
     );
@@ -207,6 +207,13 @@ fn a_wrong_file_can_be_set_right() {
 fn check_judges_one_file_or_everything() {
     let mut desk = Desk::new(None);
     assert_eq!(desk.data("check"), "/home/config.yaml: fine, 0 settings differ from the default\n");
+    // A setting that is set to its default does not differ from it.
+    desk.context.sets = vec!["compression.threshold=0.5".to_owned(), "compression.enabled=false".to_owned()];
+    assert_eq!(
+        desk.data("check"),
+        "/home/config.yaml: fine, 2 settings are set, 1 of them differs from the default\n"
+    );
+    desk.context.sets.clear();
     desk.context.sets.push("compression.threshold=7".to_owned());
     assert_eq!(desk.failure("check").0, Exit::BadConfig);
     let other = desk.folder.path().join("other.yaml");

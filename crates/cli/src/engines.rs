@@ -6,9 +6,9 @@ use std::sync::Arc;
 use throughline_compaction::{PruneRules, RuleSummariser};
 use throughline_config::{EngineFallback, LcmSettings, Settings};
 use throughline_engine::{
-    Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host, ModelSummaries,
-    OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth, RouteSearch,
-    SummariserSource, SummarySetup, SummaryWishes, learnt_window,
+    BUILT_IN_ENGINE, Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host,
+    ModelSummaries, OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth,
+    RouteSearch, SummariserSource, SummarySetup, SummaryWishes, learnt_window,
 };
 use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, Recaller};
 use throughline_plugin::{AbsentEngine, EngineBounds, EngineHealth, ProcessEngine, WithStandIn};
@@ -119,10 +119,15 @@ impl Engines {
         let (fallback, context) = (settings.context.fallback, Arc::new(context.clone()));
         let health = Arc::<EngineHealth>::default();
         let lossless = LosslessParts { store, host, limits: lcm_limits(&settings.lcm) };
-        let engines = Self { compressor, lossless, summaries, name, fallback, directories, health, context };
+        let mut engines =
+            Self { compressor, lossless, summaries, name, fallback, directories, health, context };
         match engines.try_make(&Owner::default()) {
             // A broken engine stops no conversation; a name that means nothing is a mistake in the settings.
             Ok(_) | Err(RegistryError::Broken { .. }) => {}
+            Err(error @ RegistryError::Unknown { .. }) if engines.fallback != EngineFallback::Nobody => {
+                problems.push(format!("{error}; `{BUILT_IN_ENGINE}` steps in, as `context.fallback` says"));
+                engines.name = BUILT_IN_ENGINE.to_owned();
+            }
             Err(error) => return Err(Failure::new(Exit::BadConfig, error.to_string()).hint(ASK_PLUGINS)),
         }
         Ok((engines, problems))

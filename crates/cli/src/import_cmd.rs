@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure, path_words};
 use crate::import_view::{self, Progress};
 use crate::lock::{Asked, Lock};
+use crate::online::catalogue;
 use crate::output::print_json;
 use crate::record::{Record, refused};
 use crate::text::{counted, on_one_line};
@@ -67,7 +68,8 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
     let mut progress = Progress::new(context);
     let mut report = ImportReport::default();
     let mut new_id = |at_ms| context.new_session_id(at_ms);
-    let mut importer = Importer::new(&record.store, record.owner.clone(), &mut new_id).at(record.now.ms);
+    let importer = Importer::new(&record.store, record.owner.clone(), &mut new_id).at(record.now.ms);
+    let mut importer = importer.priced_by(catalogue(context)?);
     let mut kept = Ok(());
     let done = paths.iter().try_for_each(|path| {
         importer.import_path(path, &mut report, &mut |event: ImportEvent<'_>| {

@@ -9,6 +9,8 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::input::{Input, Original, load_input};
 use crate::inspect_view;
+use crate::record::Record;
+use crate::recorded::context_of;
 use crate::situation::{Counting, Situation};
 
 /// Everything `inspect` found out.
@@ -25,12 +27,23 @@ pub(crate) struct Inspection<'a> {
 pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Failure> {
     let counting = if args.exact { Counting::Exact } else { Counting::Estimate };
     let input = load_input(context, &args.transcript, Original::Drop)?;
+    let context = &match &args.transcript.session {
+        Some(reference) => {
+            let record = Record::open_to_read(context, reference)?;
+            context_of(context, &record, &record.tip(reference)?)?
+        }
+        None => context.clone(),
+    };
     let situation = Situation::of(context, &args.window, &[], &input.transcript, counting)?;
     situation.tell_notes(context);
     let groups = Groups::of(&input.transcript.messages);
     let top = usize::from(args.top);
+    let mut census = Census::of(&input.transcript, &groups, &situation.meter, top);
+    if let Some(size) = situation.size.filter(|size| size.messages == input.transcript.messages.len()) {
+        census.total_tokens = size.total_tokens;
+    }
     let inspection = Inspection {
-        census: Census::of(&input.transcript, &groups, &situation.meter, top),
+        census,
         violations: violations(input.transcript.dialect, &input.transcript.messages, &groups),
         input: &input,
         situation: &situation,

@@ -14,15 +14,35 @@ pub(crate) struct Meter {
     model: TokenModel,
     /// Counts text exactly, where that was asked for; what the wire adds is estimated in any case.
     encoding: Option<Encoding>,
+    /// What estimates are multiplied with, where a provider counted the same conversation.
+    factor: f64,
 }
 
 impl Meter {
     pub(crate) fn estimating(model: TokenModel) -> Self {
-        Self { model, encoding: None }
+        Self { model, encoding: None, factor: 1.0 }
     }
 
     pub(crate) fn exact(model: TokenModel, encoding: Encoding) -> Self {
-        Self { model, encoding: Some(encoding) }
+        Self { model, encoding: Some(encoding), factor: 1.0 }
+    }
+
+    /// An estimator whose figures are in the unit of a provider that counted the whole: `counted` where this meter
+    /// estimates `estimated` tokens.
+    pub(crate) fn corrected(self, counted: u64, estimated: u64) -> Self {
+        if estimated == 0 || counted == 0 || self.encoding.is_some() {
+            return self;
+        }
+        Self { factor: counted as f64 / estimated as f64, ..self }
+    }
+
+    /// The same without correction: the unit of sizes that are recorded.
+    pub(crate) fn estimating_only(&self) -> Self {
+        Self { factor: 1.0, model: self.model.clone(), encoding: self.encoding }
+    }
+
+    fn in_unit(&self, tokens: u64) -> u64 {
+        (tokens as f64 * self.factor).round() as u64
     }
 
     /// Tokens of what stands before the messages.
@@ -36,7 +56,13 @@ impl Meter {
     pub(crate) fn words(&self) -> String {
         match self.encoding {
             Some(encoding) => format!("counted with {}, framing and images estimated", encoding.name()),
-            None => format!("estimated with the weights of the {} family", self.model.family().name()),
+            None if self.factor == 1.0 => {
+                format!("estimated with the weights of the {} family", self.model.family().name())
+            }
+            None => format!(
+                "estimated with the weights of the {} family and corrected by what the provider counted",
+                self.model.family().name()
+            ),
         }
     }
 
@@ -46,7 +72,10 @@ impl Meter {
             Some(encoding) => {
                 json!({ "method": "exact", "encoding": encoding.name(), "family": self.model.family() })
             }
-            None => json!({ "method": "estimate", "family": self.model.family() }),
+            None if self.factor == 1.0 => json!({ "method": "estimate", "family": self.model.family() }),
+            None => {
+                json!({ "method": "estimate", "family": self.model.family(), "correction": self.factor })
+            }
         }
     }
 
@@ -57,7 +86,7 @@ impl Meter {
                 let around = ContentProfile { text: TextProfile::default(), ..profile };
                 self.model.estimate_content(&around) + texts(encoding)
             }
-            None => self.model.estimate_content(&profile),
+            None => self.in_unit(self.model.estimate_content(&profile)),
         }
     }
 }
@@ -66,7 +95,7 @@ impl Measure for Meter {
     fn text(&self, text: &str) -> u64 {
         match self.encoding {
             Some(encoding) => encoding.count(text),
-            None => self.model.estimate(&profile_text(text)),
+            None => self.in_unit(self.model.estimate(&profile_text(text))),
         }
     }
 
@@ -82,10 +111,10 @@ impl Measure for Meter {
         // A message around the block, so that pictures are read in one place only.
         let json = format!("{{\"role\":\"user\",\"content\":[{block}]}}");
         let images = decode_message(SharedText::new(json)).map(|message| profile_message(&message).images);
-        self.model.estimate_content(&ContentProfile {
+        self.in_unit(self.model.estimate_content(&ContentProfile {
             images: images.unwrap_or_default(),
             ..ContentProfile::default()
-        })
+        }))
     }
 
     fn message(&self, message: &Message) -> u64 {

@@ -1,7 +1,7 @@
 //! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
 //! sent before them.
 
-use throughline_engine::{LimitsInUse, RecordedClient};
+use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient, SizeBasis, recorded_size};
 use throughline_store::{LoadedView, Session, Shown, Store as _, StoredPreamble, last_preamble};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 
@@ -45,11 +45,20 @@ pub(crate) struct InUse {
     pub(crate) message_tokens: u64,
     /// System prompt and tools, where a call recorded them.
     pub(crate) fixed_tokens: Option<u64>,
+    /// The whole, and how well it is known, for conversations that were held here.
+    pub(crate) size: Option<PendingRequest>,
 }
 
 impl InUse {
+    /// The whole, by the same figures as the status line of a conversation has.
     pub(crate) fn tokens(&self) -> u64 {
-        self.message_tokens.saturating_add(self.fixed_tokens.unwrap_or(0))
+        let estimated = self.message_tokens.saturating_add(self.fixed_tokens.unwrap_or(0));
+        self.size.map_or(estimated, |size| size.total_tokens)
+    }
+
+    /// How well the whole is known.
+    pub(crate) fn basis(&self) -> SizeBasis {
+        self.size.map_or(SizeBasis::Estimated, |size| size.basis)
     }
 }
 
@@ -60,7 +69,10 @@ fn held_with(context: &Context, record: &Record<'_>, session: &Session) -> Resul
     }
     let limits =
         LimitsInUse::load(&record.store, &record.owner, &session.id, record.now.ms).map_err(refused)?;
-    Ok(limits.map(|limits| InForce { limits, context: None }))
+    let Some(limits) = limits else { return Ok(None) };
+    let size =
+        recorded_size(&record.store, &record.owner, session, &limits, record.now.ms).map_err(refused)?;
+    Ok(Some(InForce { limits, context: Some(size) }))
 }
 
 /// The world with what a conversation was last held with.
@@ -106,7 +118,8 @@ pub(crate) fn in_use(
     let in_use = InUse {
         messages: shown.len() as u64,
         message_tokens: shown.iter().map(Shown::tokens).sum(),
-        fixed_tokens: sent.map(|_| situation.meter.preamble(&transcript.preamble)),
+        fixed_tokens: sent.map(|_| situation.meter.estimating_only().preamble(&transcript.preamble)),
+        size: situation.size,
     };
     Ok((in_use, situation))
 }

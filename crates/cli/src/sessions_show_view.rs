@@ -27,13 +27,25 @@ pub(crate) struct HumanPage<'a> {
     pub(crate) width: usize,
 }
 
+/// Compactions that the newest view has gone through, as lists of sessions count them, and those that were undone.
+fn compactions(turnings: &[Turning]) -> (u64, u64) {
+    let made = turnings.iter().filter(|turning| turning.is_compaction()).count() as u64;
+    let in_view = turnings.iter().fold(0_u64, |count, turning| match turning.kind.as_str() {
+        COMPRESSION | "redo" => count + 1,
+        "undo" => count.saturating_sub(1),
+        _ => count,
+    });
+    (in_view, made.saturating_sub(in_view))
+}
+
 impl HumanPage<'_> {
     pub(crate) fn render(&self) -> String {
         let tokens = self.transcript.iter().map(|message| message.tokens).sum();
         let mut out = title(self.session, self.now, self.width);
-        let compactions = self.turnings.iter().filter(|turning| turning.is_compaction()).count() as u64;
+        let (compactions, undone) = compactions(self.turnings);
+        let undone = if undone > 0 { format!(" ({} undone)", thousands(undone)) } else { String::new() };
         let figures = format!(
-            "{}, {} tokens, {}",
+            "{}, {} tokens, {}{undone}",
             counted(self.transcript.len() as u64, "message", "messages"),
             thousands(tokens),
             counted(compactions, "compaction", "compactions")

@@ -4,12 +4,13 @@ use serde_json::json;
 use throughline_compaction::{Budgets, CacheState, LimitInForce, PayCheck, PayRule};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    LimitSources, ModelWish, RecordedClient, ResolvedLimits, ThresholdOrigin, learnt_scope, learnt_window,
-    resolve_limits,
+    LimitSources, ModelWish, PendingRequest, RecordedClient, ResolvedLimits, ThresholdOrigin, learnt_scope,
+    learnt_window, resolve_limits,
 };
 use throughline_provider::EndpointKind;
 use throughline_tokens::{
-    CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, TokenModel, WrittenFor, parse_usage,
+    CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, SMALLEST_TAIL_MESSAGES, TokenModel,
+    WrittenFor, parse_usage,
 };
 use throughline_transcript::{Source, Transcript};
 
@@ -46,6 +47,8 @@ pub(crate) struct Situation {
     pub(crate) window: Sourced<u64>,
     pub(crate) budgets: Budgets,
     pub(crate) meter: Meter,
+    /// The size of the whole, where the conversation was held here. The meter has the same unit.
+    pub(crate) size: Option<PendingRequest>,
     /// What was configured for this window and model.
     pub(crate) policy: LimitPolicy,
     limits: Limits,
@@ -89,6 +92,15 @@ impl Situation {
         let ResolvedLimits { policy, known, unused_window, .. } = limits;
         let mut notes: Vec<String> = unused_window.into_iter().collect();
         let meter = meter_of(&known, transcript, counting, &mut notes);
+        let held =
+            context.in_force.as_ref().filter(|_| args.model.is_none() && counting == Counting::Estimate);
+        let size = held.and_then(|in_force| in_force.context);
+        let meter = match size {
+            Some(size) => {
+                meter.corrected(size.total_tokens, size.fixed_tokens.saturating_add(size.message_tokens))
+            }
+            None => meter,
+        };
         let fixed_tokens = meter.preamble(&transcript.preamble);
         let limits = Limits::beside(&policy, fixed_tokens).map_err(|error| refused(error, &window))?;
         Ok(Self {
@@ -97,6 +109,7 @@ impl Situation {
             model,
             window,
             meter,
+            size,
             policy,
             limits,
             reserved_origin: reserved.map(|(_, origin)| origin),
@@ -156,7 +169,7 @@ impl Situation {
                 .then(|| "a share of what lies beside system prompt and tools".to_owned()),
         };
         let tail = LimitInForce { configured: tail_configured, effective: *tail_tokens, reason: tail_reason };
-        vec![
+        let mut rows = vec![
             row("window_tokens", &fixed(self.window.value), Some(self.window.origin.clone())),
             row(
                 "reserved_output_tokens",
@@ -168,7 +181,18 @@ impl Situation {
             ("summary_cap_tokens".to_owned(), summary),
             row("hard_limit_tokens", hard_limit_tokens, None),
             row("hygiene_tokens", hygiene_tokens, None),
-        ]
+        ];
+        if self.limits.protect_last_n < SMALLEST_TAIL_MESSAGES {
+            let least = LimitInForce {
+                configured: self.limits.protect_last_n as u64,
+                effective: SMALLEST_TAIL_MESSAGES as u64,
+                reason: Some(
+                    "compression.protect_last_n: never fewer of the newest messages stay".to_owned(),
+                ),
+            };
+            rows.push(("protect_last_n".to_owned(), least));
+        }
+        rows
     }
 
     /// Model, window and way of counting, each with where it came from, as sentences.
@@ -369,6 +393,7 @@ fn limit_words(name: &str) -> (&str, &str) {
         "summary_cap_tokens" => ("summary, at most", ""),
         "hard_limit_tokens" => ("hard limit", "a compaction that does not pay waits until here"),
         "hygiene_tokens" => ("hygiene", "compacted here before an agent runs"),
+        "protect_last_n" => ("tail, messages", ""),
         other => (other, ""),
     }
 }

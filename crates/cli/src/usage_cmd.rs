@@ -91,6 +91,7 @@ impl UsagePage<'_> {
                 "message_tokens": in_use.message_tokens,
                 "fixed_tokens": in_use.fixed_tokens,
                 "tokens": in_use.tokens(),
+                "basis": in_use.basis(),
                 "window": situation.window_json(),
                 "counting": situation.meter.json(),
                 "limits": situation.limits_json(),

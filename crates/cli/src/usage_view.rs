@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use owo_colors::OwoColorize;
+use throughline_engine::SizeBasis;
 use throughline_store::{Session, UsageTotal};
 
 use crate::figures::{cost_words, dollars, rounded};
@@ -100,8 +101,16 @@ fn context(in_use: &InUse, situation: &Situation, width: usize) -> String {
         || "system prompt and tools are not recorded".to_owned(),
         |tokens| format!("system prompt and tools as last sent {}", thousands(tokens)),
     );
+    let whole = match in_use.basis() {
+        SizeBasis::Estimated => "Estimated".to_owned(),
+        SizeBasis::Measured { last_prompt_tokens, added_tokens } => format!(
+            "Measured: the provider counted {}, and {} came since by estimate. Parts, estimated",
+            thousands(last_prompt_tokens),
+            thousands(added_tokens)
+        ),
+    };
     let words = format!(
-        "Estimated: {} {}, {fixed}. {}",
+        "{whole}: {} {}, {fixed}. {}",
         counted(in_use.messages, "message", "messages"),
         thousands(in_use.message_tokens),
         situation.words()

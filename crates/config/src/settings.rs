@@ -39,7 +39,7 @@ section! {
         /// Whether compaction happens on its own.
         enabled: bool = switch(),
         /// Share of the window at which compaction starts.
-        threshold: f64 = number(0.05, 0.95),
+        threshold: f64 = number(0.05, 1.0),
         /// Tokens at which compaction starts, if that is sooner.
         threshold_tokens: Option<u64> = optional(tokens()),
         /// Thresholds for some models, by pattern; see [`CompressionSettings::for_model`].
@@ -69,7 +69,7 @@ section! {
     /// Thresholds for models that fit a pattern.
     ModelThreshold {
         /// Share of the window at which compaction starts.
-        threshold: Option<f64> = optional(number(0.05, 0.95)),
+        threshold: Option<f64> = optional(number(0.05, 1.0)),
         /// Tokens at which compaction starts, if that is sooner.
         threshold_tokens: Option<u64> = optional(tokens()),
     }

@@ -17,11 +17,15 @@ use throughline_transcript::Dialect;
 
 use crate::http_upstream::HttpUpstream;
 use crate::limits::{LimitSources, ResolvedLimits, resolve_limits};
+use crate::price_source::PriceSource;
 use crate::target::Target;
 use crate::threshold::ThresholdChoice;
 
 /// The longest answer where a wire wants a limit and nobody set one.
 const USUAL_OUTPUT_TOKENS: u64 = 16_384;
+
+/// The prefix of the settings for models that write summaries.
+const SUMMARIES: &str = "auxiliary.compression";
 
 /// A model as somebody asked for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,25 +70,26 @@ impl ModelWish {
     pub fn for_summaries(settings: &Settings) -> Option<Self> {
         let summary = &settings.auxiliary.compression;
         let (provider, model) = (summary.provider.trim(), summary.model.trim());
-        let means_main = is_main(provider) || is_main(model);
-        let is_open = provider.is_empty() || provider.eq_ignore_ascii_case("auto");
-        let nothing_named = is_open && model.is_empty() && summary.base_url.trim().is_empty();
-        (!means_main && !nothing_named).then(|| Self::as_set_for_summaries(settings))
+        let has_address = !summary.base_url.trim().is_empty();
+        let nothing_named = model.is_empty() && (is_main(provider) || (is_open(provider) && !has_address));
+        (!is_main(model) && !nothing_named).then(|| Self::summary_model(settings, &summary.model))
     }
 
     /// Models to be asked when the model of the conversation, which none was put before, cannot write a summary.
     #[must_use]
     pub fn summary_fallbacks(settings: &Settings) -> Vec<Self> {
-        // Names without a provider are looked for wherever there is a key for them.
-        Self { provider: "auto".to_owned(), ..Self::as_set_for_summaries(settings) }.fallbacks(settings)
+        Self::summary_model(settings, "").fallbacks(settings)
     }
 
-    fn as_set_for_summaries(settings: &Settings) -> Self {
-        let summary = &settings.auxiliary.compression;
-        Self {
-            prefix: "auxiliary.compression",
-            model: summary.model.clone(),
-            provider: summary.provider.clone(),
+    /// A model for summaries by its name. Without a provider of its own it is one at the main endpoint, unless its name says
+    /// that it cannot be there; then it is looked for wherever there is a key for it.
+    fn summary_model(settings: &Settings, name: &str) -> Self {
+        let (summary, main) = (&settings.auxiliary.compression, &settings.model);
+        let asks_main = is_main(&summary.provider);
+        let own = Self {
+            prefix: SUMMARIES,
+            model: name.to_owned(),
+            provider: if asks_main { "auto".to_owned() } else { summary.provider.clone() },
             base_url: summary.base_url.clone(),
             wire: dialect_of(summary.wire),
             api_key: summary.api_key.clone(),
@@ -97,22 +102,76 @@ impl ModelWish {
                     name => WindowScope::Model(name.to_owned()),
                 },
             }),
+        };
+        if !summary.base_url.trim().is_empty() || !(asks_main || is_open(&summary.provider)) {
+            return own;
+        }
+        let at_main = Self::main(settings);
+        let is_main_open = is_open(&main.provider) && main.base_url.trim().is_empty();
+        if is_main_open || (!asks_main && at_main.cannot_have(name)) {
+            return Self { provider: "auto".to_owned(), ..own };
+        }
+        let has_own_key = !own.api_key.expose().is_empty() || !own.api_key_env.trim().is_empty();
+        let keys = if has_own_key { &own } else { &at_main };
+        Self {
+            provider: at_main.provider.clone(),
+            base_url: at_main.base_url.clone(),
+            wire: own.wire.or(at_main.wire),
+            api_key: keys.api_key.clone(),
+            api_key_env: keys.api_key_env.clone(),
+            ..own.clone()
+        }
+    }
+
+    /// The same model wherever its name and the keys of the environment lead.
+    fn wherever_there_is_a_key(&self) -> Self {
+        Self {
+            provider: "auto".to_owned(),
+            base_url: String::new(),
+            wire: None,
+            api_key: Secret::new(""),
+            api_key_env: String::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the endpoint that the settings name cannot have a model of this name: another maker's own address, or a server
+    /// of one's own and a model that is not given away. An address of one's own may lead anywhere.
+    fn cannot_have(&self, name: &str) -> bool {
+        let (Some(kind), Some(serving)) = (self.named_kind(), EndpointKind::serving(name)) else {
+            return false;
+        };
+        let makers_own = [EndpointKind::Anthropic, EndpointKind::OpenAi];
+        match kind {
+            EndpointKind::Ollama | EndpointKind::LlamaCpp | EndpointKind::LmStudio => {
+                serving.iter().any(|kind| makers_own.contains(kind))
+            }
+            EndpointKind::OpenAiCodex => !serving.contains(&EndpointKind::OpenAi),
+            EndpointKind::Anthropic | EndpointKind::OpenAi => {
+                self.base_url.trim().is_empty() && !serving.contains(&kind)
+            }
+            EndpointKind::OpenRouter | EndpointKind::Custom => false,
         }
     }
 
     /// Models to be asked when that one fails, in their order.
     #[must_use]
     pub fn fallbacks(&self, settings: &Settings) -> Vec<Self> {
-        let listed = match self.prefix {
-            "auxiliary.compression" => &settings.auxiliary.compression.fallbacks,
-            _ => &settings.model.fallbacks,
+        let is_for_summaries = self.prefix == SUMMARIES;
+        let listed = match is_for_summaries {
+            true => &settings.auxiliary.compression.fallbacks,
+            false => &settings.model.fallbacks,
         };
         let names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
-        // A configured window is about the model that is asked first.
         names
-            .map(|name| Self {
-                window: self.window.clone().filter(|_| name == self.model),
-                ..self.named(name)
+            .map(|name| {
+                let base = match is_for_summaries {
+                    true => Self::summary_model(settings, name),
+                    false if self.cannot_have(name) => self.wherever_there_is_a_key(),
+                    false => self.clone(),
+                };
+                // A configured window is about the model that is asked first.
+                Self { window: self.window.clone().filter(|_| name == self.model), ..base.named(name) }
             })
             .collect()
     }
@@ -176,6 +235,11 @@ pub(crate) fn is_main(name: &str) -> bool {
     name.trim().eq_ignore_ascii_case("main")
 }
 
+/// Whether a provider is left to the model's name and the keys that are there.
+fn is_open(provider: &str) -> bool {
+    matches!(provider.trim().to_ascii_lowercase().as_str(), "" | "auto")
+}
+
 fn dialect_of(wire: WireChoice) -> Option<Dialect> {
     match wire {
         WireChoice::Auto => None,
@@ -206,6 +270,8 @@ pub struct ModelAtEndpoint {
     pub policy: LimitPolicy,
     /// How its prompts are cached.
     pub cache: CachePolicy,
+    /// What its calls cost.
+    pub price_source: PriceSource,
 }
 
 /// What is known beforehand when a model is looked up.
@@ -245,6 +311,7 @@ impl ModelAtEndpoint {
             output_cap_tokens: None,
         });
         let ResolvedLimits { window, unused_window, known, threshold, policy } = limits;
+        let seller = endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name()).to_owned();
         let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(Dialect::Chat);
         let ttl = match settings.prompt_caching.cache_ttl {
             TtlSetting::FiveMinutes => CacheTtl::FiveMinutes,
@@ -267,6 +334,7 @@ impl ModelAtEndpoint {
             threshold,
             policy,
             cache,
+            price_source: PriceSource { catalogue: catalogue.clone(), seller },
         }
     }
 
@@ -314,6 +382,7 @@ impl ModelAtEndpoint {
             threshold_origin: self.threshold.origin.clone(),
             cache: self.cache,
             cache_minimum_tokens: self.known.facts.cache_minimum_tokens,
+            price_source: self.price_source.clone(),
             upstream: Arc::new(HttpUpstream::new(client, endpoint, limits)),
         })
     }

@@ -49,10 +49,20 @@ fn fallbacks_keep_their_order() {
 }
 
 #[test]
+fn fallback_that_cannot_be_at_the_main_endpoint_is_asked_where_there_is_a_key() {
+    let settings =
+        settings("model: {default: served, provider: llama.cpp, fallbacks: 'claude-haiku-4-5, b'}");
+    let fallbacks = ModelWish::main(&settings).fallbacks(&settings);
+    let providers: Vec<&str> = fallbacks.iter().map(|wish| wish.provider.as_str()).collect();
+    assert_eq!(providers, ["auto", "llama.cpp"]);
+}
+
+#[test]
 fn summaries_are_left_to_the_main_model_unless_another_is_named() {
     for yaml in [
         "{}",
-        "auxiliary: {compression: {provider: main, model: x}}",
+        "auxiliary: {compression: {provider: main}}",
+        "auxiliary: {compression: {provider: openai, model: main}}",
         "auxiliary: {compression: {provider: auto}}",
     ] {
         assert_eq!(ModelWish::for_summaries(&settings(yaml)), None, "{yaml}");
@@ -61,6 +71,41 @@ fn summaries_are_left_to_the_main_model_unless_another_is_named() {
         ModelWish::for_summaries(&settings("auxiliary: {compression: {provider: ollama, model: tiny}}"))
             .unwrap();
     assert_eq!((own.prefix, own.model.as_str()), ("auxiliary.compression", "tiny"));
+}
+
+#[test]
+fn summary_model_without_a_provider_is_at_the_main_endpoint() {
+    let custom = "base_url: 'http://127.0.0.1:9/v1', api_key_env: MINE, wire: chat, default: large";
+    // Main endpoint; what is set for summaries; who is asked there: provider, address, variable of the key.
+    let cases = [
+        (custom, "model: small", "auto http://127.0.0.1:9/v1 MINE"),
+        (custom, "model: gpt-5-mini", "auto http://127.0.0.1:9/v1 MINE"),
+        (custom, "provider: main, model: small", "auto http://127.0.0.1:9/v1 MINE"),
+        (custom, "model: small, api_key_env: OTHER", "auto http://127.0.0.1:9/v1 OTHER"),
+        (custom, "provider: openai, model: small", "openai  "),
+        (custom, "base_url: 'http://127.0.0.1:8/v1', model: small", "auto http://127.0.0.1:8/v1 "),
+        ("provider: anthropic", "model: claude-haiku-4-5", "anthropic  "),
+        ("provider: anthropic", "model: gpt-5-mini", "auto  "),
+        ("provider: llama.cpp", "model: small", "llama.cpp  "),
+        ("provider: llama.cpp", "model: claude-haiku-4-5", "auto  "),
+        ("provider: llama.cpp", "provider: main, model: claude-haiku-4-5", "llama.cpp  "),
+        ("default: claude-sonnet-4-5", "model: claude-haiku-4-5", "auto  "),
+        ("default: claude-sonnet-4-5", "provider: main, model: claude-haiku-4-5", "auto  "),
+    ];
+    for (main, summaries, asked) in cases {
+        let settings = settings(&format!("model: {{{main}}}\nauxiliary: {{compression: {{{summaries}}}}}"));
+        let wish = ModelWish::for_summaries(&settings).unwrap();
+        let found = format!("{} {} {}", wish.provider, wish.base_url, wish.api_key_env);
+        assert_eq!(found, asked, "{main}; {summaries}");
+        assert!(summaries.contains(&format!("model: {}", wish.model)), "{summaries}: {}", wish.model);
+    }
+    let settings = settings(&format!(
+        "model: {{{custom}}}\nauxiliary: {{compression: {{model: small, fallbacks: 'b, ollama:c:8b'}}}}"
+    ));
+    let fallbacks = ModelWish::for_summaries(&settings).unwrap().fallbacks(&settings);
+    let places: Vec<(&str, &str)> =
+        fallbacks.iter().map(|wish| (wish.model.as_str(), wish.base_url.as_str())).collect();
+    assert_eq!(places, [("b", "http://127.0.0.1:9/v1"), ("c:8b", "")]);
 }
 
 #[test]

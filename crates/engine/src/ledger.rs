@@ -5,7 +5,7 @@
 
 use throughline_provider::reports_cache;
 use throughline_store::{Millis, NewCall, UsageKind};
-use throughline_tokens::{Cost, PricedCall, Usage, UsageReading, cost};
+use throughline_tokens::{Cost, Usage, UsageReading};
 use throughline_wire::Answer;
 
 use crate::target::Target;
@@ -47,13 +47,8 @@ impl Used {
     }
 
     pub(crate) fn cost(&self, target: &Target, at_ms: Millis) -> Cost {
-        cost(&PricedCall {
-            model: &target.model,
-            provider: &target.provider,
-            at_ms,
-            usage: self.reading.usage,
-            cache_write_1h: self.reading.cache_write_1h,
-        })
+        let UsageReading { usage, cache_write_1h, .. } = self.reading;
+        target.price_source.cost(&target.model, at_ms, usage, cache_write_1h)
     }
 }
 

@@ -27,6 +27,8 @@ mod new_view;
 mod outcome;
 mod pairs;
 mod prepared;
+mod price_source;
+mod recorded_size;
 mod recovery;
 mod registry;
 mod ride;
@@ -74,6 +76,8 @@ pub use outcome::{
     AbortReason, BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem,
     NewSummary, NoOpReason, PrepareOutcome, Quality, Room, Worth,
 };
+pub use price_source::PriceSource;
+pub use recorded_size::recorded_size;
 pub use recovery::{
     Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, Waiting, next_step,
 };

@@ -27,6 +27,12 @@ pub struct LimitsInUse {
 }
 
 impl LimitsInUse {
+    /// Under what values that were learnt of this model at this address are kept.
+    #[must_use]
+    pub fn scope(&self) -> GuardScope {
+        GuardScope::Model { endpoint: self.endpoint.clone(), model: self.model.clone() }
+    }
+
     /// Keeps them for the conversation of a session.
     pub fn save(
         &self,

@@ -54,6 +54,7 @@ use crate::view::LiveView;
 
 pub use call::{Along, CacheMarking, CallInput, CallOutcome, Recorded};
 pub use fold::{CompactionDone, CompactionResult, ManualCompaction};
+pub(crate) use record::learnt_calibration;
 pub use record::{LEARNT_WINDOW, learnt_window};
 pub use reword::Rewording;
 

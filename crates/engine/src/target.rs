@@ -8,6 +8,7 @@ use throughline_tokens::{CachePrices, LimitError, LimitPolicy, Limits, TokenMode
 use throughline_transcript::Dialect;
 
 use crate::model_in_force::{EngineLimits, ModelInForce};
+use crate::price_source::PriceSource;
 use crate::threshold::ThresholdOrigin;
 use crate::token_model::token_model_for;
 use crate::upstream::Upstream;
@@ -33,6 +34,8 @@ pub struct Target {
     pub cache: CachePolicy,
     /// Prompts below this many tokens are not cached, where that is known.
     pub cache_minimum_tokens: Option<u64>,
+    /// What its calls cost.
+    pub price_source: PriceSource,
     /// Who answers.
     pub upstream: Arc<dyn Upstream>,
 }

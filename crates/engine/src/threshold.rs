@@ -17,7 +17,7 @@ const CODEX_MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6"];
 pub struct ThresholdChoice {
     /// Share of the window.
     pub ratio: f64,
-    /// Tokens, if that is sooner.
+    /// Tokens, in place of the share.
     pub tokens: Option<u64>,
     /// Why.
     pub origin: ThresholdOrigin,
@@ -60,9 +60,11 @@ pub(crate) fn threshold_for(settings: &CompressionSettings, provider: &str, mode
         origin: ThresholdOrigin::General,
     };
     if let Some((pattern, own)) = settings.for_model(model) {
+        // A share of the pattern's own counts before tokens that are meant for all models.
+        let tokens = own.threshold_tokens.or(general.tokens.filter(|_| own.threshold.is_none()));
         return ThresholdChoice {
             ratio: own.threshold.unwrap_or(general.ratio),
-            tokens: own.threshold_tokens.or(general.tokens),
+            tokens,
             origin: ThresholdOrigin::Pattern { pattern: pattern.to_owned() },
         };
     }
@@ -88,10 +90,14 @@ pub(crate) fn limit_policy(
     output_cap_tokens: Option<u64>,
 ) -> LimitPolicy {
     let compression = &settings.compression;
+    // Tokens set the threshold outright: the share does not lower them, only the room for the answer does. More than the
+    // window has cannot be meant for it; there the share holds.
+    let tokens = threshold.tokens.filter(|tokens| *tokens <= window_tokens);
+    let tokens_ratio = tokens.map_or(0.0, |tokens| tokens as f64 / window_tokens.max(1) as f64);
     LimitPolicy {
         window_tokens,
-        threshold_ratio: threshold.ratio,
-        threshold_tokens: threshold.tokens,
+        threshold_ratio: threshold.ratio.max(tokens_ratio),
+        threshold_tokens: tokens,
         reserved_output_tokens: output_cap_tokens.or(settings.model.max_tokens).unwrap_or(0),
         target_ratio: compression.target_ratio,
         protect_first_n: compression.protect_first_n,

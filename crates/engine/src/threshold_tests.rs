@@ -1,6 +1,7 @@
 //! Which threshold holds for which model.
 
 use throughline_config::{Loader, Settings};
+use throughline_tokens::Limits;
 
 use super::{ThresholdOrigin, limit_policy, threshold_for};
 
@@ -66,6 +67,14 @@ fn the_most_particular_setting_wins() {
             Some(150_000),
             pattern("opus"),
         ),
+        (
+            "compression: {threshold_tokens: 90k, models: {opus: {threshold: 0.7}}}",
+            "anthropic",
+            "claude-opus-4-8",
+            0.7,
+            None,
+            pattern("opus"),
+        ),
     ];
     for (yaml, provider, model, ratio, tokens, origin) in cases {
         let chosen = threshold_for(&settings(yaml).compression, provider, model);
@@ -82,6 +91,30 @@ fn only_the_raise_is_announced() {
     let notice = ThresholdOrigin::CodexRaise.notice("gpt-5.5").unwrap();
     assert!(notice.contains("85 %") && notice.contains("codex_gpt55_autoraise: false"), "{notice}");
     assert_eq!(ThresholdOrigin::General.notice("gpt-5.5"), None);
+}
+
+#[test]
+fn threshold_in_tokens_holds_outright() {
+    // Settings -> threshold as configured and in force in a window of 200,000.
+    let cases = [
+        ("threshold: 0.5", 100_000, 100_000),
+        ("threshold_tokens: 40k", 40_000, 40_000),
+        ("threshold_tokens: 150k", 150_000, 150_000),
+        ("threshold_tokens: 150001", 150_001, 150_001),
+        // The hard limit, with two percent of the window free.
+        ("threshold_tokens: 199k", 199_000, 196_000),
+        ("threshold: 1.0", 200_000, 196_000),
+        // For another window.
+        ("threshold_tokens: 300k", 100_000, 100_000),
+    ];
+    for (yaml, configured, effective) in cases {
+        let settings = settings(&format!("compression: {{{yaml}}}"));
+        let threshold = threshold_for(&settings.compression, "", "");
+        let limits = Limits::compute(&limit_policy(&settings, &threshold, 200_000, None)).unwrap();
+        let found = limits.threshold_tokens;
+        assert_eq!((found.configured, found.effective), (configured, effective), "{yaml}");
+        assert_eq!(found.reason.is_some(), configured != effective, "{yaml}");
+    }
 }
 
 #[test]

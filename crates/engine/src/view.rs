@@ -287,7 +287,7 @@ pub(crate) fn changed(place: &Place, further: &[String]) -> Place {
     }
 }
 
-fn read_shown(item: Shown) -> Option<(Place, Message)> {
+pub(crate) fn read_shown(item: Shown) -> Option<(Place, Message)> {
     let text = |json: String| decode_message(SharedText::new(json));
     Some(match item {
         Shown::Verbatim(stored) => {

@@ -10,11 +10,12 @@ use bytes::Bytes;
 use hyper::body::Body;
 use hyper::{HeaderMap, Request, Response};
 use throughline_engine::{
-    Beforehand, EngineEvent, Host, ModelAtEndpoint, ModelWish, SessionSetup, Target, learnt_scope,
-    learnt_window,
+    Beforehand, EngineEvent, Host, ModelAtEndpoint, ModelWish, PriceSource, SessionSetup, Target,
+    learnt_scope, learnt_window,
 };
-use throughline_provider::{BaseUrl, Endpoint, TimeLimits};
+use throughline_provider::{BaseUrl, Endpoint, EndpointKind, TimeLimits};
 use throughline_store::{Owner, SessionId, Store};
+use throughline_tokens::{Catalogue, Usage};
 use throughline_transcript::Dialect;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -363,7 +364,18 @@ impl Inner {
             ..ModelWish::main(settings)
         };
         let before = Beforehand { settings, catalogue: &config.catalogue, said: None, learnt };
-        ModelAtEndpoint::of(&wish, Some(endpoint), &before)
+        let seller = seller_at(endpoint.kind).to_owned();
+        let mut found = ModelAtEndpoint::of(&wish, Some(endpoint), &before);
+        found.price_source.seller = seller;
+        found
+    }
+
+    /// Whether it is known what a model costs at an upstream.
+    pub(crate) fn knows_price(&self, endpoint: &Endpoint, model: &str) -> bool {
+        let catalogue = Catalogue::clone(&self.config.now().catalogue);
+        let source = PriceSource { catalogue, seller: seller_at(endpoint.kind).to_owned() };
+        let usage = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
+        source.cost(model, self.setup.host.now_ms(), usage, 0).micro_usd.is_some()
     }
 
     /// What a conversation of this tenant stands on.
@@ -383,5 +395,14 @@ impl Inner {
             policy: config.policy,
             tool_output: config.tool_output.clone(),
         }
+    }
+}
+
+/// Who sells the models of an upstream. Clients ask for models of real providers by name; an address of the operator's own
+/// is a way to them, so that the list price of the maker holds.
+fn seller_at(kind: EndpointKind) -> &'static str {
+    match kind {
+        EndpointKind::Custom => "",
+        kind => kind.name(),
     }
 }

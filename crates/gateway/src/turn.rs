@@ -12,7 +12,6 @@ use throughline_engine::{
 };
 use throughline_provider::{ANSWER_NOT_HELD, Chunk, Endpoint, HoldBack};
 use throughline_store::SessionId;
-use throughline_tokens::{PricedCall, Usage, cost};
 use throughline_transcript::{Dialect, Message, RawJson};
 use throughline_wire::{Answer, Delta, Request, Streaming, write_error_event};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
@@ -86,7 +85,7 @@ pub(crate) async fn answer(
         let names = (wire, AnswerNames::NewObjects);
         return Box::pin(pass_body_on(&gateway, &asked, body, &upstream, names)).await;
     }
-    if asked.spend == Spend::Limited && !gateway.knows_price(&turn) {
+    if asked.spend == Spend::Limited && !gateway.knows_price(&turn.endpoint, &turn.model) {
         return Err(no_money(format!(
             "the token has a limit on what calls cost, and nobody knows what {} costs at `{}`",
             turn.model, upstream.name
@@ -185,18 +184,6 @@ impl Inner {
     /// Whether requests are answered when the record cannot be used.
     fn goes_on_unrecorded(&self) -> bool {
         self.config.now().policy.record == RecordPolicy::GoOn
-    }
-
-    /// Whether it is known what the model costs where it is asked.
-    fn knows_price(&self, turn: &Turn) -> bool {
-        let call = PricedCall {
-            model: &turn.model,
-            provider: turn.endpoint.kind.name(),
-            at_ms: self.setup.host.now_ms(),
-            usage: Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() },
-            cache_write_1h: 0,
-        };
-        cost(&call).micro_usd.is_some()
     }
 
     async fn managed(

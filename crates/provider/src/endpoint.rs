@@ -142,6 +142,22 @@ impl EndpointKind {
         }
     }
 
+    /// The providers that serve a model of this name, its maker first, where the name tells who makes it (`claude-...`,
+    /// `gpt-...`) or who sells it (`maker/name`).
+    #[must_use]
+    pub fn serving(model: &str) -> Option<&'static [Self]> {
+        let name = model.trim().to_ascii_lowercase();
+        let begins = |start: &&str| name.starts_with(*start);
+        Some(match name.as_str() {
+            name if name.contains('/') => &[Self::OpenRouter],
+            name if name.contains("claude") => &[Self::Anthropic, Self::OpenRouter],
+            _ if ["gpt", "o1", "o3", "o4", "codex"].iter().any(begins) && !begins(&"gpt-oss") => {
+                &[Self::OpenAi, Self::OpenRouter]
+            }
+            _ => return None,
+        })
+    }
+
     /// Who answers at an address.
     #[must_use]
     pub fn at(base: &BaseUrl) -> Self {
@@ -338,6 +354,13 @@ impl Endpoint {
         }
     }
 
+    /// Whether it is at the usual address of its kind, and not at one that somebody put in its place.
+    #[must_use]
+    pub fn is_at_usual_address(&self) -> bool {
+        let usual = self.kind.usual_address().and_then(|usual| BaseUrl::parse(usual).ok());
+        usual.is_some_and(|usual| usual.host() == self.base.host())
+    }
+
     /// Whom it is for caching.
     #[must_use]
     pub fn cache_seller(&self) -> CacheSeller {
@@ -393,15 +416,9 @@ fn kind_of(
     let has_key =
         |kind: &EndpointKind| kind.usual_key_variable().is_some_and(|name| variable(name).is_some());
     let keyed = [EndpointKind::Anthropic, EndpointKind::OpenAi, EndpointKind::OpenRouter];
-    let model = settings.model.to_ascii_lowercase();
-    let makers = match model.as_str() {
+    let makers = match settings.model.trim() {
         "" => &keyed[..],
-        name if name.contains('/') => &[EndpointKind::OpenRouter][..],
-        name if name.contains("claude") => &[EndpointKind::Anthropic, EndpointKind::OpenRouter][..],
-        name if ["gpt", "o1", "o3", "o4", "codex"].iter().any(|start| name.starts_with(start)) => {
-            &[EndpointKind::OpenAi, EndpointKind::OpenRouter][..]
-        }
-        _ => &[EndpointKind::OpenRouter][..],
+        name => EndpointKind::serving(name).unwrap_or(&[EndpointKind::OpenRouter]),
     };
     makers.iter().copied().find(has_key).ok_or_else(|| {
         let names: Vec<&str> = keyed.iter().filter_map(|kind| kind.usual_key_variable()).collect();

@@ -13,7 +13,7 @@ use crate::alone::{Alone, PromptError};
 use crate::bill::{Bill, Purpose, Tariff};
 use crate::desk::{Desk, Stage};
 use crate::fixed::Fixed;
-use crate::talk::Talk;
+use crate::talk::{LoggedCall, Talk};
 use crate::through::{Led, Through};
 
 /// What summaries cost.
@@ -132,12 +132,14 @@ pub async fn replay(talk: &Talk, options: &ReplayOptions) -> Result<SessionRepla
 /// What the log itself says.
 fn logged(talk: &Talk, tariff: &Tariff) -> Bill {
     let mut bill = Bill { compactions: talk.compactions.len() as u64, ..Bill::default() };
-    for call in &talk.calls {
-        if let Some(usage) = &call.usage {
-            let reported =
-                throughline_wire::ReportedUsage { usage: usage.usage, cache_write_1h: usage.cache_write_1h };
-            bill.book(tariff, Purpose::Talk, reported, call.at_ms);
-        }
+    // Whoever names another model wants to know what that one would cost.
+    let is_recorded_model = talk.model.as_deref() == Some(tariff.model.as_str());
+    for call in &talk.logged {
+        let model = call.model.clone().filter(|_| is_recorded_model).unwrap_or_else(|| tariff.model.clone());
+        let LoggedCall { usage, at_ms, .. } = call;
+        let reported =
+            throughline_wire::ReportedUsage { usage: usage.usage, cache_write_1h: usage.cache_write_1h };
+        bill.book(&Tariff { model, ..tariff.clone() }, Purpose::Talk, reported, *at_ms);
     }
     bill
 }

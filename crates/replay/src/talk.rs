@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use throughline_tokens::{TokenModel, UsageReading, parse_usage, profile_message, profile_preamble};
+use throughline_tokens::{TokenModel, UsageReading, logged_usage, profile_message, profile_preamble};
 use throughline_transcript::{
     Dialect, LogFacts, Message, NewView, Preamble, Role, Source, SubAgent, Transcript,
 };
@@ -25,6 +25,17 @@ pub struct RecordedCall {
     pub at_ms: i64,
     /// What the provider reported.
     pub usage: Option<UsageReading>,
+}
+
+/// A call as the log counts it.
+#[derive(Clone, Debug)]
+pub struct LoggedCall {
+    /// The model that answered, where that is told.
+    pub model: Option<String>,
+    /// When.
+    pub at_ms: i64,
+    /// What the provider reported.
+    pub usage: UsageReading,
 }
 
 /// A compaction the recorded client made by itself.
@@ -55,6 +66,8 @@ pub struct Talk {
     pub calls: Vec<RecordedCall>,
     /// The client's own compactions, in order.
     pub compactions: Vec<RecordedCompaction>,
+    /// Every call that the log has counts for, also those whose answer is not in the messages.
+    pub logged: Vec<LoggedCall>,
     /// System prompt and tools, where they are told.
     pub preamble: Preamble,
 }
@@ -68,6 +81,7 @@ impl Talk {
         let times = times(&facts, messages.len());
         let compactions = compactions(&facts, &times);
         let calls = calls(&messages, &facts, &times, &compactions);
+        let logged = logged(&facts, &times);
         Self {
             dialect: transcript.dialect,
             source: transcript.source,
@@ -75,6 +89,7 @@ impl Talk {
             messages,
             calls,
             compactions,
+            logged,
             preamble: transcript.preamble.clone(),
         }
     }
@@ -148,6 +163,18 @@ fn compactions(facts: &LogFacts, times: &[i64]) -> Vec<RecordedCompaction> {
     found.collect()
 }
 
+fn logged(facts: &LogFacts, times: &[i64]) -> Vec<LoggedCall> {
+    let calls = facts.calls.iter().filter_map(|call| {
+        let said_ms = call.message.and_then(|message| times.get(message)).or(times.first()).copied();
+        Some(LoggedCall {
+            model: call.model.clone(),
+            at_ms: call.at_ms.or(said_ms).unwrap_or(BEGINNING_MS),
+            usage: logged_usage(call)?,
+        })
+    });
+    calls.collect()
+}
+
 /// Every run of messages of the model's is one answer.
 fn calls(
     messages: &[Message],
@@ -172,7 +199,7 @@ fn calls(
         let end = parted.unwrap_or(end);
         let told =
             facts.calls.iter().find(|call| call.message.is_some_and(|message| (at..end).contains(&message)));
-        let usage = told.and_then(|call| parse_usage(call.usage.as_str()).ok());
+        let usage = told.and_then(logged_usage);
         let said_ms = times.get(at).copied().unwrap_or(BEGINNING_MS);
         let last_ms = calls.last().map_or(i64::MIN, |call| call.at_ms);
         let at_ms = told.and_then(|call| call.at_ms).unwrap_or(said_ms).max(last_ms);

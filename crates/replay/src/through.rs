@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use throughline_compaction::RuleSummariser;
 use throughline_engine::{
     Automatic, CallError, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope,
-    Host as _, Incoming, LockPolicy, ManagedSession, OneSummariser, RecordPolicy, SessionSetup,
+    Host as _, Incoming, LockPolicy, ManagedSession, OneSummariser, PriceSource, RecordPolicy, SessionSetup,
     SummariserSource, Target, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{CacheOutcome, CachePolicy, without_marks};
@@ -126,6 +126,10 @@ impl Through<'_> {
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: self.policy,
+            price_source: PriceSource {
+                catalogue: self.desk.tariff.catalogue.clone(),
+                seller: self.desk.tariff.provider.clone(),
+            },
             cache_minimum_tokens: self
                 .desk
                 .tariff

@@ -27,6 +27,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::value::RawValue;
+use throughline_tokens::Catalogue;
 use throughline_transcript::{
     DecodeError, DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Source, Transcript, decode,
 };
@@ -98,7 +99,14 @@ impl From<StoreError> for Trouble {
 impl<'a> Importer<'a> {
     /// An importer that writes in an owner's name. `new_id` makes ids of sessions that began at a time.
     pub fn new(store: &'a dyn Store, owner: Owner, new_id: &'a mut dyn FnMut(Millis) -> SessionId) -> Self {
-        Self { recorder: Recorder { store, owner, new_id }, now_ms: None }
+        Self { recorder: Recorder { store, owner, new_id, catalogue: Catalogue::shipped() }, now_ms: None }
+    }
+
+    /// Prices calls by this catalogue instead of the shipped one.
+    #[must_use]
+    pub fn priced_by(mut self, catalogue: Catalogue) -> Self {
+        self.recorder.catalogue = catalogue;
+        self
     }
 
     /// Tells what time it is. Answers that are being written right now are then left for the next import.

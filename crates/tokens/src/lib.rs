@@ -10,6 +10,7 @@ mod exact;
 mod fit;
 mod image;
 mod lanes;
+mod logged;
 mod message;
 mod model;
 mod prices;
@@ -31,6 +32,7 @@ pub use content::ContentProfile;
 pub use exact::Encoding;
 pub use fit::{FitOptions, Prior, Sample, fit_weights, relative_error};
 pub use image::{ImageRule, ImageTokens, UNKNOWN_IMAGE_TOKENS, sniff_base64_image, sniff_image};
+pub use logged::logged_usage;
 pub use message::{
     MessageSize, SizeCache, Sizes, profile_message, profile_preamble, profile_system, profile_tools,
 };

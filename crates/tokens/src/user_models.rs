@@ -3,6 +3,8 @@
 //! The file is JSON: `{"version": 1, "models": [{"name": "my-model", "window": 32768, ...}]}`. A name is found in the name
 //! of a model as in the shipped catalogue. Not for: reading the file, which is the caller's.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use throughline_transcript::Dialect;
 
@@ -17,7 +19,8 @@ const DEAREST_USD: f64 = 1_000_000.0;
 /// The shipped catalogue, with a file of the user's over it where there is one.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    own: Vec<OwnEntry>,
+    /// Shared, because every model that is asked has its catalogue with it.
+    own: Arc<Vec<OwnEntry>>,
 }
 
 /// What is known of a model, and what of it the user's file says.
@@ -141,7 +144,7 @@ impl Catalogue {
             }
             own.push(entry);
         }
-        Ok(Self { own })
+        Ok(Self { own: Arc::new(own) })
     }
 
     /// What is known of a model.

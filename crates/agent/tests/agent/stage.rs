@@ -12,7 +12,7 @@ use throughline_agent::{
 };
 use throughline_engine::{
     Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, Host, HttpUpstream, LockPolicy,
-    ModelSummaries, OwnModel, RecordPolicy, SessionSetup, SummarySetup, Target, ThresholdOrigin,
+    ModelSummaries, OwnModel, PriceSource, RecordPolicy, SessionSetup, SummarySetup, Target, ThresholdOrigin,
     ToolOutputPolicy,
 };
 use throughline_lcm::{LcmEngine, LcmSetup};
@@ -139,6 +139,7 @@ impl Stage {
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: CachePolicy::of(CacheSeller::Other, self.dialect, "claude", CacheTtl::FiveMinutes),
+            price_source: PriceSource::of_seller("custom"),
             cache_minimum_tokens: None,
             upstream: Arc::new(HttpUpstream::new(&client, endpoint, TimeLimits::REMOTE)),
         }

@@ -8,6 +8,7 @@ use throughline_engine::{CompactionResult, ManualCompaction};
 use throughline_store::{EndReason, Store as _, ViewItem};
 
 use super::context_view;
+use super::named_model::{self, Naming};
 use super::slash::{COMMANDS, compress_wish};
 use super::talk::Talk;
 use super::trouble::failure_of;
@@ -245,21 +246,32 @@ fn rename(talk: &Talk, title: &str) -> Result<(), Failure> {
 /// Whoever is asked for its models before one of them takes over has this long to answer.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
+/// A model that cannot take over, and what becomes of the conversation.
+fn stays(talk: &Talk, failure: Failure, name: &str) -> Failure {
+    let model = printable(&talk.connected.at.model);
+    failure
+        .because(format!("the conversation stays with {model}"))
+        .hint(format!("/model {} --anyway takes it all the same", printable(name)))
+}
+
 async fn switch_model(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
     let wire = talk.agent.session().dialect();
     let (name, anyway) = match arguments.strip_suffix("--anyway").map(str::trim_end) {
         Some(name) => (name, true),
         None => (arguments, false),
     };
-    let wish = talk.kitchen.wish(Some(name));
+    let mut wish = talk.kitchen.wish(Some(name));
+    if !anyway && let Ok(endpoint) = talk.kitchen.endpoint(&wish) {
+        let naming = Naming::of_name(name, &talk.kitchen);
+        wish = named_model::placed(&talk.kitchen, wish, &endpoint, naming)
+            .await
+            .map_err(|failure| stays(talk, failure, name))?;
+    }
     if !anyway && let Ok(endpoint) = talk.kitchen.endpoint(&wish) {
         let client = client(&talk.kitchen.context, &endpoint)?;
         let asked = tokio::time::timeout(LIST_PATIENCE, what_is_wrong_with(&wish.model, &endpoint, &client));
         if let Ok(Some(wrong)) = asked.await {
-            let model = printable(&talk.connected.at.model);
-            return Err(Failure::new(Exit::BadInput, wrong)
-                .because(format!("the conversation stays with {model}"))
-                .hint(format!("/model {} --anyway takes it all the same", printable(name))));
+            return Err(stays(talk, Failure::new(Exit::BadInput, wrong), name));
         }
     }
     let connected = talk.kitchen.connect(&wish, Some(wire)).await.map_err(|failure| {

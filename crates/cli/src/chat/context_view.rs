@@ -40,13 +40,21 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     let transcript = Transcript::from_messages(session.dialect(), session.messages().to_vec());
     let groups = Groups::of(&transcript.messages);
     let census = Census::of(&transcript, &groups, &Meter::estimating(model), LARGEST);
-    let mut rows = vec![
+    let mut estimates = vec![
         ("system prompt".to_owned(), system.saturating_sub(files).saturating_sub(notes)),
         ("project files".to_owned(), files),
         ("memory".to_owned(), notes),
         ("tools".to_owned(), tools),
     ];
-    rows.extend(census.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
+    estimates.extend(census.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
+    let estimated: u64 = estimates.iter().map(|(_, tokens)| tokens).sum();
+    // Parts are shares of the total that everything else shows.
+    let in_unit = |tokens: u64| {
+        let wide = u128::from(tokens) * u128::from(pressure.tokens) / u128::from(estimated.max(1));
+        u64::try_from(wide).unwrap_or(u64::MAX)
+    };
+    let mut rows: Vec<(String, u64)> =
+        estimates.into_iter().map(|(name, tokens)| (name, in_unit(tokens))).collect();
     rows.retain(|(_, tokens)| *tokens > 0);
     let total: u64 = rows.iter().map(|(_, tokens)| tokens).sum();
     let most = rows.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0);
@@ -56,7 +64,7 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
         let _ = writeln!(out, "{words}");
     }
     let _ = writeln!(out, "the engine `{}` decides what is kept", session.engine_name());
-    let fixed = system.saturating_add(tools);
+    let fixed = in_unit(system.saturating_add(tools));
     let _ = writeln!(
         out,
         "{} tokens ({}) go with every call before a word is said",
@@ -77,12 +85,12 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
         let _ = writeln!(out, "largest messages");
         for large in &census.largest {
             let what = if large.tools.is_empty() { large.role.to_owned() } else { large.tools.join(", ") };
-            let line = format!("  {:>10}  {what}: {}", thousands(large.tokens), large.glimpse);
+            let line = format!("  {:>10}  {what}: {}", thousands(in_unit(large.tokens)), large.glimpse);
             let _ = writeln!(out, "{}", shorten(&line, width));
         }
     }
     let estimated = if session.last_prompt_tokens().is_some() {
-        "The total is what the provider counted last and an estimate of what came since; its parts are estimated."
+        "The total is measured: what the provider counted last and an estimate of what came since; its parts are estimated."
     } else {
         "All figures are estimated: the provider has not counted this view yet."
     };

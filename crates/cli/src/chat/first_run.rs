@@ -9,6 +9,7 @@ use throughline_engine::ModelWish;
 use throughline_provider::{Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 
 use super::kitchen::Kitchen;
+use super::named_model::{self, Naming};
 use crate::args::Arguments;
 use crate::failure::{Exit, Failure};
 use crate::online::{client, not_configured, refused};
@@ -49,11 +50,17 @@ impl Found {
 }
 
 /// The wish, made whole: a model that somebody serves. Asks the person where they can be asked.
-pub(super) async fn complete(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, Failure> {
+pub(super) async fn complete(
+    kitchen: &Kitchen,
+    wish: ModelWish,
+    naming: Naming,
+) -> Result<ModelWish, Failure> {
     let is_named = !wish.model.trim().is_empty();
     let is_open = wish.base_url.trim().is_empty() && matches!(wish.provider.trim(), "" | "auto");
     match kitchen.endpoint(&wish) {
-        Ok(_) if is_named => Ok(wish),
+        // The name and the keys have decided where it is.
+        Ok(_) if is_named && is_open => Ok(wish),
+        Ok(endpoint) if is_named => named_model::placed(kitchen, wish, &endpoint, naming).await,
         Ok(endpoint) if !is_open => {
             let chosen = Found { endpoint, models: None };
             let name = choose_model(kitchen, &chosen).await?;

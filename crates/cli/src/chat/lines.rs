@@ -3,6 +3,7 @@
 use owo_colors::OwoColorize as _;
 use throughline_agent::Agent;
 use throughline_engine::Pressure;
+use throughline_store::UsageTotal;
 use throughline_tokens::Usage;
 
 use super::kitchen::{Connected, Kitchen};
@@ -10,7 +11,7 @@ use crate::failure::path_words;
 use crate::figures::{cost_words, rounded};
 use crate::gauge::Gauge;
 use crate::models_cmd::key_words;
-use crate::text::{columns, labelled, percent, thousands};
+use crate::text::{columns, counted, labelled, percent, thousands};
 
 /// Cells of the gauge in the status line.
 const GAUGE_CELLS: usize = 12;
@@ -58,7 +59,7 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
         ("model", format!("{} ({})", at.model, provider.unwrap_or_default())),
         ("window", format!("{} tokens, {}", thousands(at.window.tokens), at.window.source)),
         ("folds", threshold),
-        ("engine", kitchen.settings.context.engine.clone()),
+        ("engine", agent.session().engine_name().to_owned()),
         ("cache", at.cache.to_string()),
         ("folder", path_words(&kitchen.folder)),
         ("session", agent.session().id().to_string()),
@@ -93,6 +94,36 @@ pub(super) fn status(pressure: Pressure, tally: &Tally, width: usize) -> String 
         parts.pop();
     }
     format!("{} {}", gauge.bar(GAUGE_CELLS), parts.join(" · ").dimmed())
+}
+
+/// Said once, when a conversation has been compacted several times.
+pub(super) fn fading(compactions: u64) -> String {
+    let times = if compactions == 2 { "twice".to_owned() } else { format!("{compactions} times") };
+    format!(
+        "this conversation has been folded {times}: details of its beginning fade from what the model sees. Nothing is \
+lost: the model can recall everything, /search finds it, /undo goes back, and /new begins afresh"
+    )
+}
+
+/// What a whole conversation took, on one line.
+pub(super) fn figures(total: &UsageTotal, compactions: u64) -> String {
+    let UsageTotal { usage, calls, .. } = total;
+    let mark = if total.estimated > 0 { "~" } else { "" };
+    let cached = match usage.cache_read {
+        0 => String::new(),
+        read => format!(" ({} from the cache)", percent(read, usage.prompt())),
+    };
+    format!(
+        "this conversation: {}, {mark}{} tokens in{cached}, {mark}{} out, {}, {}",
+        counted(*calls, "call", "calls"),
+        rounded(usage.prompt()),
+        rounded(usage.output),
+        match total.calls == total.unpriced {
+            true => "cost not known".to_owned(),
+            false => cost_words(total.cost_micro_usd, total.calls, total.unpriced),
+        },
+        counted(compactions, "compaction", "compactions")
+    )
 }
 
 #[cfg(test)]

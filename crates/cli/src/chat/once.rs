@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::ChatArgs;
 use super::interrupts::Interrupts;
 use super::kitchen::{Company, Kitchen};
+use super::named_model::{self, Naming};
 use super::questions::{answer_of, not_an_answer, question_words};
 use super::screen::{Audience, Screen};
 use super::talk;
@@ -72,8 +73,14 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
         Asking::Never | Asking::Nobody => Arc::new(NobodyThere),
     };
     let company = Company { approver, events: Arc::<Screen>::clone(&screen) };
-    let opened =
-        talk::open(kitchen, kitchen.wish(args.model.as_deref()), args.resume.as_deref(), company).await?;
+    let (wish, naming) = (kitchen.wish(args.model.as_deref()), Naming::of(args, kitchen));
+    let opened = talk::open(kitchen, wish, naming, args.resume.as_deref(), company).await?;
+    if naming != Naming::Model
+        && let Some(endpoint) = &opened.connected.at.endpoint
+        && let Some(warning) = named_model::warning(kitchen, &opened.connected.at.model, endpoint).await
+    {
+        kitchen.context.warn(&warning);
+    }
     let mut agent: Agent = opened.agent;
     let cancel = CancellationToken::new();
     let mut interrupts = Interrupts::listen();

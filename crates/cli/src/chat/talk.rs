@@ -6,7 +6,7 @@ use std::time::Duration;
 use owo_colors::OwoColorize as _;
 use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Question};
 use throughline_engine::{CallError, CompactionResult, ModelWish};
-use throughline_store::{Dependants, SessionFilter, Store as _};
+use throughline_store::{CallFilter, Dependants, SessionFilter, Store as _, UsageOverview};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,7 @@ use super::interrupts::Interrupts;
 use super::keyboard::Keyboard;
 use super::kitchen::{Company, Connected, Kitchen};
 use super::lines;
+use super::named_model::Naming;
 use super::questions::{answer_of, not_an_answer, question_words};
 use super::screen::{Audience, Screen};
 use super::slash::{self, Typed};
@@ -35,8 +36,6 @@ const SESSIONS_OFFERED: usize = 50;
 const LEAST_IDLE: Duration = Duration::from_secs(2);
 /// From this compaction on detail fades; told once a conversation.
 const FADES_FROM: u64 = 2;
-const FADES: &str = "this conversation has been folded twice: details of its beginning fade from what the model sees. Nothing is \
-lost: the model can recall everything, /search finds it, /undo goes back, and /new begins afresh";
 
 const ONCE_MORE: &str = "Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays";
 
@@ -53,6 +52,7 @@ pub(super) struct Opened {
 pub(super) async fn open(
     kitchen: &Kitchen,
     wish: ModelWish,
+    naming: Naming,
     resume: Option<&str>,
     company: Company,
 ) -> Result<Opened, Failure> {
@@ -66,7 +66,7 @@ pub(super) async fn open(
         None => None,
     };
     let wire = known.as_ref().map(|(tip, _)| tip.dialect);
-    let wish = first_run::complete(kitchen, wish).await?;
+    let wish = first_run::complete(kitchen, wish, naming).await?;
     let connected = kitchen.connect(&wish, wire).await?;
     if let Some(unused) = &connected.at.unused_window {
         kitchen.context.note(unused);
@@ -180,6 +180,7 @@ pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Resul
     let opened = runtime.block_on(open(
         &kitchen,
         kitchen.wish(args.model.as_deref()),
+        Naming::of(args, &kitchen),
         args.resume.as_deref(),
         company.clone(),
     ))?;
@@ -410,9 +411,10 @@ impl Talk {
 
     /// Told once, when a conversation has been folded for the second time.
     pub(super) fn tell_of_fading(&mut self) {
-        if !self.told_fading && self.agent.session().compactions() >= FADES_FROM {
+        let compactions = self.agent.session().compactions();
+        if !self.told_fading && compactions >= FADES_FROM {
             self.told_fading = true;
-            self.screen.note(FADES);
+            self.screen.note(&lines::fading(compactions));
         }
     }
 
@@ -435,7 +437,8 @@ impl Talk {
 
     /// Goes on with another conversation, or begins one. Gives back the one that was.
     pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, Failure> {
-        let opened = open(&self.kitchen, self.wish.clone(), resume, self.company.clone()).await?;
+        let opened =
+            open(&self.kitchen, self.wish.clone(), Naming::Neither, resume, self.company.clone()).await?;
         self.forget_if_empty();
         let Opened { agent, connected, wish, resumed } = opened;
         let old = std::mem::replace(&mut self.agent, agent);
@@ -463,11 +466,23 @@ impl Talk {
         }
     }
 
+    /// What this conversation took until now, as `usage` has it, on one line.
+    fn figures(&self) -> Option<String> {
+        let session = self.agent.session();
+        let filter = CallFilter { chain_of: Some(session.id().clone()), since_ms: None, until_ms: None };
+        let calls = UsageOverview::of(self.kitchen.store.as_ref(), &self.kitchen.owner, &filter).ok()?;
+        (calls.total.calls > 0).then(|| lines::figures(&calls.total, session.compactions()))
+    }
+
     fn leave(self) {
         let id = self.agent.session().id().clone();
         if self.agent.session().messages().is_empty() {
             self.forget_if_empty();
             return;
+        }
+        // Figures that cannot be read are no reason to end with an error.
+        if let Some(figures) = self.figures() {
+            self.screen.note(&figures);
         }
         self.screen.note(&format!("throughline chat --resume {id} goes on from here"));
     }

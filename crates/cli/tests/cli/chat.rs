@@ -215,6 +215,18 @@ fn an_engine_that_cannot_be_had_is_no_reason_to_take_another() {
 }
 
 #[test]
+fn unknown_engine_gives_way_to_the_fallback_that_is_configured() {
+    let served = served(vec![Reply::text("Four.")]);
+    let world = world_of(&served);
+    let sets = ["--set", "context.engine=nowhere", "--set", "context.fallback=compressor"];
+    let ended = world.run(&[&["chat", "-q", "Two and two?"], sets.as_slice()].concat());
+    assert_eq!((ended.code, text(&ended.stdout).as_str()), (Some(0), "Four.\n"), "{}", ended.stderr);
+    let told = ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("warning: there is no context engine `nowhere`"), "{told}");
+    assert!(told.contains("`compressor` steps in, as `context.fallback` says"), "{told}");
+}
+
+#[test]
 fn a_broken_engine_stops_no_conversation_and_is_told_of_once() {
     // What lies in the directory, and what is said of it.
     let table = [

@@ -92,6 +92,8 @@ fn by_all_commands(
     world.write("talk.json", json!({ "messages": messages }).to_string());
     let mut found = Vec::new();
     let page = run(&["models", model, "--json"]);
+    // Names are sent that the server does not list; that has to be said explicitly.
+    let provider = page["endpoint"]["provider"].as_str().unwrap_or_default().to_owned();
     found.push(("models", shown(&page["window"], &page["threshold"]["effective_tokens"])));
     let page = run(&["inspect", "talk.json", "--model", model, "--json"]);
     found.push(("inspect", shown(&page["window"], &page["limits"]["threshold_tokens"]["effective"])));
@@ -102,7 +104,7 @@ fn by_all_commands(
     let one = &page["conversations"][0];
     let window = json!({ "tokens": one["window_tokens"], "origin": one["window_origin"] });
     found.push(("replay", shown(&window, &one["threshold_tokens"])));
-    let page = run(&["chat", "-q", "hello", "--model", model, "--json"]);
+    let page = run(&["chat", "-q", "hello", "--provider", &provider, "--model", model, "--json"]);
     let context = &page["context"];
     let window = json!({ "tokens": context["window_tokens"], "origin": context["window_origin"] });
     found.push(("chat", shown(&window, &context["threshold_tokens"])));
@@ -214,7 +216,8 @@ fn window_of_the_command_line_counts_for_the_model_that_is_named() {
         served.upstream.url()
     ));
     let ask = |more: &[&str]| {
-        let line = [&["chat", "-q", "hello", "--model", "gpt-5", "--json"][..], more].concat();
+        let line = [&["chat", "-q", "hello", "--provider", "custom", "--model", "gpt-5", "--json"][..], more]
+            .concat();
         let ended = world.run(&line);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         (ended.json()["context"]["window_tokens"].as_u64(), ended.stderr)

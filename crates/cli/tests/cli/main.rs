@@ -12,6 +12,8 @@ mod chat_local_model;
 #[cfg(unix)]
 mod chat_models;
 #[cfg(unix)]
+mod chat_named_model;
+#[cfg(unix)]
 mod chat_one_slot;
 #[cfg(unix)]
 mod chat_resume;
@@ -33,6 +35,8 @@ mod limits;
 mod local_model;
 mod mcp;
 mod models;
+#[cfg(unix)]
+mod one_figure;
 mod record;
 mod replay;
 mod samples;

@@ -94,3 +94,37 @@ fn no_line_is_wider_than_the_terminal() {
         }
     }
 }
+
+#[test]
+fn logs_come_to_the_same_sum_in_insights_and_replay() {
+    let world = World::new();
+    // Usage noted before the answer was complete, and another model from the middle on.
+    let unfinished = claude_log("s1", "", 12).replace(r#""stop_reason":"end_turn""#, r#""stop_reason":null"#);
+    let lines: Vec<&str> = unfinished.lines().collect();
+    let (first, second) = lines.split_at(lines.len() / 2);
+    let mixed = format!(
+        "{}\n{}\n",
+        first.join("\n"),
+        second.join("\n").replace("claude-opus-4-6", "claude-sonnet-4-5")
+    );
+    assert!(mixed.contains("claude-sonnet-4-5") && mixed.contains(r#""stop_reason":null"#));
+    std::fs::create_dir_all(world.path("logs")).unwrap();
+    world.write("logs/a.jsonl", mixed).write("logs/b.jsonl", claude_log("s2", "", 8));
+    let own_prices = r#"{"version": 1, "models": [{"name": "claude-sonnet-4-5",
+        "rates": [{"input": 7, "output": 70, "cache_read": 0.7, "cache_write": 8}]}]}"#;
+    for prices in [None, Some(own_prices)] {
+        let _ = std::fs::remove_file(world.home().join("record.db"));
+        if let Some(prices) = prices {
+            std::fs::write(world.home().join("models.json"), prices).unwrap();
+        }
+        assert_eq!(world.run(&["import", "logs"]).code, Some(0));
+        let insights = world.run(&["insights", "--days", "365", "--json"]).json()["total"].clone();
+        let logged = world.run(&["replay", "logs", "--json"]).json()["total"]["logged"].clone();
+        assert_eq!((&insights["calls"], &insights["usage"]), (&logged["calls"], &logged["usage"]));
+        assert_eq!(insights["cost_micro_usd"], logged["micro_usd"], "{prices:?}");
+        assert_eq!(insights["estimated"], 0, "figures of a log are the provider's own");
+        assert_eq!(insights["usage"]["output"], 20 * 200, "and are not replaced");
+        let page = world.run(&["insights", "--days", "365"]).text();
+        assert!(!page.contains('~'), "{page}");
+    }
+}

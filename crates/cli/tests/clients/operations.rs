@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use throughline_provider::{CacheStyle, PrefixCache};
-use throughline_testkit::{Reply, Script, ScriptedUpstream, UpstreamOptions};
+use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 
 use crate::gateway::Gateway;
 use crate::job::{SECTIONS, summary};
@@ -15,7 +15,11 @@ async fn saying(words: &'static str) -> ScriptedUpstream {
 }
 
 async fn ask(gateway: &Gateway, messages: &[Value]) -> String {
-    let body = json!({ "model": "worker", "messages": messages }).to_string();
+    ask_model(gateway, "worker", messages).await
+}
+
+async fn ask_model(gateway: &Gateway, model: &str, messages: &[Value]) -> String {
+    let body = json!({ "model": model, "messages": messages }).to_string();
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().unwrap();
     let request = client.post(format!("{}/v1/chat/completions", gateway.url()));
     let request = request.header("content-type", "application/json").body(body);
@@ -134,6 +138,34 @@ async fn nothing_is_asked_on_a_clients_key_for_summaries_unless_that_is_configur
     let (screen, asked) = outgrown("auxiliary: {compression: {provider: main}}\n").await;
     assert!(screen.contains("\nSummaries: by the conversation's own model, else by rules\n"), "{screen}");
     assert!(asked > 0, "{screen}");
+}
+
+/// A conversation through `--upstream`: `usage` has the price that the list knows, and the window that the upstream stated
+/// when it refused a prompt, not the catalogue's.
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_shows_the_list_price_and_the_window_that_was_learnt() {
+    const MODEL: &str = "claude-sonnet-4-5";
+    let options = UpstreamOptions {
+        cache: Some(PrefixCache::new(CacheStyle::None)),
+        models: vec![ServedModel::with_window(MODEL, 16_000)],
+        ..UpstreamOptions::default()
+    };
+    let upstream = ScriptedUpstream::start_with(options, Script::always(Reply::text("noted"))).await.unwrap();
+    let gateway = Gateway::before(&upstream.url());
+    let mut talk = Vec::new();
+    for turn in 0..12 {
+        talk.push(json!({ "role": "user", "content": format!("{turn} {}", "some words ".repeat(800)) }));
+        let answer = ask_model(&gateway, MODEL, &talk).await;
+        talk.push(json!({ "role": "assistant", "content": answer }));
+    }
+    let usage: Value = serde_json::from_str(&gateway.ask(&["usage", "last", "--json"])).unwrap();
+    let (total, window) = (&usage["total"], &usage["context"]["window"]);
+    assert!(total["calls"].as_u64().unwrap() >= 12, "{total}");
+    // A prompt that was refused was not charged.
+    assert_eq!((total["unpriced"].as_u64(), window["tokens"].as_u64()), (Some(0), Some(16_000)), "{usage}");
+    assert!(total["cost_micro_usd"].as_u64().unwrap() > 0, "{total}");
+    let page = gateway.ask(&["usage", "last"]);
+    assert!(page.contains("of 16,000 tokens") && !page.contains("not known"), "{page}");
 }
 
 /// A model for summaries whose key is refused: the rules write the summary, and the log for people says so and why.

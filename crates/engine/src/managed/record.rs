@@ -156,6 +156,15 @@ pub fn learnt_window(
     Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
 }
 
+/// What was learnt of a model, from the record.
+pub(crate) fn learnt_calibration(
+    store: &dyn Store,
+    scope: &GuardScope,
+    now_ms: Millis,
+) -> Result<Calibrator, StoreError> {
+    kept(store, scope, CALIBRATION, now_ms)
+}
+
 /// What was learnt of a model.
 pub(super) async fn calibrator(
     setup: &SessionSetup,

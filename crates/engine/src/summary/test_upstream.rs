@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::main_line::{Booking, SummaryCalls};
 use super::route::SummaryRoute;
 use crate::host::Host;
+use crate::price_source::PriceSource;
 use crate::target::Target;
 use crate::threshold::ThresholdOrigin;
 use crate::upstream::{Piece, Pieces, Received, Unanswered, Upstream, UpstreamFuture};
@@ -147,6 +148,7 @@ pub(crate) fn target(model: &str, window_tokens: u64, script: &Arc<Scripted>) ->
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::Key,
+        price_source: PriceSource::of_seller("test".to_owned()),
         cache_minimum_tokens: None,
         upstream: Arc::<Scripted>::clone(script),
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host, HttpUpstream,
-    LockPolicy, ManagedSession, ModelSummaries, OwnModel, RecordPolicy, SUMMARY_TASK, SessionSetup,
-    SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
+    LockPolicy, ManagedSession, ModelSummaries, OwnModel, PriceSource, RecordPolicy, SUMMARY_TASK,
+    SessionSetup, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{CachePolicy, TimeLimits};
 use throughline_redact::Redactor;
@@ -90,6 +90,7 @@ impl Talk {
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: CachePolicy::Unmarked,
+            price_source: PriceSource::of_seller("llama.cpp".to_owned()),
             cache_minimum_tokens: None,
             upstream: Arc::new(HttpUpstream::new(&client(), endpoint, TimeLimits::LOCAL)),
         };

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, ContextEngine, EngineEvent, Envelope,
-    Host, Incoming, LockPolicy, ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target,
-    ThresholdOrigin, ToolOutputPolicy, Unanswered, UnansweredCause, Upstream, UpstreamFuture,
+    Host, Incoming, LockPolicy, ManagedSession, Pieces, PriceSource, Received, RecordPolicy, SessionSetup,
+    Target, ThresholdOrigin, ToolOutputPolicy, Unanswered, UnansweredCause, Upstream, UpstreamFuture,
 };
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
@@ -222,6 +222,7 @@ pub(crate) fn target(dialect: Dialect, window_tokens: u64, upstream: Arc<dyn Ups
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::of(seller, dialect, "claude-test", CacheTtl::FiveMinutes),
+        price_source: PriceSource::of_seller("test".to_owned()),
         cache_minimum_tokens: None,
         upstream,
     }

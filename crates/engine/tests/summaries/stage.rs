@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host,
-    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, OwnModel, RecordPolicy, SUMMARY_TASK,
-    SessionSetup, SummaryRoute, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
+    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, OwnModel, PriceSource, RecordPolicy,
+    SUMMARY_TASK, SessionSetup, SummaryRoute, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{
     CachePolicy, CacheSeller, CacheStyle, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings,
@@ -82,6 +82,7 @@ pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u6
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::of(CacheSeller::Other, dialect, "claude", CacheTtl::FiveMinutes),
+        price_source: PriceSource::of_seller("custom"),
         cache_minimum_tokens: None,
         upstream: Arc::new(HttpUpstream::new(&client(), endpoint, TimeLimits::REMOTE)),
     }

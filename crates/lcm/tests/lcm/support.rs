@@ -9,8 +9,9 @@ use throughline_compaction::{
 };
 use throughline_engine::{
     AnswerFuture, Automatic, CallPolicy, CompactionResult, CompressRequest, Host, LockPolicy, ManagedSession,
-    ManualCompaction, ModelAnswer, ModelQuestion, Pieces, RecordPolicy, SessionSetup, SummariserSource,
-    Target, ThresholdOrigin, ToolOutputPolicy, Unanswered, UnansweredCause, Upstream, UpstreamFuture,
+    ManualCompaction, ModelAnswer, ModelQuestion, Pieces, PriceSource, RecordPolicy, SessionSetup,
+    SummariserSource, Target, ThresholdOrigin, ToolOutputPolicy, Unanswered, UnansweredCause, Upstream,
+    UpstreamFuture,
 };
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, Recall, RecallLimits};
 use throughline_provider::{CachePolicy, OutgoingCall};
@@ -235,6 +236,7 @@ impl Stage {
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
             cache: CachePolicy::Unmarked,
+            price_source: PriceSource::of_seller("anthropic".to_owned()),
             cache_minimum_tokens: None,
             upstream: Arc::new(Nobody),
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, ContextEngine, EngineEvent, Envelope, Host, Incoming, LockPolicy,
-    ManagedSession, Pieces, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin, ToolOutputPolicy,
-    Unanswered, Upstream, UpstreamFuture,
+    ManagedSession, Pieces, PriceSource, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin,
+    ToolOutputPolicy, Unanswered, Upstream, UpstreamFuture,
 };
 use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
@@ -256,6 +256,7 @@ fn target(dialect: Dialect, upstream: Arc<dyn Upstream>) -> Target {
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
         cache: CachePolicy::Unmarked,
+        price_source: PriceSource::of_seller("check".to_owned()),
         cache_minimum_tokens: None,
         upstream,
     }

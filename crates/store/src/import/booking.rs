@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use throughline_tokens::{Cost, PricedCall, Usage, cost};
+use throughline_tokens::{Catalogue, Cost, PricedCall, Usage};
 
 use crate::call::{NewCall, PreambleId};
 use crate::error::{Result, StoreError};
@@ -23,6 +23,7 @@ pub(super) fn book_calls(
     foreign: &Foreign,
     chain: &[Session],
     preamble: Option<&PreambleId>,
+    catalogue: &Catalogue,
 ) -> Result<u64> {
     let Some(first) = chain.first().filter(|_| !foreign.calls.is_empty()) else { return Ok(0) };
     let mut booked = calls_booked(store, owner, &first.id)?;
@@ -41,7 +42,7 @@ pub(super) fn book_calls(
         let place = call.booked_at.map_or(0, |message| message as u64);
         let member = chain.iter().rposition(|member| member.first_seq <= place).unwrap_or(0);
         if let Some((_, calls)) = by_member.get_mut(member) {
-            calls.push(new_call(&call, preamble));
+            calls.push(new_call(&call, preamble, catalogue));
         }
     }
     let mut added = 0;
@@ -85,8 +86,8 @@ fn unbooked(call: &ForeignCall, booked: &Booked) -> Option<ForeignCall> {
     })
 }
 
-fn new_call(call: &ForeignCall, preamble: Option<&PreambleId>) -> NewCall {
-    let priced = price(call);
+fn new_call(call: &ForeignCall, preamble: Option<&PreambleId>, catalogue: &Catalogue) -> NewCall {
+    let priced = price(call, catalogue);
     NewCall {
         key: Some(call.key.clone()),
         model: call.model.clone(),
@@ -104,9 +105,9 @@ fn new_call(call: &ForeignCall, preamble: Option<&PreambleId>) -> NewCall {
     }
 }
 
-/// The list price. A sum is priced call by call as if all had been alike: prices depend on the size of one prompt, not of
+/// The price by the catalogue. A sum is priced call by call as if all had been alike: prices depend on the size of one prompt, not of
 /// all together.
-fn price(call: &ForeignCall) -> Cost {
+fn price(call: &ForeignCall, catalogue: &Catalogue) -> Cost {
     let calls = call.sum_of_calls.unwrap_or(1).max(1);
     let each = |tokens: u64| tokens / calls;
     let Usage { input, output, cache_read, cache_write, reasoning } = call.usage;
@@ -118,7 +119,7 @@ fn price(call: &ForeignCall) -> Cost {
         reasoning: each(reasoning),
     };
     let priced = |usage: Usage, cache_write_1h: u64| {
-        cost(&PricedCall {
+        catalogue.cost(&PricedCall {
             model: &call.model,
             provider: &call.provider,
             at_ms: call.at_ms,

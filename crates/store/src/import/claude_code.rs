@@ -1,9 +1,7 @@
 //! Claude Code: a session log is a conversation, and so is each of its sub-agents, in the same file or one of its own.
 
-use throughline_tokens::{TokenModel, model_facts, profile_message};
 use throughline_transcript::{LogCall, LogFacts, NewView, Transcript};
 
-use crate::call::UsageKind;
 use crate::ids::Millis;
 use crate::session::LinkKind;
 
@@ -89,20 +87,13 @@ fn conversation(
 }
 
 fn foreign_call(call: &LogCall, messages: &[Said], started_ms: Millis) -> Option<ForeignCall> {
-    let mut found = ForeignCall::from_usage(call.key.clone(), call.usage.as_str())?;
+    let mut found = ForeignCall::from_log(call)?;
     let answer = call.message.and_then(|message| messages.get(message));
     found.model = call.model.clone().unwrap_or_default();
     found.provider = "anthropic".to_owned();
     found.at_ms = call.at_ms.or(answer.map(|said| said.at_ms)).unwrap_or(started_ms);
     found.booked_at = call.message;
     found.answer = call.message;
-    if let Some(said) = answer.filter(|_| call.output_unfinished) {
-        // The log noted usage when the answer had just begun. What came of it is in the message.
-        let model = TokenModel::of(model_facts(&found.model).family);
-        let written = model.estimate_content(&profile_message(&said.message));
-        found.usage.output = found.usage.output.max(written);
-        found.usage_kind = UsageKind::Estimated;
-    }
     Some(found)
 }
 

@@ -100,7 +100,7 @@ fn foreign_call(
     messages: &[Said],
     started_ms: Millis,
 ) -> Option<ForeignCall> {
-    let mut found = ForeignCall::from_usage(call.key.clone(), call.usage.as_str())?;
+    let mut found = ForeignCall::from_log(call)?;
     found.model = call.model.clone().unwrap_or_default();
     found.provider = facts.provider.clone().unwrap_or_else(|| "openai".to_owned());
     // The usage of an answer is noted after its last item; the call was sent before its first.

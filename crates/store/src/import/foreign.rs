@@ -1,7 +1,7 @@
 //! A conversation as another program kept it, ready to be recorded. Each importer makes these; one recorder writes them.
 
-use throughline_tokens::{Usage, UsageReading, parse_usage};
-use throughline_transcript::{ContentHash, Dialect, GroupKind, Groups, Message};
+use throughline_tokens::{Usage, UsageReading, logged_usage};
+use throughline_transcript::{ContentHash, Dialect, GroupKind, Groups, LogCall, Message};
 
 use crate::call::{StoredPreamble, UsageKind};
 use crate::ids::Millis;
@@ -148,18 +148,18 @@ pub(crate) struct ForeignCall {
 }
 
 impl ForeignCall {
-    /// A call by the usage object of its answer; `None` if that holds no counts.
-    pub(crate) fn from_usage(key: String, raw: &str) -> Option<Self> {
-        let UsageReading { usage, cache_write_1h, .. } = parse_usage(raw).ok()?;
+    /// A call of a log; `None` if the log holds no counts for it.
+    pub(crate) fn from_log(call: &LogCall) -> Option<Self> {
+        let UsageReading { usage, cache_write_1h, .. } = logged_usage(call)?;
         Some(Self {
-            key,
+            key: call.key.clone(),
             model: String::new(),
             provider: String::new(),
             task: "chat".to_owned(),
             usage,
             cache_write_1h,
             usage_kind: UsageKind::Measured,
-            usage_raw: Some(raw.to_owned()),
+            usage_raw: Some(call.usage.as_str().to_owned()),
             cost_micro_usd: None,
             reckoned_micro_usd: None,
             at_ms: 0,

@@ -6,7 +6,7 @@
 //! those of the program's list. Every step is a transaction of its own and is found again when an import was broken off.
 
 use serde_json::json;
-use throughline_tokens::{TokenModel, model_facts, profile_message};
+use throughline_tokens::{Catalogue, TokenModel, model_facts, profile_message};
 use throughline_transcript::Message;
 
 use crate::error::{Result, StoreError};
@@ -35,6 +35,8 @@ pub(super) struct Recorder<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) owner: Owner,
     pub(super) new_id: &'a mut dyn FnMut(Millis) -> SessionId,
+    /// What calls cost.
+    pub(super) catalogue: Catalogue,
 }
 
 /// A way of a conversation that is in the record.
@@ -326,7 +328,14 @@ impl Recorder<'_> {
                 self.store.set_guard(&scope, PREAMBLE_GUARD, Some(&guard))?;
             }
         }
-        counts.calls += booking::book_calls(self.store, &self.owner, foreign, &chain, preamble.as_ref())?;
+        counts.calls += booking::book_calls(
+            self.store,
+            &self.owner,
+            foreign,
+            &chain,
+            preamble.as_ref(),
+            &self.catalogue,
+        )?;
         if let Some(title) = &foreign.title
             && chain.iter().all(|member| member.title.is_none())
         {

@@ -1,0 +1,151 @@
+//! The model that is named is the model that is called, or the start says why not.
+//!
+//! Some servers take any name for the model they have. A name on the command line is therefore held against what the
+//! configured endpoint lists: a model that is not there is asked at the provider whose it is, where there is a key for it,
+//! and refused otherwise. Where settings or the command line name the server too, it is asked there, with a warning.
+
+use std::time::Duration;
+
+use throughline_engine::ModelWish;
+use throughline_provider::{Endpoint, EndpointKind, ListedModel};
+
+use super::ChatArgs;
+use super::kitchen::Kitchen;
+use crate::failure::{Exit, Failure};
+use crate::models_cmd::{key_words, not_listed};
+use crate::online::client;
+use crate::text::{on_one_line, shorten};
+
+/// An endpoint is waited for this long before its list counts as not known.
+const LIST_PATIENCE: Duration = Duration::from_secs(4);
+/// Names that a refusal repeats.
+const MAX_NAMED: usize = 20;
+
+/// What a person named of a model and the server that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// Nothing: both are as configured.
+    Neither,
+    /// The model alone. The configured server may not have it.
+    Model,
+    /// The model and its provider.
+    ModelAndProvider,
+}
+
+impl Naming {
+    /// What a command line names.
+    pub(super) fn of(args: &ChatArgs, kitchen: &Kitchen) -> Self {
+        match (&args.model, &args.provider) {
+            (None, _) => Self::Neither,
+            (Some(_), Some(_)) => Self::ModelAndProvider,
+            (Some(name), None) => Self::of_name(name, kitchen),
+        }
+    }
+
+    /// What a name alone says.
+    pub(super) fn of_name(name: &str, kitchen: &Kitchen) -> Self {
+        let settings = &kitchen.settings.model;
+        let names_provider = name
+            .split_once(':')
+            .is_some_and(|(provider, model)| EndpointKind::parse(provider).is_some() && !model.is_empty());
+        match name {
+            _ if names_provider => Self::ModelAndProvider,
+            name if name.trim() == settings.default.trim() => Self::Neither,
+            _ => Self::Model,
+        }
+    }
+}
+
+/// Why an endpoint is not the place for a model.
+struct NotThere {
+    words: String,
+    /// What it has instead, where it says.
+    listed: Vec<ListedModel>,
+}
+
+/// The model at the place where it is asked: the configured endpoint, or the provider whose model it is.
+pub(super) async fn placed(
+    kitchen: &Kitchen,
+    wish: ModelWish,
+    endpoint: &Endpoint,
+    naming: Naming,
+) -> Result<ModelWish, Failure> {
+    if naming != Naming::Model {
+        return Ok(wish);
+    }
+    let Some(missing) = missing(kitchen, &wish.model, endpoint).await? else { return Ok(wish) };
+    let sellers = EndpointKind::serving(&wish.model).unwrap_or_default();
+    let elsewhere = sellers.iter().filter(|kind| **kind != endpoint.kind).find_map(|kind| {
+        let other = wish.named(&format!("{kind}:{}", wish.model));
+        let endpoint = kitchen.endpoint(&other).ok()?;
+        Some((other, endpoint))
+    });
+    match elsewhere {
+        Some((other, at)) => {
+            kitchen.context.note(&format!(
+                "{}; it is asked at {} ({})",
+                missing.words,
+                at.kind,
+                key_words(&at.key_source)
+            ));
+            Ok(other)
+        }
+        None => Err(refusal(&missing, &wish.model, endpoint, sellers)),
+    }
+}
+
+/// What is to be said of a configured model that its endpoint does not list, to people who see nothing but an answer.
+pub(super) async fn warning(kitchen: &Kitchen, model: &str, endpoint: &Endpoint) -> Option<String> {
+    missing(kitchen, model, endpoint).await.ok().flatten().map(|missing| missing.words)
+}
+
+/// Whether an endpoint has a model: what it lists decides, where that is quickly known; at a maker's own address the name
+/// does.
+async fn missing(kitchen: &Kitchen, model: &str, endpoint: &Endpoint) -> Result<Option<NotThere>, Failure> {
+    let is_makers_own = endpoint.is_at_usual_address()
+        && matches!(
+            endpoint.kind,
+            EndpointKind::Anthropic | EndpointKind::OpenAi | EndpointKind::OpenAiCodex
+        );
+    if is_makers_own {
+        let maker = EndpointKind::serving(model).and_then(|kinds| kinds.first().copied());
+        let own =
+            if endpoint.kind == EndpointKind::OpenAiCodex { EndpointKind::OpenAi } else { endpoint.kind };
+        let words = || format!("`{}` is no model of {}", on_one_line(model), endpoint.kind);
+        return Ok(maker
+            .filter(|maker| *maker != own && *maker != EndpointKind::OpenRouter)
+            .map(|_| NotThere { words: words(), listed: Vec::new() }));
+    }
+    // What a seller of many models does not have it refuses by name; a subscription has no list.
+    if matches!(endpoint.kind, EndpointKind::OpenRouter | EndpointKind::OpenAiCodex) {
+        return Ok(None);
+    }
+    let client = client(&kitchen.context, endpoint)?;
+    let listed = tokio::time::timeout(LIST_PATIENCE, client.list_models(endpoint)).await;
+    // Who does not answer is told of when the model is asked.
+    let Ok(Ok(listed)) = listed else { return Ok(None) };
+    Ok(not_listed(model, endpoint, &listed).map(|words| NotThere { words, listed }))
+}
+
+fn refusal(missing: &NotThere, model: &str, endpoint: &Endpoint, sellers: &[EndpointKind]) -> Failure {
+    let model = on_one_line(model);
+    let mut failure = Failure::new(Exit::BadConfig, missing.words.clone());
+    let names: Vec<String> =
+        missing.listed.iter().take(MAX_NAMED).map(|listed| on_one_line(&listed.id)).collect();
+    if names.len() > 1 {
+        failure = failure.because(format!("{} has {}", endpoint.kind, shorten(&names.join(", "), 400)));
+    }
+    let keys: Vec<&str> = sellers.iter().filter_map(|kind| kind.usual_key_variable()).collect();
+    if !keys.is_empty() {
+        failure = failure
+            .because(format!("nor is there a key for whoever sells it ({})", keys.join(", ")))
+            .hint(format!("export {}=... and the same again", keys.join("=... or ")));
+    }
+    if let Some(name) = names.first() {
+        failure = failure.hint(format!("a model that is there: throughline chat --model {name}"));
+    }
+    failure.hint(format!(
+        "to send that name there all the same: throughline chat --provider {} --model {model}",
+        endpoint.kind
+    ))
+}

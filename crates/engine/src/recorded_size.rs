@@ -1,0 +1,59 @@
+//! How large the next request of a recorded conversation is, by the same figures as where it is being held: anchored at
+//! the last prompt that its provider counted, estimated from there on.
+//!
+//! Not for: conversations that are being held, which know their size.
+
+use throughline_store::{Millis, Owner, Session, Store, StoreError, UsageKind, last_preamble};
+use throughline_tokens::{Calibrator, profile_message, profile_system, profile_tools};
+
+use crate::estimate::Estimator;
+use crate::limits_in_use::LimitsInUse;
+use crate::managed::learnt_calibration;
+use crate::status::PendingRequest;
+use crate::token_model::token_model_for;
+use crate::view::{Place, read_shown};
+
+/// The size of the next request of a session, held with a model.
+pub fn recorded_size(
+    store: &dyn Store,
+    owner: &Owner,
+    session: &Session,
+    limits: &LimitsInUse,
+    now_ms: Millis,
+) -> Result<PendingRequest, StoreError> {
+    let token_model = token_model_for(&limits.model, session.dialect);
+    let preamble = last_preamble(store, owner, session)?;
+    let fixed_tokens = preamble.map_or(0, |sent| {
+        let system = sent.system.map_or(0, |json| token_model.estimate_content(&profile_system(&json)));
+        let tools = sent.tools.map_or(0, |json| token_model.estimate_content(&profile_tools(&json)));
+        system.saturating_add(tools)
+    });
+    let calls = store.calls(owner, &session.id)?;
+    let mut answered =
+        calls.into_iter().rev().filter(|call| call.session == session.id && call.call.error.is_none());
+    // Calls beside the conversation do not name what they sent of it.
+    let last = answered.find_map(|call| Some((call.call.sent_to_seq?, call.call)));
+    let (mut message_tokens, mut sent_tokens, mut messages) = (0_u64, 0_u64, 0_usize);
+    let mut is_sent = last.is_some();
+    for item in store.view(owner, &session.id, None)? {
+        let Some((place, message)) = read_shown(item) else { continue };
+        let to_seq = last.as_ref().map_or(0, |(to_seq, _)| *to_seq);
+        let is_later = matches!(&place, Place::Message { session: own, seq, .. } if *own == session.id && *seq >= to_seq);
+        is_sent &= !is_later;
+        let tokens = token_model.estimate_content(&profile_message(&message));
+        message_tokens = message_tokens.saturating_add(tokens);
+        if is_sent {
+            sent_tokens = sent_tokens.saturating_add(tokens);
+        }
+        messages += 1;
+    }
+    let calibrator: Calibrator = learnt_calibration(store, &limits.scope(), now_ms)?;
+    let mut estimator = Estimator::new(calibrator);
+    if let Some((_, call)) = last
+        && call.usage_kind == UsageKind::Measured
+        && call.model == limits.model
+    {
+        estimator.resume(call.usage.prompt(), fixed_tokens.saturating_add(sent_tokens));
+    }
+    Ok(estimator.pending(fixed_tokens, message_tokens, messages))
+}

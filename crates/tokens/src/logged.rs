@@ -1,0 +1,14 @@
+//! What a log says that a call used. Whoever sums up logs takes the figures from here, so that all sums agree.
+//!
+//! The figures are the log's own, never replaced by estimates. Claude Code often notes usage when an answer has just
+//! begun; the output of such a call is what was noted then, which is less than was written in the end.
+
+use throughline_transcript::LogCall;
+
+use crate::usage::{UsageReading, parse_usage};
+
+/// The usage of a logged call; `None` where the log holds no counts for it.
+#[must_use]
+pub fn logged_usage(call: &LogCall) -> Option<UsageReading> {
+    parse_usage(call.usage.as_str()).ok()
+}

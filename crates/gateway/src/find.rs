@@ -86,9 +86,12 @@ impl Inner {
         theirs: &[Theirs<'_>],
         look: impl Fn() -> F,
     ) -> Result<Found, Refused> {
-        for _ in 0..MOST_LOOKS {
+        let mut looks = 0;
+        while looks < MOST_LOOKS {
             let seat = look().await?;
-            let mut session = Arc::clone(&seat.session).lock_owned().await;
+            // Each request alike that was first has a conversation of its own by now, so they are as many as ask at once.
+            let Some(mut session) = seat.take(theirs, let_go).await else { continue };
+            looks += 1;
             if !self.refresh(&seat, &mut session).await {
                 continue;
             }
@@ -451,7 +454,7 @@ impl Inner {
 pub(crate) fn recognised(session: &ManagedSession, known: Vec<Known>) -> Recognised {
     let own = session.messages().len().saturating_sub(session.first_own_item());
     let folded = if session.is_folded() { known.len().saturating_sub(own) } else { 0 };
-    Recognised { tip: session.id().clone(), known, folded }
+    Recognised { tip: session.id().clone(), known, folded, is_being_answered: false }
 }
 
 /// What a client calls its session, with the wire: sessions of one client on two wires are two.

@@ -32,6 +32,11 @@ impl<'a> Theirs<'a> {
         *self.identity.get_or_init(|| identity_of(self.message))
     }
 
+    /// Whether it says something of its own.
+    pub(crate) fn says_something(&self) -> bool {
+        self.identity().is_some()
+    }
+
     /// As it is recognised later on.
     pub(crate) fn known(&self) -> Known {
         let (bytes, identity) = (self.bytes, self.identity());

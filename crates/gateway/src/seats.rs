@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use throughline_engine::ManagedSession;
 use throughline_store::{Owner, SessionId};
 use throughline_transcript::Message;
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 use crate::identity::{Known, identity_of};
 use crate::matching::{Match, Theirs, compare};
@@ -50,6 +51,8 @@ pub(crate) struct Recognised {
     pub(crate) known: Vec<Known>,
     /// How many of the first are folded away.
     pub(crate) folded: usize,
+    /// Whether the last of them are being answered at the moment.
+    pub(crate) is_being_answered: bool,
 }
 
 impl Recognised {
@@ -77,6 +80,8 @@ pub(crate) struct Seat {
     last_used: AtomicU64,
     /// Whether a request of this conversation brought tools; not known before one came.
     has_tools: Mutex<Option<bool>>,
+    /// Told when it is recognised by something else.
+    changed: Notify,
 }
 
 impl Seat {
@@ -89,6 +94,28 @@ impl Seat {
             edition: AtomicU64::new(edition),
             last_used: AtomicU64::new(0),
             has_tools: Mutex::new(None),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Waits for the session. `None` as soon as a request alike is being answered in it: that answer is for somebody else.
+    pub(crate) async fn take(
+        &self,
+        request: &[Theirs<'_>],
+        let_go: usize,
+    ) -> Option<OwnedMutexGuard<ManagedSession>> {
+        loop {
+            let changed = self.changed.notified();
+            if let Ok(session) = Arc::clone(&self.session).try_lock_owned() {
+                return Some(session);
+            }
+            if is_answering_alike(&lock(&self.recognised), request, let_go) {
+                return None;
+            }
+            tokio::select! {
+                session = Arc::clone(&self.session).lock_owned() => return Some(session),
+                () = changed => {}
+            }
         }
     }
 
@@ -125,12 +152,13 @@ impl Seat {
     }
 
     /// How a request stands to the conversation after the first messages that its client has let go, and whether it goes
-    /// on.
+    /// on. A request does not go on where the same is being answered already: it would wait for an answer it does not
+    /// know.
     pub(crate) fn compare(&self, request: &[Theirs<'_>], let_go: usize) -> (Match, bool) {
         let recognised = lock(&self.recognised);
         let (known, folded) = recognised.after(let_go);
         let found = compare(known, request, folded);
-        (found, found.goes_on(known))
+        (found, found.goes_on(known) && !is_answering_alike(&recognised, request, let_go))
     }
 
     fn last_used(&self) -> u64 {
@@ -143,7 +171,24 @@ impl Seat {
 
     pub(crate) fn set_recognised(&self, recognised: Recognised) {
         *lock(&self.recognised) = recognised;
+        self.changed.notify_waiters();
     }
+
+    /// Notes that nothing is being answered any more.
+    pub(crate) fn end_answer(&self) {
+        lock(&self.recognised).is_being_answered = false;
+        self.changed.notify_waiters();
+    }
+}
+
+/// Whether what is being answered is all that a request says.
+fn is_answering_alike(recognised: &Recognised, request: &[Theirs<'_>], let_go: usize) -> bool {
+    if !recognised.is_being_answered {
+        return false;
+    }
+    let (known, folded) = recognised.after(let_go);
+    let found = compare(known, request, folded);
+    found.goes_on(known) && !request.iter().skip(found.repeated).any(Theirs::says_something)
 }
 
 /// All seats.

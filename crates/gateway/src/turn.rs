@@ -209,9 +209,6 @@ impl Inner {
         let config = self.config.now();
         let said = Said { messages, repeated };
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
-        // Who asks meanwhile sees that this much is being answered already.
-        seat.set_recognised(Recognised { known: known.clone(), ..seat.recognised() });
-
         let cancel = CancellationToken::new();
         let (pieces, waiting) = mpsc::channel(PIECES_WAITING);
         let (on_recorded, recorded) = oneshot::channel();
@@ -220,6 +217,9 @@ impl Inner {
         let mut request = turn.request;
         let is_offered = offered(&config.recall, &mut request, session.messages())
             .map_err(|error| Refused::bad_request(error.to_string()))?;
+        // Who asks meanwhile sees that this much is being answered already.
+        let seen = Recognised { known: known.clone(), is_being_answered: true, ..seat.recognised() };
+        seat.set_recognised(seen);
         // The other wires store nothing that later requests could name.
         let stores = turn.endpoint.wire == Dialect::Responses
             && request.member("store").is_none_or(|store| store.0.trim() != "false");
@@ -283,6 +283,7 @@ impl Inner {
                 if let Ok(recognised) = self.read_recognised(&session).await {
                     seat.set_recognised(recognised);
                 }
+                seat.end_answer();
             }
         }
         result

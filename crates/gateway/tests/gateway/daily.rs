@@ -137,6 +137,44 @@ async fn parallel_requests_of_one_conversation_do_not_wait_for_each_other() {
     assert_eq!(stage.opened().len(), 2);
 }
 
+/// How many requests alike are made at once: more than a request looks for a conversation that others keep moving on.
+const ALIKE: usize = 12;
+/// A test that waits for so long would wait for ever.
+const HANG: Duration = Duration::from_secs(20);
+
+/// Requests alike come from sub-agents with one prompt, from best-of-n and from retries. None waits for another's answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_alike_do_not_wait_for_each_other() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let script = Script::answering(move |request| {
+        let messages = request.json()["messages"].as_array().unwrap().clone();
+        match messages.last().unwrap()["content"].as_str().unwrap() {
+            "one" => Reply::text("first"),
+            _ => Reply::text("the same").failing_after(0, ReplyFault::Wait(held.clone())),
+        }
+    });
+    let stage = Arc::new(Stage::new(None, script).await);
+    stage.ask(Dialect::Chat, &body(&[user("one")], false)).await.text().await.unwrap();
+    let beginning = vec![user("another one")];
+    let further = vec![user("one"), assistant("first"), user("two")];
+    for (messages, opened) in [(beginning, vec![None; ALIKE]), (further, vec![Some("branch"); ALIKE - 1])] {
+        let so_far = stage.opened().len();
+        let mut answers = tokio::task::JoinSet::new();
+        for _ in 0..ALIKE {
+            let (stage, body) = (Arc::clone(&stage), body(&messages, false));
+            answers.spawn(async move { stage.ask(Dialect::Chat, &body).await.status().as_u16() });
+        }
+        // All of them are at the upstream before one is answered.
+        for _ in 0..ALIKE {
+            tokio::time::timeout(HANG, gate.until_reached()).await.unwrap();
+        }
+        (0..ALIKE).for_each(|_| gate.open());
+        assert_eq!(answers.join_all().await, [200; ALIKE]);
+        assert_eq!(stage.opened().split_off(so_far), opened, "{messages:?}");
+    }
+}
+
 /// Many requests at once, all of them new turns of conversations of their own: all are recorded once.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_conversations_at_once_are_kept_apart() {

@@ -8,7 +8,7 @@ use throughline_store::{
     Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, Session, SessionId, StoreError, StoredMessage,
     Version, numbered_key,
 };
-use throughline_transcript::{Dialect, Message, Role};
+use throughline_transcript::{Dialect, Message, Role, asks_for_summary};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::event::GatewayEvent;
@@ -378,8 +378,10 @@ impl Inner {
             return self.open_alike(turn, key, seat).await;
         };
         let leaves_at = last.seq.saturating_add(1);
-        let link = Link { parent: last.session.clone(), kind: LinkKind::Branch, leaves_at };
-        self.open(turn, key, Some(link)).await
+        // What a client asks on its own account is no other way that the conversation went.
+        let is_aside = theirs.last().is_some_and(|theirs| asks_for_summary(theirs.message));
+        let kind = if is_aside { LinkKind::SideBranch } else { LinkKind::Branch };
+        self.open(turn, key, Some(Link { parent: last.session.clone(), kind, leaves_at })).await
     }
 
     pub(crate) async fn open(

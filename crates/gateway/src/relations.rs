@@ -9,13 +9,14 @@
 use std::sync::Arc;
 
 use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
-use throughline_transcript::{Role, is_client_summary};
+use throughline_transcript::{Message, Role, asks_for_summary, is_client_summary};
 use throughline_wire::Request;
 
 use crate::event::GatewayEvent;
 use crate::find::{blocking, own_id};
 use crate::gateway::Inner;
 use crate::matching::{Theirs, shared_answers};
+use crate::quotes::{Quoting, words_of};
 use crate::refused::Refused;
 use crate::seats::{Seat, SeatKey, key_start};
 use crate::turn::Turn;
@@ -61,14 +62,18 @@ impl Inner {
             if is_compacted && let Some(parent) = self.compacted_by_client(turn, theirs).await? {
                 return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
             }
-            return self.open(turn, key, None).await;
+            return match self.quoted_by(&turn.request) {
+                Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
+                None => self.open(turn, key, None).await,
+            };
         };
         let parts = self.parts_of_client(turn, &id).await?;
         let first = |wanted: Part| parts.iter().find(|(_, part)| *part == wanted).map(|(id, _)| id.clone());
         if is_compacted && let Some(parent) = self.last_main(&parts).await? {
             return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
         }
-        if !has_tools(&turn.request) {
+        let asks_for_summary = turn.request.messages().last().is_some_and(asks_for_summary);
+        if asks_for_summary || !has_tools(&turn.request) {
             let parent =
                 first(Part::Main).or_else(|| first(Part::Unanswered)).or_else(|| first(Part::SideCall));
             return match parent {
@@ -126,9 +131,37 @@ impl Inner {
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let (id, link) =
             (side.clone(), Link { parent: main.clone(), kind: LinkKind::SideCall, leaves_at: 0 });
-        if let Err(error) = blocking(move || store.attach(&owner, &id, &link)).await {
-            self.tell(GatewayEvent::Warning(format!("{side} is listed beside its conversation: {error}")));
+        let event = match blocking(move || store.attach(&owner, &id, &link)).await {
+            Ok(_) => {
+                let link = (main.clone(), LinkKind::SideCall.name());
+                GatewayEvent::Attached { session: side.clone(), link }
+            }
+            Err(error) => GatewayEvent::Warning(format!("{side} is listed beside its conversation: {error}")),
+        };
+        self.tell(event);
+    }
+
+    /// The conversation that a call beside it quotes, for clients that do not say what they call their session: Hermes asks
+    /// for titles and summaries with what was said in one message and without tools. Only conversations of agents that nobody
+    /// works on at the moment are looked at, as they are sent: whoever asks beside one waits with it.
+    fn quoted_by(&self, request: &Request) -> Option<SessionId> {
+        let messages = request.messages();
+        let is_question =
+            |message: &Message| message.role() == Role::User || message.role().is_instructions();
+        if has_tools(request) || messages.len() > MOST_SIDE_CALL_MESSAGES || !messages.iter().all(is_question)
+        {
+            return None;
         }
+        let agents = self.seats.of_owner(&self.setup.owner).into_iter();
+        let mut agents = agents.filter(|seat| seat.has_tools() == Some(true)).peekable();
+        agents.peek()?;
+        let words = words_of(messages);
+        let quoting = Quoting::new(&words);
+        let quoted = agents.filter_map(|seat| {
+            let session = seat.session.try_lock().ok()?;
+            Some((quoting.quoted(session.messages()), session.id().clone()))
+        });
+        quoted.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, id)| id)
     }
 
     /// The conversations of a client's session in order of their beginning, and what each is.
@@ -206,8 +239,7 @@ fn part_of(
     session: &Session,
     at_hand: Option<&Seat>,
 ) -> Result<Part, StoreError> {
-    if session.link.as_ref().is_some_and(|link| matches!(link.kind, LinkKind::SubAgent | LinkKind::SideCall))
-    {
+    if session.link.as_ref().is_some_and(|link| link.kind.is_attached()) {
         return Ok(Part::Attached);
     }
     let is_short = || -> Result<bool, StoreError> {

@@ -295,6 +295,89 @@ async fn sub_agents_with_the_same_prompt_all_hang_on_the_conversation() {
     assert_eq!(listed(&stage).0, ["build it"]);
 }
 
+/// As Claude Code does it with `/compact`: the question is put behind an earlier message, and the last answer is kept.
+#[tokio::test]
+async fn a_request_for_a_summary_is_a_side_call() {
+    let mut stage = Stage::new(None, counting()).await;
+    let mut talk = vec![user("one")];
+    for turn in 1..=3 {
+        asked(&stage, Dialect::Anthropic, &of_session(&talk, true)).await;
+        talk.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
+    }
+    let asks = "Your task is to create a detailed summary of the conversation so far.";
+    let behind = json!({ "role": "user", "content": [
+        { "type": "text", "text": "question 2" }, { "type": "text", "text": asks },
+    ]});
+    let summarising = [&talk[..4], &[behind]].concat();
+    for restarted in [false, true] {
+        if restarted {
+            stage.start().await;
+        }
+        asked(&stage, Dialect::Anthropic, &of_session(&summarising, true)).await;
+        assert_eq!(stage.opened().last(), Some(&Some("side_branch")));
+        assert_eq!(listed(&stage), (vec!["one".to_owned()], "one".to_owned()));
+    }
+    assert_eq!(stage.upstream.calls()[3].text(), of_session(&summarising, true), "it is sent as it came");
+    let main = stage.store.resolve(&Owner::default(), "last").unwrap().id;
+    let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
+    let compacted = [user(note), assistant("answer 3"), user("go on")];
+    asked(&stage, Dialect::Anthropic, &of_session(&compacted, true)).await;
+    let events = stage.events.lock().unwrap();
+    let opened = events.iter().rev().find_map(|event| match event {
+        GatewayEvent::Opened { link, .. } => link.clone(),
+        _ => None,
+    });
+    assert_eq!(opened, Some((main, "client_compaction")), "of the conversation itself");
+}
+
+/// Where the first message is the only one before it, nothing is shared with the conversation.
+#[tokio::test]
+async fn a_request_for_a_summary_of_one_exchange_is_a_side_call() {
+    let stage = Stage::new(None, counting()).await;
+    asked(&stage, Dialect::Anthropic, &of_session(&[user("one")], true)).await;
+    let asks = "Your task is to create a detailed summary of the conversation so far.";
+    let asks = json!({ "role": "user", "content": [
+        { "type": "text", "text": "one" }, { "type": "text", "text": asks },
+    ]});
+    asked(&stage, Dialect::Anthropic, &of_session(&[asks], true)).await;
+    assert_eq!(stage.opened(), [None, Some("side_call")]);
+}
+
+/// As Hermes does it: nothing names the session, and what is asked quotes what was said.
+#[tokio::test]
+async fn a_call_without_tools_that_quotes_a_conversation_is_a_side_call_of_it() {
+    let stage = Stage::new(
+        None,
+        Script::answering(|request| {
+            let said = request.json()["messages"].as_array().unwrap().len();
+            Reply::text(format!("The part with number {said} was read."))
+        }),
+    )
+    .await;
+    let with_tools = |messages: &[Value]| {
+        let tool =
+            json!({ "type": "function", "function": { "name": "t", "parameters": { "type": "object" } } });
+        json!({ "model": MODEL, "messages": messages, "tools": [tool] }).to_string()
+    };
+    let question = "Read every part of the archive, please.";
+    asked(&stage, Dialect::Chat, &with_tools(&[user(question)])).await;
+    asked(&stage, Dialect::Chat, &with_tools(&[user("Read another archive as well.")])).await;
+    let summary = format!(
+        "Create a checkpoint.\n[USER]: {question}\n\n[ASSISTANT]: The part with number 1 was read.\n\nBe brief."
+    );
+    asked(&stage, Dialect::Chat, &body(&[user(&summary)])).await;
+    let title = format!("User: {question}\n\nAssistant: The part with number 1 was read.");
+    let system = json!({ "role": "system", "content": "Write a title." });
+    asked(&stage, Dialect::Chat, &body(&[system, user(&title)])).await;
+    assert_eq!(stage.opened(), [None, None, Some("side_call"), Some("side_call")]);
+    let main = stage.store.resolve(&Owner::default(), "last").unwrap();
+    assert_ne!(main.link.map(|link| link.kind), Some(throughline_store::LinkKind::SideCall));
+    // With tools, or with words of one side only, it is a conversation.
+    asked(&stage, Dialect::Chat, &with_tools(&[user(&format!("Look into this. {summary}"))])).await;
+    asked(&stage, Dialect::Chat, &body(&[user(question)])).await;
+    assert_eq!(stage.opened()[4..], [None, None]);
+}
+
 /// As Codex does it on its own account: what people said stays, a summary follows, nothing that was answered.
 #[tokio::test]
 async fn a_client_that_keeps_only_what_people_said_is_recognised_each_time() {

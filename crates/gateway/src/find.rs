@@ -18,7 +18,7 @@ use crate::let_go::{LetGo, Listed, let_go, unknown_of};
 use crate::matching::{Match, Theirs, compare, has_new_summary, is_compacted, refreshed};
 use crate::recall::seen::Eyes;
 use crate::refused::Refused;
-use crate::relations::has_tools;
+use crate::relations::note_request;
 use crate::seats::{Recognised, Seat, SeatKey};
 use crate::turn::Turn;
 
@@ -63,7 +63,7 @@ impl Inner {
             let theirs = Theirs::all(&messages);
             let mut found = self.take_seat(0, &theirs, || self.seat_for(turn, &theirs)).await?;
             self.renew(turn, &mut found).await?;
-            found.seat.note_tools(has_tools(&turn.request));
+            note_request(&found.seat, turn);
             drop(theirs);
             return Ok(found.with(messages));
         };
@@ -424,7 +424,7 @@ impl Inner {
         let link = link.map(|link| (link.parent, link.kind.name()));
         self.tell(GatewayEvent::Opened { session: id, link });
         let seat = self.seat(key, session, edition).await?;
-        seat.note_tools(has_tools(&turn.request));
+        note_request(&seat, turn);
         Ok(seat)
     }
 

@@ -1,7 +1,7 @@
 //! Whether a request quotes a conversation, as calls for a title or a summary do.
 //!
 //! What a person said and something that the model said or called have to be in it: words of one side alone are said in
-//! many conversations.
+//! many conversations. Where the client itself says that a call is beside a conversation, what the person said is enough.
 
 use throughline_transcript::{Message, Part, Role, human_words};
 
@@ -10,9 +10,19 @@ const LEAST_CHARS: usize = 16;
 /// As much of a message is looked for: clients shorten what they quote.
 const MOST_CHARS: usize = 120;
 
+/// What has to be quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needed {
+    /// What a person said.
+    Question,
+    /// That, and what was answered.
+    QuestionAndAnswer,
+}
+
 /// What a request says.
 pub(crate) struct Quoting<'a> {
     words: &'a str,
+    needed: Needed,
 }
 
 /// Everything that messages say.
@@ -28,11 +38,11 @@ pub(crate) fn words_of(messages: &[Message]) -> String {
 }
 
 impl<'a> Quoting<'a> {
-    pub(crate) fn new(words: &'a str) -> Self {
-        Self { words }
+    pub(crate) fn new(words: &'a str, needed: Needed) -> Self {
+        Self { words, needed }
     }
 
-    /// How many messages of a conversation are quoted; none unless both sides are.
+    /// How many messages of a conversation are quoted; none unless all that is needed is.
     pub(crate) fn quoted(&self, conversation: &[Message]) -> usize {
         let asked = conversation.iter().filter_map(human_words).filter(|words| self.has(words)).count();
         if asked == 0 {
@@ -41,14 +51,15 @@ impl<'a> Quoting<'a> {
         let is_answer = |message: &&Message| message.role() == Role::Assistant;
         let answered =
             conversation.iter().filter(is_answer).filter(|message| self.has_answer(message)).count();
-        if answered == 0 { 0 } else { asked + answered }
+        if answered == 0 && self.needed == Needed::QuestionAndAnswer { 0 } else { asked + answered }
     }
 
     fn has_answer(&self, message: &Message) -> bool {
         texts(message).iter().any(|text| self.has(text))
     }
 
-    fn has(&self, words: &str) -> bool {
+    /// Whether words of a person or a model are quoted.
+    pub(crate) fn has(&self, words: &str) -> bool {
         let words = words.trim();
         let end = words.char_indices().nth(MOST_CHARS).map_or(words.len(), |(at, _)| at);
         let start = words.get(..end).unwrap_or(words);

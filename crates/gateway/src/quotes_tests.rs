@@ -1,6 +1,6 @@
 use throughline_transcript::{Dialect, Message, Role, text_message};
 
-use super::{Quoting, words_of};
+use super::{Needed, Quoting, words_of};
 
 fn said(role: Role, text: &str) -> Message {
     let json = text_message(Dialect::Chat, role, text);
@@ -19,7 +19,9 @@ fn quotes_are_counted_where_both_sides_are_quoted() {
         said(Role::User, "go on"),
         said(Role::Assistant, "The second part comes next."),
     ];
-    let quoted = |text: &str| Quoting::new(&words_of(&[said(Role::User, text)])).quoted(&conversation);
+    let counted =
+        |text: &str, needed| Quoting::new(&words_of(&[said(Role::User, text)]), needed).quoted(&conversation);
+    let quoted = |text: &str| counted(text, Needed::QuestionAndAnswer);
     let both = format!("Summarise this.\n[USER]: {long}\n[ASSISTANT]: The second part comes next.");
     assert_eq!(quoted(&both), 2);
     assert_eq!(quoted(&format!("A title: {}... The first part comes next.", &long[..200])), 2, "shortened");
@@ -27,4 +29,6 @@ fn quotes_are_counted_where_both_sides_are_quoted() {
     assert_eq!(quoted("The first part comes next. The second part comes next."), 0, "answers alone");
     assert_eq!(quoted("go on"), 0, "said by chance");
     assert_eq!(quoted(""), 0);
+    assert_eq!(counted(&long, Needed::Question), 1);
+    assert_eq!(counted("The first part comes next.", Needed::Question), 0);
 }

@@ -80,6 +80,10 @@ pub(crate) struct Seat {
     last_used: AtomicU64,
     /// Whether a request of this conversation brought tools; not known before one came.
     has_tools: Mutex<Option<bool>>,
+    /// What a person said last, for clients whose side calls are recognised by it.
+    question: Mutex<Option<String>>,
+    /// What a side call says whose conversation has not begun yet.
+    side_call: Mutex<Option<String>>,
     /// Told when it is recognised by something else.
     changed: Notify,
 }
@@ -94,8 +98,27 @@ impl Seat {
             edition: AtomicU64::new(edition),
             last_used: AtomicU64::new(0),
             has_tools: Mutex::new(None),
+            question: Mutex::new(None),
+            side_call: Mutex::new(None),
             changed: Notify::new(),
         }
+    }
+
+    pub(crate) fn question(&self) -> Option<String> {
+        lock(&self.question).clone()
+    }
+
+    pub(crate) fn note_question(&self, words: Option<String>) {
+        *lock(&self.question) = words;
+    }
+
+    /// What it says, where it is a side call whose conversation has not begun yet.
+    pub(crate) fn waiting_side_call(&self) -> Option<String> {
+        lock(&self.side_call).clone()
+    }
+
+    pub(crate) fn set_waiting_side_call(&self, words: Option<String>) {
+        *lock(&self.side_call) = words;
     }
 
     /// Waits for the session. `None` as soon as a request alike is being answered in it: that answer is for somebody else.
@@ -161,7 +184,8 @@ impl Seat {
         (found, found.goes_on(known) && !is_answering_alike(&recognised, request, let_go))
     }
 
-    fn last_used(&self) -> u64 {
+    /// Grows with each use of any conversation.
+    pub(crate) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_gateway::GatewayEvent;
 use throughline_store::{Owner, SessionFilter, SessionId};
-use throughline_testkit::{Reply, Script};
+use throughline_testkit::{Gate, Reply, ReplyFault, Script};
 use throughline_transcript::Dialect;
 
 use crate::stage::{MODEL, Stage, eventually};
@@ -376,6 +376,56 @@ async fn a_call_without_tools_that_quotes_a_conversation_is_a_side_call_of_it() 
     asked(&stage, Dialect::Chat, &with_tools(&[user(&format!("Look into this. {summary}"))])).await;
     asked(&stage, Dialect::Chat, &body(&[user(question)])).await;
     assert_eq!(stage.opened()[4..], [None, None]);
+}
+
+/// Codex asks for titles in threads of their own, with tools, while the first answer is on its way. It says what they are for.
+#[tokio::test]
+async fn a_title_thread_of_codex_is_a_side_call_in_whatever_order_it_comes() {
+    let ask = async |stage: &Stage, thread: &str, source: &str, text: &str| {
+        let body = json!({ "model": MODEL, "prompt_cache_key": thread, "input": [user(text)],
+            "tools": [{ "type": "function", "name": "t", "parameters": { "type": "object" } }] });
+        let metadata = json!({ "thread_id": thread, "thread_source": source }).to_string();
+        let request = stage.http.post(stage.at("/v1/responses")).body(body.to_string());
+        let request =
+            request.header("content-type", "application/json").header("user-agent", "codex-tui/0.166.0");
+        let response = request.header("x-codex-turn-metadata", metadata).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.text().await.unwrap();
+    };
+    let (question, title) =
+        ("Name a bird of the harbour", "Write a title.\n\nUser prompt:\nName a bird of the harbour");
+    for order in ["first", "later", "meanwhile"] {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let script = Script::answering(move |request| {
+            let is_main = request.text().contains(question) && !request.text().contains("Write a title.");
+            let is_held = order == "meanwhile" && is_main;
+            let reply = Reply::text("A cormorant.");
+            if is_held { reply.failing_after(0, ReplyFault::Wait(held.clone())) } else { reply }
+        });
+        let stage = Stage::new(None, script).await;
+        let main = ask(&stage, "thread-1", "user", question);
+        let aside = ask(&stage, "thread-2", "thread_title", title);
+        match order {
+            "first" => (aside.await, main.await),
+            "later" => {
+                main.await;
+                (aside.await, ())
+            }
+            _ => {
+                let aside = async {
+                    gate.until_reached().await;
+                    aside.await;
+                    gate.open();
+                };
+                tokio::join!(aside, main)
+            }
+        };
+        assert_eq!(listed(&stage), (vec![question.to_owned()], question.to_owned()), "{order}");
+        // Another question of another thread has nothing to do with it.
+        ask(&stage, "thread-3", "user", "Read every part of the archive").await;
+        assert_eq!(listed(&stage).0.len(), 2, "{order}");
+    }
 }
 
 /// As Codex does it on its own account: what people said stays, a summary follows, nothing that was answered.

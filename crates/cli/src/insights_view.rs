@@ -39,7 +39,7 @@ pub(crate) fn render(insights: &Insights, width: usize) -> String {
         out.push_str(&format!("{:INDENT$}no calls are recorded in this time\n", ""));
         return out;
     }
-    out.push_str(&sums(&insights.total, width));
+    out.push_str(&sums(&insights.total, &insights.by_model, width));
     let measure = Measure::of(&insights.total);
     let periods = periods(insights);
     if !periods.is_empty() {
@@ -102,7 +102,7 @@ fn heading(out: &mut String, words: &str) {
     let _ = writeln!(out, "\n{}", words.bold());
 }
 
-fn sums(total: &UsageTotal, width: usize) -> String {
+fn sums(total: &UsageTotal, by_model: &[UsageTotal], width: usize) -> String {
     let Usage { cache_read, output, .. } = total.usage;
     let prompt = total.usage.prompt();
     let mut lines = vec![format!(
@@ -116,7 +116,7 @@ fn sums(total: &UsageTotal, width: usize) -> String {
     if total.estimated > 0 {
         lines.push(format!("tokens of {} are estimated", counted(total.estimated, "call", "calls")));
     }
-    lines.extend(cost_lines(total));
+    lines.extend(cost_lines(total, by_model));
     lines
         .iter()
         .flat_map(|line| {

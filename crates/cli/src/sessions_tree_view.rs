@@ -15,7 +15,10 @@ use crate::when::Now;
 
 /// The whole tree. `family` holds every session of it, in order of opening.
 pub(crate) fn render(family: &[Session], asked: &SessionId, now: &Now, width: usize) -> String {
-    let title = family.iter().find_map(|session| session.title.as_deref());
+    // What hangs on a conversation may have begun before it: a call for a title comes first.
+    let is_trunk = |session: &&Session| kind_of(session).is_none_or(|kind| kind == LinkKind::Continuation);
+    let title =
+        family.iter().filter(is_trunk).find_map(title_of).or_else(|| family.iter().find_map(title_of));
     let mut out = String::new();
     if let Some(title) = title {
         let _ = writeln!(out, "{}", shorten(&on_one_line(title), width).bold());
@@ -116,6 +119,10 @@ impl<'a> Drawing<'a> {
     }
 }
 
+fn title_of(session: &Session) -> Option<&str> {
+    session.title.as_deref()
+}
+
 fn kind_of(session: &Session) -> Option<LinkKind> {
     session.link.as_ref().map(|link| link.kind)
 }
@@ -132,6 +139,7 @@ fn link_words(session: &Session) -> String {
         LinkKind::Branch => format!("branch from message {leaves_at}"),
         LinkKind::SubAgent => format!("sub-agent at message {leaves_at}"),
         LinkKind::SideCall => format!("side call at message {leaves_at}"),
+        LinkKind::SideBranch => format!("side call from message {leaves_at}"),
         LinkKind::ClientCompaction => format!("its client compacted it at message {leaves_at}"),
     }
 }

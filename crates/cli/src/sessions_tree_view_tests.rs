@@ -27,6 +27,17 @@ fn continuations_stand_on_one_trunk_and_the_rest_beside_it() {
 }
 
 #[test]
+fn the_title_is_that_of_the_conversation_and_not_of_a_call_that_came_first() {
+    let mut main = session(2, "2026-11-10T09:00:01Z");
+    main.title = Some("Port the parser".to_owned());
+    let mut title_call = hung(session(1, "2026-11-10T09:00:00Z"), &main, LinkKind::SideCall, 0);
+    title_call.title = Some("Write a title for this".to_owned());
+    let asked = main.id.clone();
+    let page = plain(&render(&[title_call, main], &asked, &noon(), 100));
+    assert_eq!(page.lines().next(), Some("Port the parser"), "{page}");
+}
+
+#[test]
 fn a_long_chain_does_not_wander_to_the_right() {
     let mut chain = vec![session(1, "2026-11-10T09:00:00Z")];
     for ordinal in 2..60 {

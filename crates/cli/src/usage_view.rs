@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use owo_colors::OwoColorize;
 use throughline_engine::SizeBasis;
 use throughline_store::{Session, UsageTotal};
+use throughline_tokens::{PricedCall, Usage, cost};
 
 use crate::figures::{cost_words, dollars, rounded};
 use crate::gauge::{Gauge, gauge_lines};
@@ -38,7 +39,7 @@ pub(crate) fn render(page: &UsagePage<'_>, width: usize) -> String {
     out.push_str(&tokens(&page.calls.total, width));
     out.push('\n');
     out.push_str(&format!("{}\n", "Cost".bold()));
-    for line in cost_lines(&page.calls.total) {
+    for line in cost_lines(&page.calls.total, &page.calls.by_model) {
         out.push_str(&indented(&line, width));
     }
     for (name, totals) in
@@ -151,12 +152,16 @@ fn tokens(total: &UsageTotal, width: usize) -> String {
     format!("{}\n{}", heading.bold(), table.render(width, INDENT))
 }
 
-/// What was paid, and what the cache saved.
-pub(crate) fn cost_lines(total: &UsageTotal) -> Vec<String> {
+/// What was paid, and what the cache saved. `by_model` are the same calls, model by model.
+pub(crate) fn cost_lines(total: &UsageTotal, by_model: &[UsageTotal]) -> Vec<String> {
     let priced = total.calls.saturating_sub(total.unpriced);
     let mut lines = Vec::new();
     if priced == 0 {
-        lines.push("not known: the catalogue has no price for these models".to_owned());
+        lines.push(match by_model.iter().any(|model| has_list_price(&model.group)) {
+            true => "not known: the price list has these models, but not at the endpoint they were asked at"
+                .to_owned(),
+            false => "not known: the price list does not have these models".to_owned(),
+        });
         return lines;
     }
     lines.push(format!("{} for {}", dollars(total.cost_micro_usd), counted(priced, "call", "calls")));
@@ -168,6 +173,13 @@ pub(crate) fn cost_lines(total: &UsageTotal) -> Vec<String> {
     }
     lines.extend(saving_words(total));
     lines
+}
+
+/// Whether whoever makes a model sells it at a known price.
+fn has_list_price(model: &str) -> bool {
+    let usage = Usage { input: 1, output: 1, ..Usage::default() };
+    let now = PricedCall { model, provider: "", at_ms: i64::MAX, usage, cache_write_1h: 0 };
+    cost(&now).micro_usd.is_some()
 }
 
 /// What the cache saved; writing to a cache that is never read costs more than none.

@@ -79,7 +79,9 @@ impl Target {
             CachePolicy::Marks { ttl: CacheTtl::OneHour, .. } => WrittenFor::AnHour,
             CachePolicy::Marks { .. } | CachePolicy::Key | CachePolicy::Unmarked => WrittenFor::Minutes,
         };
-        CachePrices::of(&self.model, &self.provider, at_ms, written_for)
+        CachePrices::of(written_for, |usage, cache_write_1h| {
+            self.price_source.cost(&self.model, at_ms, usage, cache_write_1h).micro_usd
+        })
     }
 
     pub(crate) fn token_model(&self) -> TokenModel {

@@ -17,6 +17,13 @@ pub(crate) const OWN_HEADERS: &str = "x-throughline-";
 /// among them.
 const SESSION_HEADERS: [&str; 2] = ["x-session-affinity", "x-session-id"];
 
+/// What Codex is called in the record.
+pub(crate) const CODEX: &str = "codex";
+/// The header in which Codex says what each request is for: an object, whose `thread_source` tells who began the thread.
+const CODEX_METADATA: &str = "x-codex-turn-metadata";
+/// The threads that Codex begins for titles.
+const CODEX_TITLES: &str = "thread_title";
+
 /// Longer names of sessions are not taken for any.
 const MAX_KEY_BYTES: usize = 512;
 
@@ -31,6 +38,8 @@ pub(crate) struct Clues {
     pub(crate) own_id: Option<String>,
     /// The program.
     pub(crate) program: &'static str,
+    /// Whether it says that the request is a call beside a conversation.
+    pub(crate) is_side_call: bool,
 }
 
 impl Clues {
@@ -49,8 +58,16 @@ impl Clues {
             upstream: header(UPSTREAM_HEADER),
             own_id,
             program: program(headers, request.dialect()),
+            is_side_call: is_title_of_codex(headers),
         }
     }
+}
+
+/// Whether Codex asks for a title. It does that in a thread of its own, with tools, whenever a person said something.
+fn is_title_of_codex(headers: &HeaderMap) -> bool {
+    let metadata = headers.get(CODEX_METADATA).and_then(|value| value.to_str().ok());
+    let source = metadata.and_then(|json| RawJson(json).get("thread_source")?.as_text());
+    source.is_some_and(|source| source == CODEX_TITLES)
 }
 
 fn text(value: RawJson<'_>) -> Option<String> {
@@ -67,7 +84,7 @@ fn program(headers: &HeaderMap, wire: Dialect) -> &'static str {
         return "claude-code";
     }
     if agent.starts_with("codex") || (wire == Dialect::Responses && headers.contains_key("originator")) {
-        return "codex";
+        return CODEX;
     }
     ["opencode", "aider", "hermes"].into_iter().find(|name| agent.contains(name)).unwrap_or("gateway")
 }

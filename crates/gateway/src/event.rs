@@ -72,6 +72,13 @@ pub enum GatewayEvent {
         /// What it hangs on and how, if it does.
         link: Option<(SessionId, &'static str)>,
     },
+    /// A conversation that was begun turned out to hang on another: a call for a title came before what it is a title of.
+    Attached {
+        /// The session.
+        session: SessionId,
+        /// What it hangs on and how.
+        link: (SessionId, &'static str),
+    },
     /// The model looked something up, and the gateway answered it.
     Recalled {
         /// The session.
@@ -119,6 +126,9 @@ impl GatewayEvent {
                 "parent": link.as_ref().map(|(parent, _)| parent),
                 "link": link.as_ref().map(|(_, kind)| kind),
             }),
+            Self::Attached { session, link: (parent, kind) } => {
+                json!({ "event": "attached", "session": session, "parent": parent, "link": kind })
+            }
             Self::Recalled { session, tools } => {
                 json!({ "event": "recalled", "session": session, "tools": tools })
             }

@@ -8,7 +8,7 @@ use throughline_store::{
     Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, SessionId, StoreError, StoredMessage,
     numbered_key,
 };
-use throughline_transcript::{Dialect, Message, Role};
+use throughline_transcript::{Dialect, Message, Role, asks_for_summary};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::event::GatewayEvent;
@@ -18,7 +18,7 @@ use crate::let_go::{LetGo, Listed, let_go, unknown_of};
 use crate::matching::{Match, Theirs, compare, has_new_summary, is_compacted, refreshed};
 use crate::recall::seen::Eyes;
 use crate::refused::Refused;
-use crate::relations::has_tools;
+use crate::relations::note_request;
 use crate::seats::{Recognised, Seat, SeatKey};
 use crate::turn::Turn;
 
@@ -90,7 +90,7 @@ impl Inner {
         let theirs = Theirs::all(&messages);
         let mut found = self.take_seat(since, 0, &theirs, || self.seat_for(turn, &theirs)).await?;
         self.renew(turn, &mut found).await?;
-        found.seat.note_tools(has_tools(&turn.request));
+        note_request(&found.seat, turn);
         drop(theirs);
         Ok(found.with(messages))
     }
@@ -450,8 +450,10 @@ impl Inner {
             return self.open_alike(turn, key, seat).await;
         };
         let leaves_at = last.seq.saturating_add(1);
-        let link = Link { parent: last.session.clone(), kind: LinkKind::Branch, leaves_at };
-        self.open(turn, key, Some(link)).await
+        // What a client asks on its own account is no other way that the conversation went.
+        let is_aside = theirs.last().is_some_and(|theirs| asks_for_summary(theirs.message));
+        let kind = if is_aside { LinkKind::SideBranch } else { LinkKind::Branch };
+        self.open(turn, key, Some(Link { parent: last.session.clone(), kind, leaves_at })).await
     }
 
     pub(crate) async fn open(
@@ -491,7 +493,7 @@ impl Inner {
         self.tell(GatewayEvent::Opened { session: id, link });
         let opened = self.seat(key, session, edition).await?;
         opened.seat.set_checked(tick);
-        opened.seat.note_tools(has_tools(&turn.request));
+        note_request(&opened.seat, turn);
         Ok(opened)
     }
 

@@ -46,6 +46,7 @@ mod presented;
 mod previous;
 mod provider_objects;
 mod provider_paths;
+mod quotes;
 mod readiness;
 mod recall;
 mod refused;

@@ -9,13 +9,15 @@
 use std::sync::Arc;
 
 use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
-use throughline_transcript::{Role, is_client_summary};
+use throughline_transcript::{Message, Role, asks_for_summary, human_words, is_client_summary};
 use throughline_wire::Request;
 
+use crate::clues::CODEX;
 use crate::event::GatewayEvent;
 use crate::find::{Candidate, FreeKey, blocking, own_id};
 use crate::gateway::Inner;
 use crate::matching::{Theirs, shared_answers};
+use crate::quotes::{Needed, Quoting, words_of};
 use crate::refused::Refused;
 use crate::seats::{Seat, key_start};
 use crate::turn::Turn;
@@ -48,6 +50,16 @@ fn is_empty_list(json: &str) -> bool {
     inner.is_some_and(|inner| inner.trim().is_empty())
 }
 
+/// Notes of a conversation what its next side calls are filed by.
+pub(crate) fn note_request(seat: &Seat, turn: &Turn) {
+    seat.note_tools(has_tools(&turn.request) && !turn.clues.is_side_call);
+    // Of the clients that name no conversation in side calls, only Codex asks while it is being answered.
+    if turn.clues.program == CODEX {
+        let mut said = turn.request.messages().iter().rev();
+        seat.note_question(said.find_map(human_words));
+    }
+}
+
 impl Inner {
     /// A conversation nobody has held yet.
     pub(crate) async fn open_new(
@@ -57,18 +69,32 @@ impl Inner {
         theirs: &[Theirs<'_>],
     ) -> Result<Candidate, Refused> {
         let is_compacted = turn.request.messages().iter().any(is_client_summary);
+        if turn.clues.is_side_call {
+            return match self.quoted_by(turn) {
+                Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
+                None => {
+                    let opened = self.open(turn, key, None).await?;
+                    opened.seat().set_waiting_side_call(Some(words_of(turn.request.messages())));
+                    Ok(opened)
+                }
+            };
+        }
         let Some(id) = own_id(turn) else {
             if is_compacted && let Some(parent) = Box::pin(self.compacted_by_client(turn, theirs)).await? {
                 return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
             }
-            return self.open(turn, key, None).await;
+            return match self.quoted_by(turn) {
+                Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
+                None => self.open(turn, key, None).await,
+            };
         };
         let parts = self.parts_of_client(turn, &id).await?;
         let first = |wanted: Part| parts.iter().find(|(_, part)| *part == wanted).map(|(id, _)| id.clone());
         if is_compacted && let Some(parent) = self.last_main(&parts).await? {
             return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
         }
-        if !has_tools(&turn.request) {
+        let asks_for_summary = turn.request.messages().last().is_some_and(asks_for_summary);
+        if asks_for_summary || !has_tools(&turn.request) {
             let parent =
                 first(Part::Main).or_else(|| first(Part::Unanswered)).or_else(|| first(Part::SideCall));
             return match parent {
@@ -85,6 +111,7 @@ impl Inner {
         for (side, _) in parts.iter().filter(|(_, part)| *part == Part::SideCall) {
             self.file_side_call(side, &main).await;
         }
+        self.file_waiting(opened.seat()).await;
         Ok(opened)
     }
 
@@ -126,8 +153,58 @@ impl Inner {
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let (id, link) =
             (side.clone(), Link { parent: main.clone(), kind: LinkKind::SideCall, leaves_at: 0 });
-        if let Err(error) = blocking(move || store.attach(&owner, &id, &link)).await {
-            self.tell(GatewayEvent::Warning(format!("{side} is listed beside its conversation: {error}")));
+        let event = match blocking(move || store.attach(&owner, &id, &link)).await {
+            Ok(_) => {
+                let link = (main.clone(), LinkKind::SideCall.name());
+                GatewayEvent::Attached { session: side.clone(), link }
+            }
+            Err(error) => GatewayEvent::Warning(format!("{side} is listed beside its conversation: {error}")),
+        };
+        self.tell(event);
+    }
+
+    /// The conversation that a call beside it quotes, for clients whose side calls do not name the session: Hermes asks for
+    /// titles and summaries with what was said in one message and without tools, Codex for titles in threads of their own.
+    ///
+    /// Conversations of agents are looked at as they are sent. Where one is being answered, only what the person said last is
+    /// known of it, and that only for clients that ask beside it at that time.
+    fn quoted_by(&self, turn: &Turn) -> Option<SessionId> {
+        let messages = turn.request.messages();
+        let is_question =
+            |message: &Message| message.role() == Role::User || message.role().is_instructions();
+        let is_told = turn.clues.is_side_call || messages.last().is_some_and(asks_for_summary);
+        if messages.len() > MOST_SIDE_CALL_MESSAGES
+            || !messages.iter().all(is_question)
+            || (has_tools(&turn.request) && !turn.clues.is_side_call)
+        {
+            return None;
+        }
+        let agents = self.seats.of_owner(&self.setup.owner).into_iter();
+        let mut agents = agents.filter(|seat| seat.has_tools() == Some(true)).peekable();
+        agents.peek()?;
+        let words = words_of(messages);
+        let needed = if is_told { Needed::Question } else { Needed::QuestionAndAnswer };
+        let quoting = Quoting::new(&words, needed);
+        let quoted = agents.filter_map(|seat| match seat.session.try_lock() {
+            Ok(session) => Some((quoting.quoted(session.messages()), seat.last_used(), session.id().clone())),
+            Err(_) => {
+                let is_quoted = is_told && seat.question().is_some_and(|question| quoting.has(&question));
+                Some((usize::from(is_quoted), seat.last_used(), seat.conversation()))
+            }
+        });
+        let quoted = quoted.filter(|(count, ..)| *count > 0);
+        quoted.max_by_key(|(count, last_used, _)| (*count, *last_used)).map(|(_, _, id)| id)
+    }
+
+    /// Files side calls that came before the conversation whose question they quote.
+    async fn file_waiting(&self, seat: &Seat) {
+        let Some(question) = seat.question() else { return };
+        for other in self.seats.of_owner(&self.setup.owner) {
+            let words = other.waiting_side_call();
+            if words.is_some_and(|words| Quoting::new(&words, Needed::Question).has(&question)) {
+                other.set_waiting_side_call(None);
+                self.file_side_call(&other.conversation(), &seat.conversation()).await;
+            }
         }
     }
 
@@ -206,8 +283,7 @@ fn part_of(
     session: &Session,
     at_hand: Option<&Seat>,
 ) -> Result<Part, StoreError> {
-    if session.link.as_ref().is_some_and(|link| matches!(link.kind, LinkKind::SubAgent | LinkKind::SideCall))
-    {
+    if session.link.as_ref().is_some_and(|link| link.kind.is_attached()) {
         return Ok(Part::Attached);
     }
     let is_short = || -> Result<bool, StoreError> {

@@ -85,6 +85,10 @@ pub(crate) struct Seat {
     checked: AtomicU64,
     /// Whether a request of this conversation brought tools; not known before one came.
     has_tools: Mutex<Option<bool>>,
+    /// What a person said last, for clients whose side calls are recognised by it.
+    question: Mutex<Option<String>>,
+    /// What a side call says whose conversation has not begun yet.
+    side_call: Mutex<Option<String>>,
 }
 
 impl Seat {
@@ -94,13 +98,32 @@ impl Seat {
             conversation: Mutex::new(session.conversation().clone()),
             recognised: Mutex::new(recognised),
             answering: Mutex::new(None),
-            changed: Notify::new(),
             session: Arc::new(tokio::sync::Mutex::new(session)),
             edition: AtomicU64::new(edition),
             last_used: AtomicU64::new(0),
             checked: AtomicU64::new(0),
             has_tools: Mutex::new(None),
+            question: Mutex::new(None),
+            side_call: Mutex::new(None),
+            changed: Notify::new(),
         }
+    }
+
+    pub(crate) fn question(&self) -> Option<String> {
+        lock(&self.question).clone()
+    }
+
+    pub(crate) fn note_question(&self, words: Option<String>) {
+        *lock(&self.question) = words;
+    }
+
+    /// What it says, where it is a side call whose conversation has not begun yet.
+    pub(crate) fn waiting_side_call(&self) -> Option<String> {
+        lock(&self.side_call).clone()
+    }
+
+    pub(crate) fn set_waiting_side_call(&self, words: Option<String>) {
+        *lock(&self.side_call) = words;
     }
 
     pub(crate) fn has_tools(&self) -> Option<bool> {
@@ -206,7 +229,8 @@ impl Seat {
         self.checked.store(tick, Ordering::Relaxed);
     }
 
-    fn last_used(&self) -> u64 {
+    /// Grows with each use of any conversation.
+    pub(crate) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
     }
 
@@ -230,6 +254,7 @@ impl Seat {
         drop(recognised);
         self.changed.notify_waiters();
     }
+
 }
 
 /// All seats.

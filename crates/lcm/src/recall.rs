@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use throughline_store::{
-    LinkKind, NodeHead, Owner, Run, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
+    NodeHead, Owner, Run, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
 };
 use throughline_tokens::{TokenModel, profile_text};
 use throughline_transcript::{Dialect, Message, Part, unescape_into};
@@ -133,8 +133,7 @@ impl<'a> Recall<'a> {
             let end = end_seq.min(session.next_seq);
             end_seq = end.min(session.first_seq);
             let parent = session.link.clone().filter(|link| {
-                matches!(link.kind, LinkKind::Continuation | LinkKind::Branch)
-                    && !stretches.iter().any(|known| known.session.id == link.parent)
+                link.kind.shares_messages() && !stretches.iter().any(|known| known.session.id == link.parent)
             });
             if let Some(link) = &parent {
                 end_seq = end_seq.min(link.leaves_at);

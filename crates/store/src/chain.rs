@@ -45,10 +45,14 @@ pub(crate) fn place_on(link: &Link, parent: &Session, tip: &Session) -> Result<P
         LinkKind::Continuation => {
             Ok(Place { chain: Some(parent.chain), first_seq: parent.next_seq, link: kept(parent.next_seq) })
         }
-        LinkKind::Branch if !(parent.first_seq..=parent.next_seq).contains(&link.leaves_at) => {
+        LinkKind::Branch | LinkKind::SideBranch
+            if !(parent.first_seq..=parent.next_seq).contains(&link.leaves_at) =>
+        {
             Err(StoreError::UnknownMessage { session: parent.id.clone(), seq: link.leaves_at })
         }
-        LinkKind::Branch => Ok(Place { chain: None, first_seq: link.leaves_at, link: kept(link.leaves_at) }),
+        LinkKind::Branch | LinkKind::SideBranch => {
+            Ok(Place { chain: None, first_seq: link.leaves_at, link: kept(link.leaves_at) })
+        }
         LinkKind::SubAgent | LinkKind::SideCall | LinkKind::ClientCompaction => {
             Ok(Place { chain: None, first_seq: 0, link: kept(link.leaves_at) })
         }
@@ -64,7 +68,7 @@ pub(crate) fn attached(root: &Session, link: &Link, is_family: bool) -> Result<L
         _ if root.link.is_some() => refused("it hangs on another session already"),
         _ if is_family => refused("that session hangs on it"),
         LinkKind::SubAgent | LinkKind::SideCall => Ok(link.clone()),
-        LinkKind::Continuation | LinkKind::Branch | LinkKind::ClientCompaction => {
+        LinkKind::Continuation | LinkKind::Branch | LinkKind::SideBranch | LinkKind::ClientCompaction => {
             refused("only sub-agents and side calls are attached later")
         }
     }
@@ -135,7 +139,9 @@ impl Stretch {
     pub(crate) fn shared(link: &Link, parent: &Session) -> Option<Self> {
         match link.kind {
             LinkKind::Continuation => Some(Self::through(parent)),
-            LinkKind::Branch => Some(Self { to_seq: Some(link.leaves_at), ..Self::through(parent) }),
+            LinkKind::Branch | LinkKind::SideBranch => {
+                Some(Self { to_seq: Some(link.leaves_at), ..Self::through(parent) })
+            }
             LinkKind::SubAgent | LinkKind::SideCall | LinkKind::ClientCompaction => None,
         }
     }
@@ -161,7 +167,7 @@ pub(crate) fn line<E>(
     while let Some(stretch) = next.take() {
         let Some(link) = by_ordinal(stretch.chain)?.and_then(|first| first.link) else { break };
         // The first member of a chain is no continuation; where a parent was lost it may say so, and shares nothing.
-        if link.kind != LinkKind::Branch {
+        if !matches!(link.kind, LinkKind::Branch | LinkKind::SideBranch) {
             break;
         }
         let Some(parent) = by_id(&link.parent)? else { break };

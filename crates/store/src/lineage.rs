@@ -91,9 +91,7 @@ pub fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Ve
     let mut lineage = vec![session.clone()];
     let mut seen: HashSet<SessionId> = HashSet::from([session.id.clone()]);
     while let Some(link) = lineage.last().and_then(|session| session.link.clone()) {
-        if !matches!(link.kind, LinkKind::Continuation | LinkKind::Branch)
-            || !seen.insert(link.parent.clone())
-        {
+        if !link.kind.shares_messages() || !seen.insert(link.parent.clone()) {
             break;
         }
         match store.session(owner, &link.parent) {
@@ -135,7 +133,7 @@ pub fn turnings_along(lineage: &[Session], summaries: &[Summary]) -> Vec<Turning
         .map(|(before, after)| {
             let summary = summaries.iter().find(|summary| summary.session == after.id);
             let figure = |path: &str| summary.and_then(|summary| summary.figures.pointer(path)?.as_u64());
-            let is_branch = after.link.as_ref().is_some_and(|link| link.kind == LinkKind::Branch);
+            let is_branch = after.link.as_ref().is_some_and(|link| link.kind != LinkKind::Continuation);
             let ended = before.end_reason.as_ref().map_or("continuation", |reason| reason.as_str());
             let kind = if is_branch { "branch" } else { ended };
             let author = summary.map(|summary| summary.author.clone());

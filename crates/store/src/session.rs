@@ -17,6 +17,8 @@ pub enum LinkKind {
     SubAgent,
     /// A call beside the conversation: a title, a count.
     SideCall,
+    /// A call beside the conversation that repeats it up to some message: its client asks for a summary of it.
+    SideBranch,
     /// The conversation after its client compacted it on its own account: it begins with the client's summary.
     ClientCompaction,
 }
@@ -30,6 +32,7 @@ impl LinkKind {
             Self::Branch => "branch",
             Self::SubAgent => "sub_agent",
             Self::SideCall => "side_call",
+            Self::SideBranch => "side_branch",
             Self::ClientCompaction => "client_compaction",
         }
     }
@@ -37,9 +40,34 @@ impl LinkKind {
     /// The kind of this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Continuation, Self::Branch, Self::SubAgent, Self::SideCall, Self::ClientCompaction]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        [
+            Self::Continuation,
+            Self::Branch,
+            Self::SubAgent,
+            Self::SideCall,
+            Self::SideBranch,
+            Self::ClientCompaction,
+        ]
+        .into_iter()
+        .find(|kind| kind.name() == name)
+    }
+
+    /// Whether messages of the parent belong to the session too.
+    #[must_use]
+    pub fn shares_messages(self) -> bool {
+        matches!(self, Self::Continuation | Self::Branch | Self::SideBranch)
+    }
+
+    /// Whether the session is a call beside the conversation.
+    #[must_use]
+    pub fn is_side_call(self) -> bool {
+        matches!(self, Self::SideCall | Self::SideBranch)
+    }
+
+    /// Whether the session hangs on its parent as something a person does not look for in a list.
+    #[must_use]
+    pub fn is_attached(self) -> bool {
+        self.is_side_call() || self == Self::SubAgent
     }
 }
 

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::prices::{PricedCall, cost};
 use crate::usage::Usage;
 
 /// Prices in thousandths of the price of a prompt token that no cache is involved in.
@@ -37,13 +36,14 @@ pub enum WrittenFor {
 const PRICED_TOKENS: u64 = 100_000;
 
 impl CachePrices {
-    /// The list prices of a model at a seller; the usual ratio where the list has none. Where writing has no price of its
-    /// own it costs what a prompt token costs, and so does reading where nothing is sold cheaper.
+    /// The ratios of a price list, which `price` reads: micro-dollars for this usage, of which so many tokens are written to
+    /// the cache for an hour. The usual ratio where the list has no price. Where writing has no price of its own it costs
+    /// what a prompt token costs, and so does reading where it is not sold cheaper.
     #[must_use]
-    pub fn of(model: &str, provider: &str, at_ms: i64, written_for: WrittenFor) -> Self {
+    pub fn of(written_for: WrittenFor, price: impl Fn(Usage, u64) -> Option<u64>) -> Self {
         let price = |usage: Usage| {
-            let cache_write_1h = if written_for == WrittenFor::AnHour { usage.cache_write } else { 0 };
-            cost(&PricedCall { model, provider, at_ms, usage, cache_write_1h }).micro_usd
+            let for_an_hour = if written_for == WrittenFor::AnHour { usage.cache_write } else { 0 };
+            price(usage, for_an_hour)
         };
         let none = Usage::default();
         let input = price(Usage { input: PRICED_TOKENS, ..none }).filter(|input| *input > 0);

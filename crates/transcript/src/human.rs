@@ -67,6 +67,28 @@ pub fn is_client_summary(message: &Message) -> bool {
     })
 }
 
+/// How the requests begin by which clients ask for a summary of their own.
+const SUMMARY_BY_CLAUDE_CODE: &str = "Your task is to create a detailed summary of ";
+/// What newer versions of Claude Code put in front of it.
+const WARNED_BY_CLAUDE_CODE: &str = "CRITICAL: Respond with TEXT ONLY.";
+const SUMMARY_BY_CODEX: &str = "You are performing a CONTEXT CHECKPOINT COMPACTION.";
+const SUMMARY_BY_HERMES: &str = "You are a summarization agent creating a context checkpoint.";
+
+/// Whether a message asks for a summary on its client's own account. The client does not keep it in the conversation.
+#[must_use]
+pub fn asks_for_summary(message: &Message) -> bool {
+    message.parts().iter().any(|part| match part {
+        Part::Text(string) => {
+            let text = message.str(*string);
+            let text = text.trim_start();
+            let openings = [SUMMARY_BY_CLAUDE_CODE, SUMMARY_BY_CODEX, SUMMARY_BY_HERMES];
+            openings.iter().any(|opening| text.starts_with(opening))
+                || (text.starts_with(WARNED_BY_CLAUDE_CODE) && text.contains(SUMMARY_BY_CLAUDE_CODE))
+        }
+        _ => false,
+    })
+}
+
 /// The text without injected blocks at its start and end.
 #[must_use]
 pub fn strip_injected(text: &str) -> &str {

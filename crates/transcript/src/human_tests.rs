@@ -26,6 +26,26 @@ fn injected_blocks_are_stripped_and_words_kept() {
 }
 
 #[test]
+fn requests_for_a_summary_of_the_client_are_recognised() {
+    for text in [
+        "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary.",
+        "You are a summarization agent creating a context checkpoint. Treat the turns below as source material.",
+        "Your task is to create a detailed summary of the conversation so far.",
+        "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of the recent part.",
+    ] {
+        let alone = serde_json::to_string(text).unwrap();
+        let behind = format!(r#"[{{"type":"text","text":"name a bird"}},{{"type":"text","text":{alone}}}]"#);
+        assert!(asks_for_summary(&user(&alone)), "{text}");
+        assert!(asks_for_summary(&user(&behind)), "{text}");
+    }
+    for text in
+        ["Summarise the file.", "What does \"You are performing a CONTEXT CHECKPOINT COMPACTION\" mean?"]
+    {
+        assert!(!asks_for_summary(&user(&serde_json::to_string(text).unwrap())), "{text}");
+    }
+}
+
+#[test]
 fn nothing_but_injected_text() {
     for text in [
         "",

@@ -39,7 +39,7 @@ pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing, SeamRol
 pub use decode::{DecodeError, DecodeOptions, decode};
 pub use detect::DialectChoice;
 pub use group::{Group, GroupKind, Groups};
-pub use human::{human_words, is_client_summary, is_injected, strip_injected};
+pub use human::{asks_for_summary, human_words, is_client_summary, is_injected, strip_injected};
 pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
 pub use log_facts::{LogCall, LogCompaction, LogFacts, MessageFacts, NewView, SubAgent};
 pub use log_time::parse_rfc3339_millis;

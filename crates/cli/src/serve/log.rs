@@ -51,6 +51,7 @@ impl Totals {
             }
             GatewayEvent::Refused { .. } => self.refused += 1,
             GatewayEvent::Opened { link: None, .. } => self.conversations += 1,
+            GatewayEvent::Attached { .. } => self.conversations = self.conversations.saturating_sub(1),
             GatewayEvent::Engine { event: EngineEvent::CompactionCompleted { .. }, .. } => {
                 self.compactions += 1
             }
@@ -205,7 +206,7 @@ fn level(event: &GatewayEvent) -> Level {
             | EngineEvent::FallbackUsed { .. } => true,
             _ => false,
         },
-        GatewayEvent::Opened { .. } | GatewayEvent::Recalled { .. } => false,
+        GatewayEvent::Opened { .. } | GatewayEvent::Attached { .. } | GatewayEvent::Recalled { .. } => false,
     };
     if is_warning { Level::Warning } else { Level::Info }
 }
@@ -225,6 +226,9 @@ fn line(event: &GatewayEvent) -> Option<String> {
             format!("refused  {method} {path}  {form}  {status}  {message}")
         }
         GatewayEvent::Opened { session, link } => format!("{session}  {}", opened_words(link.as_ref())),
+        GatewayEvent::Attached { session, link } => {
+            format!("{session}  is a {}", opened_words(Some(link)))
+        }
         GatewayEvent::Recalled { session, tools } => {
             format!("{session}  the model looked something up: {}", tools.join(", "))
         }

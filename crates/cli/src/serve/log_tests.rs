@@ -66,6 +66,11 @@ fn the_sum_says_what_happened() {
     let mut totals = Totals::default();
     for event in [
         GatewayEvent::Opened { session: SessionId::from_text("one"), link: None },
+        GatewayEvent::Opened { session: SessionId::from_text("two"), link: None },
+        GatewayEvent::Attached {
+            session: SessionId::from_text("one"),
+            link: (SessionId::from_text("two"), "side_call"),
+        },
         served(200, AnswerEnd::Whole),
         served(200, AnswerEnd::Abandoned),
         served(529, AnswerEnd::Whole),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use throughline_testkit::{Reply, Script, ServerKind};
+use throughline_testkit::{Gate, Reply, ReplyFault, Script, ServerKind};
 use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
 use crate::gateway::Gateway;
@@ -71,6 +71,58 @@ async fn claude_code_does_a_task_that_is_longer_than_the_window() {
     // One conversation, in which everything was said once.
     let listed: Value = serde_json::from_str(&gateway.ask(&["sessions", "list", "--json"])).unwrap();
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed:#}");
+}
+
+/// What the agents are told.
+const AGENT_TASK: &str = "Review the archive for errors.";
+/// How many are started with the same words.
+const AGENTS: usize = 4;
+
+/// Starts agents with the same task in one answer; each of them is answered once all of them have asked.
+fn delegating(gate: Gate) -> Script {
+    let mut has_started = false;
+    Script::answering(move |request| {
+        let json = request.json();
+        let messages = json["messages"].as_array().cloned().unwrap_or_default();
+        let is_agent = messages.first().is_some_and(|first| first.to_string().contains(AGENT_TASK));
+        if is_agent {
+            return Reply::text("No errors were found.").failing_after(0, ReplyFault::Wait(gate.clone()));
+        }
+        if std::mem::replace(&mut has_started, true) {
+            return Reply::text("All agents are done.");
+        }
+        let call = |number: usize| {
+            let arguments =
+                json!({ "description": "Review", "prompt": AGENT_TASK, "subagent_type": "general-purpose" });
+            AnswerPart::ToolCall(ToolCall {
+                id: format!("call_{number}"),
+                name: "Agent".to_owned(),
+                arguments: arguments.to_string(),
+            })
+        };
+        Reply::answer(AnswerDraft::of_parts((0..AGENTS).map(call).collect()))
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_code_has_agents_with_the_same_task_at_the_same_time() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let gate = Gate::new();
+    let script = delegating(gate.clone());
+    let job = Job::with_script(MODEL, WINDOW_TOKENS, ServerKind::Anthropic, script, steps()).await;
+    let gateway = Gateway::before(&job.upstream.url());
+    let opening = tokio::spawn(async move {
+        for _ in 0..AGENTS {
+            gate.until_reached().await;
+        }
+        (0..AGENTS).for_each(|_| gate.open());
+    });
+    let ended = run(&job, &program, gateway.url());
+    assert!(ended.screen.contains("All agents are done."), "{}\n{}", ended.screen, gateway.screen());
+    opening.await.unwrap();
+    assert_eq!(gateway.opened("new conversation"), 1, "{}", gateway.screen());
+    assert_eq!(gateway.opened("sub agent of"), AGENTS, "{}", gateway.screen());
+    assert_eq!(gateway.listed().len(), 1);
 }
 
 /// A word that a shell prints early on, and only there.

@@ -12,6 +12,8 @@ use crate::process::Ended;
 pub(crate) const PROGRAM: &str = "node_modules/.bin/codex";
 pub(crate) const MODEL: &str = "gpt-5.5";
 const WINDOW_TOKENS: u64 = 60_000;
+/// Has it compact before the window is met.
+const OWN_LIMIT: &str = "model_auto_compact_token_limit = 40000\n";
 
 async fn job() -> Job {
     let shell = Shell { tool: "exec_command", argument: "cmd" };
@@ -45,6 +47,27 @@ fn run_with(job: &Job, program: &Path, base_url: &str, more: &str) -> Ended {
     job.run(&mut client)
 }
 
+/// Runs it with its own provider, whose address is another one.
+fn run_with_own_provider(job: &Job, program: &Path, base_url: &str, more: &str) -> Ended {
+    let home = job.folder.path().join("codex");
+    std::fs::create_dir(&home).unwrap();
+    let config = format!(
+        "model = \"{MODEL}\"\nopenai_base_url = \"{base_url}/v1\"\ncheck_for_update_on_startup = false\n{more}\n[analytics]\nenabled = false\n"
+    );
+    std::fs::write(home.join("config.toml"), config).unwrap();
+    let mut client = job.client(program);
+    client
+        .args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK])
+        .env("CODEX_HOME", home)
+        .env("OPENAI_API_KEY", "sk-of-the-client");
+    let mut ended = job.run(&mut client);
+    // It logs the refused upgrade to a WebSocket once and goes on over HTTP.
+    let is_refusal = |line: &&str| line.contains("responses_websocket");
+    assert_eq!(ended.screen.lines().filter(is_refusal).count(), 1, "{}", ended.screen);
+    ended.screen = ended.screen.lines().filter(|line| !is_refusal(line)).collect::<Vec<_>>().join("\n");
+    ended
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn codex_meets_the_window_without_the_gateway() {
     let Some(program) = installed(PROGRAM) else { return };
@@ -68,10 +91,37 @@ async fn codex_does_a_task_that_is_longer_than_the_window() {
 async fn codex_compacts_by_itself_and_continues() {
     let Some(program) = installed(PROGRAM) else { return };
     let job = job().await;
-    let limit = "model_auto_compact_token_limit = 40000\n";
-    let ended = run_with(&job, &program, &job.upstream.url(), limit);
+    let ended = run_with(&job, &program, &job.upstream.url(), OWN_LIMIT);
     job.assert_finished(&ended);
     assert!(job.own_summaries() > 0, "{}", ended.screen);
+}
+
+/// The same through the gateway: each time the conversation goes on, and none is new.
+#[tokio::test(flavor = "multi_thread")]
+async fn codex_compacts_by_itself_and_its_conversation_is_recognised() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job = job().await;
+    let gateway = Gateway::before(&job.upstream.url());
+    let ended = run_with(&job, &program, gateway.url(), OWN_LIMIT);
+    job.assert_finished(&ended);
+    let own = job.own_summaries();
+    assert!(own >= 2, "{}", ended.screen);
+    assert_eq!(gateway.opened("new conversation"), 1, "{}", gateway.screen());
+    assert_eq!(gateway.opened("client compaction of"), own, "{}", gateway.screen());
+    assert!(!gateway.screen().contains("hung up"), "{}", gateway.screen());
+}
+
+/// With its own provider Codex has the provider compact. The gateway does it, and one conversation goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn codex_has_the_gateway_compact_and_its_conversation_goes_on() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job = job().await;
+    let gateway = Gateway::before(&job.upstream.url());
+    let ended = run_with_own_provider(&job, &program, gateway.url(), OWN_LIMIT);
+    job.assert_done(&ended);
+    assert!(gateway.compactions() >= 2, "{}", gateway.screen());
+    assert_eq!(gateway.opened("new conversation"), 1, "{}", gateway.screen());
+    assert_eq!(gateway.listed().len(), 1, "{}", gateway.screen());
 }
 
 /// With its own provider Codex tries a WebSocket first. It is told at once to go on over HTTP.
@@ -80,23 +130,7 @@ async fn codex_with_its_own_provider_loses_no_time_with_websockets() {
     let Some(program) = installed(PROGRAM) else { return };
     let job = job().await;
     let gateway = Gateway::before(&job.upstream.url());
-    let home = job.folder.path().join("codex");
-    std::fs::create_dir(&home).unwrap();
-    let config = format!(
-        "model = \"{MODEL}\"\nopenai_base_url = \"{}/v1\"\ncheck_for_update_on_startup = false\n\n[analytics]\nenabled = false\n",
-        gateway.url()
-    );
-    std::fs::write(home.join("config.toml"), config).unwrap();
-    let mut client = job.client(&program);
-    client
-        .args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK])
-        .env("CODEX_HOME", home)
-        .env("OPENAI_API_KEY", "sk-of-the-client");
-    let mut ended = job.run(&mut client);
-    // Codex logs the refused upgrade once and goes on over HTTP.
-    let is_refusal = |line: &&str| line.contains("responses_websocket");
-    assert_eq!(ended.screen.lines().filter(is_refusal).count(), 1, "{}", ended.screen);
-    ended.screen = ended.screen.lines().filter(|line| !is_refusal(line)).collect::<Vec<_>>().join("\n");
+    let ended = run_with_own_provider(&job, &program, gateway.url(), "");
     job.assert_done(&ended);
     assert!(!ended.screen.contains("Reconnecting"), "{}", ended.screen);
     let sent_on = job

@@ -5,6 +5,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::process::Running;
 
@@ -124,6 +125,17 @@ impl Gateway {
         let output = command(self.home.path()).args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The conversations of the record, the last one that was spoken in first.
+    pub(crate) fn listed(&self) -> Vec<Value> {
+        let listed: Value = serde_json::from_str(&self.ask(&["sessions", "list", "--json"])).unwrap();
+        listed["sessions"].as_array().unwrap().iter().map(|one| one["tip"].clone()).collect()
+    }
+
+    /// How often its log says that a conversation was opened in this way.
+    pub(crate) fn opened(&self, words: &str) -> usize {
+        self.screen().matches(&format!("ms  {words}")).count()
     }
 
     /// How a command ends that cannot do what it is asked, and what it says.

@@ -22,6 +22,11 @@ async fn job() -> Job {
     Job::new(MODEL, WINDOW_TOKENS, ServerKind::OpenAi, shell, steps()).await
 }
 
+async fn large_job() -> Job {
+    let shell = Shell { tool: "terminal", argument: "command" };
+    Job::new(MODEL, LARGE_WINDOW_TOKENS, ServerKind::OpenAi, shell, steps()).await
+}
+
 fn run(job: &Job, program: &Path, base_url: &str) -> Ended {
     run_with(job, program, base_url, "")
 }
@@ -60,11 +65,26 @@ async fn hermes_does_a_task_that_is_longer_than_the_window() {
     assert!(gateway.compactions() >= 2, "{}", gateway.screen());
 }
 
+/// Through the gateway: each time the conversation goes on, none is new, and its calls for summaries are side calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn hermes_compresses_by_itself_and_its_conversation_is_recognised() {
+    let Some(program) = installed(PROGRAM) else { return };
+    let job = large_job().await;
+    let gateway = Gateway::before(&job.upstream.url());
+    let window = format!("  context_length: {OWN_WINDOW_TOKENS}\n");
+    let ended = run_with(&job, &program, gateway.url(), &window);
+    job.assert_finished(&ended);
+    let own = job.own_summaries();
+    assert!(own >= 2, "{}", ended.screen);
+    assert_eq!(gateway.opened("new conversation"), 1, "{}", gateway.screen());
+    assert_eq!(gateway.opened("side call of"), own, "{}", gateway.screen());
+    assert!(gateway.opened("client compaction of") >= 2, "{}", gateway.screen());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn hermes_compresses_by_itself_and_continues() {
     let Some(program) = installed(PROGRAM) else { return };
-    let shell = Shell { tool: "terminal", argument: "command" };
-    let job = Job::new(MODEL, LARGE_WINDOW_TOKENS, ServerKind::OpenAi, shell, steps()).await;
+    let job = large_job().await;
     let window = format!("  context_length: {OWN_WINDOW_TOKENS}\n");
     let ended = run_with(&job, &program, &job.upstream.url(), &window);
     job.assert_finished(&ended);

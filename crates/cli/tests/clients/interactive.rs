@@ -1,6 +1,6 @@
 //! Real clients as a person uses them: at a terminal, through the gateway, against an upstream that answers by script.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use throughline_testkit::{Gate, RecordedRequest, Reply, ReplyFault, Script, ServerKind, SummarisingClient};
 
 use crate::gateway::Gateway;
@@ -77,6 +77,28 @@ fn calls_that_say(job: &Job, words: &str) -> Vec<RecordedRequest> {
     job.upstream.calls().into_iter().filter(|call| says(call, words)).collect()
 }
 
+/// What `last` means is a conversation in which these words are the last that were said, for every command; its id.
+fn last_conversation(gateway: &Gateway, said: &str) -> String {
+    let shown = gateway.ask(&["sessions", "show", "last"]);
+    assert!(shown.trim_end().ends_with(said), "{shown}");
+    let usage: Value = serde_json::from_str(&gateway.ask(&["usage", "last", "--json"])).unwrap();
+    let id = usage["session"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(gateway.listed()[0]["id"], json!(id));
+    let preview = gateway.ask(&["compress", "--session", "last", "--preview", "--json"]);
+    let preview: Value = serde_json::from_str(&preview).unwrap();
+    assert_eq!(
+        preview["report"]["messages"]["before"], usage["session"]["counters"]["messages"],
+        "{preview:#}"
+    );
+    id
+}
+
+/// Calls that bring no tools: for titles, that is.
+fn side_calls(job: &Job) -> usize {
+    let has_tools = |body: &Value| body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    job.upstream.calls().iter().filter(|call| !has_tools(&call.json())).count()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn claude_code_at_a_terminal_answers_compacts_and_quits() {
     let Some(program) = installed(claude_code::PROGRAM) else { return };
@@ -88,13 +110,24 @@ async fn claude_code_at_a_terminal_answers_compacts_and_quits() {
         terminal.see(answer);
     }
     assert_eq!(calls_that_say(&job, FIRST).len(), 1);
+    assert!(side_calls(&job) > 0, "it asks for a title first");
+    let conversation = last_conversation(&gateway, SECOND_ANSWER);
+    assert_eq!(gateway.listed().len(), 1, "{}", gateway.screen());
     terminal.enter("/compact");
     terminal.see("Compacted");
     assert_eq!(summaries(&job, SummarisingClient::ClaudeCode), 1, "{}", terminal.screen());
+    // The request for the summary is no conversation.
+    assert_eq!(last_conversation(&gateway, SECOND_ANSWER), conversation);
+    assert_eq!(gateway.listed().len(), 1, "{}", gateway.screen());
     terminal.enter(THIRD);
     terminal.see(THIRD_ANSWER);
     terminal.enter("/exit");
     assert_eq!(terminal.end(), 0);
+    last_conversation(&gateway, THIRD_ANSWER);
+    let listed = gateway.listed();
+    assert_eq!(listed.len(), 2, "{}", gateway.screen());
+    assert_eq!(listed[0]["link"]["kind"], "client_compaction");
+    assert_eq!(listed[0]["link"]["parent"], json!(conversation));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,6 +148,12 @@ async fn claude_code_at_a_terminal_continues_after_a_cancelled_first_answer() {
     assert!(!terminal.screen().contains(FIRST_ANSWER), "{}", terminal.screen());
     terminal.enter("/exit");
     assert_eq!(terminal.end(), 0);
+    assert!(side_calls(&job) > 0, "it asks for a title first");
+    last_conversation(&gateway, SECOND_ANSWER);
+    for one in gateway.listed() {
+        let shown = gateway.ask(&["sessions", "show", one["id"].as_str().unwrap()]);
+        assert!(!shown.trim_end().ends_with(TITLE), "a call for a title is listed: {shown}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,6 +177,8 @@ async fn codex_at_a_terminal_answers_compacts_and_quits() {
     terminal.see(THIRD_ANSWER);
     terminal.enter("/quit");
     assert_eq!(terminal.end(), 0);
+    last_conversation(&gateway, THIRD_ANSWER);
+    assert_eq!((gateway.opened("new conversation"), gateway.opened("client compaction of")), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,6 +35,37 @@ async fn the_sdks_give_the_same_with_and_without_the_gateway() {
     }
 }
 
+/// Turns that name the answer before them, through two compactions and back to an early answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sdk_names_earlier_answers_past_compactions() {
+    let Some(python) = installed("python/bin/python") else { return };
+    let options = UpstreamOptions {
+        models: vec![ServedModel::with_window("worker", 16_000)],
+        ..UpstreamOptions::default()
+    };
+    let script = Script::answering(|request| Reply::text(format!("This is answer {}.", request.order)));
+    let upstream = ScriptedUpstream::start_with(options, script).await.unwrap();
+    let gateway = Gateway::before(&upstream.url());
+    let folder = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/sdk_previous.py");
+    let mut client = std::process::Command::new(python);
+    client.arg(script).arg(gateway.url()).env_clear().env("HOME", folder.path()).current_dir(folder.path());
+    let ended = run(&mut client, &folder.path().join("screen"), LIMIT);
+    assert!(ended.status.is_some_and(|status| status.success()), "{}", ended.screen);
+    assert!(gateway.compactions() >= 2, "{}", gateway.screen());
+    assert_eq!(
+        (gateway.opened("new conversation"), gateway.opened("branch of")),
+        (1, 1),
+        "{}",
+        gateway.screen()
+    );
+    let sent: Vec<Value> = upstream.calls().iter().map(RecordedRequest::json).collect();
+    assert!(sent.iter().all(|body| body.get("previous_response_id").is_none()));
+    // The other way begins at the answer that it names, and knows nothing of what came after.
+    let last = sent.last().unwrap().to_string();
+    assert!(last.contains("Turn 2:") && !last.contains("Turn 3:"), "{last}");
+}
+
 /// What the script prints, and what the upstream was asked.
 async fn results(
     python: &Path,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throughline_provider::{CachePolicy, SentPrompt};
-use throughline_store::{LinkKind, UsageKind};
+use throughline_store::UsageKind;
 
 use super::call::CacheMarking;
 use super::record::LastCall;
@@ -134,10 +134,7 @@ impl ManagedSession {
         }
         let session = self.view.session();
         // What a branch or a continuation begins with was sent before.
-        let goes_on = session
-            .link
-            .as_ref()
-            .is_some_and(|link| matches!(link.kind, LinkKind::Branch | LinkKind::Continuation));
+        let goes_on = session.link.as_ref().is_some_and(|link| link.kind.shares_messages());
         match self.last_sent.is_some() || self.compactions > 0 || goes_on {
             true => Marking::OursFromNowOn,
             false => Marking::OfClient,

@@ -95,6 +95,9 @@ fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
         GatewayEvent::Opened { session, link } => {
             only.contains(session) || link.as_ref().is_some_and(|(parent, _)| only.contains(parent))
         }
+        GatewayEvent::Attached { session, link: (parent, _) } => {
+            only.contains(session) || only.contains(parent)
+        }
         GatewayEvent::Engine { conversation, event } => {
             let is_meant = only.contains(conversation);
             if let (true, throughline_engine::EngineEvent::CompactionCompleted { new, .. }) =

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_gateway::GatewayEvent;
 use throughline_store::{Owner, SessionFilter, SessionId};
-use throughline_testkit::{Reply, Script};
+use throughline_testkit::{Gate, Reply, ReplyFault, Script};
 use throughline_transcript::Dialect;
 
 use crate::stage::{MODEL, Stage, eventually};
@@ -293,6 +293,139 @@ async fn sub_agents_with_the_same_prompt_all_hang_on_the_conversation() {
     asked(&stage, Dialect::Anthropic, &body).await;
     assert_eq!(stage.opened()[1..], [Some("sub_agent"); 5]);
     assert_eq!(listed(&stage).0, ["build it"]);
+}
+
+/// As Claude Code does it with `/compact`: the question is put behind an earlier message, and the last answer is kept.
+#[tokio::test]
+async fn a_request_for_a_summary_is_a_side_call() {
+    let mut stage = Stage::new(None, counting()).await;
+    let mut talk = vec![user("one")];
+    for turn in 1..=3 {
+        asked(&stage, Dialect::Anthropic, &of_session(&talk, true)).await;
+        talk.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
+    }
+    let asks = "Your task is to create a detailed summary of the conversation so far.";
+    let behind = json!({ "role": "user", "content": [
+        { "type": "text", "text": "question 2" }, { "type": "text", "text": asks },
+    ]});
+    let summarising = [&talk[..4], &[behind]].concat();
+    for restarted in [false, true] {
+        if restarted {
+            stage.start().await;
+        }
+        asked(&stage, Dialect::Anthropic, &of_session(&summarising, true)).await;
+        assert_eq!(stage.opened().last(), Some(&Some("side_branch")));
+        assert_eq!(listed(&stage), (vec!["one".to_owned()], "one".to_owned()));
+    }
+    assert_eq!(stage.upstream.calls()[3].text(), of_session(&summarising, true), "it is sent as it came");
+    let main = stage.store.resolve(&Owner::default(), "last").unwrap().id;
+    let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
+    let compacted = [user(note), assistant("answer 3"), user("go on")];
+    asked(&stage, Dialect::Anthropic, &of_session(&compacted, true)).await;
+    let events = stage.events.lock().unwrap();
+    let opened = events.iter().rev().find_map(|event| match event {
+        GatewayEvent::Opened { link, .. } => link.clone(),
+        _ => None,
+    });
+    assert_eq!(opened, Some((main, "client_compaction")), "of the conversation itself");
+}
+
+/// Where the first message is the only one before it, nothing is shared with the conversation.
+#[tokio::test]
+async fn a_request_for_a_summary_of_one_exchange_is_a_side_call() {
+    let stage = Stage::new(None, counting()).await;
+    asked(&stage, Dialect::Anthropic, &of_session(&[user("one")], true)).await;
+    let asks = "Your task is to create a detailed summary of the conversation so far.";
+    let asks = json!({ "role": "user", "content": [
+        { "type": "text", "text": "one" }, { "type": "text", "text": asks },
+    ]});
+    asked(&stage, Dialect::Anthropic, &of_session(&[asks], true)).await;
+    assert_eq!(stage.opened(), [None, Some("side_call")]);
+}
+
+/// As Hermes does it: nothing names the session, and what is asked quotes what was said.
+#[tokio::test]
+async fn a_call_without_tools_that_quotes_a_conversation_is_a_side_call_of_it() {
+    let stage = Stage::new(
+        None,
+        Script::answering(|request| {
+            let said = request.json()["messages"].as_array().unwrap().len();
+            Reply::text(format!("The part with number {said} was read."))
+        }),
+    )
+    .await;
+    let with_tools = |messages: &[Value]| {
+        let tool =
+            json!({ "type": "function", "function": { "name": "t", "parameters": { "type": "object" } } });
+        json!({ "model": MODEL, "messages": messages, "tools": [tool] }).to_string()
+    };
+    let question = "Read every part of the archive, please.";
+    asked(&stage, Dialect::Chat, &with_tools(&[user(question)])).await;
+    asked(&stage, Dialect::Chat, &with_tools(&[user("Read another archive as well.")])).await;
+    let summary = format!(
+        "Create a checkpoint.\n[USER]: {question}\n\n[ASSISTANT]: The part with number 1 was read.\n\nBe brief."
+    );
+    asked(&stage, Dialect::Chat, &body(&[user(&summary)])).await;
+    let title = format!("User: {question}\n\nAssistant: The part with number 1 was read.");
+    let system = json!({ "role": "system", "content": "Write a title." });
+    asked(&stage, Dialect::Chat, &body(&[system, user(&title)])).await;
+    assert_eq!(stage.opened(), [None, None, Some("side_call"), Some("side_call")]);
+    let main = stage.store.resolve(&Owner::default(), "last").unwrap();
+    assert_ne!(main.link.map(|link| link.kind), Some(throughline_store::LinkKind::SideCall));
+    // With tools, or with words of one side only, it is a conversation.
+    asked(&stage, Dialect::Chat, &with_tools(&[user(&format!("Look into this. {summary}"))])).await;
+    asked(&stage, Dialect::Chat, &body(&[user(question)])).await;
+    assert_eq!(stage.opened()[4..], [None, None]);
+}
+
+/// Codex asks for titles in threads of their own, with tools, while the first answer is on its way. It says what they are for.
+#[tokio::test]
+async fn a_title_thread_of_codex_is_a_side_call_in_whatever_order_it_comes() {
+    let ask = async |stage: &Stage, thread: &str, source: &str, text: &str| {
+        let body = json!({ "model": MODEL, "prompt_cache_key": thread, "input": [user(text)],
+            "tools": [{ "type": "function", "name": "t", "parameters": { "type": "object" } }] });
+        let metadata = json!({ "thread_id": thread, "thread_source": source }).to_string();
+        let request = stage.http.post(stage.at("/v1/responses")).body(body.to_string());
+        let request =
+            request.header("content-type", "application/json").header("user-agent", "codex-tui/0.166.0");
+        let response = request.header("x-codex-turn-metadata", metadata).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.text().await.unwrap();
+    };
+    let (question, title) =
+        ("Name a bird of the harbour", "Write a title.\n\nUser prompt:\nName a bird of the harbour");
+    for order in ["first", "later", "meanwhile"] {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let script = Script::answering(move |request| {
+            let is_main = request.text().contains(question) && !request.text().contains("Write a title.");
+            let is_held = order == "meanwhile" && is_main;
+            let reply = Reply::text("A cormorant.");
+            if is_held { reply.failing_after(0, ReplyFault::Wait(held.clone())) } else { reply }
+        });
+        let stage = Stage::new(None, script).await;
+        let main = ask(&stage, "thread-1", "user", question);
+        let aside = ask(&stage, "thread-2", "thread_title", title);
+        match order {
+            "first" => (aside.await, main.await),
+            "later" => {
+                main.await;
+                (aside.await, ())
+            }
+            _ => {
+                let aside = async {
+                    gate.until_reached().await;
+                    aside.await;
+                    gate.open();
+                };
+                tokio::join!(aside, main)
+            }
+        };
+        assert_eq!(listed(&stage), (vec![question.to_owned()], question.to_owned()), "{order}");
+        // Another question of another thread has nothing to do with it.
+        ask(&stage, "thread-3", "user", "Read every part of the archive").await;
+        assert_eq!(listed(&stage).0.len(), 2, "{order}");
+    }
 }
 
 /// As Codex does it on its own account: what people said stays, a summary follows, nothing that was answered.

@@ -158,7 +158,7 @@ impl State {
     fn last(&self, owner: &Owner) -> Option<Session> {
         let is_side_call = |chain: u64| {
             let kind = self.sessions.get(&chain).and_then(|root| root.link.as_ref()).map(|link| link.kind);
-            kind == Some(LinkKind::SideCall)
+            kind.is_some_and(LinkKind::is_side_call)
         };
         [false, true].into_iter().find_map(|include_attached| {
             let filter = SessionFilter { include_attached, ..SessionFilter::default() };
@@ -304,5 +304,5 @@ impl State {
 /// Whether a chain hangs on another as something a person does not look for in a list.
 fn is_attached(chain: &[Session]) -> bool {
     let link = chain.first().and_then(|first| first.link.as_ref());
-    link.is_some_and(|link| matches!(link.kind, LinkKind::SubAgent | LinkKind::SideCall))
+    link.is_some_and(|link| link.kind.is_attached())
 }

@@ -78,8 +78,7 @@ pub(super) fn add(
     };
     let is_attached = match place.link.as_ref().map(|link| link.kind) {
         Some(LinkKind::Continuation) => origins.is_some_and(|(_, is_attached)| is_attached),
-        Some(LinkKind::SubAgent | LinkKind::SideCall) => true,
-        Some(LinkKind::Branch | LinkKind::ClientCompaction) | None => false,
+        kind => kind.is_some_and(LinkKind::is_attached),
     };
     if let Some(chain) = place.chain {
         conn.prepare_cached("UPDATE sessions SET is_tip = 0 WHERE chain = ?1 AND is_tip = 1")?
@@ -223,10 +222,10 @@ fn last(conn: &Connection, owner: &Owner) -> Outcome<Option<Session>> {
             "SELECT ",
             session_columns!(),
             " FROM sessions WHERE owner = ?1 AND is_tip = 1 AND EXISTS (SELECT 1 FROM sessions AS root \
-             WHERE root.ordinal = sessions.chain AND root.link_kind IS NOT ?2) \
+             WHERE root.ordinal = sessions.chain AND root.link_kind IS NOT ?2 AND root.link_kind IS NOT ?3) \
              ORDER BY active_ms DESC, ordinal DESC LIMIT 1"
         ))?
-        .query_row((owner.as_str(), LinkKind::SideCall.name()), session)
+        .query_row((owner.as_str(), LinkKind::SideCall.name(), LinkKind::SideBranch.name()), session)
         .optional()?;
     Ok(sub_agent)
 }

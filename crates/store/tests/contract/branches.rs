@@ -21,6 +21,18 @@ fn a_branch_shares_what_was_said_before_it(store: &dyn Store) {
     assert_eq!(chain(store, "one"), ["one"]);
 }
 
+fn a_side_branch_shares_what_was_said_before_it_and_is_never_the_last(store: &dyn Store) {
+    open(store, "one");
+    say(store, "one", &["a", "b", "c"]);
+    store.open_session(linked("summary", LinkKind::SideBranch, "one", 2), None).unwrap();
+    say(store, "summary", &["x", "y"]);
+    assert_eq!(shown(store, "summary"), ["a", "b", "x", "y"]);
+    assert_eq!(transcript(store, "summary"), ["a", "b", "x", "y"]);
+    assert_eq!(store.resolve(&owner(), "last").unwrap().id, id("one"));
+    let refused = store.open_session(linked("other", LinkKind::SideBranch, "one", 9), None);
+    assert!(matches!(refused, Err(StoreError::UnknownMessage { .. })), "{refused:?}");
+}
+
 fn a_branch_begins_with_what_was_shown_not_with_what_was_said(store: &dyn Store) {
     open(store, "one");
     say(store, "one", &["a", "b"]);
@@ -123,6 +135,7 @@ fn a_family_is_the_same_from_every_member(store: &dyn Store) {
 
 on_every_backend!(
     a_branch_shares_what_was_said_before_it,
+    a_side_branch_shares_what_was_said_before_it_and_is_never_the_last,
     a_branch_begins_with_what_was_shown_not_with_what_was_said,
     branches_of_branches_share_all_the_way_down,
     a_branch_may_be_compacted_and_undone_by_itself,

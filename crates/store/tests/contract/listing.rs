@@ -60,12 +60,13 @@ fn what_hangs_on_a_conversation_is_listed_when_asked_for(store: &dyn Store) {
     say(store, "one", &["a"]);
     store.open_session(linked("agent", LinkKind::SubAgent, "one", 1), None).unwrap();
     store.open_session(linked("title", LinkKind::SideCall, "one", 1), None).unwrap();
+    store.open_session(linked("summary", LinkKind::SideBranch, "one", 1), None).unwrap();
     branch(store, "side", "one", 1);
     say(store, "agent", &["b"]);
     compact(store, "agent", "agent2", "S");
     assert_eq!(listed(store, &SessionFilter::default()), ["one", "side"]);
     let all = listed(store, &SessionFilter { include_attached: true, ..Default::default() });
-    assert_eq!(all, ["agent2", "one", "side", "title"]);
+    assert_eq!(all, ["agent2", "one", "side", "summary", "title"]);
 }
 
 fn programs_are_told_apart(store: &dyn Store) {

@@ -117,7 +117,8 @@ fn step() -> impl Strategy<Value = Step> {
             2 => Just(LinkKind::Branch),
             1 => Just(LinkKind::Continuation),
             1 => Just(LinkKind::SubAgent),
-            1 => Just(LinkKind::SideCall)
+            1 => Just(LinkKind::SideCall),
+            1 => Just(LinkKind::SideBranch)
         ],
         session(),
         0..4_u64,

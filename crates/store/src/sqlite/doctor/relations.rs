@@ -260,7 +260,7 @@ fn parent_of(patient: &Patient, patients: &Patients) -> Option<i64> {
             Some(ordinal) => next = patients.get(&ordinal).and_then(|above| above.parent),
         }
     }
-    let is_attached = matches!(patient.kind, Some(LinkKind::SubAgent | LinkKind::SideCall));
+    let is_attached = patient.kind.is_some_and(LinkKind::is_attached);
     (is_attached && next.is_none() && patients.contains_key(&parent)).then_some(parent)
 }
 
@@ -288,7 +288,7 @@ pub(super) fn right_places(patients: &Patients) -> HashMap<i64, RightPlace> {
     for patient in patients.values() {
         let (parent, tree) = (parent_of(patient, patients), tree_of(patient, patients));
         let is_attached = match patients.get(&patient.chain) {
-            Some(first) => matches!(first.kind, Some(LinkKind::SubAgent | LinkKind::SideCall)),
+            Some(first) => first.kind.is_some_and(LinkKind::is_attached),
             None => patient.is_attached,
         };
         let right = RightPlace {

@@ -4,8 +4,8 @@ use serde_json::json;
 use throughline_compaction::{Budgets, CacheState, LimitInForce, PayCheck, PayRule};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    LimitSources, ModelWish, PendingRequest, RecordedClient, ResolvedLimits, ThresholdOrigin, learnt_scope,
-    learnt_window, resolve_limits,
+    LimitSources, ModelWish, PendingRequest, PriceSource, RecordedClient, ResolvedLimits, ThresholdOrigin,
+    learnt_scope, learnt_window, resolve_limits,
 };
 use throughline_provider::EndpointKind;
 use throughline_tokens::{
@@ -42,6 +42,8 @@ pub(crate) struct Sourced<T> {
 
 /// Everything around a transcript that decides about it.
 pub(crate) struct Situation {
+    /// What calls to the model cost.
+    price_source: PriceSource,
     pub(crate) settings: Settings,
     pub(crate) model: Option<Sourced<String>>,
     pub(crate) window: Sourced<u64>,
@@ -103,7 +105,9 @@ impl Situation {
         };
         let fixed_tokens = meter.preamble(&transcript.preamble);
         let limits = Limits::beside(&policy, fixed_tokens).map_err(|error| refused(error, &window))?;
+        let price_source = PriceSource { catalogue, seller: loaded.settings.model.provider.clone() };
         Ok(Self {
+            price_source,
             budgets: Budgets::from(&limits),
             settings: loaded.settings,
             model,
@@ -122,8 +126,9 @@ impl Situation {
     /// one here wants it.
     pub(crate) fn pay_check(&self, now_ms: i64) -> PayCheck {
         let model = self.model.as_ref().map_or("", |model| model.value.as_str());
-        let provider = self.settings.model.provider.as_str();
-        let prices = CachePrices::of(model, provider, now_ms, WrittenFor::Minutes);
+        let prices = CachePrices::of(WrittenFor::Minutes, |usage, cache_write_1h| {
+            self.price_source.cost(model, now_ms, usage, cache_write_1h).micro_usd
+        });
         PayCheck::Report(PayRule { prices, cache: CacheState::Warm, asks_model: false })
     }
 

@@ -254,7 +254,6 @@ impl Seat {
         drop(recognised);
         self.changed.notify_waiters();
     }
-
 }
 
 /// All seats.

@@ -132,16 +132,16 @@ impl Payback {
     #[must_use]
     pub fn words(&self, shown: &dyn Fn(u64) -> u64) -> String {
         format!(
-            "it frees {} of {} tokens ({}) where {} ({}) are required; at {} tokens a call that saves as much as {} plain prompt tokens over {} calls and costs {}",
+            "it frees {} of {} tokens ({}) and {} ({}) are required: it costs as much as {} uncached prompt tokens and saves {} over {} calls of {} tokens each",
             shown(self.freed_tokens),
             shown(self.before_tokens),
             percent(self.freed_tokens, self.before_tokens),
             shown(self.required_tokens),
             percent(self.required_tokens, self.before_tokens),
-            shown(self.growth_tokens),
+            shown(self.cost_tokens),
             shown(self.saved_tokens),
             self.calls,
-            shown(self.cost_tokens),
+            shown(self.growth_tokens),
         )
     }
 }

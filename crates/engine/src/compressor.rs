@@ -30,7 +30,7 @@ use crate::snapshot::Snapshot;
 use crate::status::{EngineStatus, MeasuredUsage};
 use crate::summary::{AnswerFuture, MainLine, ModelQuestion};
 use crate::token_model::token_model_for;
-use crate::trigger::{PREPARE_FROM_PERCENT, Trigger, settled_tokens};
+use crate::trigger::{Trigger, settled_tokens};
 use live::Live;
 
 /// Gives the summariser for one request: which one, and knowing what else the request brings, is its own affair.
@@ -260,11 +260,6 @@ impl Compressor {
         let full = model.budgets();
         let asks_model = known.is_none() && summariser.maker() == Maker::Model;
         let due_at = due_at(&tools, &gathered, &model, asks_model);
-        let is_near =
-            conversation.prompt_tokens.saturating_mul(100) >= due_at.saturating_mul(PREPARE_FROM_PERCENT);
-        if due_at > full.threshold_tokens && !is_near {
-            return Ok(PrepareOutcome::Nothing);
-        }
         let to_come = due_at.saturating_sub(conversation.prompt_tokens);
         let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
         let tail_tokens = full.tail_tokens.saturating_sub(to_come).max(least_tail);
@@ -398,6 +393,10 @@ impl ContextEngine for Compressor {
 
     fn has_content_to_compress<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, bool> {
         Box::pin(async move { self.has_content(conversation) })
+    }
+
+    fn compaction_due_at<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, Option<u64>> {
+        Box::pin(std::future::ready(self.due_at(conversation).map(Some)))
     }
 
     fn worth_compressing<'a>(

@@ -96,6 +96,12 @@ pub trait ContextEngine: Send + Sync {
         answered(Worth::Yes)
     }
 
+    /// The size, as the provider counts, at which a compaction of this conversation is due. `None` is the threshold. A summary
+    /// is prepared shortly before.
+    fn compaction_due_at<'a>(&'a self, _conversation: &'a Snapshot) -> EngineFuture<'a, Option<u64>> {
+        answered(None)
+    }
+
     /// Makes a new view. The conversation itself is never changed; the host checks, records and commits what comes back.
     fn compress<'a>(&'a self, request: &'a CompressRequest) -> EngineFuture<'a, CompressOutcome>;
 

@@ -149,7 +149,7 @@ pub enum Switch {
 /// Fewer messages are never compacted for hygiene: they are head and tail.
 const HYGIENE_LEAST_MESSAGES: usize = 4;
 /// From this share of the threshold on, a summary is prepared.
-pub(crate) const PREPARE_FROM_PERCENT: u64 = 80;
+const PREPARE_FROM_PERCENT: u64 = 80;
 
 /// Decides before a call.
 #[must_use]

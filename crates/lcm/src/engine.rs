@@ -381,6 +381,10 @@ impl ContextEngine for LcmEngine {
         Box::pin(std::future::ready(self.has_content(conversation)))
     }
 
+    fn compaction_due_at<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, Option<u64>> {
+        self.unrecorded.compaction_due_at(conversation)
+    }
+
     fn worth_compressing<'a>(
         &'a self,
         conversation: &'a Snapshot,

@@ -86,6 +86,10 @@ impl ContextEngine for WithStandIn {
         self.either(move |engine| engine.should_compress_preflight(pending))
     }
 
+    fn compaction_due_at<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, Option<u64>> {
+        self.either(move |engine| engine.compaction_due_at(conversation))
+    }
+
     fn worth_compressing<'a>(
         &'a self,
         conversation: &'a Snapshot,

@@ -65,12 +65,18 @@ impl ManagedSession {
         if self.postponed_at_tokens.is_some_and(|at| !may_prepare_again(tokens, at, threshold_tokens)) {
             return;
         }
+        let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
+        // A compaction that does not pay yet is due later; a summary of now would be of no use then.
+        let due = engine.compaction_due_at(&snapshot).await;
+        let due_at = self.note_engine(due).flatten().unwrap_or(threshold_tokens).max(threshold_tokens);
+        if !near_threshold(self.setup.policy.automatic, tokens, due_at) {
+            return;
+        }
         self.preparing_at_tokens = tokens;
         if self.prepared.is_none() {
             self.prepared = Some(PreparedSoFar::Begun);
             self.tell(EngineEvent::PreparationStarted);
         }
-        let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
         let task = tokio::spawn(async move { engine.prepare(&snapshot).await });
         self.preparing = Some(Preparing(task));
     }

@@ -446,7 +446,9 @@ pub(super) fn summary_line(line: &str) -> Report {
     if let Some((_, report)) = WHOLE_LINES.iter().find(|(whole, _)| *whole == line) {
         return *report;
     }
-    if let Some((_, report)) = VERDICTS.iter().find(|(start, _)| line.starts_with(start)) {
+    let first = line.as_bytes().first();
+    let begins = |start: &str| start.as_bytes().first() == first && line.starts_with(start);
+    if let Some((_, report)) = VERDICTS.iter().find(|(start, _)| begins(start)) {
         return *report;
     }
     if is_make_failure(line) {
@@ -458,11 +460,17 @@ pub(super) fn summary_line(line: &str) -> Report {
     counts(line)
 }
 
+/// Programs that end like make.
+const MAKES: &[&str] = &["make", "gmake", "mingw32-make", "nmake", "bmake"];
+
 /// `make: *** [Makefile:3: all] Error 2`, also of a make within a make.
 fn is_make_failure(line: &str) -> bool {
+    if !MAKES.iter().any(|name| line.starts_with(name)) {
+        return false;
+    }
     let program = line.split(": ***").next().unwrap_or_default();
     let name = program.split('[').next().unwrap_or_default();
-    program.len() < line.len() && matches!(name, "make" | "gmake" | "mingw32-make" | "nmake" | "bmake")
+    program.len() < line.len() && MAKES.contains(&name)
 }
 
 /// `[main 3f2a1bc] Count each row once`: what `git commit` prints for a commit it made.
@@ -478,9 +486,32 @@ fn is_git_commit(line: &str) -> bool {
 /// The counts of a summary: `1 failed, 3 passed in 0.12s`, `Tests: 1 failed, 4 total`, `Tests run: 5, Failures: 1`,
 /// `10 examples, 2 failures`, `# fail 1`. Every item of the line has to be a count; other lines are no summary.
 fn counts(line: &str) -> Report {
-    if !line.bytes().any(|b| b.is_ascii_digit()) {
-        return Report::default();
+    if may_count(line) { read_counts(line) } else { Report::default() }
+}
+
+/// How the words of [`COUNTED`] begin by which something passed, failed or was run.
+const STEMS: &[&[u8; 3]] = &[b"pas", b"suc", b"fai", b"err", b"bro", b"tim", b"tes", b"run", b"exa", b"sui"];
+
+/// Whether a line has a number and a word that counts. Most lines have not, and one pass over their bytes shows it.
+pub(super) fn may_count(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let (mut has_digit, mut has_word, mut in_word) = (false, false, false);
+    for (at, byte) in bytes.iter().enumerate() {
+        has_digit |= byte.is_ascii_digit();
+        let is_letter = byte.is_ascii_alphabetic();
+        if is_letter && !in_word && !has_word {
+            let start = bytes.get(at..at + 3).unwrap_or_default();
+            has_word = STEMS.iter().any(|stem| start.eq_ignore_ascii_case(*stem));
+        }
+        in_word = is_letter;
+        if has_digit && has_word {
+            return true;
+        }
     }
+    false
+}
+
+pub(super) fn read_counts(line: &str) -> Report {
     // Rules around a summary, and the ticks, crosses and bullets of its line.
     let bare = line.trim_matches(|c: char| {
         c.is_whitespace() || (!c.is_ascii_alphanumeric() && !matches!(c, '(' | ')' | '.' | ':' | '!'))

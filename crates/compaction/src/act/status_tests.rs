@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::CallStatus::{Failed, Ok, Unknown};
 use super::*;
-use crate::act::status_readers::Reader;
+use crate::act::status_readers::{Reader, may_count, read_counts};
 
 fn read(command: &str, text: &str, is_error: Option<bool>) -> StatusReading {
     let printed = crate::act::envelope::unwrapped(text);
@@ -259,6 +259,36 @@ fn success() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
+    /// The look at the bytes of a line passes over none that counts something.
+    #[test]
+    fn lines_with_counts_are_read(
+        (before, after) in (
+            prop::sample::select(vec!["", "Tests: ", "=== ", "✓ ", "test result: ok. ", "# ", "Summary [ 0.1s] "]),
+            prop::sample::select(vec!["", " ===", " in 0.12s", "!", ".", " (3 total)"]),
+        ),
+        items in prop::collection::vec((
+            prop::sample::select(vec![
+                "passed", "Failures", "failed", "ERRORS", "tests", "Tests run", "runs", "examples", "suites",
+                "timeout", "broken", "succeeded", "skipped", "total", "assertions", "other",
+            ]),
+            0u32..30,
+            0usize..5,
+        ), 1..4),
+        joint in prop::sample::select(vec![", ", "; ", " | ", ","]),
+    ) {
+        let items = items.iter().map(|(word, number, form)| match form {
+            0 => format!("{number} {word}"),
+            1 => format!("{word}: {number}"),
+            2 => format!("{word}={number}"),
+            3 => format!("{number}{word}"),
+            _ => format!("{word} {number}"),
+        });
+        let line = format!("{before}{}{after}", items.collect::<Vec<_>>().join(joint));
+        if read_counts(&line) != Default::default() {
+            prop_assert!(may_count(&line), "{line}");
+        }
+    }
+
     #[test]
     fn a_reported_failure_is_never_ok(
         failure in failure(),

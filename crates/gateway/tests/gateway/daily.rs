@@ -213,6 +213,9 @@ async fn equal_later_requests_do_not_wait_for_each_other() {
         assert_eq!(answered.await.unwrap(), 200);
     }
     assert_eq!(stage.opened(), [None, Some("branch")]);
+    let prompts = stage.upstream.calls().into_iter().skip(1);
+    let prompts: Vec<Value> = prompts.map(|call| call.json()["messages"].clone()).collect();
+    assert_eq!(prompts, vec![json!([user("one"), assistant("first"), user("two")]); 2]);
 }
 
 /// Who hangs up and asks again goes on where the first request stood.

@@ -185,11 +185,11 @@ impl Inner {
         let words = words_of(messages);
         let needed = if is_told { Needed::Question } else { Needed::QuestionAndAnswer };
         let quoting = Quoting::new(&words, needed);
-        let quoted = agents.filter_map(|seat| match seat.session.try_lock() {
-            Ok(session) => Some((quoting.quoted(session.messages()), seat.last_used(), session.id().clone())),
+        let quoted = agents.map(|seat| match seat.session.try_lock() {
+            Ok(session) => (quoting.quoted(session.messages()), seat.last_used(), session.id().clone()),
             Err(_) => {
                 let is_quoted = is_told && seat.question().is_some_and(|question| quoting.has(&question));
-                Some((usize::from(is_quoted), seat.last_used(), seat.conversation()))
+                (usize::from(is_quoted), seat.last_used(), seat.conversation())
             }
         });
         let quoted = quoted.filter(|(count, ..)| *count > 0);

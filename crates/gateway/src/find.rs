@@ -375,7 +375,8 @@ impl Inner {
         // What begins alike and was never answered alike is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
         let Some(last) = said.last().filter(|_| has_answer) else {
-            return self.open_alike(turn, key, seat).await;
+            let is_answered = transcript.iter().any(|message| message.role == Role::Assistant);
+            return self.open_alike(turn, key, seat, is_answered).await;
         };
         let leaves_at = last.seq.saturating_add(1);
         // What a client asks on its own account is no other way that the conversation went.

@@ -116,20 +116,30 @@ impl Inner {
     }
 
     /// Another conversation that begins as one at hand does, and was never answered alike. What the other hangs on as a
-    /// sub-agent or a side call, this one does too.
+    /// sub-agent or a side call, this one does too. Where the other begins with a summary of its client, this one goes on from
+    /// the other, if that was answered, and otherwise from the same conversation as the other.
     pub(crate) async fn open_alike(
         &self,
         turn: &Turn,
         key: &SeatKey,
         seat: &Seat,
+        is_answered: bool,
     ) -> Result<Arc<Seat>, Refused> {
         let (store, owner, id) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), seat.conversation());
         let link = blocking(move || Ok(store.session(&owner, &id)?.link)).await;
-        let link = link.map_err(|error| self.record_failed(&error))?;
-        match link.filter(|link| matches!(link.kind, LinkKind::SubAgent | LinkKind::SideCall)) {
-            Some(link) => self.open_linked(turn, key, link.parent, link.kind).await,
-            None => self.open(turn, key, None).await,
+        let Some(Link { parent, kind, .. }) = link.map_err(|error| self.record_failed(&error))? else {
+            return self.open(turn, key, None).await;
+        };
+        match kind {
+            LinkKind::SubAgent | LinkKind::SideCall => self.open_linked(turn, key, parent, kind).await,
+            LinkKind::ClientCompaction => {
+                let parent = if is_answered { seat.recognised().tip } else { parent };
+                self.open_linked(turn, key, parent, kind).await
+            }
+            LinkKind::Continuation | LinkKind::Branch | LinkKind::SideBranch => {
+                self.open(turn, key, None).await
+            }
         }
     }
 

@@ -96,7 +96,8 @@ pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Respon
 
 impl Inner {
     /// Compacts the conversation of a request.
-    async fn compact(self: &Arc<Self>, turn: Turn) -> Result<Made, Refused> {
+    async fn compact(self: &Arc<Self>, mut turn: Turn) -> Result<Made, Refused> {
+        self.name_session(&mut turn);
         let Place { seat, mut session, messages, repeated, mut known } = self.place(&turn).await?;
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
         self.follow_model(&mut session, &turn).await?;

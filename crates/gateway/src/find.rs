@@ -304,6 +304,24 @@ impl Inner {
         }
     }
 
+    /// Names the client's session for a request that does not, by the conversation at hand that it repeats as a whole. Older
+    /// versions of Codex say nothing of themselves when they ask for a compaction.
+    pub(crate) fn name_session(&self, turn: &mut Turn) {
+        if turn.clues.own_id.is_some() || turn.clues.session.is_some() {
+            return;
+        }
+        let theirs = Theirs::all(turn.request.messages());
+        let repeated = self.seats.of_owner(&self.setup.owner).into_iter().filter_map(|seat| {
+            let (found, goes_on) = seat.compare(&theirs, 0);
+            (goes_on && found.known > 0).then_some((found.known, seat))
+        });
+        let Some((_, seat)) = repeated.max_by_key(|(known, _)| *known) else { return };
+        let wire = format!("{}:", turn.request.dialect());
+        let own_id = seat.key.own_id().and_then(|id| id.strip_prefix(&wire)).map(ToOwned::to_owned);
+        drop(theirs);
+        turn.clues.own_id = own_id;
+    }
+
     /// A conversation by its id.
     async fn seat_of_conversation(&self, turn: &Turn, id: &SessionId) -> Result<Arc<Seat>, Refused> {
         let at_hand = || self.seats.of_conversation(&self.setup.owner, id);
@@ -447,7 +465,8 @@ impl Inner {
         // What begins alike and was never answered alike is another conversation.
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
         let Some(last) = said.last().filter(|_| has_answer) else {
-            return self.open_alike(turn, key, seat).await;
+            let is_answered = transcript.iter().any(|message| message.role == Role::Assistant);
+            return self.open_alike(turn, key, seat, is_answered).await;
         };
         let leaves_at = last.seq.saturating_add(1);
         // What a client asks on its own account is no other way that the conversation went.

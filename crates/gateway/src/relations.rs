@@ -116,20 +116,30 @@ impl Inner {
     }
 
     /// Another conversation that begins as one at hand does, and was never answered alike. What the other hangs on as a
-    /// sub-agent or a side call, this one does too.
+    /// sub-agent or a side call, this one does too. Where the other begins with a summary of its client, this one goes on from
+    /// the other, if that was answered, and otherwise from the same conversation as the other.
     pub(crate) async fn open_alike(
         &self,
         turn: &Turn,
         key: &FreeKey,
         seat: &Seat,
+        is_answered: bool,
     ) -> Result<Candidate, Refused> {
         let (store, owner, id) =
             (Arc::clone(&self.setup.store), self.setup.owner.clone(), seat.conversation());
         let link = blocking(move || Ok(store.session(&owner, &id)?.link)).await;
-        let link = link.map_err(|error| self.record_failed(&error))?;
-        match link.filter(|link| matches!(link.kind, LinkKind::SubAgent | LinkKind::SideCall)) {
-            Some(link) => self.open_linked(turn, key, link.parent, link.kind).await,
-            None => self.open(turn, key, None).await,
+        let Some(Link { parent, kind, .. }) = link.map_err(|error| self.record_failed(&error))? else {
+            return self.open(turn, key, None).await;
+        };
+        match kind {
+            LinkKind::SubAgent | LinkKind::SideCall => self.open_linked(turn, key, parent, kind).await,
+            LinkKind::ClientCompaction => {
+                let parent = if is_answered { seat.recognised().tip } else { parent };
+                self.open_linked(turn, key, parent, kind).await
+            }
+            LinkKind::Continuation | LinkKind::Branch | LinkKind::SideBranch => {
+                self.open(turn, key, None).await
+            }
         }
     }
 
@@ -185,11 +195,11 @@ impl Inner {
         let words = words_of(messages);
         let needed = if is_told { Needed::Question } else { Needed::QuestionAndAnswer };
         let quoting = Quoting::new(&words, needed);
-        let quoted = agents.filter_map(|seat| match seat.session.try_lock() {
-            Ok(session) => Some((quoting.quoted(session.messages()), seat.last_used(), session.id().clone())),
+        let quoted = agents.map(|seat| match seat.session.try_lock() {
+            Ok(session) => (quoting.quoted(session.messages()), seat.last_used(), session.id().clone()),
             Err(_) => {
                 let is_quoted = is_told && seat.question().is_some_and(|question| quoting.has(&question));
-                Some((usize::from(is_quoted), seat.last_used(), seat.conversation()))
+                (usize::from(is_quoted), seat.last_used(), seat.conversation())
             }
         });
         let quoted = quoted.filter(|(count, ..)| *count > 0);

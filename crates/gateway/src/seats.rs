@@ -38,6 +38,13 @@ impl SeatKey {
     }
 }
 
+impl SeatKey {
+    /// What the client calls its session, as the key was made with it, where it was.
+    pub(crate) fn own_id(&self) -> Option<&str> {
+        self.text.rsplit_once('/').map(|(own_id, _)| own_id)
+    }
+}
+
 /// How the keys of all conversations of a client's session begin.
 pub(crate) fn key_start(own_id: &str) -> String {
     format!("{own_id}/")

@@ -171,6 +171,14 @@ impl GatewayEvents for Log {
                 }
                 return;
             }
+            GatewayEvent::Attached { session, link } => {
+                // Its first request may have no line yet; then that line says it.
+                let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(words) = opened.get_mut(session) {
+                    *words = opened_words(Some(link));
+                    return;
+                }
+            }
             GatewayEvent::Served(served) => words = self.take_opened(served.session.as_ref()),
             _ => {}
         }

@@ -103,7 +103,7 @@ fn side_calls(job: &Job) -> usize {
 async fn claude_code_at_a_terminal_answers_compacts_and_quits() {
     let Some(program) = installed(claude_code::PROGRAM) else { return };
     let job = job(claude_code::MODEL, ServerKind::Anthropic, model(None)).await;
-    let gateway = Gateway::before(&job.upstream.url());
+    let mut gateway = Gateway::before(&job.upstream.url());
     let mut terminal = Terminal::claude_code(&job, &program, claude_code::MODEL, gateway.url());
     for (question, answer) in [(FIRST, FIRST_ANSWER), (SECOND, SECOND_ANSWER)] {
         terminal.enter(question);
@@ -128,6 +128,11 @@ async fn claude_code_at_a_terminal_answers_compacts_and_quits() {
     assert_eq!(listed.len(), 2, "{}", gateway.screen());
     assert_eq!(listed[0]["link"]["kind"], "client_compaction");
     assert_eq!(listed[0]["link"]["parent"], json!(conversation));
+    // A title call that was answered before its conversation began is a new conversation at first.
+    let corrected = gateway.screen().matches("is a side call of").count();
+    assert_eq!(gateway.opened("new conversation") - corrected, 1, "{}", gateway.screen());
+    gateway.signalled_to_stop();
+    assert!(gateway.screen().contains(", 1 new conversation"), "{}", gateway.screen());
 }
 
 #[tokio::test(flavor = "multi_thread")]

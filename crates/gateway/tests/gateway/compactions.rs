@@ -104,6 +104,23 @@ async fn a_client_may_let_go_of_everything_and_the_conversation_goes_on() {
     assert_eq!(conversations(&stage), 1);
 }
 
+/// As older versions of Codex ask: nothing in the request names the session.
+#[tokio::test]
+async fn a_compaction_that_names_no_session_is_of_the_conversation_it_repeats() {
+    let stage = Stage::new(Some(200_000), script()).await;
+    let input = talked(&stage, 12).await;
+    let mut asking: Value = serde_json::from_str(&body(&input)).unwrap();
+    asking.as_object_mut().unwrap().remove("prompt_cache_key");
+    let response = stage.post(&stage.at("/v1/responses/compact"), &asking.to_string()).await;
+    assert_eq!(response.status(), 200);
+    let mut on = output(&response.text().await.unwrap());
+    on.push(user("Go on: which port was it?"));
+    said(&stage, &on).await;
+    assert!(json!(sent_last(&stage)).to_string().contains("48113"));
+    assert_eq!(stage.opened(), [None]);
+    assert_eq!(conversations(&stage), 1);
+}
+
 #[tokio::test]
 async fn a_trigger_is_answered_with_one_item_and_nothing_else() {
     let stage = Stage::new(Some(200_000), script()).await;

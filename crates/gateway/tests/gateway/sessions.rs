@@ -461,6 +461,39 @@ async fn a_client_that_keeps_only_what_people_said_is_recognised_each_time() {
     }
 }
 
+/// A model may write the same summary again, and a question behind a summary may be put in other words before it is answered.
+#[tokio::test]
+async fn a_compaction_of_the_client_that_begins_as_another_is_recognised() {
+    let mut count = 0;
+    let script = Script::answering(move |_| {
+        count += 1;
+        // The question behind the first summary is not answered at first.
+        if count == 2 {
+            Reply::error(400, "invalid_request_error", "no")
+        } else {
+            Reply::text(format!("answer {count}"))
+        }
+    });
+    let stage = Stage::new(None, script).await;
+    let ask = |messages: &[Value]| {
+        json!({ "model": MODEL, "input": messages, "prompt_cache_key": "codex-session" }).to_string()
+    };
+    let note = "Another language model started to solve this problem; this is its summary.";
+    let compacted = [user("read the archive"), user(note)];
+    asked(&stage, Dialect::Responses, &ask(&[user("read the archive")])).await;
+    for (question, parent) in [("and then?", 0), ("and after that?", 0), ("what is next?", 2)] {
+        asked(&stage, Dialect::Responses, &ask(&[&compacted[..], &[user(question)]].concat())).await;
+        let events = stage.events.lock().unwrap();
+        let opened = events.iter().filter_map(|event| match event {
+            GatewayEvent::Opened { session, link } => Some((session.clone(), link.clone())),
+            _ => None,
+        });
+        let opened: Vec<_> = opened.collect();
+        let expected = Some((opened[parent].0.clone(), "client_compaction"));
+        assert_eq!(opened.last().unwrap().1, expected, "{question}: {opened:?}");
+    }
+}
+
 /// As Hermes does it the second time: nothing of the beginning is left, and nothing names the session.
 #[tokio::test]
 async fn a_client_whose_summary_comes_first_is_recognised_by_what_it_keeps() {

@@ -192,7 +192,12 @@ impl ModelWish {
                 wire: None,
                 api_key: Secret::new(""),
                 api_key_env: String::new(),
-                window: self.window.clone().filter(|window| window.scope == WindowScope::Run),
+                // What counts for another model counts for none here, and is kept to be said.
+                window: self.window.clone().filter(|window| match &window.scope {
+                    WindowScope::Run => true,
+                    WindowScope::Endpoint => false,
+                    WindowScope::Model(_) => !window.counts_for(model),
+                }),
             },
             None => Self { model: name.to_owned(), ..self.clone() },
         }

@@ -34,6 +34,9 @@ fn a_name_may_say_who_serves_it() {
     let tagged = main.named("qwen3:8b");
     assert_eq!((tagged.model.as_str(), tagged.provider.as_str()), ("qwen3:8b", "openai"));
     assert_eq!(main.named("ollama:qwen3:8b").model, "qwen3:8b");
+    // A window of another model is kept to be said that it does not count; elsewhere none counts for the same name either.
+    assert!(elsewhere.window.is_some() && !counts(&elsewhere));
+    assert_eq!(main.named("ollama:small").window, None);
 }
 
 #[test]

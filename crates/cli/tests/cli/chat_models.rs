@@ -36,6 +36,8 @@ fn a_model_elsewhere_with_a_smaller_window_folds_before_it_is_asked() {
     terminal.press("/model ollama:small\r");
     terminal.see("small from here on, 16,384 tokens of window");
     terminal.see("its window is smaller, so the next call folds first if it must");
+    terminal.see("`model.context_length` (32768 tokens");
+    terminal.see("is the window of `worker`");
     terminal.prompt();
     terminal.press("question 0\r");
     // The answer behind it is longer than the screen.

@@ -9,7 +9,7 @@ use super::*;
 use crate::compressor::{Compressor, CompressorSetup, OneSummariser};
 use crate::engine::ContextEngine as _;
 use crate::model_in_force::EngineLimits;
-use crate::outcome::{CompressOutcome, NoOpReason, PrepareOutcome};
+use crate::outcome::{CompressOutcome, NoOpReason};
 use crate::test_talk::{Diary, MODEL, session, snapshot};
 
 /// A coding session of about so many tokens beside a fixed part.

@@ -299,7 +299,10 @@ impl Inner {
             Some((seat, (found, false))) if found.known > 0 => {
                 self.branch(turn, &key, &seat, theirs, 0).await
             }
-            Some((seat, _)) if seat.is_new() => self.open_alike(turn, &key, &seat).await,
+            Some((seat, _)) if seat.is_new() => {
+                let is_answered = false;
+                self.open_alike(turn, &key, &seat, is_answered).await
+            }
             _ => self.open_new(turn, &key, theirs).await,
         }
     }

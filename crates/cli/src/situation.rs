@@ -396,7 +396,7 @@ fn limit_words(name: &str) -> (&str, &str) {
         "threshold_tokens" => ("threshold", "compaction starts here"),
         "tail_budget_tokens" => ("tail", "the newest messages stay as they are"),
         "summary_cap_tokens" => ("summary, at most", ""),
-        "hard_limit_tokens" => ("hard limit", "a compaction that does not pay waits until here"),
+        "hard_limit_tokens" => ("hard limit", "compaction happens here at the latest"),
         "hygiene_tokens" => ("hygiene", "compacted here before an agent runs"),
         "protect_last_n" => ("tail, messages", ""),
         other => (other, ""),

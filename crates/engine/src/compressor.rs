@@ -30,7 +30,7 @@ use crate::snapshot::Snapshot;
 use crate::status::{EngineStatus, MeasuredUsage};
 use crate::summary::{AnswerFuture, MainLine, ModelQuestion};
 use crate::token_model::token_model_for;
-use crate::trigger::{Trigger, settled_tokens};
+use crate::trigger::{Automatic, Trigger, near_threshold, settled_tokens};
 use live::Live;
 
 /// Gives the summariser for one request: which one, and knowing what else the request brings, is its own affair.
@@ -260,6 +260,10 @@ impl Compressor {
         let full = model.budgets();
         let asks_model = known.is_none() && summariser.maker() == Maker::Model;
         let due_at = due_at(&tools, &gathered, &model, asks_model);
+        // A host behind the engine protocol does not ask when a compaction is due, and asks for a summary too early.
+        if !near_threshold(Automatic::On, conversation.prompt_tokens, due_at) {
+            return Ok(PrepareOutcome::Nothing);
+        }
         let to_come = due_at.saturating_sub(conversation.prompt_tokens);
         let least_tail = full.tail_tokens.saturating_mul(LEAST_TAIL_AHEAD_PERCENT) / 100;
         let tail_tokens = full.tail_tokens.saturating_sub(to_come).max(least_tail);
@@ -350,6 +354,8 @@ pub fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total
     budgets.protect_last_n = messages;
     budgets.tail_tokens = sizes.iter().rev().take(messages).sum();
     budgets.stretched_tail_tokens = budgets.tail_tokens.saturating_mul(3) / 2;
+    // All before them is summarised; a beginning that is large beside them is no exception.
+    budgets.head_tokens = budgets.head_tokens.min(budgets.tail_tokens / 2);
     // Below the threshold the tail would be a share of what there is.
     budgets.threshold_tokens = budgets.threshold_tokens.min(total_tokens).max(1);
 }

@@ -131,9 +131,9 @@ fn limits_are_the_same_in_every_command() {
     let table = [
         (
             "windows of single models",
-            "models: {worker: {context_length: 16384}}",
+            "models: {worker: {context_length: 24576}}",
             "worker",
-            (16_384, "model.models.worker", 8_192),
+            (24_576, "model.models.worker", 12_288),
         ),
         (
             "the window of the default model",

@@ -17,7 +17,7 @@ const PYTHON: &str = "hermes/bin/python";
 const MODEL: &str = "worker";
 const WINDOW_TOKENS: u64 = 100_000;
 /// What a person says so often, some three thousand tokens each time.
-const TURNS: usize = 24;
+const TURNS: usize = 40;
 
 /// A model that calls the engine's tool when it is told to, and agrees otherwise.
 async fn upstream(tool: &'static str) -> ScriptedUpstream {

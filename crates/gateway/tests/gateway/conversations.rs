@@ -85,7 +85,7 @@ async fn a_message_whose_call_failed_may_be_sent_again() {
 #[tokio::test]
 async fn a_long_conversation_in_a_small_window_goes_on() {
     let stage = Stage::new(Some(16_000), counting()).await;
-    for turn in 0..40 {
+    for turn in 0..80 {
         let text = format!("Message {turn}: {}", "some words that take room ".repeat(80));
         let (status, answer) = stage.send(PATH, &json!({ "text": text, "model": MODEL })).await;
         assert_eq!(status, 200, "turn {turn}: {answer}");

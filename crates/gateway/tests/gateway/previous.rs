@@ -80,7 +80,7 @@ async fn an_answer_that_is_named_stands_for_the_conversation_up_to_it() {
 async fn a_long_conversation_by_ids_is_protected() {
     let stage = Stage::new(Some(16_000), counting()).await;
     let (mut previous, _) = ask(&stage, "one", None, false).await;
-    for turn in 0..40 {
+    for turn in 0..80 {
         let text = format!("Message {turn}: {}", "some words that take room ".repeat(80));
         previous = ask(&stage, &text, Some(&previous), false).await.0;
     }

@@ -9,7 +9,8 @@
 //! what was read of it since it could have been freed has cost as much as freeing it does, `R x freed^2 / (2 x G) >= C`.
 //! It then saves twice its cost until the next one. Compacting earlier costs more for each call, much more if it is done
 //! with every call; that is what the rule is there to prevent. And whatever the prices are, a compaction frees at least as
-//! much as it writes anew: at least half of what stands behind fixed part and head goes.
+//! much as it writes anew: at least half of what stands behind fixed part and head goes. On a cold cache half as much is
+//! enough.
 //!
 //! Amounts are in tokens at the price of a prompt token that no cache is involved in.
 
@@ -203,7 +204,13 @@ fn required(figures: &PayFigures, rule: &PayRule, rewritten_tokens: u64) -> u64 
     let growth = u128::from(figures.growth_tokens.max(1));
     let read = u128::from(rule.prices.read_permille.max(1));
     let cheapest = (cost.saturating_mul(2_000).saturating_mul(growth) / read).isqrt();
-    u64::try_from(cheapest).unwrap_or(u64::MAX).max(rewritten_tokens)
+    let least = match rule.cache {
+        CacheState::Warm => rewritten_tokens,
+        // Whatever goes saves money at once, since all of it would be written again. The compaction costs memory, so it still
+        // has to free a third of what stands behind fixed part and head.
+        CacheState::Cold => rewritten_tokens / 2,
+    };
+    u64::try_from(cheapest).unwrap_or(u64::MAX).max(least)
 }
 
 /// Share of the messages that a deep compaction leaves at least, in percent: below that a view is hardly one any more.

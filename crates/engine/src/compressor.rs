@@ -261,7 +261,8 @@ impl Compressor {
         let asks_model = known.is_none() && summariser.maker() == Maker::Model;
         let due_at = due_at(&tools, &gathered, &model, asks_model);
         // A host behind the engine protocol does not ask when a compaction is due, and asks for a summary too early.
-        if !near_threshold(Automatic::On, conversation.prompt_tokens, due_at) {
+        let is_near = near_threshold(Automatic::On, conversation.prompt_tokens, due_at);
+        if due_at > full.threshold_tokens && !is_near {
             return Ok(PrepareOutcome::Nothing);
         }
         let to_come = due_at.saturating_sub(conversation.prompt_tokens);

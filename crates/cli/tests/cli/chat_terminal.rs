@@ -338,7 +338,7 @@ fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
     let world = world_of(&served);
     let mut terminal = Terminal::start(&world, &["chat"]);
     terminal.prompt();
-    for number in 1..=9 {
+    for number in 1..=12 {
         terminal.press(&format!("question {number}\r"));
         terminal.see(&format!("That was about question {number}."));
         terminal.prompt();
@@ -346,14 +346,14 @@ fn once_the_cache_is_cold_the_older_part_is_folded_while_nobody_types() {
     terminal.press("/quit\r");
     assert_eq!(terminal.end(), 0);
     let calls = served.upstream.calls().len();
-    assert_eq!(calls, 9);
+    assert_eq!(calls, 12);
     // An hour later the prompt is in nobody's cache any more.
     let later = [("THROUGHLINE_NOW", "2026-11-15T13:00:00Z")];
     let mut terminal = Terminal::start_with(&world, &["chat", "--resume", "last"], &later);
     terminal.prompt();
     terminal.press("a line that is being typed");
     terminal.see("the provider's cache is cold, so the older part is folded now");
-    terminal.see("compacted 18 -> ");
+    terminal.see("compacted 24 -> ");
     terminal.until("the line under what was told", |screen| {
         screen.trim_end().ends_with("› a line that is being typed")
     });

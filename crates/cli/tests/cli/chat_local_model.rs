@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 /// The window the server gives the model: little more than prompt and tools need.
 const WINDOW_TOKENS: u64 = 4_096;
 /// Turns of which each brings about two hundred tokens.
-const TURNS: usize = 12;
+const TURNS: usize = 44;
 
 /// What a person says: an entry of a log with figures of its own.
 fn entry(number: usize) -> String {

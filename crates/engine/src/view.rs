@@ -142,7 +142,12 @@ impl LiveView {
 
     /// Estimates a message.
     pub(crate) fn estimate(&self, message: &Message) -> u64 {
-        self.token_model.estimate_content(&profile_message(message))
+        self.estimate_profile(&profile_message(message))
+    }
+
+    /// Estimates what is sent beside the messages, with the estimator that the messages are counted with.
+    pub(crate) fn estimate_profile(&self, profile: &ContentProfile) -> u64 {
+        self.token_model.estimate_content(profile)
     }
 
     /// Adds an item at the end.

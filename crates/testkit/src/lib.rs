@@ -6,6 +6,7 @@
 //! any size for benchmarks. [`topic_conversation`] writes one about several topics, and knows what belongs to which.
 //! [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
 //! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
+//! [`check_golden`] compares a text with its golden file, byte for byte.
 //! [`skip`] is how a test says that it cannot run on this machine.
 //! [`Coverage`] counts what a run reached. [`mutate`] alters bytes the way a fuzzer does, but the same on every machine.
 //!
@@ -17,6 +18,7 @@ mod broken;
 mod chat_wire;
 mod code;
 mod coverage;
+mod golden;
 mod json_text;
 mod list;
 mod logs;
@@ -37,6 +39,7 @@ mod words;
 pub use big::big_transcript;
 pub use broken::{BrokenList, Fault, break_list, broken_conversation};
 pub use coverage::{Coverage, Seam, possible_seams};
+pub use golden::{check_golden, check_golden_folder, json_lines, updates_golden};
 pub use list::GeneratedList;
 pub use logs::{claude_code_log, codex_log};
 pub use mutate::mutate;

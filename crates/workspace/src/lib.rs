@@ -1,3 +1,17 @@
-//! For tests only: `tests/skipped.rs` is the last program of `cargo test --workspace` and says which tests did not run.
+//! What contributors need to know about the workspace as a whole: its size, its import cycles and its names.
 //!
-//! Not for: anything that ships.
+//! `cargo xtask stats` prints the figures; `tests/layers.rs` keeps them within their limits.
+//!
+//! Parts: `source` finds crates and parses their files, `lines` counts production code, `imports` finds modules that
+//! import each other, `names` finds names that are defined twice or exported for nobody, `stats` puts them together.
+
+mod imports;
+#[cfg(test)]
+mod imports_tests;
+mod lines;
+mod names;
+mod source;
+mod stats;
+
+pub use source::{SourceError, Workspace};
+pub use stats::{CrateStats, Stats};

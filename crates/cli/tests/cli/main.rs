@@ -26,6 +26,8 @@ mod compress;
 mod contract;
 #[cfg(unix)]
 mod engines;
+mod golden;
+mod golden_inputs;
 mod harness;
 mod inspect;
 mod limits;

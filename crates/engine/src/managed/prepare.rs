@@ -79,7 +79,7 @@ impl ManagedSession {
 
     /// Tokens of system prompt and tools, estimated.
     pub(super) fn fixed_tokens(&self) -> u64 {
-        self.setup.target.token_model().estimate_content(self.known.profile())
+        self.view.estimate_profile(self.known.profile())
     }
 
     /// The whole request as it would be sent now.

@@ -9,6 +9,8 @@ mod daily;
 mod described;
 mod doors;
 mod faithful;
+mod golden_lists;
+mod golden_requests;
 mod hostile;
 mod hygiene;
 mod long;

@@ -29,7 +29,7 @@ pub(crate) const MODEL: &str = "worker";
 
 /// Time stands still, and numbers only count up.
 #[derive(Default)]
-struct StillHost(AtomicU32);
+pub(crate) struct StillHost(AtomicU32);
 
 impl Host for StillHost {
     fn now_ms(&self) -> Millis {

@@ -230,3 +230,48 @@ fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
         assert!(home.open().brought_forward().is_none(), "once is enough");
     }
 }
+
+/// What other builds, older and newer, read and write: tables, columns, indexes, versions. Part of the net of
+/// `cli/tests/cli/golden.rs`; `INSTA_UPDATE=always` writes the list anew.
+#[test]
+fn tables_of_a_new_record_match_their_golden_list() {
+    let home = test_home::Home::with_messages(1);
+    let conn = test_home::stranger(&home.path());
+    let mut lines = std::collections::BTreeSet::from([
+        format!("version {}", value::<i64>(&conn, "PRAGMA user_version")),
+        format!("application {:#010x}", value::<i64>(&conn, "PRAGMA application_id")),
+    ]);
+    let all = |sql: &str| -> Vec<(String, String, String)> {
+        let mut statement = conn.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        rows.map(|row| row.unwrap()).collect()
+    };
+    let plain = |sql: &str| {
+        let uncommented: Vec<&str> =
+            sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
+        uncommented.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (kind, name, sql) in all("SELECT type, name, coalesce(sql, '') FROM sqlite_schema") {
+        let ending = plain(&sql).rsplit_once(')').map(|(_, ending)| ending.trim().to_owned());
+        match kind.as_str() {
+            "table" => {
+                lines.insert(format!("table {name} {}", ending.unwrap_or_default()).trim_end().to_owned());
+                let columns = format!(
+                    "SELECT name, type || iif(\"notnull\", ' not null', '') || iif(pk, ' key ' || pk, ''), \
+                     coalesce(' default ' || dflt_value, '') FROM pragma_table_xinfo('{name}')"
+                );
+                lines.extend(
+                    all(&columns)
+                        .into_iter()
+                        .map(|(column, about, default)| format!("column {name}.{column} {about}{default}")),
+                );
+            }
+            _ => {
+                lines.insert(format!("{kind} {name}: {}", plain(&sql)));
+            }
+        }
+    }
+    let text: String = lines.into_iter().map(|line| format!("{line}\n")).collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tables.txt");
+    throughline_testkit::check_golden(Path::new(path), &text);
+}

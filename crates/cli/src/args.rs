@@ -1,28 +1,30 @@
 //! The command line: every option once, with the words that `--help` shows.
 
+pub(crate) mod time;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use throughline_transcript::{DecodeOptions, Dialect, DialectChoice};
 
-use crate::backup_cmd::BackupArgs;
+use crate::app::ColourChoice;
 use crate::chat::ChatArgs;
-use crate::config_cmd::ConfigArgs;
-use crate::context::ColourChoice;
-use crate::doctor_cmd::DoctorArgs;
-use crate::engine_cmd::EngineArgs;
-use crate::import_cmd::ImportArgs;
-use crate::insights_cmd::InsightsArgs;
-use crate::lcm_cmd::LcmArgs;
-use crate::mcp_cmd::McpArgs;
-use crate::models_cmd::ModelsArgs;
-use crate::plugins_cmd::PluginsArgs;
-use crate::replay_cmd::ReplayArgs;
-use crate::search_cmd::SearchArgs;
+use crate::commands::backup::BackupArgs;
+use crate::commands::config::ConfigArgs;
+use crate::commands::doctor::DoctorArgs;
+use crate::commands::engine::EngineArgs;
+use crate::commands::import::ImportArgs;
+use crate::commands::insights::InsightsArgs;
+use crate::commands::lcm::LcmArgs;
+use crate::commands::mcp::McpArgs;
+use crate::commands::models::ModelsArgs;
+use crate::commands::plugins::PluginsArgs;
+use crate::commands::replay::ReplayArgs;
+use crate::commands::search::SearchArgs;
+use crate::commands::sessions::SessionsArgs;
+use crate::commands::token::TokenArgs;
+use crate::commands::usage::UsageArgs;
 use crate::serve::ServeArgs;
-use crate::sessions_cmd::SessionsArgs;
-use crate::token::TokenArgs;
-use crate::usage_cmd::UsageArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:

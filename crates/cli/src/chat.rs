@@ -1,38 +1,38 @@
 //! `throughline chat`: an agent at the terminal whose context takes care of itself.
 //!
-//! Parts: `kitchen` what a conversation is made of, from settings; `first_run` helps where there is no model yet;
-//! `named_model` where a model is asked that a person names; `talk` the conversation with a person, `once` one question for scripts; `questions` what is asked before anything is done; `screen`
+//! Parts: `setup` what a conversation is made of, from settings; `first_run` helps where there is no model yet;
+//! `named_model` where a model is asked that a person names; `repl` the conversation with a person, `one_shot` one question for scripts; `approval_prompt` what is asked before anything is done; `screen`
 //! shows what happens, with `markdown` and `highlight`; `editor` the line a person types; `slash` and `commands` what begins
-//! with a slash; `lines` start and status.
+//! with a slash; `status_line` start and status.
 //!
 //! Not for: any rule about context, which is the engine's, or about tools, which are the agent's.
 
+mod approval_prompt;
 mod commands;
 mod context_view;
 mod editor;
+mod error;
 mod first_run;
 mod highlight;
 mod interrupts;
 mod keyboard;
-mod kitchen;
-mod lines;
 mod markdown;
 mod named_model;
-mod once;
-mod questions;
+mod one_shot;
+mod repl;
 mod screen;
+mod setup;
 mod slash;
-mod talk;
-mod trouble;
+mod status_line;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use clap::Args;
 
-use crate::context::Context;
-use crate::failure::{Exit, Failure, io_words};
-use kitchen::Kitchen;
+use crate::app::Context;
+use crate::error::{Exit, Failure, io_words};
+use setup::Kitchen;
 
 /// Talk to a model that can work in this folder, in a conversation that never runs out
 #[derive(Clone, Debug, Default, Args)]
@@ -101,8 +101,8 @@ pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<(), Failure> {
     let context = Arc::new(context.clone());
     let kitchen = Kitchen::open(&context, args)?;
     let ended = match question {
-        Some(question) => runtime.block_on(once::run(&kitchen, args, &question)),
-        None => talk::run(kitchen, args, &runtime),
+        Some(question) => runtime.block_on(one_shot::run(&kitchen, args, &question)),
+        None => repl::run(kitchen, args, &runtime),
     };
     // Whatever still runs in the background is no reason to wait.
     runtime.shutdown_background();
@@ -120,7 +120,7 @@ fn piped() -> Result<Option<String>, Failure> {
     read.map_err(|error| Failure::new(Exit::InputUnreadable, "cannot read stdin").because(io_words(&error)))?;
     if bytes.len() as u64 > MAX_PIPED_BYTES {
         return Err(Failure::new(Exit::BadInput, "what was piped in is too long for a question")
-            .because(format!("it has more than {} bytes", crate::text::thousands(MAX_PIPED_BYTES)))
+            .because(format!("it has more than {} bytes", crate::ui::text::thousands(MAX_PIPED_BYTES)))
             .hint("put it into a file in this folder and ask about the file"));
     }
     let text = String::from_utf8(bytes).map_err(|_| {

@@ -1,5 +1,7 @@
 //! From settings to the engine of each conversation: who writes its summaries, and which engine `context.engine` means.
 
+mod services;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,11 +19,11 @@ use throughline_redact::Redactor;
 use throughline_store::{GuardScope, Owner, Store};
 use throughline_tokens::Catalogue;
 
-use crate::context::Context;
-use crate::failure::{Exit, Failure};
+use crate::app::Context;
+use crate::commands::plugins::{problem_with, read_manifest};
+use crate::engines::services::Services;
+use crate::error::{Exit, Failure};
 use crate::files::engine_directories;
-use crate::plugins_cmd::{problem_with, read_manifest};
-use crate::services::Services;
 
 /// Where to look when an engine cannot be had.
 const ASK_PLUGINS: &str = "`throughline plugins` lists the engines there are and what is wrong with them";

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use throughline_engine::EngineDirectory;
 
-use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::error::{Exit, Failure, io_words, path_words};
 
 /// The path that stands for stdin or stdout.
 pub(crate) const STANDARD_STREAM: &str = "-";

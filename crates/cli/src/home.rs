@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::context::Context;
-use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::app::Context;
+use crate::error::{Exit, Failure, io_words, path_words};
 
 /// Files in it that let their reader in, or tell who was.
 const SECRET_FILES: [&str; 4] = ["tokens.json", "tokens.lock", "gateway.key", "history"];

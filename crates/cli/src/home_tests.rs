@@ -21,7 +21,7 @@ fn context_at(home: PathBuf) -> Context {
 fn whatever_is_made_first_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let context = context_at(folder.path().join("home"));
-    crate::token_file::change(&context, |_| Ok(())).unwrap();
+    crate::access_token_file::change(&context, |_| Ok(())).unwrap();
     assert_eq!(mode(&context.home), 0o700);
     assert_eq!(mode(&context.home.join("tokens.lock")), 0o600);
     assert_eq!(mode(&context.home.join("tokens.json")), 0o600);

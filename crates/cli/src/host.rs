@@ -1,12 +1,14 @@
 //! The machine as the managed call sees it: time, chance, who else is alive.
 
+pub(crate) mod process;
+
 use std::sync::Arc;
 
 use throughline_engine::Host;
 use throughline_store::{Holder, Millis};
 
-use crate::context::Context;
-use crate::process::{is_alive, this_process};
+use crate::app::Context;
+use crate::host::process::{is_alive, this_process};
 
 /// This process.
 pub(crate) struct ThisMachine {

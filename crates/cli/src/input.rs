@@ -5,13 +5,13 @@ use std::path::Path;
 use throughline_store::Session;
 use throughline_transcript::{DecodeError, DecodeOptions, Source, Transcript, decode};
 
+use crate::app::Context;
 use crate::args::TranscriptArgs;
-use crate::context::Context;
-use crate::failure::{Exit, Failure};
+use crate::error::{Exit, Failure};
 use crate::files::{STANDARD_STREAM, input_name, read_input};
 use crate::record::Record;
-use crate::recorded::load_view;
-use crate::text::{counted, on_one_line};
+use crate::record::session_context::load_view;
+use crate::ui::text::{counted, on_one_line};
 
 /// A file with thousands of broken lines is described by its first ones.
 const MAX_NOTES_SHOWN: usize = 20;

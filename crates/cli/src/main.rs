@@ -1,77 +1,32 @@
 //! The throughline binary: arguments, terminal, home directory, environment. Nothing else knows those.
 
+mod access_token_file;
+mod app;
 mod args;
-mod backup_cmd;
-mod census;
 mod chat;
-mod compress;
-mod compress_view;
-mod config_cmd;
-mod context;
-mod doctor_cmd;
-mod doctor_view;
-mod engine_cmd;
+mod commands;
+mod context_breakdown;
 mod engines;
-mod failure;
-mod figures;
+mod error;
 mod files;
-mod gauge;
 mod home;
 mod host;
-mod import_cmd;
-mod import_view;
 mod input;
-mod insights_cmd;
-mod insights_view;
-mod inspect;
-mod inspect_view;
-mod lcm_cmd;
-mod lock;
-mod mcp_cmd;
-mod mcp_tools;
-mod meanwhile;
-mod message_view;
-mod meter;
-mod models_cmd;
-mod models_view;
-mod online;
-mod output;
-mod plugins_check;
-mod plugins_cmd;
-mod process;
+mod limits;
+mod model_client;
+mod recall_tools;
 mod record;
-#[cfg(test)]
-mod record_samples;
-mod recorded;
-mod replay_cmd;
-mod replay_view;
-mod search_cmd;
-mod search_view;
 mod serve;
-mod services;
-mod sessions_change;
-mod sessions_cmd;
-mod sessions_export;
-mod sessions_list_view;
-mod sessions_show;
-mod sessions_show_view;
-mod sessions_tree_view;
-mod situation;
-mod table;
-mod text;
-mod token;
-mod token_file;
-mod usage_cmd;
-mod usage_view;
-mod when;
+mod token_counter;
+mod ui;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::app::{Context, report_failure};
 use crate::args::{Arguments, Command, WELCOME};
-use crate::context::{Context, report_failure};
-use crate::failure::{Exit, Failure};
+use crate::error::{Exit, Failure};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -112,24 +67,24 @@ fn carry_out(context: &Context, command: Option<Command>) -> Result<(), Failure>
         None if context.can_ask => chat::run(&chat::ChatArgs::default(), context),
         None => context.print(WELCOME),
         Some(Command::Chat(arguments)) => chat::run(&arguments, context),
-        Some(Command::Compress(arguments)) => compress::run(&arguments, context),
-        Some(Command::Inspect(arguments)) => inspect::run(&arguments, context),
-        Some(Command::Replay(arguments)) => replay_cmd::run(&arguments, context),
-        Some(Command::Import(arguments)) => import_cmd::run(&arguments, context),
-        Some(Command::Sessions(arguments)) => sessions_cmd::run(&arguments, context),
-        Some(Command::Search(arguments)) => search_cmd::run(&arguments, context),
-        Some(Command::Lcm(arguments)) => lcm_cmd::run(&arguments, context),
-        Some(Command::Usage(arguments)) => usage_cmd::run(&arguments, context),
-        Some(Command::Insights(arguments)) => insights_cmd::run(&arguments, context),
-        Some(Command::Doctor(arguments)) => doctor_cmd::run(&arguments, context),
-        Some(Command::Backup(arguments)) => backup_cmd::run(&arguments, context),
-        Some(Command::Models(arguments)) => models_cmd::run(&arguments, context),
+        Some(Command::Compress(arguments)) => commands::compress::run(&arguments, context),
+        Some(Command::Inspect(arguments)) => commands::inspect::run(&arguments, context),
+        Some(Command::Replay(arguments)) => commands::replay::run(&arguments, context),
+        Some(Command::Import(arguments)) => commands::import::run(&arguments, context),
+        Some(Command::Sessions(arguments)) => commands::sessions::run(&arguments, context),
+        Some(Command::Search(arguments)) => commands::search::run(&arguments, context),
+        Some(Command::Lcm(arguments)) => commands::lcm::run(&arguments, context),
+        Some(Command::Usage(arguments)) => commands::usage::run(&arguments, context),
+        Some(Command::Insights(arguments)) => commands::insights::run(&arguments, context),
+        Some(Command::Doctor(arguments)) => commands::doctor::run(&arguments, context),
+        Some(Command::Backup(arguments)) => commands::backup::run(&arguments, context),
+        Some(Command::Models(arguments)) => commands::models::run(&arguments, context),
         Some(Command::Serve(arguments)) => serve::run(&arguments, context),
-        Some(Command::Token(arguments)) => token::run(&arguments, context),
-        Some(Command::Plugins(arguments)) => plugins_cmd::run(&arguments, context),
-        Some(Command::Engine(arguments)) => engine_cmd::run(&arguments, context),
-        Some(Command::Mcp(arguments)) => mcp_cmd::run(&arguments, context),
-        Some(Command::Config(arguments)) => config_cmd::run(arguments, context),
+        Some(Command::Token(arguments)) => commands::token::run(&arguments, context),
+        Some(Command::Plugins(arguments)) => commands::plugins::run(&arguments, context),
+        Some(Command::Engine(arguments)) => commands::engine::run(&arguments, context),
+        Some(Command::Mcp(arguments)) => commands::mcp::run(&arguments, context),
+        Some(Command::Config(arguments)) => commands::config::run(arguments, context),
         Some(Command::Completions(arguments)) => {
             let mut script = Vec::new();
             clap_complete::generate(arguments.shell, &mut Arguments::command(), "throughline", &mut script);

@@ -1,21 +1,26 @@
 //! The record as commands meet it: opening it, finding sessions in it, locking them, and every way that can fail told
 //! to the user.
 
+pub(crate) mod lock;
+pub(crate) mod session_context;
+#[cfg(test)]
+pub(crate) mod test_samples;
+
 use throughline_store::{
     BroughtForward, Owner, Progress, Session, SessionId, Shown, SqliteStore, Store, StoreError,
     conversation_lock, find_session,
 };
 use throughline_transcript::{Message, Role, human_words};
 
-use crate::backup_cmd::words;
-use crate::context::Context;
-use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::app::Context;
+use crate::args::time::Now;
+use crate::commands::backup::words;
+use crate::error::{Exit, Failure, io_words, path_words};
 use crate::home;
-use crate::lock::{Asked, Lock};
-use crate::meanwhile::MovingLine;
-use crate::table::{Side, Table};
-use crate::text::{glimpse, on_one_line, thousands};
-use crate::when::Now;
+use crate::record::lock::{Asked, Lock};
+use crate::ui::progress::MovingLine;
+use crate::ui::table::{Side, Table};
+use crate::ui::text::{glimpse, on_one_line, thousands};
 
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
 const ID_ATTEMPTS: usize = 8;

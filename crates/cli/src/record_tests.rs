@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use throughline_store::Holder;
 
 use super::*;
-use crate::record_samples::{id, plain};
+use crate::record::test_samples::{id, plain};
 
 fn path() -> PathBuf {
     PathBuf::from("/home/ada/.throughline/record.db")

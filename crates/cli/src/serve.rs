@@ -21,8 +21,8 @@ use throughline_store::Owner;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::Context;
-use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::app::Context;
+use crate::error::{Exit, Failure, io_words, path_words};
 use crate::home;
 use crate::host::ThisMachine;
 use crate::record::open_store;

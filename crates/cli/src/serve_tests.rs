@@ -18,7 +18,7 @@ fn what_others_can_reach_demands_a_token() {
     let (here, everywhere) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
     assert_eq!(access::at(here, &context).unwrap(), Access::ThisMachine);
     assert_eq!(access::at(everywhere, &context).unwrap_err().exit(), Exit::BadConfig);
-    crate::token_file::change(&context, |book| {
+    crate::access_token_file::change(&context, |book| {
         book.add("ci", "ci", &[1; 32], 0, throughline_gateway::TokenLimits::default()).unwrap();
         Ok(())
     })
@@ -49,18 +49,18 @@ fn a_gateway_whose_last_token_was_revoked_stays_closed() {
     let here = "127.0.0.1:1".parse().unwrap();
     let limits = throughline_gateway::TokenLimits::default();
     let change = |act: &dyn Fn(&mut throughline_gateway::TokenBook)| {
-        crate::token_file::change(&context, |book| {
+        crate::access_token_file::change(&context, |book| {
             act(book);
             Ok(())
         })
         .unwrap();
     };
     change(&|book| drop(book.add("ci", "ci", &[1; 32], 0, limits)));
-    assert!(crate::token_file::remove(&context).is_err(), "there is one still");
+    assert!(crate::access_token_file::remove(&context).is_err(), "there is one still");
     change(&|book| assert!(book.revoke("ci")));
     let access = access::at(here, &context).unwrap();
     assert!(matches!(&access, Access::Tokens(book) if book.entries().is_empty()));
     assert!(access_words(&access, false).starts_with("nobody"));
-    crate::token_file::remove(&context).unwrap();
+    crate::access_token_file::remove(&context).unwrap();
     assert_eq!(access::at(here, &context).unwrap(), Access::ThisMachine);
 }

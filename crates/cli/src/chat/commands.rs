@@ -8,18 +8,18 @@ use throughline_engine::{CompactionResult, ManualCompaction};
 use throughline_store::{EndReason, Store as _, ViewItem};
 
 use super::context_view;
+use super::error::failure_of;
 use super::named_model::{self, Naming};
+use super::repl::Talk;
 use super::slash::{COMMANDS, compress_wish};
-use super::talk::Talk;
-use super::trouble::failure_of;
+use crate::app::Context;
 use crate::args::Arguments;
-use crate::config_cmd::with_origins;
-use crate::context::Context;
-use crate::failure::{Exit, Failure, path_words};
-use crate::models_cmd::what_is_wrong_with;
-use crate::online::client;
+use crate::commands::config::with_origins;
+use crate::commands::models::what_is_wrong_with;
+use crate::error::{Exit, Failure, path_words};
+use crate::model_client::client;
 use crate::record::refused;
-use crate::text::{columns, counted, labelled, printable, wrap};
+use crate::ui::text::{columns, counted, labelled, printable, wrap};
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ async fn switch_model(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
     talk.screen.note(&format!(
         "{} from here on, {} tokens of window ({}){smaller}",
         printable(&connected.at.model),
-        crate::text::thousands(connected.at.window.tokens),
+        crate::ui::text::thousands(connected.at.window.tokens),
         connected.at.window.source
     ));
     if let Some(unused) = &connected.at.unused_window {

@@ -9,11 +9,11 @@ use throughline_engine::{EngineLimits, Pressure, token_model_for};
 use throughline_tokens::{profile_system, profile_text, profile_tools};
 use throughline_transcript::{Groups, Transcript, compact_json_string};
 
-use crate::census::Census;
-use crate::figures::bar;
-use crate::gauge::{Gauge, gauge_lines};
-use crate::meter::Meter;
-use crate::text::{percent, shorten, thousands};
+use crate::context_breakdown::Census;
+use crate::token_counter::Meter;
+use crate::ui::figures::bar;
+use crate::ui::gauge::{Gauge, gauge_lines};
+use crate::ui::text::{percent, shorten, thousands};
 
 /// Largest messages that are named.
 const LARGEST: usize = 5;

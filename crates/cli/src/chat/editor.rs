@@ -18,7 +18,7 @@ use rustyline::{
 
 use super::screen::Printer;
 use super::slash::COMMANDS;
-use crate::failure::{Exit, Failure};
+use crate::error::{Exit, Failure};
 
 /// Lines that are remembered.
 const HISTORY_LINES: usize = 2_000;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use throughline_engine::ModelWish;
 use throughline_provider::{Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 
-use super::kitchen::Kitchen;
 use super::named_model::{self, Naming};
+use super::setup::Kitchen;
 use crate::args::Arguments;
-use crate::failure::{Exit, Failure};
-use crate::online::{client, not_configured, refused};
-use crate::text::{counted, on_one_line, shorten};
+use crate::error::{Exit, Failure};
+use crate::model_client::{client, not_configured, refused};
+use crate::ui::text::{counted, on_one_line, shorten};
 
 /// Whoever is not on this machine refuses at once; whoever is may be busy with a model.
 const PROBE: Duration = Duration::from_secs(4);
@@ -249,7 +249,7 @@ fn save(kitchen: &Kitchen, settings: &[(&str, &str)]) -> Result<(), Failure> {
     let question = format!(
         "Keep {} in {}? [Y/n] ",
         shown.join(", "),
-        crate::failure::path_words(&kitchen.context.config_path())
+        crate::error::path_words(&kitchen.context.config_path())
     );
     let answer = kitchen.context.ask(&question).unwrap_or_else(|| "n".to_owned());
     if !matches!(answer.to_lowercase().as_str(), "" | "y" | "yes") {

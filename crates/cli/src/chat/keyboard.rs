@@ -354,7 +354,7 @@ fn readable(typed: &[u8]) -> String {
             key => text.push(key),
         }
     }
-    crate::text::printable(&text).trim_end_matches('\n').to_owned()
+    crate::ui::text::printable(&text).trim_end_matches('\n').to_owned()
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use owo_colors::OwoColorize as _;
 use unicode_width::UnicodeWidthChar as _;
 
 use super::highlight::highlight;
-use crate::context::Moves;
-use crate::text::{columns, streamed, wrap_styled};
+use crate::app::Moves;
+use crate::ui::text::{columns, streamed, wrap_styled};
 
 /// A line over more rows than this is left as it came: what scrolled away cannot be drawn again.
 const MAX_ROWS: usize = 12;

@@ -10,11 +10,11 @@ use throughline_engine::ModelWish;
 use throughline_provider::{Endpoint, EndpointKind, ListedModel};
 
 use super::ChatArgs;
-use super::kitchen::Kitchen;
-use crate::failure::{Exit, Failure};
-use crate::models_cmd::{key_words, not_listed};
-use crate::online::client;
-use crate::text::{on_one_line, shorten};
+use super::setup::Kitchen;
+use crate::commands::models::{key_words, not_listed};
+use crate::error::{Exit, Failure};
+use crate::model_client::client;
+use crate::ui::text::{on_one_line, shorten};
 
 /// An endpoint is waited for this long before its list counts as not known.
 const LIST_PATIENCE: Duration = Duration::from_secs(4);

@@ -13,11 +13,11 @@ use throughline_engine::{CompressReport, EngineEvent, Quality, Trigger};
 use throughline_wire::StopReason;
 
 use super::highlight::difference_line;
-use super::lines::Tally;
 use super::markdown::{Looks, Markdown};
-use crate::context::{Context, Moves};
-use crate::figures::{dollars, rounded};
-use crate::text::{counted, labelled, on_one_line, printable, shorten, streamed, thousands};
+use super::status_line::Tally;
+use crate::app::{Context, Moves};
+use crate::ui::figures::{dollars, rounded};
+use crate::ui::text::{counted, labelled, on_one_line, printable, shorten, streamed, thousands};
 
 /// Lines of a difference that are shown.
 const DIFFERENCE_LINES: usize = 40;

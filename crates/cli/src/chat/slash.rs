@@ -1,6 +1,6 @@
 //! What can be typed with a slash in front: names, what they are for, and the nearest name for a slip of the finger.
 
-use crate::text::on_one_line;
+use crate::ui::text::on_one_line;
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

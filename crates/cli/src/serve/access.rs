@@ -8,10 +8,10 @@ use throughline_config::Settings;
 use throughline_gateway::{Access, Gateway, Tls, TlsError};
 use throughline_provider::BaseUrl;
 
-use crate::context::Context;
-use crate::failure::{Exit, Failure, io_words};
+use crate::access_token_file;
+use crate::app::Context;
+use crate::error::{Exit, Failure, io_words};
 use crate::serve::log::Log;
-use crate::token_file;
 
 /// How often the list of tokens is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -19,11 +19,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, or were any
 /// and nobody said that they are not wanted any more (`token off`), they are demanded of everybody.
 pub(super) fn at(address: SocketAddr, context: &Context) -> Result<Access, Failure> {
-    let book = token_file::read(context)?;
+    let book = access_token_file::read(context)?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
         (false, _) => Ok(Access::Tokens(book)),
         // Whoever revoked the last one did not mean to let everybody in.
-        (true, true) if token_file::exists(context) => Ok(Access::Tokens(book)),
+        (true, true) if access_token_file::exists(context) => Ok(Access::Tokens(book)),
         (true, true) => Ok(Access::ThisMachine),
         (true, false) => Err(Failure::new(
             Exit::BadConfig,
@@ -73,12 +73,12 @@ pub(super) async fn follow(context: Arc<Context>, log: Arc<Log>, gateway: Gatewa
     let mut known = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let stamp = token_file::stamp(&context);
+        let stamp = access_token_file::stamp(&context);
         if stamp == known {
             continue;
         }
         known = stamp;
-        match token_file::read(&context) {
+        match access_token_file::read(&context) {
             Ok(book) if book.entries().is_empty() && !demanded => {}
             Ok(book) => {
                 demanded = true;

@@ -13,11 +13,11 @@ use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimi
 use throughline_store::{IdLength, Owner, Store};
 use throughline_transcript::Dialect;
 
-use crate::config_cmd::{SettingFlag, load_settings};
-use crate::context::Context;
+use crate::app::Context;
+use crate::commands::config::{SettingFlag, load_settings};
 use crate::engines::{EngineParts, Engines};
-use crate::failure::{Exit, Failure};
-use crate::online::{catalogue, configured_slots, proxy};
+use crate::error::{Exit, Failure};
+use crate::model_client::{catalogue, configured_slots, proxy};
 use crate::serve::log::Log;
 use crate::serve::{ServeArgs, access, recall, upstreams};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use throughline_gateway::SealKey;
 
-use crate::context::Context;
-use crate::failure::{Exit, Failure, io_words, path_words};
+use crate::app::Context;
+use crate::error::{Exit, Failure, io_words, path_words};
 
 /// Name of the file.
 const FILE: &str = "gateway.key";

@@ -11,8 +11,8 @@ use throughline_engine::{EngineEvent, Quality};
 use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, Served, current_request};
 use throughline_store::SessionId;
 
-use crate::context::Context;
-use crate::text::{counted, on_one_line, thousands};
+use crate::app::Context;
+use crate::ui::text::{counted, on_one_line, thousands};
 
 /// Conversations that were opened by requests still being answered; more are not remembered.
 const MOST_OPENED: usize = 10_000;

@@ -10,7 +10,7 @@ use throughline_lcm::{QUESTION_TOOL, RECALL_TOOLS, recall_schemas};
 use throughline_store::{Owner, Store};
 
 use crate::engines::Engines;
-use crate::mcp_tools::{self, NoResult};
+use crate::recall_tools::{self, NoResult};
 
 /// How the model brings back what a summary replaced.
 pub(super) const HINT: &str = "Use the tool lcm_grep to find words of any earlier message of this conversation, and lcm_expand to \
@@ -31,7 +31,7 @@ pub(super) fn tool_output() -> ToolOutputPolicy {
 
 /// The tools.
 pub(super) fn tools(engines: Engines, store: Arc<dyn Store>) -> Arc<dyn RecallTools> {
-    let across = mcp_tools::tools().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_ref()));
+    let across = recall_tools::tools().into_iter().filter(|tool| ACROSS.contains(&tool.name.as_ref()));
     let across = across.map(|tool| ToolSchema {
         name: tool.name.into_owned(),
         description: tool.description.into_owned(),
@@ -83,7 +83,7 @@ impl GatewayTools {
         {
             given.entry("session").or_insert_with(|| Value::from(call.session.to_string()));
         }
-        let work = move || mcp_tools::call(store.as_ref(), &owner, &name, arguments);
+        let work = move || recall_tools::call(store.as_ref(), &owner, &name, arguments);
         match tokio::task::spawn_blocking(work).await {
             Ok(Ok(text)) => ToolAnswer { text, is_error: false },
             Ok(Err(NoResult::Words(words))) => ToolAnswer { text: words, is_error: true },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use throughline_engine::Host;
 use throughline_store::{Holder, LockRequest, Store};
 
-use crate::context::Context;
+use crate::app::Context;
 
 /// The names of these locks begin with this; the process follows.
 const LOCK_START: &str = "gateway:";

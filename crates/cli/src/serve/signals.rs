@@ -6,7 +6,7 @@ use std::sync::Arc;
 use throughline_gateway::Gateway;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Exit;
+use crate::error::Exit;
 use crate::serve::configuration::Source;
 
 /// What a signal asks for.

@@ -5,8 +5,8 @@ use throughline_gateway::{UpstreamSpec, Upstreams};
 use throughline_provider::{BaseUrl, EndpointKind, SecretKey};
 use throughline_transcript::Dialect;
 
-use crate::context::Context;
-use crate::failure::{Exit, Failure};
+use crate::app::Context;
+use crate::error::{Exit, Failure};
 
 /// The upstreams there are.
 pub(super) fn find(only: Option<&str>, settings: &Settings, context: &Context) -> Result<Upstreams, Failure> {

@@ -1,0 +1,399 @@
+//! The world around the program: home directory, environment, terminal, clock, chance. The only place that looks at
+//! any of them.
+//!
+//! Data goes to stdout and messages to stderr. A reader that goes away (`| head`) is not an error.
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use anstream::{AutoStream, ColorChoice};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use owo_colors::OwoColorize;
+use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient};
+use throughline_provider::Slots;
+use throughline_store::{IdLength, Millis, SessionId};
+
+use crate::args::time::Now;
+use crate::error::{Exit, Failure, io_words};
+use crate::ui::text::wrap_styled;
+
+/// Columns when there is no terminal to ask.
+const DEFAULT_COLUMNS: usize = 80;
+/// Nothing is laid out for less; a narrower terminal wraps on its own.
+const MIN_COLUMNS: usize = 10;
+/// Lines longer than this are hard to read, however wide the terminal is.
+const MAX_COLUMNS: usize = 120;
+
+/// A line that goes on in the next row stands so much further in.
+const CONTINUED_INDENT: usize = 2;
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColourChoice {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb.
+    #[default]
+    Auto,
+    /// Even into a file or a pipe.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// Whether text holds codes that move on the terminal and were put there by us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    Yes,
+    No,
+}
+
+/// Everything a command may know about the world it runs in.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// Where Throughline keeps its own files.
+    pub(crate) home: PathBuf,
+    /// Where other programs keep theirs.
+    pub(crate) user_home: Option<PathBuf>,
+    /// The environment; variables that are not text are left out.
+    pub(crate) env: Vec<(String, String)>,
+    /// Arguments of `--set`, in order.
+    pub(crate) sets: Vec<String>,
+    /// The model of the conversation that a command is carried out for, where one is being held.
+    pub(crate) in_force: Option<InForce>,
+    /// The program that held the recorded conversation which a command is carried out for, where the record knows it.
+    pub(crate) recorded_client: Option<RecordedClient>,
+    /// Columns to fill.
+    pub(crate) width: usize,
+    /// Whether stdout takes colours.
+    pub(crate) colour_stdout: bool,
+    /// Whether stderr takes colours.
+    pub(crate) colour_stderr: bool,
+    /// Whether somebody watches stderr, so that a line that changes makes sense.
+    pub(crate) watched: bool,
+    /// Whether somebody can be asked.
+    pub(crate) can_ask: bool,
+    /// Whether a command is carried out within a conversation, where hints name slash commands.
+    pub(crate) in_chat: bool,
+    /// The slots of model servers, shared by everything this run sends.
+    pub(crate) slots: Slots,
+    clock: Clock,
+    chance: Chance,
+}
+
+/// A conversation whose model, window and size are known already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InForce {
+    pub(crate) limits: LimitsInUse,
+    /// The size of its next request, where it is being held.
+    pub(crate) context: Option<PendingRequest>,
+}
+
+/// Where the time comes from.
+#[derive(Clone, Debug)]
+enum Clock {
+    System(TimeZone),
+    /// Stands still, for tests.
+    Fixed(Now),
+}
+
+/// Where random numbers come from.
+#[derive(Clone, Debug)]
+enum Chance {
+    System,
+    /// The same numbers every time, for tests.
+    Seeded {
+        seed: u64,
+        drawn: Arc<AtomicU64>,
+    },
+}
+
+impl Context {
+    /// Looks around once, at the start.
+    pub(crate) fn look_around(sets: Vec<String>, colour: ColourChoice) -> Result<Self, Failure> {
+        let env: Vec<(String, String)> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let user_home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        let home = home_folder(lookup(&env, "THROUGHLINE_HOME"), user_home.clone())?;
+        Ok(Self {
+            home,
+            user_home,
+            sets,
+            in_force: None,
+            recorded_client: None,
+            in_chat: false,
+            slots: Slots::default(),
+            clock: clock(lookup(&env, "THROUGHLINE_NOW"))?,
+            chance: chance(lookup(&env, "THROUGHLINE_SEED")),
+            watched: io::stderr().is_terminal() && lookup(&env, "TERM") != Some("dumb"),
+            can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
+            width: width(
+                lookup(&env, "COLUMNS"),
+                terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0)),
+            ),
+            colour_stdout: wants_colour(colour, &env, io::stdout().is_terminal()),
+            colour_stderr: wants_colour(colour, &env, io::stderr().is_terminal()),
+            env,
+        })
+    }
+
+    /// A world where nothing is set, nobody watches and time stands still.
+    #[cfg(test)]
+    pub(crate) fn for_tests(home: PathBuf) -> Self {
+        Self {
+            home,
+            user_home: None,
+            env: Vec::new(),
+            sets: Vec::new(),
+            in_force: None,
+            recorded_client: None,
+            in_chat: false,
+            slots: Slots::default(),
+            width: DEFAULT_COLUMNS,
+            colour_stdout: false,
+            colour_stderr: false,
+            watched: false,
+            can_ask: false,
+            clock: Clock::Fixed(Now { ms: 0, zone: TimeZone::UTC }),
+            chance: chance(Some("1")),
+        }
+    }
+
+    /// The same world in a terminal that may have been resized.
+    pub(crate) fn resized(&self) -> Self {
+        Self { width: self.columns_now().clamp(MIN_COLUMNS, MAX_COLUMNS), ..self.clone() }
+    }
+
+    /// The same world for a command that is carried out within a conversation.
+    pub(crate) fn within_chat(&self) -> Self {
+        Self { in_chat: true, ..self.clone() }
+    }
+
+    /// A hint of the program's own, in the words that hold where it is read.
+    pub(crate) fn hint_words<'a>(&self, hint: &'a str) -> Cow<'a, str> {
+        if self.in_chat { Cow::Owned(chat_words(hint)) } else { Cow::Borrowed(hint) }
+    }
+
+    /// The same world for a command that is about a conversation with this model.
+    pub(crate) fn held_with(&self, in_force: Option<InForce>) -> Self {
+        Self { in_force, ..self.clone() }
+    }
+
+    /// The user's settings file, whether it is there or not.
+    pub(crate) fn config_path(&self) -> PathBuf {
+        self.home.join("config.yaml")
+    }
+
+    /// The file the record is kept in, whether it is there or not.
+    pub(crate) fn record_path(&self) -> PathBuf {
+        self.home.join("record.db")
+    }
+
+    /// What time it is, and where.
+    pub(crate) fn now(&self) -> Now {
+        match &self.clock {
+            Clock::Fixed(now) => now.clone(),
+            Clock::System(zone) => {
+                #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+                let now = SystemTime::now();
+                let elapsed = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                Now { ms: Millis::try_from(elapsed.as_millis()).unwrap_or(Millis::MAX), zone: zone.clone() }
+            }
+        }
+    }
+
+    /// Random bits, for ids. Not for secrets.
+    pub(crate) fn random_bits(&self) -> u64 {
+        match &self.chance {
+            // Hash tables are seeded by the operating system, which is all the chance an id needs.
+            Chance::System => RandomState::new().build_hasher().finish(),
+            Chance::Seeded { seed, drawn } => {
+                let number = drawn.fetch_add(1, Ordering::Relaxed).wrapping_add(*seed).wrapping_add(1);
+                number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            }
+        }
+    }
+
+    /// Columns of the terminal right now: it may have been resized.
+    pub(crate) fn columns_now(&self) -> usize {
+        let terminal = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+        terminal.filter(|columns| *columns > 0).unwrap_or(self.width)
+    }
+
+    /// An id for a session that began then.
+    pub(crate) fn new_session_id(&self, at_ms: Millis) -> SessionId {
+        SessionId::new(at_ms, (self.random_bits() >> 32) as u32, IdLength::Local)
+    }
+
+    /// A variable of another program.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        lookup(&self.env, name)
+    }
+
+    /// One line from the person at the terminal.
+    pub(crate) fn ask(&self, question: &str) -> Option<String> {
+        self.tell(question);
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line).ok()?;
+        (read > 0).then(|| line.trim().to_owned())
+    }
+
+    /// Writes lines for people to stdout; colours are removed where they are not wanted, and a terminal that is too narrow
+    /// for a line does not break its words.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        let text = fitting(text, io::stdout().is_terminal());
+        let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
+        unless_reader_left(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
+    }
+
+    /// Writes a piece of a text to stdout, which may move on the terminal where that is asked for.
+    pub(crate) fn print_piece(&self, text: &str, moves: Moves) -> Result<(), Failure> {
+        if moves == Moves::Yes {
+            return self.print_bytes(text.as_bytes());
+        }
+        let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
+        unless_reader_left(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
+    }
+
+    /// Writes data to stdout exactly as it is.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut stream = io::stdout().lock();
+        unless_reader_left(stream.write_all(bytes).and_then(|()| stream.flush()))
+    }
+
+    /// Writes a message for people to stderr, as it is. Nobody can be told when that fails.
+    pub(crate) fn tell(&self, text: &str) {
+        write_stderr(self.colour_stderr, text);
+    }
+
+    /// Writes to stderr what moves on the terminal; only where somebody watches.
+    pub(crate) fn tell_raw(&self, text: &str) {
+        let mut stream = io::stderr().lock();
+        let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+    }
+
+    /// A warning on stderr: something the user should know that does not stop the work.
+    pub(crate) fn warn(&self, text: &str) {
+        let text = self.hint_words(text);
+        self.tell(&format!("{}: {text}\n", "warning".yellow().bold()));
+    }
+
+    /// A note on stderr: how something was understood.
+    pub(crate) fn note(&self, text: &str) {
+        let text = self.hint_words(text);
+        self.tell(&format!("{}: {text}\n", "note".cyan().bold()));
+    }
+}
+
+/// A failure on stderr; works before there is a context, when looking around is what failed.
+pub(crate) fn report_failure(failure: &Failure, context: Option<&Context>) {
+    let render = || match context.filter(|context| context.in_chat) {
+        Some(context) => failure.with_hints(|hint| context.hint_words(hint).into_owned()).render(),
+        None => failure.render(),
+    };
+    write_stderr(context.is_some_and(|context| context.colour_stderr), &render());
+}
+
+/// Commands of the program that have a counterpart in a conversation. Longer ones first.
+const IN_CHAT: [(&str, &str); 5] = [
+    ("`throughline sessions undo`", "/undo"),
+    ("`throughline sessions --all`", "/sessions --all"),
+    ("`throughline sessions`", "/sessions"),
+    ("`throughline search`", "/search"),
+    ("`throughline config show`", "/config"),
+];
+
+/// A hint for somebody in a conversation: slash commands where there are some, and a shell for the others.
+fn chat_words(hint: &str) -> String {
+    let mut hint =
+        IN_CHAT.iter().fold(hint.to_owned(), |hint, (command, slash)| hint.replace(command, slash));
+    let mut from = 0;
+    while let Some(at) = hint.get(from..).and_then(|rest| rest.find("`throughline ")).map(|at| at + from) {
+        let Some(length) = hint.get(at + 1..).and_then(|rest| rest.find('`')) else { break };
+        let end = at + 1 + length + 1;
+        hint.insert_str(end, " in a shell");
+        from = end;
+    }
+    hint
+}
+
+/// Lines as they fit a terminal; elsewhere they are what they are.
+fn fitting(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
+    match columns.filter(|columns| is_terminal && *columns > 0) {
+        Some(columns) => Cow::Owned(wrap_styled(text, columns, CONTINUED_INDENT)),
+        None => Cow::Borrowed(text),
+    }
+}
+
+fn write_stderr(colour: bool, text: &str) {
+    let text = fitting(text, io::stderr().is_terminal());
+    let mut stream = AutoStream::new(io::stderr().lock(), choice(colour));
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+}
+
+fn choice(colour: bool) -> ColorChoice {
+    if colour { ColorChoice::Always } else { ColorChoice::Never }
+}
+
+/// A reader that has seen enough closes the pipe; that is its right, not a failure.
+fn unless_reader_left(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::OutputFailed, "cannot write to stdout").because(io_words(&error)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn lookup<'a>(env: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    env.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
+}
+
+fn home_folder(own: Option<&str>, user: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    match (own, user) {
+        (Some(own), _) => Ok(PathBuf::from(own)),
+        (None, Some(user)) => Ok(user.join(".throughline")),
+        (None, None) => Err(Failure::new(Exit::BadConfig, "there is no home directory to keep settings in")
+            .because("neither THROUGHLINE_HOME nor HOME is set")
+            .hint("set THROUGHLINE_HOME to a folder")),
+    }
+}
+
+fn clock(fixed: Option<&str>) -> Result<Clock, Failure> {
+    let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
+    let Some(text) = fixed else { return Ok(Clock::System(zone)) };
+    let time: Timestamp = text.parse().map_err(|error: jiff::Error| {
+        Failure::new(Exit::BadConfig, "THROUGHLINE_NOW is not a time").because(error.to_string())
+    })?;
+    Ok(Clock::Fixed(Now { ms: time.as_millisecond(), zone }))
+}
+
+fn chance(seed: Option<&str>) -> Chance {
+    seed.and_then(|text| text.parse().ok())
+        .map_or(Chance::System, |seed| Chance::Seeded { seed, drawn: Arc::default() })
+}
+
+fn width(columns: Option<&str>, terminal: Option<usize>) -> usize {
+    let asked = columns.and_then(|text| text.parse().ok()).or(terminal);
+    asked.unwrap_or(DEFAULT_COLUMNS).clamp(MIN_COLUMNS, MAX_COLUMNS)
+}
+
+fn wants_colour(colour: ColourChoice, env: &[(String, String)], is_terminal: bool) -> bool {
+    match colour {
+        ColourChoice::Always => true,
+        ColourChoice::Never => false,
+        ColourChoice::Auto => {
+            is_terminal && lookup(env, "NO_COLOR").is_none() && lookup(env, "TERM") != Some("dumb")
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "app_tests.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! What a person is asked before a tool does something, and what counts as an answer.
+
+use owo_colors::OwoColorize as _;
+use throughline_agent::{Answer, Question};
+use unicode_width::UnicodeWidthChar as _;
+
+use super::highlight::difference_looks;
+use crate::ui::text::{counted, on_one_line, shorten};
+
+/// What a person typed as an answer; Enter alone is no, and whatever is none is asked again.
+pub(super) fn answer_of(typed: &str, for_session: bool) -> Option<Answer> {
+    match typed.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(Answer::Once),
+        "s" | "session" if for_session => Some(Answer::Session),
+        "" | "n" | "no" => Some(Answer::Deny),
+        _ => None,
+    }
+}
+
+/// What is said to something that is no answer.
+pub(super) fn not_an_answer(typed: &str, for_session: bool) -> String {
+    let session = if for_session { "s for this session, " } else { "" };
+    let typed = shorten(&on_one_line(typed.trim()), 40);
+    format!(
+        "`{typed}` is no answer, and nothing was done: y allows it this once, {session}n or Enter does not"
+    )
+}
+
+/// Before every line of what will happen, and before the rest of a line that is longer than the screen is wide. Nothing of
+/// that can be taken for words of the program: those begin otherwise.
+const LINE: &str = "  │ ";
+const GOES_ON: &str = "  ┊ ";
+const MARK_COLUMNS: usize = 4;
+/// Fewer columns than this are not worth breaking lines for.
+const LEAST_COLUMNS: usize = 8;
+/// More rows than this may be out of sight when the question is read.
+const MANY_ROWS: usize = 30;
+const TAB_COLUMNS: usize = 8;
+
+/// A question as a person reads it: what exactly will happen, all of it, and what is dangerous about it. Its texts hold
+/// nothing that a terminal acts on.
+pub(super) fn question_words(question: &Question, terminal_columns: usize) -> String {
+    // Some terminals break a line before its last column.
+    let width = terminal_columns.saturating_sub(MARK_COLUMNS + 1).max(LEAST_COLUMNS);
+    let mut out = String::new();
+    for (at, row) in rows(&question.title, width).into_iter().enumerate() {
+        let mark = if at == 0 { format!("{} ", "?".yellow().bold()) } else { GOES_ON.to_owned() };
+        out.push_str(&format!("{mark}{}\n", row.bold()));
+    }
+    let mut shown_rows = 0;
+    for line in question.details.iter().flat_map(|detail| detail.split('\n')) {
+        let looks = difference_looks(line);
+        for (at, row) in rows(line, width).into_iter().enumerate() {
+            let mark = if at == 0 { LINE } else { GOES_ON };
+            out.push_str(&format!("{}{}\n", mark.dimmed(), looks.of(row)));
+            shown_rows += 1;
+        }
+    }
+    if shown_rows > MANY_ROWS {
+        let rows = counted(shown_rows as u64, "row", "rows");
+        out.push_str(&format!(
+            "  these were {rows}; scroll up to see all of them before you allow anything\n"
+        ));
+    }
+    for danger in &question.dangers {
+        out.push_str(&format!("  {} this {}\n", "dangerous:".red().bold(), danger.words()));
+    }
+    out
+}
+
+/// A line in rows of at most so many columns, every character in one of them.
+fn rows(line: &str, width: usize) -> Vec<&str> {
+    let mut rows = Vec::new();
+    let (mut start, mut used) = (0, 0);
+    for (at, c) in line.char_indices() {
+        let wide = match c {
+            '\t' => TAB_COLUMNS - (used + MARK_COLUMNS) % TAB_COLUMNS,
+            c => c.width().unwrap_or(0),
+        };
+        if used > 0 && used + wide > width {
+            rows.push(line.get(start..at).unwrap_or_default());
+            (start, used) = (at, 0);
+        }
+        used += wide;
+    }
+    rows.push(line.get(start..).unwrap_or_default());
+    rows
+}
+
+#[cfg(test)]
+#[path = "approval_prompt_tests.rs"]
+mod tests;

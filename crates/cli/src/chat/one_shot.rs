@@ -1,0 +1,145 @@
+//! One question, one answer: for scripts and pipes.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Asking, NobodyThere, Question};
+use throughline_engine::CallError;
+use throughline_wire::StopReason;
+use tokio_util::sync::CancellationToken;
+
+use super::ChatArgs;
+use super::approval_prompt::{answer_of, not_an_answer, question_words};
+use super::error::failure_of;
+use super::interrupts::Interrupts;
+use super::named_model::{self, Naming};
+use super::repl;
+use super::screen::{Audience, Screen};
+use super::setup::{Company, Kitchen};
+use crate::app::Context;
+use crate::error::{Exit, Failure};
+use crate::ui::output::print_json;
+
+/// Asks on stderr, where stdout is for the answer.
+struct OnStderr(Arc<Context>);
+
+impl Approver for OnStderr {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async move {
+            let context = Arc::clone(&self.0);
+            let words =
+                format!("{}allow? [y] this once, [n] no: ", question_words(question, context.columns_now()));
+            let typed = tokio::task::spawn_blocking(move || ask(&context, words)).await.ok().flatten();
+            typed.unwrap_or(Answer::Deny)
+        })
+    }
+}
+
+/// Asks until there is an answer; none when nobody is there any more.
+fn ask(context: &Context, mut words: String) -> Option<Answer> {
+    loop {
+        let typed = context.ask(&words)?;
+        match answer_of(&typed, ONLY_ONCE) {
+            Some(answer) => return Some(answer),
+            None => words = format!("{}\nallow? [y] this once, [n] no: ", not_an_answer(&typed, ONLY_ONCE)),
+        }
+    }
+}
+
+/// There is no session that anything could be allowed for.
+const ONLY_ONCE: bool = false;
+
+/// Why an answer stopped, as programs read it.
+fn stop_name(stop: StopReason) -> &'static str {
+    match stop {
+        StopReason::EndOfTurn | StopReason::StopSequence => "end_of_turn",
+        StopReason::OutputLimit => "output_limit",
+        StopReason::WindowLimit => "window_limit",
+        StopReason::Refused => "refused",
+        StopReason::ToolCalls => "tool_calls",
+        StopReason::Paused => "paused",
+        StopReason::Compacted => "compacted",
+        StopReason::Cancelled => "cancelled",
+        StopReason::Other | StopReason::Unstated => "unstated",
+    }
+}
+
+/// Asks and prints.
+pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> Result<(), Failure> {
+    let audience = if args.json { Audience::Program } else { Audience::Script };
+    let screen = Arc::new(Screen::new(&kitchen.context, audience));
+    let approver: Arc<dyn Approver> = match kitchen.asking() {
+        Asking::Always => Arc::new(OnStderr(Arc::clone(&kitchen.context))),
+        Asking::Never | Asking::Nobody => Arc::new(NobodyThere),
+    };
+    let company = Company { approver, events: Arc::<Screen>::clone(&screen) };
+    let (wish, naming) = (kitchen.wish(args.model.as_deref()), Naming::of(args, kitchen));
+    let opened = repl::open(kitchen, wish, naming, args.resume.as_deref(), company).await?;
+    if naming != Naming::Model
+        && let Some(endpoint) = &opened.connected.at.endpoint
+        && let Some(warning) = named_model::warning(kitchen, &opened.connected.at.model, endpoint).await
+    {
+        kitchen.context.warn(&warning);
+    }
+    let mut agent: Agent = opened.agent;
+    let cancel = CancellationToken::new();
+    let mut interrupts = Interrupts::listen();
+    let done = {
+        let turn = agent.turn(question, &cancel);
+        tokio::pin!(turn);
+        loop {
+            tokio::select! {
+                done = &mut turn => break done,
+                _ = interrupts.next() => {
+                    if cancel.is_cancelled() {
+                        return Err(failure_of(CallError::Cancelled));
+                    }
+                    cancel.cancel();
+                }
+            }
+        }
+    };
+    screen.rest();
+    let done = done.map_err(|error| {
+        let failure = failure_of(error);
+        let id = agent.session().id();
+        match agent.unanswered() {
+            Some(_) => failure.hint(format!(
+                "the question is recorded: the same one with --resume {id} asks again, without saying it twice"
+            )),
+            None => failure,
+        }
+    })?;
+    if args.json {
+        let usage = done.usage;
+        print_json(
+            &kitchen.context,
+            &json!({
+                "session": agent.session().id().as_str(),
+                "model": opened.connected.at.model,
+                "text": done.text,
+                "stop": stop_name(done.stop),
+                "calls": done.calls,
+                "tools": done.tools,
+                "usage": {
+                    "input": usage.input,
+                    "cache_read": usage.cache_read,
+                    "cache_write": usage.cache_write,
+                    "output": usage.output,
+                },
+                "cost_micro_usd": (done.unpriced == 0).then_some(done.cost_micro_usd),
+                "context": {
+                    "tokens": agent.session().pressure().tokens,
+                    "threshold_tokens": agent.session().pressure().threshold_tokens,
+                    "window_tokens": agent.session().pressure().window_tokens,
+                    "window_origin": agent.session().limits_in_use().window_origin,
+                    "is_measured": agent.session().last_prompt_tokens().is_some(),
+                },
+            }),
+        )?;
+    }
+    if done.text.trim().is_empty() {
+        return Err(Failure::new(Exit::Unanswered, "the model said nothing"));
+    }
+    Ok(())
+}

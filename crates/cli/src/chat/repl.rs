@@ -1,0 +1,489 @@
+//! A conversation with a person at a terminal.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use owo_colors::OwoColorize as _;
+use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Question};
+use throughline_engine::{CallError, CompactionResult, ModelWish};
+use throughline_store::{CallFilter, Dependants, SessionFilter, Store as _, UsageOverview};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use super::ChatArgs;
+use super::approval_prompt::{answer_of, not_an_answer, question_words};
+use super::commands::{self, After};
+use super::editor::{Input, Line, PROMPT, ask_line};
+use super::error::failure_of;
+use super::first_run;
+use super::interrupts::Interrupts;
+use super::keyboard::Keyboard;
+use super::named_model::Naming;
+use super::screen::{Audience, Screen};
+use super::setup::{Company, Connected, Kitchen};
+use super::slash::{self, Typed};
+use super::status_line;
+use crate::app::{Context, InForce, report_failure};
+use crate::commands::models::what_is_wrong_with;
+use crate::error::Failure;
+use crate::model_client::client;
+use crate::record::Record;
+use crate::ui::text::{counted, printable, wrap};
+
+/// Sessions that are offered when one is to be named.
+const SESSIONS_OFFERED: usize = 50;
+/// However cold the cache is: whoever has just come may be about to type.
+const LEAST_IDLE: Duration = Duration::from_secs(2);
+/// From this compaction on detail fades; told once a conversation.
+const FADES_FROM: u64 = 2;
+
+const ONCE_MORE: &str = "Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays";
+
+/// A conversation that was opened.
+pub(super) struct Opened {
+    pub(super) agent: Agent,
+    pub(super) connected: Connected,
+    pub(super) wish: ModelWish,
+    /// What was taken up, if anything was.
+    pub(super) resumed: Option<String>,
+}
+
+/// Begins a conversation, or takes one up.
+pub(super) async fn open(
+    kitchen: &Kitchen,
+    wish: ModelWish,
+    naming: Naming,
+    resume: Option<&str>,
+    company: Company,
+) -> Result<Opened, Failure> {
+    let known = match resume {
+        Some(reference) => {
+            let record = Record::open_to_read(&kitchen.context, reference)?;
+            let tip = record.tip(reference)?;
+            let name = record.name_of(&tip)?;
+            Some((tip, name))
+        }
+        None => None,
+    };
+    let wire = known.as_ref().map(|(tip, _)| tip.dialect);
+    let wish = first_run::complete(kitchen, wish, naming).await?;
+    let connected = kitchen.connect(&wish, wire).await?;
+    if let Some(unused) = &connected.at.unused_window {
+        kitchen.context.note(unused);
+    }
+    let prompt = kitchen.prompt();
+    match known {
+        None => {
+            let new = kitchen.new_session(&connected);
+            let setup = kitchen.setup(&connected, &wish, &new.id, company).await?;
+            let agent = Agent::begin(setup, new, &prompt).await.map_err(failure_of)?;
+            Ok(Opened { agent, connected, wish, resumed: None })
+        }
+        Some((tip, name)) => {
+            let setup = kitchen.setup(&connected, &wish, &tip.id, company).await?;
+            let agent = Agent::resume(setup, &tip.id, &prompt).await.map_err(failure_of)?;
+            let words = format!(
+                "{} with {} so far, {} in view",
+                name.as_deref().map_or_else(|| "a conversation".to_owned(), printable),
+                counted(tip.next_seq, "message", "messages"),
+                agent.session().messages().len()
+            );
+            Ok(Opened { agent, connected, wish, resumed: Some(words) })
+        }
+    }
+}
+
+/// Everything a conversation at a terminal is made of.
+pub(super) struct Talk {
+    pub(super) kitchen: Kitchen,
+    pub(super) agent: Agent,
+    pub(super) connected: Connected,
+    pub(super) wish: ModelWish,
+    pub(super) screen: Arc<Screen>,
+    pub(super) interrupts: Interrupts,
+    company: Company,
+    stopper: Stopper,
+    keyboard: Keyboard,
+    /// Whether it was said that detail fades.
+    told_fading: bool,
+}
+
+/// What stops the turn that runs, shared with whoever asks questions in it.
+#[derive(Clone, Default)]
+struct Stopper(Arc<Mutex<CancellationToken>>);
+
+impl Stopper {
+    fn renew(&self) -> CancellationToken {
+        let token = CancellationToken::new();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
+        token
+    }
+
+    fn stop(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+}
+
+/// Asks the person at the terminal.
+struct AtTerminal {
+    screen: Arc<Screen>,
+    stopper: Stopper,
+    keyboard: Keyboard,
+}
+
+impl Approver for AtTerminal {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async move {
+            self.screen.question(&question_words(question, self.screen.columns()));
+            let for_session = question.for_session;
+            let prompt = if for_session {
+                self.screen.say(&format!("  [s] allows, until this ends: {}", question.session_words()));
+                "allow? [y] this once, [s] for this session, [n] no: "
+            } else {
+                "allow? [y] this once, [n] no: "
+            };
+            // What was typed before the question was seen does not answer it, nor is it sent in place of an answer.
+            self.keyboard.take_back_if(|line| answer_of(line, for_session).is_some());
+            loop {
+                let keyboard = self.keyboard.clone();
+                let asking = tokio::task::spawn_blocking(move || {
+                    let _reading = keyboard.reading();
+                    let typed = ask_line(prompt);
+                    keyboard.mark_pastes();
+                    typed
+                })
+                .await;
+                let Some(typed) = asking.ok().flatten() else {
+                    self.stopper.stop();
+                    return Answer::Deny;
+                };
+                match answer_of(&typed, for_session) {
+                    Some(answer) => return answer,
+                    None => self.screen.note(&not_an_answer(&typed, for_session)),
+                }
+            }
+        })
+    }
+}
+
+/// Talks until the person leaves.
+pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Result<(), Failure> {
+    let context = Arc::clone(&kitchen.context);
+    let screen = Arc::new(Screen::new(&context, Audience::Person));
+    let stopper = Stopper::default();
+    let interrupts = runtime.block_on(async { Interrupts::listen() });
+    let queued_on = Arc::clone(&screen);
+    let keyboard = Keyboard::new(interrupts.sender(), Arc::new(move |line: &str| queued_on.queued(line)));
+    let (asks, stops, keys) = (Arc::clone(&screen), stopper.clone(), keyboard.clone());
+    let approver = AtTerminal { screen: asks, stopper: stops, keyboard: keys };
+    let company = Company { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
+    let opened = runtime.block_on(open(
+        &kitchen,
+        kitchen.wish(args.model.as_deref()),
+        Naming::of(args, &kitchen),
+        args.resume.as_deref(),
+        company.clone(),
+    ))?;
+    let mut line = Line::new(&context.home.join("history"), &kitchen.folder, context.colour_stdout)?;
+    let Opened { agent, connected, wish, resumed } = opened;
+    let told_fading = agent.session().compactions() >= FADES_FROM;
+    let mut talk =
+        Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper, keyboard, told_fading };
+    talk.greet(resumed.as_deref());
+    runtime.spawn(tell_what_is_wrong(&talk.connected, &context, &talk.screen));
+    // Also between two lines: nobody's keys stand in an answer.
+    let quiet = talk.keyboard.quiet();
+    let mut interrupts = 0;
+    loop {
+        line.offer_sessions(talk.session_names());
+        // Pressed between two lines, where nobody reads keys.
+        if talk.interrupts.forget() {
+            interrupts += 1;
+            if interrupts > 1 {
+                break;
+            }
+            talk.screen.note(ONCE_MORE);
+        }
+        let input = match talk.keyboard.next_queued() {
+            Some(text) => {
+                line.remember(&text);
+                talk.screen.say(&format!("{PROMPT}{text}"));
+                Input::Text(text)
+            }
+            None => wait_for_person(&mut talk, &mut line, runtime)?,
+        };
+        let text = match input {
+            Input::Text(text) => text,
+            Input::Cleared => {
+                interrupts = 0;
+                continue;
+            }
+            Input::Interrupted => {
+                interrupts += 1;
+                if interrupts > 1 {
+                    break;
+                }
+                talk.screen.note(ONCE_MORE);
+                continue;
+            }
+            Input::End => break,
+        };
+        interrupts = 0;
+        let after = match slash::read(&text) {
+            Typed::Words("") => continue,
+            Typed::Words(words) => runtime.block_on(talk.turn(words)),
+            Typed::Command(name, arguments) => {
+                runtime.block_on(commands::carry_out(&mut talk, name, arguments))
+            }
+            Typed::Unknown { name, nearest } => {
+                talk.screen.note(&slash::unknown_words(name, nearest));
+                Ok(After::GoOn)
+            }
+        };
+        match after {
+            Ok(After::GoOn) => {}
+            Ok(After::Leave) => break,
+            Err(failure) => {
+                talk.screen.rest();
+                report_failure(&failure, Some(&context.within_chat()));
+                talk.take_queue_back("it failed");
+            }
+        }
+    }
+    drop(quiet);
+    talk.leave();
+    Ok(())
+}
+
+/// Finds out behind a person's back whether the model can be asked at all, and says so if it cannot: the prompt waits for
+/// nobody.
+fn tell_what_is_wrong(
+    connected: &Connected,
+    context: &Arc<Context>,
+    screen: &Arc<Screen>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let (endpoint, model) = (connected.at.endpoint.clone(), connected.at.model.clone());
+    let (context, screen) = (Arc::clone(context), Arc::clone(screen));
+    async move {
+        let Some(endpoint) = endpoint else { return };
+        // Whatever keeps a client from being made is told when the model is asked.
+        let Ok(client) = client(&context, &endpoint) else { return };
+        if let Some(wrong) = what_is_wrong_with(&model, &endpoint, &client).await {
+            screen.aside(&wrong);
+        }
+    }
+}
+
+/// Waits for a person, and sees to the conversation meanwhile.
+fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Result<Input, Failure> {
+    let keyboard = talk.keyboard.clone();
+    let before = keyboard.take();
+    let screen = Arc::clone(&talk.screen);
+    let _typing = screen.typing(line.printer());
+    screen.say_later();
+    let over = CancellationToken::new();
+    std::thread::scope(|scope| {
+        let resting = scope.spawn(|| runtime.block_on(talk.while_waiting(&over)));
+        let input = {
+            let _reading = keyboard.reading();
+            let input = line.read(&before);
+            keyboard.mark_pastes();
+            input
+        };
+        over.cancel();
+        // It ends where it stands; a panic in it has been told by then.
+        let _ = resting.join();
+        input
+    })
+}
+
+impl Talk {
+    /// The first lines.
+    fn greet(&self, resumed: Option<&str>) {
+        let width = self.kitchen.context.columns_now().min(100);
+        let mut out = status_line::start(&self.kitchen, &self.connected, &self.agent, width);
+        if let Some(resumed) = resumed {
+            out.push_str(&format!("{} {resumed}\n", "resumed".dimmed()));
+        }
+        let hint = wrap("/help lists commands; Alt-Enter or a \\ at the end goes on in a new line", width, 0);
+        out.push_str(&format!("{}\n", hint.trim_end().dimmed()));
+        self.screen.say(&out);
+    }
+
+    /// A person said something.
+    async fn turn(&mut self, words: &str) -> Result<After, Failure> {
+        let cancel = self.stopper.renew();
+        let mut leave = false;
+        self.interrupts.forget();
+        let done = {
+            let turn = self.agent.turn(words, &cancel);
+            tokio::pin!(turn);
+            loop {
+                tokio::select! {
+                    biased;
+                    count = self.interrupts.next() => {
+                        if cancel.is_cancelled() || count > 1 {
+                            leave = true;
+                            break None;
+                        }
+                        cancel.cancel();
+                        self.screen.stopping();
+                    }
+                    done = &mut turn => break Some(done),
+                }
+            }
+        };
+        self.screen.rest();
+        if leave {
+            return Ok(After::Leave);
+        }
+        self.tell_of_fading();
+        match done {
+            Some(Err(CallError::Cancelled)) => {
+                self.screen.note("stopped; what was said and done until now is kept");
+                self.take_queue_back("you stopped it");
+            }
+            Some(Err(error)) => {
+                let failure = failure_of(error);
+                return Err(match self.agent.unanswered() {
+                    Some(_) => {
+                        failure.hint("what you said is kept: /retry asks again, without saying it twice")
+                    }
+                    None => failure,
+                });
+            }
+            Some(Ok(done)) if done.text.trim().is_empty() => {
+                self.screen.note("the model said nothing; say it again, or say it differently");
+            }
+            Some(Ok(_)) | None => {}
+        }
+        self.show_status();
+        Ok(After::GoOn)
+    }
+
+    /// Asks again for an answer to what was said last.
+    pub(super) async fn retry(&mut self) -> Result<After, Failure> {
+        let Some(words) = self.agent.unanswered() else {
+            self.screen.note("there is nothing to ask again: what you said last was answered");
+            return Ok(After::GoOn);
+        };
+        self.turn(&words).await
+    }
+
+    /// What was queued for after an answer is not sent after one that did not come to its end.
+    pub(super) fn take_queue_back(&self, why: &str) {
+        let lines = self.keyboard.take_back();
+        if lines > 0 {
+            let lines = counted(lines as u64, "queued line", "queued lines");
+            self.screen.note(&format!("{lines} back in the input, not sent, because {why}"));
+        }
+    }
+
+    /// Nobody says anything: what is being prepared is told when it is there, and once the provider's cache is cold the
+    /// older part may be folded.
+    async fn while_waiting(&mut self, over: &CancellationToken) {
+        if self.agent.session().is_preparing() {
+            tokio::select! {
+                () = over.cancelled() => return,
+                () = self.agent.until_prepared() => {}
+            }
+        }
+        while let Some(wait) = self.agent.idle_in() {
+            tokio::select! {
+                () = over.cancelled() => return,
+                () = tokio::time::sleep(wait.max(LEAST_IDLE)) => {}
+            }
+            match self.agent.while_idle(over).await {
+                Some(CompactionResult::Completed(_)) => {
+                    self.tell_of_fading();
+                    self.show_status();
+                }
+                // What came of it was told as it happened.
+                Some(_) => {}
+                None if over.is_cancelled() => {
+                    self.screen.note("nothing was folded, since you went on; the conversation is as it was");
+                }
+                None => {}
+            }
+        }
+        over.cancelled().await;
+    }
+
+    /// Told once, when a conversation has been folded for the second time.
+    pub(super) fn tell_of_fading(&mut self) {
+        let compactions = self.agent.session().compactions();
+        if !self.told_fading && compactions >= FADES_FROM {
+            self.told_fading = true;
+            self.screen.note(&status_line::fading(compactions));
+        }
+    }
+
+    /// Model, window and size of this conversation, for commands that look at it.
+    pub(super) fn in_force(&self) -> InForce {
+        let session = self.agent.session();
+        InForce { limits: session.limits_in_use(), context: Some(session.size()) }
+    }
+
+    /// How full things are.
+    pub(super) fn show_status(&self) {
+        let width = self.kitchen.context.columns_now();
+        self.screen.say(&status_line::status(self.agent.session().pressure(), &self.screen.tally(), width));
+    }
+
+    /// Something that a person may call off.
+    pub(super) fn stopping(&self) -> CancellationToken {
+        self.stopper.renew()
+    }
+
+    /// Goes on with another conversation, or begins one. Gives back the one that was.
+    pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, Failure> {
+        let opened =
+            open(&self.kitchen, self.wish.clone(), Naming::Neither, resume, self.company.clone()).await?;
+        self.forget_if_empty();
+        let Opened { agent, connected, wish, resumed } = opened;
+        let old = std::mem::replace(&mut self.agent, agent);
+        self.connected = connected;
+        self.wish = wish;
+        self.told_fading = self.agent.session().compactions() >= FADES_FROM;
+        self.screen.forget_tally();
+        self.greet(resumed.as_deref());
+        Ok(old)
+    }
+
+    /// Conversations that can be named, the newest first.
+    fn session_names(&self) -> Vec<String> {
+        let filter = SessionFilter { limit: Some(SESSIONS_OFFERED), ..SessionFilter::default() };
+        let listed = self.kitchen.store.conversations(&self.kitchen.owner, &filter).unwrap_or_default();
+        listed.into_iter().map(|conversation| conversation.tip.id.to_string()).collect()
+    }
+
+    /// A conversation in which nothing was said leaves no trace.
+    fn forget_if_empty(&self) {
+        if self.agent.session().messages().is_empty() {
+            let id = self.agent.session().id();
+            // Whether that works makes no difference to anyone.
+            let _ = self.kitchen.store.delete(&self.kitchen.owner, id, Dependants::Refuse);
+        }
+    }
+
+    /// What this conversation took until now, as `usage` has it, on one line.
+    fn figures(&self) -> Option<String> {
+        let session = self.agent.session();
+        let filter = CallFilter { chain_of: Some(session.id().clone()), since_ms: None, until_ms: None };
+        let calls = UsageOverview::of(self.kitchen.store.as_ref(), &self.kitchen.owner, &filter).ok()?;
+        (calls.total.calls > 0).then(|| status_line::figures(&calls.total, session.compactions()))
+    }
+
+    fn leave(self) {
+        let id = self.agent.session().id().clone();
+        if self.agent.session().messages().is_empty() {
+            self.forget_if_empty();
+            return;
+        }
+        // Figures that cannot be read are no reason to end with an error.
+        if let Some(figures) = self.figures() {
+            self.screen.note(&figures);
+        }
+        self.screen.note(&format!("throughline chat --resume {id} goes on from here"));
+    }
+}

@@ -1,0 +1,336 @@
+//! What a conversation is made of, from settings and the machine: the record, the model, the engine, the tools, the prompt.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use throughline_agent::{
+    AgentEvents, AgentSetup, Approver, Asking, MemoryFiles, MemoryTool, OutputLimit, Patch, PromptParts,
+    ReadFile, Recall, SaveMemory, SearchFiles, Terminal, TerminalLimits, ToolBox, Workspace, WriteFile,
+    context_files, system_prompt,
+};
+use throughline_config::{Settings, WindowSetting};
+use throughline_engine::{
+    Automatic, Beforehand, CallPolicy, ContextEngine, Host, LockPolicy, ModelAtEndpoint, ModelWish,
+    RecordPolicy, RouteHealth, SessionSetup, Target, ToolOutputPolicy, learnt_scope, learnt_window,
+};
+use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
+use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
+use throughline_tokens::Catalogue;
+use throughline_transcript::Dialect;
+use throughline_wire::can_translate;
+
+use super::ChatArgs;
+use crate::app::Context;
+use crate::commands::config::load_settings;
+use crate::engines::{EngineParts, Engines};
+use crate::error::{Exit, Failure, io_words};
+use crate::host::ThisMachine;
+use crate::model_client::{catalogue, client, configured_slots, not_configured};
+use crate::record::{open_store, refused};
+
+/// Ids that are tried for a new conversation.
+const ID_ATTEMPTS: usize = 8;
+/// How the model brings back what a summary replaced.
+const RECALL: &str =
+    "Use the tool recall: query searches every word of this conversation, message reads one by its number.";
+
+/// Everything that stays the same for all conversations of a run.
+pub(super) struct Kitchen {
+    pub(super) context: Arc<Context>,
+    pub(super) settings: Settings,
+    /// The window that `model.context_length` sets.
+    window: Option<WindowSetting>,
+    pub(super) catalogue: Catalogue,
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) owner: Owner,
+    pub(super) folder: PathBuf,
+    asking: Asking,
+    host: Arc<ThisMachine>,
+    health: Arc<RouteHealth>,
+}
+
+/// A model that can be asked.
+#[derive(Clone)]
+pub(super) struct Connected {
+    pub(super) at: ModelAtEndpoint,
+    pub(super) target: Target,
+    pub(super) output_cap_tokens: Option<u64>,
+}
+
+/// Whoever is asked and told in a conversation.
+#[derive(Clone)]
+pub(super) struct Company {
+    pub(super) approver: Arc<dyn Approver>,
+    pub(super) events: Arc<dyn AgentEvents>,
+}
+
+/// Why nobody serves a model, to a conversation that may be held on a wire already.
+fn not_reachable(error: &EndpointError, held_on: Option<Dialect>) -> Failure {
+    match (error, held_on) {
+        (EndpointError::WireNotSpoken { provider, .. }, Some(wire)) => Failure::new(
+            Exit::BadConfig,
+            format!("this conversation is held on the {wire} wire, which {provider} does not speak"),
+        )
+        .because(format!("nor can its requests be translated into a wire that {provider} speaks"))
+        .hint(format!(
+            "name a model at a server that speaks the {wire} or the chat wire: `throughline chat --resume ID --model openrouter:NAME`"
+        ))
+        .hint("or begin another conversation; what was said in this one can be searched from there"),
+        _ => not_configured(error),
+    }
+}
+
+impl Kitchen {
+    /// Looks around; asks no model yet.
+    pub(super) fn open(context: &Arc<Context>, args: &ChatArgs) -> Result<Self, Failure> {
+        let provider = args.provider.iter().map(|name| ("--provider", "model.provider", name.clone()));
+        let flags: Vec<_> = provider.collect();
+        let loaded = load_settings(context, &flags)?;
+        let (window, settings) = (loaded.window_setting(), loaded.settings);
+        let folder = std::env::current_dir().map_err(|error| {
+            Failure::new(Exit::InputUnreadable, "cannot tell in which folder this runs")
+                .because(io_words(&error))
+        })?;
+        let store = open_store(context)?;
+        let asking = match (args.yolo, context.can_ask) {
+            (true, _) => Asking::Never,
+            (false, true) => Asking::Always,
+            (false, false) => Asking::Nobody,
+        };
+        Ok(Self {
+            catalogue: catalogue(context)?,
+            settings,
+            window,
+            store: Arc::new(store),
+            owner: Owner::default(),
+            folder,
+            asking,
+            host: Arc::new(ThisMachine::new(context, "chat")),
+            health: Arc::default(),
+            context: Arc::clone(context),
+        })
+    }
+
+    /// Whether people are asked before anything is done.
+    pub(super) fn asking(&self) -> Asking {
+        self.asking
+    }
+
+    /// The model that is wanted.
+    pub(super) fn wish(&self, model: Option<&str>) -> ModelWish {
+        let main = ModelWish { window: self.window.clone(), ..ModelWish::main(&self.settings) };
+        model.map_or_else(|| main.clone(), |name| main.named(name))
+    }
+
+    /// Who serves a model.
+    pub(super) fn endpoint(&self, wish: &ModelWish) -> Result<Endpoint, EndpointError> {
+        wish.endpoint(|name| self.context.variable(name).map(str::to_owned))
+    }
+
+    /// Who serves a model to a conversation of a wire: on that wire, or on one its requests can be put on.
+    fn reach(&self, wish: &ModelWish, held_on: Dialect) -> Result<Endpoint, EndpointError> {
+        let on = |wire: Dialect| self.endpoint(&ModelWish { wire: Some(wire), ..wish.clone() });
+        let reachable = |spoken: &Dialect| *spoken == held_on || can_translate(held_on, *spoken);
+        // Whoever set a wire knows what the server speaks.
+        if let Some(spoken) = wish.wire.filter(reachable) {
+            return on(spoken);
+        }
+        // Of other servers it is only assumed that they speak every wire; what a new conversation would be held on is what
+        // they surely speak.
+        let usual = self.endpoint(wish)?;
+        if usual.kind.wires_are_assumed() && reachable(&usual.wire) {
+            return Ok(usual);
+        }
+        match on(held_on) {
+            Err(EndpointError::WireNotSpoken { prefix, provider, wire }) => {
+                let kind = EndpointKind::parse(provider);
+                let spoken = kind.into_iter().flat_map(EndpointKind::wires).copied().find(reachable);
+                spoken.map_or(Err(EndpointError::WireNotSpoken { prefix, provider, wire }), on)
+            }
+            reached => reached,
+        }
+    }
+
+    /// Finds out everything about a model, for a conversation that is held on a wire already or for a new one. The endpoint
+    /// is asked for the window only where nobody else knows it for certain: a person waits.
+    pub(super) async fn connect(
+        &self,
+        wish: &ModelWish,
+        held_on: Option<Dialect>,
+    ) -> Result<Connected, Failure> {
+        let reached = held_on.map_or_else(|| self.endpoint(wish), |wire| self.reach(wish, wire));
+        let endpoint = reached.map_err(|error| not_reachable(&error, held_on))?;
+        let client = client(&self.context, &endpoint)?;
+        if wish.is_at_main_server(&self.settings) {
+            let slots = configured_slots(self.settings.model.parallel_requests);
+            client.slots().configure(&endpoint, slots);
+        }
+        let learnt = learnt_window(self.store.as_ref(), &learnt_scope(&endpoint, &wish.model), self.now_ms())
+            .map_err(refused)?;
+        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let is_known = !endpoint.base.is_local() && self.catalogue.of(&wish.model).facts.entry.is_some();
+        let at = if is_known {
+            ModelAtEndpoint::of(wish, Some(endpoint), &before)
+        } else {
+            ModelAtEndpoint::look_up(wish, endpoint, &client, &before).await
+        };
+        let target =
+            at.target(&client).ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
+        let target = self.put_on(held_on.unwrap_or(at.wire), target);
+        Ok(Connected { output_cap_tokens: at.output_cap_tokens(self.settings.model.max_tokens), target, at })
+    }
+
+    /// The model for a conversation of this wire, whichever it is asked on.
+    fn put_on(&self, held_on: Dialect, target: Target) -> Target {
+        let (context, model, spoken) = (Arc::clone(&self.context), target.model.clone(), target.dialect);
+        let left_out = Arc::new(move |what: &str| {
+            context.warn(&format!("{model} is asked on the {spoken} wire, which has no place for {what}"));
+        });
+        let host: Arc<dyn Host> = Arc::<ThisMachine>::clone(&self.host);
+        target.for_wire(held_on, &host, left_out)
+    }
+
+    /// Models to be asked when the first cannot answer; what is wrong with those that cannot be asked.
+    async fn alternatives(&self, wish: &ModelWish, dialect: Dialect) -> (Vec<Target>, Vec<String>) {
+        let (mut found, mut problems) = (Vec::new(), Vec::new());
+        for other in wish.fallbacks(&self.settings) {
+            match self.connect(&other, Some(dialect)).await {
+                Ok(connected) => found.push(connected.target),
+                Err(failure) => {
+                    problems.push(format!("{} cannot stand in: {}", other.model, failure.words()))
+                }
+            }
+        }
+        (found, problems)
+    }
+
+    /// The engine for one conversation, and what people should know of it.
+    async fn engine(&self, client: &Client) -> Result<(Arc<dyn ContextEngine>, Vec<String>), Failure> {
+        let parts = EngineParts {
+            context: &self.context,
+            settings: &self.settings,
+            catalogue: &self.catalogue,
+            store: Arc::<SqliteStore>::clone(&self.store),
+            host: Arc::<ThisMachine>::clone(&self.host),
+            client,
+            health: Arc::clone(&self.health),
+            recall: Some(RECALL.to_owned()),
+        };
+        let (engines, problems) = Engines::find(parts).await?;
+        Ok((engines.make(&Owner::default()), problems))
+    }
+
+    /// Everything an agent stands on, for the conversation that a session belongs to.
+    pub(super) async fn setup(
+        &self,
+        connected: &Connected,
+        wish: &ModelWish,
+        session: &SessionId,
+        company: Company,
+    ) -> Result<AgentSetup, Failure> {
+        let dialect = connected.target.dialect;
+        let endpoint = connected.at.endpoint.as_ref();
+        let endpoint = endpoint.ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
+        let (engine, mut problems) = self.engine(&client(&self.context, endpoint)?).await?;
+        let (alternatives, cannot) = self.alternatives(wish, dialect).await;
+        problems.extend(cannot);
+        problems.iter().for_each(|problem| self.context.warn(problem));
+        let limit = OutputLimit::of(&connected.target.policy);
+        Ok(AgentSetup {
+            session: SessionSetup {
+                store: Arc::<SqliteStore>::clone(&self.store),
+                owner: self.owner.clone(),
+                engine,
+                host: Arc::<ThisMachine>::clone(&self.host),
+                events: Arc::new(|_| {}),
+                target: connected.target.clone(),
+                alternatives,
+                policy: CallPolicy {
+                    automatic: if self.settings.compression.enabled { Automatic::On } else { Automatic::Off },
+                    record: RecordPolicy::GoOn,
+                    lock: LockPolicy::WholeSession,
+                    ids: IdLength::Local,
+                },
+                tool_output: ToolOutputPolicy::default(),
+            },
+            tools: self.tools(session, &limit)?,
+            limit,
+            asking: self.asking,
+            approver: company.approver,
+            events: company.events,
+            output_cap_tokens: connected.output_cap_tokens,
+            save_memory: match self.settings.compression.save_memory {
+                true => SaveMemory::AtCompaction,
+                false => SaveMemory::Never,
+            },
+        })
+    }
+
+    fn tools(&self, session: &SessionId, limit: &OutputLimit) -> Result<ToolBox, Failure> {
+        let workspace = Workspace::new(&self.folder).map_err(|error| {
+            Failure::new(Exit::InputUnreadable, "cannot work in this folder").because(io_words(&error))
+        })?;
+        let store: Arc<dyn Store> = Arc::<SqliteStore>::clone(&self.store);
+        Ok(ToolBox::default()
+            .with(ReadFile::new(workspace.clone(), limit.clone()))
+            .with(WriteFile::new(workspace.clone()))
+            .with(Patch::new(workspace.clone()))
+            .with(SearchFiles::new(workspace.clone()))
+            .with(Terminal::new(workspace, TerminalLimits::default()))
+            .with(MemoryTool::new(self.memory()))
+            .with(Recall::new(store, self.owner.clone(), session.clone(), limit.clone())))
+    }
+
+    /// The notes that stand in every prompt.
+    pub(super) fn memory(&self) -> MemoryFiles {
+        MemoryFiles::new(&self.context.home)
+    }
+
+    /// The system prompt for a conversation that begins now.
+    pub(super) fn prompt(&self) -> String {
+        let memory = self.memory();
+        let note = |text: Result<String, throughline_agent::ToolError>| {
+            text.unwrap_or_else(|error| {
+                self.context.warn(&format!("notes are left out: {error}"));
+                String::new()
+            })
+        };
+        let files = context_files(&self.folder);
+        let tools = ["read_file", "write_file", "patch", "search_files", "terminal", "memory", "recall"];
+        system_prompt(&PromptParts {
+            folder: &self.folder.display().to_string(),
+            system: std::env::consts::OS,
+            tools: &tools.map(str::to_owned),
+            files: &files,
+            memory: &note(memory.memory()),
+            user: &note(memory.user()),
+            date: &self.context.now().date(self.now_ms()),
+        })
+    }
+
+    /// A conversation that begins now.
+    pub(super) fn new_session(&self, connected: &Connected) -> NewSession {
+        let now_ms = self.now_ms();
+        // Ids have few random digits, so one that is taken is not far-fetched.
+        let mut ids = std::iter::repeat_with(|| self.context.new_session_id(now_ms)).take(ID_ATTEMPTS);
+        let free = ids.find(|id| self.store.session(&self.owner, id).is_err());
+        NewSession {
+            id: free.unwrap_or_else(|| self.context.new_session_id(now_ms)),
+            owner: self.owner.clone(),
+            link: None,
+            started_ms: now_ms,
+            model: Some(connected.at.model.clone()),
+            title: None,
+            origin: Origin {
+                program: "chat".to_owned(),
+                key: None,
+                project: Some(self.folder.display().to_string()),
+            },
+            dialect: connected.target.dialect,
+        }
+    }
+
+    pub(super) fn now_ms(&self) -> Millis {
+        self.context.now().ms
+    }
+}

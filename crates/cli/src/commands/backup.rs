@@ -1,0 +1,97 @@
+//! `throughline backup`: a copy of the record, whole and consistent, while others go on using it.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use owo_colors::OwoColorize;
+use throughline_store::{BackupReport, Progress};
+
+use crate::app::Context;
+use crate::error::{Exit, Failure, path_words};
+use crate::record::{HOW_TO_BEGIN, Record, refused};
+use crate::ui::output::print_json;
+use crate::ui::progress::MovingLine;
+use crate::ui::text::{bytes_words, counted, on_one_line, wrap};
+
+/// Copy the record with its artifacts into one file, while others may go on using it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline backup ~/backups/throughline-2026-11-15.tar
+
+The file is a plain tar archive; any `tar` unpacks it, and a note in it says how
+to put the record back. It appears under its name only when it is whole and has
+been read back and compared.")]
+pub(crate) struct BackupArgs {
+    /// The file to write; it must not be there yet
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &BackupArgs, context: &Context) -> Result<(), Failure> {
+    if !context.record_path().exists() {
+        return Err(Failure::new(Exit::InputUnreadable, "there is no record to back up")
+            .because(format!("{} is not there", path_words(&context.record_path())))
+            .hint(HOW_TO_BEGIN));
+    }
+    if args.file.symlink_metadata().is_ok() {
+        return Err(Failure::new(Exit::OutputFailed, format!("cannot write {}", path_words(&args.file)))
+            .because("it is there already, and a backup never replaces anything")
+            .hint("choose another name"));
+    }
+    let record = Record::open_for_reading(context)?;
+    let mut line = MovingLine::new(context);
+    let report = record.store.back_up(&args.file, record.now.ms, &mut |progress| line.show(&words(progress)));
+    line.end();
+    let report = report.map_err(refused)?;
+    for problem in &report.problems {
+        context.warn(&on_one_line(problem));
+    }
+    if args.json {
+        print_json(context, &report)?;
+    } else {
+        context.print(&render(&report, context.width))?;
+    }
+    unhealthy(&report)
+}
+
+/// How far a long piece of work is.
+pub(crate) fn words(progress: Progress) -> String {
+    let percent = progress.done.saturating_mul(100).checked_div(progress.total).unwrap_or(100);
+    format!("{} {percent} %", progress.what)
+}
+
+fn render(report: &BackupReport, width: usize) -> String {
+    let title = format!("Backed up to {}, {}", path_words(&report.path), bytes_words(report.bytes));
+    let figures = format!(
+        "  {}, {}, {}",
+        counted(report.sessions, "session", "sessions"),
+        counted(report.messages, "message", "messages"),
+        counted(report.artifacts, "artifact", "artifacts"),
+    );
+    format!("{}\n{figures}\n", wrap(&title, width, 2).trim_end().bold())
+}
+
+/// A backup of something that is damaged is a backup all the same; but it must not pass for a good one.
+fn unhealthy(report: &BackupReport) -> Result<(), Failure> {
+    let missing = report.missing_artifacts.len() as u64;
+    if report.problems.is_empty() && missing == 0 {
+        return Ok(());
+    }
+    let mut failure =
+        Failure::new(Exit::RecordUnusable, "the record was backed up as it is, and it is damaged");
+    if !report.problems.is_empty() {
+        failure = failure.because(
+            report.problems.iter().map(|problem| on_one_line(problem)).collect::<Vec<_>>().join("\n"),
+        );
+    }
+    if missing > 0 {
+        failure =
+            failure.because(format!("files of {} are missing", counted(missing, "artifact", "artifacts")));
+    }
+    Err(failure.hint("`throughline doctor` says more"))
+}

@@ -1,0 +1,420 @@
+//! `throughline compress`: compact a transcript, or show what that would do.
+//!
+//! The report goes to stdout, warnings to stderr. Messages are passed through as the bytes they came as.
+
+mod view;
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use throughline_compaction::{
+    Attempt, Budgets, Conversation, Ledger, Options, Outcome, PayCheck, PruneRules, RuleSummariser,
+    SYSTEM_NOTE, Stretch, append_note, compact, preview,
+};
+use throughline_engine::keep_exactly;
+use throughline_redact::Redactor;
+use throughline_store::{CommitAs, SessionId, Store as _, StoreError};
+use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
+
+use crate::app::Context;
+use crate::args::CompressArgs;
+use crate::context_breakdown::Measure as _;
+use crate::error::{Exit, Failure};
+use crate::files::{STANDARD_STREAM, write_atomic};
+use crate::input::{Input, Original, load_input, recorded_input};
+use crate::limits::{Counting, Situation};
+use crate::record::Record;
+use crate::record::session_context::{context_of, load_view};
+use crate::ui::text::{counted, printable, thousands};
+
+/// Broken rules told before the rest is only counted.
+const MAX_VIOLATIONS_TOLD: usize = 10;
+
+/// An attempt with everything its report needs.
+pub(crate) struct Compaction<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) situation: &'a Situation,
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) attempt: Attempt,
+    /// How it went into the record, if it was of a recorded session.
+    pub(crate) committed: Option<Committed>,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure> {
+    if args.json && args.out.as_deref().is_some_and(|path| path == Path::new(STANDARD_STREAM)) {
+        return Err(Failure::new(Exit::Usage, "--json and --out - both want standard output")
+            .because("one of them would be lost")
+            .hint("the JSON holds the messages already; or give --out a file"));
+    }
+    match &args.transcript.session {
+        Some(reference) => run_on_record(args, context, reference),
+        None => {
+            let original = if args.out.is_some() { Original::Keep } else { Original::Drop };
+            let input = load_input(context, &args.transcript, original)?;
+            work(args, context, &input, |_| Ok(None))
+        }
+    }
+}
+
+/// Compacts the view of a recorded session and commits a continuation, with the conversation locked all the while.
+fn run_on_record(args: &CompressArgs, context: &Context, reference: &str) -> Result<(), Failure> {
+    let record = Record::open_to_change(context, reference)?;
+    let named = record.tip(reference)?;
+    if args.preview {
+        // Looking changes nothing, so it may be done while somebody is at work.
+        let (_, transcript) = load_view(&record, &named)?;
+        let context = &context_of(context, &record, &named)?;
+        return work(args, context, &recorded_input(&named, transcript), |_| Ok(None));
+    }
+    record.locked(&named, "compress", || {
+        // Somebody may have been at work on it until the lock was ours.
+        let session = record.tip(named.id.as_str())?;
+        let (view, transcript) = load_view(&record, &session)?;
+        let context = &context_of(context, &record, &session)?;
+        let input = recorded_input(&session, transcript);
+        work(args, context, &input, |compaction| {
+            let meter = compaction.situation.meter.estimating_only();
+            let count_message = |message: &Message| meter.message(message);
+            let commit = |id: &SessionId| {
+                let commit_as =
+                    CommitAs { id, at_ms: record.now.ms, trigger: "command", count_message: &count_message };
+                view.continuation(&compaction.attempt, &commit_as)
+            };
+            if commit(&session.id).is_none() {
+                return Ok(None);
+            }
+            let successor = record.with_new_id(|id| match commit(&id) {
+                Some(continuation) => record.store.continue_session(&record.owner, continuation),
+                None => Err(StoreError::NothingToSelect { what: "there is nothing to commit" }),
+            })?;
+            Ok(Some(Committed { from: session.id.clone(), to: successor.id }))
+        })
+    })
+}
+
+/// A compaction that is in the record.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Committed {
+    pub(crate) from: SessionId,
+    pub(crate) to: SessionId,
+}
+
+/// Makes the attempt, has it committed, and delivers the report.
+fn work(
+    args: &CompressArgs,
+    context: &Context,
+    input: &Input,
+    commit: impl FnOnce(&Compaction<'_>) -> Result<Option<Committed>, Failure>,
+) -> Result<(), Failure> {
+    let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));
+    let mut situation =
+        Situation::of(context, &args.window, keep.as_slice(), &input.transcript, Counting::Estimate)?;
+    situation.tell_notes(context);
+    let messages = &input.transcript.messages;
+    let groups = Groups::of(messages);
+    tell_violations(context, &input.transcript, &groups);
+    let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
+    let count_message = |message: &Message| situation.meter.message(message);
+    let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
+    // Roundings of single messages are booked with the fixed part, so that the whole is the figure that others show.
+    let message_tokens = sizes.iter().sum::<u64>();
+    let fixed_tokens = match situation.size.filter(|size| size.messages == messages.len()) {
+        Some(size) => size.total_tokens.saturating_sub(message_tokens),
+        None => situation.meter.preamble(&input.transcript.preamble),
+    };
+    if let Some(messages) = args.keep_exactly {
+        let total_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
+        keep_exactly(&mut situation.budgets, messages, &sizes, total_tokens);
+    }
+    let gathered = Gathered {
+        groups: &groups,
+        ledger: &ledger,
+        sizes: &sizes,
+        redactor: redactor.as_ref(),
+        pay: situation.pay_check(context.now().ms),
+        fixed_tokens,
+    };
+    let attempt = attempt(args, input, &situation, &gathered)?;
+    let mut compaction =
+        Compaction { input, situation: &situation, ledger: &ledger, attempt, committed: None };
+    for warning in &compaction.attempt.report.warnings {
+        context.warn(&printable(warning));
+    }
+    if !args.preview {
+        compaction.committed = commit(&compaction)?;
+    }
+    compaction.deliver(args, context)
+}
+
+/// What is known of the messages before the attempt.
+struct Gathered<'a> {
+    groups: &'a Groups,
+    ledger: &'a Ledger,
+    sizes: &'a [u64],
+    redactor: Option<&'a Redactor>,
+    pay: PayCheck,
+    /// System prompt and tools.
+    fixed_tokens: u64,
+}
+
+/// Makes the attempt. A window that cannot even hold what must stay is refused.
+fn attempt(
+    args: &CompressArgs,
+    input: &Input,
+    situation: &Situation,
+    gathered: &Gathered<'_>,
+) -> Result<Attempt, Failure> {
+    let transcript = &input.transcript;
+    let meter = &situation.meter;
+    let conversation = Conversation {
+        dialect: transcript.dialect,
+        messages: &transcript.messages,
+        groups: gathered.groups,
+        sizes: gathered.sizes,
+        ledger: Some(gathered.ledger),
+        fixed_tokens: gathered.fixed_tokens,
+    };
+    let compression = &situation.settings.compression;
+    let started = Instant::now();
+    let options = Options {
+        force: args.force,
+        focus: args.focus.as_deref(),
+        budgets: &situation.budgets,
+        prune: PruneRules {
+            result_min_chars: compression.prune_min_chars,
+            argument_max_chars: compression.argument_max_chars,
+        },
+        redactor: gathered.redactor,
+        recall: None,
+        pay: gathered.pay,
+        cut_at: None,
+        tells_pinned: false,
+        shown_tokens: &|tokens| tokens,
+        count_tokens: &|text| meter.text(text),
+        count_message: &|message| meter.message(message),
+        clock_us: &|| u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+    };
+    let planned = preview(&conversation, &options);
+    if planned.plan.is_ok() {
+        let head = planned.report.plan.head;
+        MustStay { fixed_tokens: conversation.fixed_tokens, head, tail: None }.check(&situation.budgets)?;
+    }
+    let mut attempt = pollster::block_on(compact(&conversation, &options, &RuleSummariser));
+    attempt.report.plan.limits = situation.limits();
+    if matches!(attempt.outcome, Outcome::Aborted { .. }) {
+        // Often the true cause: there is no room left to summarise anything into.
+        let plan = &attempt.report.plan;
+        let must_stay =
+            MustStay { fixed_tokens: conversation.fixed_tokens, head: plan.head, tail: Some(plan.tail) };
+        must_stay.check(&situation.budgets)?;
+    }
+    if attempt.report.tokens.after > situation.window.value {
+        let warning = format!(
+            "{} tokens do not fit the window of {}",
+            thousands(attempt.report.tokens.after),
+            thousands(situation.window.value)
+        );
+        attempt.report.warnings.push(warning);
+    }
+    Ok(attempt)
+}
+
+/// What no compaction can make smaller.
+struct MustStay {
+    fixed_tokens: u64,
+    head: Stretch,
+    tail: Option<Stretch>,
+}
+
+impl MustStay {
+    /// Refuses a window that cannot hold it.
+    fn check(&self, budgets: &Budgets) -> Result<(), Failure> {
+        let stretches = [Some(self.head), self.tail];
+        let tokens = stretches
+            .iter()
+            .flatten()
+            .map(|stretch| stretch.tokens)
+            .sum::<u64>()
+            .saturating_add(self.fixed_tokens);
+        if tokens < budgets.window_tokens {
+            return Ok(());
+        }
+        let window = counted(budgets.window_tokens, "token", "tokens");
+        let words = |what: &str, stretch: &Stretch| {
+            let count = counted(stretch.messages as u64, "message", "messages");
+            format!(", the {what} of {count} {}", thousands(stretch.tokens))
+        };
+        let tail = self.tail.as_ref().map(|tail| words("tail", tail)).unwrap_or_default();
+        let cause = format!(
+            "{} tokens must stay: system prompt and tools {}{}{tail}",
+            thousands(tokens),
+            thousands(self.fixed_tokens),
+            words("head", &self.head),
+        );
+        Err(Failure::new(Exit::BadInput, format!("a window of {window} is too small for this transcript"))
+            .because(cause)
+            .hint("give a larger --context-length, or protect fewer messages with compression.protect_first_n\nand compression.protect_last_n"))
+    }
+}
+
+fn tell_violations(context: &Context, transcript: &Transcript, groups: &Groups) {
+    let found = violations(transcript.dialect, &transcript.messages, groups);
+    for violation in found.iter().take(MAX_VIOLATIONS_TOLD) {
+        context.warn(&printable(&violation.to_string()));
+    }
+    if let Some(more) = found.len().checked_sub(MAX_VIOLATIONS_TOLD).filter(|more| *more > 0) {
+        let more = counted(more as u64, "more broken rule", "more broken rules");
+        context.warn(&format!("{more}; `throughline inspect` lists them"));
+    }
+}
+
+impl Compaction<'_> {
+    /// Prints the report and writes the output.
+    fn deliver(&self, args: &CompressArgs, context: &Context) -> Result<(), Failure> {
+        let to_stdout = args.out.as_deref() == Some(Path::new(STANDARD_STREAM));
+        if args.preview {
+            return if args.json {
+                context.print_bytes(&self.json(Parts::WithoutMessages)?)
+            } else {
+                context.print(&view::plan(self, context.width, context.in_chat))
+            };
+        }
+        if let Outcome::Aborted { detail, .. } = &self.attempt.outcome {
+            if args.json {
+                context.print_bytes(&self.json(Parts::All)?)?;
+            }
+            return Err(Failure::new(Exit::BadInput, format!("{} was not compacted", self.input.name))
+                .because(printable(detail))
+                .hint("nothing was changed or written"));
+        }
+        // The output first: a report of something that could not be written would mislead.
+        if let Some(path) = &args.out {
+            let document = self.document();
+            if to_stdout { context.print_bytes(&document)? } else { write_atomic(path, &document)? }
+        }
+        if to_stdout {
+            // Stdout holds the transcript, so what is for people goes to the other side.
+            context.tell(&view::report(self, None, view::Summary::Hide, context.width));
+            return Ok(());
+        }
+        if args.json {
+            return context.print_bytes(&self.json(Parts::All)?);
+        }
+        let summary = if args.quiet { view::Summary::Hide } else { view::Summary::Show };
+        context.print(&view::report(self, args.out.as_deref(), summary, context.width))
+    }
+
+    fn messages(&self) -> impl Iterator<Item = &str> {
+        self.attempt.items.iter().map(|item| item.json(&self.input.transcript.messages))
+    }
+
+    /// The compacted transcript in the form of the input; the input itself when nothing was done.
+    fn document(&self) -> Cow<'_, [u8]> {
+        let transcript = &self.input.transcript;
+        if !self.attempt.outcome.is_completed() {
+            if let Some(original) = &self.input.original {
+                return Cow::Borrowed(original);
+            }
+            let mut out = Vec::new();
+            transcript.write_unchanged(&mut out);
+            return Cow::Owned(out);
+        }
+        let mut out = Vec::new();
+        transcript.write_document(self.messages(), &mut out);
+        match self.noted_system().filter(|_| transcript.source == Source::Body) {
+            Some(system) => Cow::Owned(with_system(out, &system)),
+            None => Cow::Owned(out),
+        }
+    }
+
+    /// A system prompt outside the list gets the note about compaction at its end, once.
+    fn noted_system(&self) -> Option<String> {
+        let system = self.input.transcript.preamble.system.as_ref()?;
+        if !self.attempt.outcome.is_completed() {
+            return None;
+        }
+        append_note(system.as_str(), SYSTEM_NOTE)
+    }
+
+    /// One JSON object; messages stand in it byte for byte.
+    fn json(&self, parts: Parts) -> Result<Vec<u8>, Failure> {
+        let mut out = Vec::new();
+        let member = |out: &mut Vec<u8>, opening: &str, value: &dyn ErasedJson| -> Result<(), Failure> {
+            out.extend_from_slice(opening.as_bytes());
+            value.write(out)
+        };
+        member(&mut out, "{\"outcome\":", &self.attempt.outcome)?;
+        member(&mut out, ",\"report\":", &self.attempt.report)?;
+        member(&mut out, ",\"window\":", &self.situation.window_json())?;
+        member(&mut out, ",\"counting\":", &self.situation.meter.json())?;
+        if let Some(committed) = &self.committed {
+            member(&mut out, ",\"committed\":", committed)?;
+        }
+        if let Some(summary) = &self.attempt.summary {
+            member(&mut out, ",\"summary\":", &summary.to_markdown())?;
+        }
+        if parts == Parts::All {
+            if let Some(system) = self.noted_system() {
+                out.extend_from_slice(b",\"system\":");
+                out.extend_from_slice(system.as_bytes());
+            }
+            out.extend_from_slice(b",\"messages\":");
+            Transcript::write_list(self.messages(), &mut out);
+        }
+        out.extend_from_slice(b"}\n");
+        Ok(out)
+    }
+}
+
+/// What goes into the JSON object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parts {
+    All,
+    WithoutMessages,
+}
+
+/// Anything that can be written as JSON, by reference.
+trait ErasedJson {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure>;
+}
+
+impl<T: Serialize> ErasedJson for T {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        serde_json::to_writer(out, self).map_err(|error| {
+            Failure::new(Exit::Internal, "cannot write the report as JSON").because(error.to_string())
+        })
+    }
+}
+
+/// A request body with another system prompt; everything else in it stays byte for byte.
+fn with_system(document: Vec<u8>, system: &str) -> Vec<u8> {
+    let Ok(text) = String::from_utf8(document) else { return Vec::new() };
+    let place = RawJson(&text)
+        .members()
+        .filter(|(key, _)| key == "system" || key == "instructions")
+        .map(|(_, value)| place_in(&text, value.0))
+        .last();
+    match place {
+        Some(place) => {
+            let mut out = Vec::with_capacity(text.len() + system.len() - place.len());
+            out.extend_from_slice(text.get(..place.start).unwrap_or_default().as_bytes());
+            out.extend_from_slice(system.as_bytes());
+            out.extend_from_slice(text.get(place.end..).unwrap_or_default().as_bytes());
+            out
+        }
+        None => text.into_bytes(),
+    }
+}
+
+/// Where a piece of a text lies in it.
+fn place_in(text: &str, piece: &str) -> std::ops::Range<usize> {
+    let start = piece.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    start..start + piece.len()
+}
+
+#[cfg(test)]
+#[path = "compress_tests.rs"]
+mod tests;

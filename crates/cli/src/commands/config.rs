@@ -1,0 +1,413 @@
+//! `throughline config`: what is set, where it came from, and changing it.
+//!
+//! Also the one way every other command gets its settings: [`load_settings`].
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueHint};
+use serde_json::json;
+use throughline_config::{
+    ConfigError, ConfigErrors, Datum, Edit, Editor, Loaded, Loader, MAX_FILE_BYTES, Origin, Value, Warning,
+    default_file, warning_lines,
+};
+
+use crate::app::Context;
+use crate::error::{Exit, Failure, io_words, path_words};
+use crate::files::write_atomic;
+use crate::home;
+use crate::ui::text::{columns, counted, on_one_line};
+
+/// Values wider than this do not push the next column further to the right.
+const MAX_VALUE_COLUMNS: usize = 32;
+
+/// Show and change settings
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline config show --changed
+  throughline config get compression.threshold
+  throughline config set compression.threshold 0.6
+  throughline config set auxiliary.compression.api_key '${MY_KEY}'
+  throughline config unset compression.threshold
+  throughline config check ~/.hermes/config.yaml
+  throughline config defaults | less
+
+A setting comes from the last of these that gives it: the default, config.yaml, a variable
+such as THROUGHLINE_COMPRESSION__THRESHOLD, --set. `set` and `unset` change config.yaml and
+keep everything else in it, comments included.")]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// List every setting with its value and where it came from
+    Show {
+        /// Only those that are not at their default
+        #[arg(long)]
+        changed: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print one setting, or those of a section
+    Get {
+        /// The setting, such as compression.threshold, or a section, such as compression
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// Print it as JSON, with its origin and what it is for
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a setting into config.yaml
+    Set {
+        /// The setting, such as compression.threshold
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// Its value
+        #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Remove a setting from config.yaml, so that its default counts again
+    Unset {
+        /// The setting, such as compression.threshold
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Check the settings in effect, or those in a file
+    Check {
+        /// The file; without it, config.yaml, the environment and --set are checked
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print where config.yaml is, or would be
+    Path {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the default file, which explains every setting
+    Defaults,
+}
+
+/// A flag that stands for a setting: its name, the key, the value.
+pub(crate) type SettingFlag<'a> = (&'a str, &'a str, String);
+
+/// The settings in effect. Warnings go to stderr.
+pub(crate) fn load_settings(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loaded, Failure> {
+    let loaded = load(context, flags)?;
+    say_warnings(context, &loaded.warnings);
+    Ok(loaded)
+}
+
+/// Carries out a `config` command.
+pub(crate) fn run(args: ConfigArgs, context: &Context) -> Result<(), Failure> {
+    let Answer { data, notes } = answer(args.command, context)?;
+    context.print(&data)?;
+    notes.iter().for_each(|note| context.note(note));
+    Ok(())
+}
+
+/// What a command prints: data for stdout, notes for stderr.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Answer {
+    data: String,
+    notes: Vec<String>,
+}
+
+fn answer(command: ConfigCommand, context: &Context) -> Result<Answer, Failure> {
+    let data = |data: String| Ok(Answer { data, notes: Vec::new() });
+    match command {
+        ConfigCommand::Show { changed, json } => {
+            let loaded = load_settings(context, &[])?;
+            let is_shown = |value: &&Value| !changed || value.origin != Origin::Default;
+            let values: Vec<&Value> = loaded.values.iter().filter(is_shown).collect();
+            if json {
+                return data(pretty(&json!({
+                    "file": context.config_path().display().to_string(),
+                    "settings": values.iter().map(|value| value_json(value)).collect::<Vec<_>>(),
+                    "warnings": warning_lines(&loaded.warnings),
+                })));
+            }
+            let notes = if values.is_empty() {
+                vec!["every setting is at its default".to_owned()]
+            } else {
+                Vec::new()
+            };
+            Ok(Answer { data: table(&values), notes })
+        }
+        ConfigCommand::Get { key, json } => get(&load_settings(context, &[])?, &key, json),
+        ConfigCommand::Set { key, value } => change(context, |editor| editor.set(&key, &value)),
+        ConfigCommand::Unset { key } => change(context, |editor| editor.unset(&key)),
+        ConfigCommand::Check { file, json } => check(context, file.as_deref(), json),
+        ConfigCommand::Path { json } => {
+            let path = context.config_path();
+            if json {
+                let path_text = path.display().to_string();
+                return data(pretty(&json!({ "path": path_text, "exists": path.exists() })));
+            }
+            let notes = if path.exists() {
+                Vec::new()
+            } else {
+                vec!["the file is not there yet; `throughline config set` makes it".to_owned()]
+            };
+            Ok(Answer { data: format!("{}\n", path.display()), notes })
+        }
+        ConfigCommand::Defaults => data(default_file().to_owned()),
+    }
+}
+
+/// A setting or a section for people: values, and where they come from.
+pub(crate) fn with_origins(context: &Context, key: &str) -> Result<String, Failure> {
+    let loaded = load_settings(context, &[])?;
+    Ok(table(&loaded.select(key).map_err(|errors| bad_settings(&errors))?))
+}
+
+fn get(loaded: &Loaded, key: &str, json: bool) -> Result<Answer, Failure> {
+    let values = loaded.select(key).map_err(|errors| bad_settings(&errors))?;
+    let data = match values.as_slice() {
+        [value] if value.key == key && json => pretty(&value_json(value)),
+        // For scripts: the bare value, and nothing where there is none.
+        [value] if value.key == key => match &value.datum {
+            Datum::Absent => "\n".to_owned(),
+            Datum::Text(text) if text.is_empty() => "\n".to_owned(),
+            datum => format!("{datum}\n"),
+        },
+        values if json => pretty(&values.iter().map(|value| value_json(value)).collect::<Vec<_>>().into()),
+        values => table(values),
+    };
+    Ok(Answer { data, notes: Vec::new() })
+}
+
+/// Changes config.yaml and says what came of it.
+fn change(
+    context: &Context,
+    edit: impl Fn(&Editor) -> Result<Edit, ConfigErrors>,
+) -> Result<Answer, Failure> {
+    let path = context.config_path();
+    let name = path_words(&path);
+    let before = read_config(&path)?.unwrap_or_default();
+    let edit = Editor::new(&name, &before)
+        .and_then(|editor| edit(&editor))
+        .map_err(|errors| bad_settings(&errors))?;
+    say_warnings(context, &edit.warnings);
+    let done = if edit.is_changed {
+        home::make_private(context)?;
+        write_atomic(&path, edit.text.as_bytes())?;
+        format!("changed {name}")
+    } else {
+        format!("nothing to change in {name}")
+    };
+    let effect = match load(context, &[]) {
+        Ok(loaded) => effect(&loaded, &edit.key),
+        Err(_) => "other settings are wrong; `throughline config check` says which".to_owned(),
+    };
+    Ok(Answer { data: String::new(), notes: vec![format!("{done}; {effect}")] })
+}
+
+/// The value of a key after a change, and who gives it.
+fn effect(loaded: &Loaded, key: &str) -> String {
+    match loaded.values.iter().find(|value| value.key == key) {
+        None | Some(Value { datum: Datum::Absent, .. }) => format!("{key} is not set"),
+        Some(Value { datum, origin: Origin::Default, .. }) => format!("{key} is {datum}, the default"),
+        Some(Value { datum, origin: Origin::File { line: Some(line), .. }, .. }) => {
+            format!("{key} is {datum} (line {line})")
+        }
+        Some(Value { datum, origin, .. }) => format!("{key} is {datum}, because {origin} comes first"),
+    }
+}
+
+/// Without a file: everything that is in effect. With one: that file alone, with the environment only for the
+/// variables it names.
+fn check(context: &Context, file: Option<&Path>, json: bool) -> Result<Answer, Failure> {
+    let (name, outcome) = match file {
+        None => (path_words(&context.config_path()), loader(context, &[])?.load()),
+        Some(path) => {
+            let name = path_words(path);
+            let bytes = read_bounded(path).map_err(|error| {
+                Failure::new(Exit::InputUnreadable, format!("cannot read {name}")).because(io_words(&error))
+            })?;
+            let foreign =
+                context.env.iter().filter(|(variable, _)| !variable.starts_with("THROUGHLINE_")).cloned();
+            (name.clone(), Loader::new().file(name, bytes).env(foreign).load())
+        }
+    };
+    match outcome {
+        Ok(loaded) => {
+            if !json {
+                say_warnings(context, &loaded.warnings);
+            }
+            let counts = SettingCounts::of(&loaded);
+            if json {
+                let data = checked(&name, counts, &[], &loaded.warnings);
+                return Ok(Answer { data, notes: Vec::new() });
+            }
+            Ok(Answer { data: format!("{name}: fine, {}\n", counts.words()), notes: Vec::new() })
+        }
+        Err(errors) => {
+            if json {
+                context.print_bytes(
+                    checked(&name, SettingCounts::default(), &errors.errors, &errors.warnings).as_bytes(),
+                )?;
+            } else {
+                say_warnings(context, &errors.warnings);
+            }
+            Err(bad_settings(&errors))
+        }
+    }
+}
+
+/// How many settings somebody set, and how many of those are not what they would be anyway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SettingCounts {
+    set: u64,
+    changed: u64,
+}
+
+impl SettingCounts {
+    fn of(loaded: &Loaded) -> Self {
+        // Nothing is read that could be wrong.
+        let defaults = Loader::new().load().map(|defaults| defaults.values).unwrap_or_default();
+        let is_default = |value: &Value| {
+            defaults.iter().any(|default| default.key == value.key && default.datum == value.datum)
+        };
+        let set = loaded.values.iter().filter(|value| value.origin != Origin::Default);
+        set.fold(Self::default(), |counts, value| Self {
+            set: counts.set + 1,
+            changed: counts.changed + u64::from(!is_default(value)),
+        })
+    }
+
+    fn words(self) -> String {
+        let differ = if self.changed == 1 { "differs" } else { "differ" };
+        match self.set {
+            set if set == self.changed => {
+                format!("{} {differ} from the default", counted(set, "setting", "settings"))
+            }
+            set => format!(
+                "{} set, {} of them {differ} from the default",
+                counted(set, "setting is", "settings are"),
+                self.changed
+            ),
+        }
+    }
+}
+
+/// What a check found, for programs.
+fn checked(file: &str, counts: SettingCounts, errors: &[ConfigError], warnings: &[Warning]) -> String {
+    pretty(&json!({
+        "file": file,
+        "ok": errors.is_empty(),
+        "set": counts.set,
+        "changed": counts.changed,
+        "errors": errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "warnings": warning_lines(warnings),
+    }))
+}
+
+fn load(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loaded, Failure> {
+    loader(context, flags)?.load().map_err(|errors| bad_settings(&errors))
+}
+
+fn loader(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loader, Failure> {
+    let path = context.config_path();
+    let mut loader = Loader::new().env(context.env.iter().cloned());
+    if let Some(bytes) = read_config(&path)? {
+        loader = loader.file(path_words(&path), bytes);
+    }
+    for argument in &context.sets {
+        loader = loader.set(argument);
+    }
+    // A flag of its own is more particular than --set.
+    for (flag, key, value) in flags {
+        loader = loader.flag(*flag, *key, value.clone());
+    }
+    Ok(loader)
+}
+
+/// The bytes of config.yaml; none if there is no such file, which is fine.
+fn read_config(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match read_bounded(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            Err(Failure::new(Exit::BadConfig, format!("cannot read the settings in {}", path_words(path)))
+                .because(io_words(&error)))
+        }
+    }
+}
+
+/// One byte more than settings may have is enough to refuse them.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn bad_settings(errors: &ConfigErrors) -> Failure {
+    Failure::new(Exit::BadConfig, errors.to_string())
+        .hint("`throughline config defaults` explains every setting")
+}
+
+fn say_warnings(context: &Context, warnings: &[Warning]) {
+    warning_lines(warnings).iter().for_each(|line| context.warn(line));
+}
+
+/// Key, value and origin in columns.
+fn table(values: &[&Value]) -> String {
+    let rows: Vec<(String, String, String)> = values
+        .iter()
+        .map(|value| {
+            (on_one_line(&value.key), on_one_line(&value.datum.to_string()), value.origin.to_string())
+        })
+        .collect();
+    let key_columns = rows.iter().map(|(key, _, _)| columns(key)).max().unwrap_or(0);
+    let value_columns =
+        rows.iter().map(|(_, value, _)| columns(value).min(MAX_VALUE_COLUMNS)).max().unwrap_or(0);
+    rows.iter()
+        .map(|(key, value, origin)| {
+            let key_gap = " ".repeat(key_columns - columns(key) + 2);
+            let value_gap = " ".repeat(value_columns.saturating_sub(columns(value)) + 2);
+            format!("{key}{key_gap}{value}{value_gap}{}\n", on_one_line(origin))
+        })
+        .collect()
+}
+
+fn value_json(value: &Value) -> serde_json::Value {
+    let datum = match &value.datum {
+        Datum::Absent => serde_json::Value::Null,
+        Datum::Switch(on) => (*on).into(),
+        Datum::Whole(number) => (*number).into(),
+        Datum::Number(number) => (*number).into(),
+        // Printing masks passwords in addresses, but shows an empty text as two quotes.
+        Datum::Text(text) if text.is_empty() => "".into(),
+        Datum::Secret(secret) if secret.is_empty() => "".into(),
+        datum => datum.to_string().into(),
+    };
+    let (place, line) = match &value.origin {
+        Origin::Default => (None, None),
+        Origin::File { name, line } => (Some(name.to_string()), *line),
+        Origin::Env { name } | Origin::Flag { name } => (Some(name.clone()), None),
+    };
+    json!({
+        "key": value.key,
+        "value": datum,
+        "origin": { "kind": value.origin.word(), "name": place, "line": line },
+        "variable": value.env_name(),
+        "about": value.description(),
+    })
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

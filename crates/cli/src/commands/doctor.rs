@@ -1,0 +1,158 @@
+//! `throughline doctor`: what is wrong with the record, and mending it.
+
+mod view;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use throughline_store::{
+    Depth, Diagnosis, Examination, Finding, MendReport, Progress, StoreError, diagnose, mend,
+};
+
+use crate::app::Context;
+use crate::commands::backup::words;
+use crate::error::{Exit, Failure};
+use crate::host::process::is_alive;
+use crate::record::refused;
+use crate::ui::output::print_json;
+use crate::ui::progress::MovingLine;
+use crate::ui::text::{counted, on_one_line};
+
+/// Examine the record: database, indexes, views, artifacts; mend what can be mended
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline doctor
+  throughline doctor --quick --json
+  throughline doctor --fix
+
+Looking changes nothing. --fix first backs everything up, damaged or not, into
+the home directory. What cannot be mended is told with what to do about it; the
+exit code is then 7.")]
+pub(crate) struct DoctorArgs {
+    /// Mend what can be mended, after a backup
+    #[arg(long)]
+    fix: bool,
+    /// Leave out what takes long: reading every message and artifact
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<(), Failure> {
+    let path = context.record_path();
+    let examination = Examination {
+        depth: if args.quick { Depth::Quick } else { Depth::Thorough },
+        now_ms: context.now().ms,
+        is_alive: &is_alive,
+    };
+    let mut line = MovingLine::new(context);
+    let mut follow = |progress: Progress| {
+        if line.is_due() {
+            line.show(&words(progress));
+        }
+    };
+    if args.fix {
+        let report = mend(&path, &examination, &backup_path(context), &mut follow);
+        line.end();
+        return tell_mended(args, context, &report.map_err(beyond_help)?);
+    }
+    let diagnosis = diagnose(&path, &examination, &mut follow);
+    line.end();
+    let diagnosis = diagnosis.map_err(beyond_help)?;
+    if args.json {
+        print_json(context, &diagnosis_json(&diagnosis))?;
+    } else {
+        context.print(&view::diagnosis(&diagnosis, &path, examination.depth, context.width))?;
+    }
+    unwell(&diagnosis.findings, "the record is not well", |mendable| match mendable {
+        true => "`throughline doctor --fix` mends what can be mended, after a backup",
+        false => "each finding says what can be done by hand",
+    })
+}
+
+/// What even the doctor cannot look at. Others are sent to the doctor; here that would help nobody.
+fn beyond_help(error: StoreError) -> Failure {
+    match error {
+        StoreError::Damaged { .. } | StoreError::Database { .. } => {
+            let words = on_one_line(&error.to_string());
+            Failure::new(Exit::RecordUnusable, words).hint("restore the record from a backup")
+        }
+        other => refused(other),
+    }
+}
+
+/// Where everything is kept as it was before mending.
+fn backup_path(context: &Context) -> PathBuf {
+    let stamp = context.now().stamp();
+    let named = |number: u32| {
+        let number = if number == 0 { String::new() } else { format!("_{number}") };
+        context.home.join(format!("before_fix_{stamp}{number}.tar"))
+    };
+    (0..).map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| named(0))
+}
+
+fn tell_mended(args: &DoctorArgs, context: &Context, report: &MendReport) -> Result<(), Failure> {
+    if args.json {
+        print_json(
+            context,
+            &json!({
+                "before": findings_json(&report.before),
+                "after": findings_json(&report.after),
+                "backup": report.backup,
+                "salvaged": report.salvaged,
+                "well": is_well(&report.after),
+            }),
+        )?;
+    } else {
+        context.print(&view::mended(report, &context.record_path(), context.width))?;
+    }
+    // Mending again would come to the same.
+    unwell(&report.after, "not everything could be mended", |mendable| match mendable {
+        true => "nothing was lost by trying; restore the record from a backup",
+        false => "each finding says what can be done by hand",
+    })
+}
+
+fn is_well(findings: &[Finding]) -> bool {
+    findings.iter().all(|finding| finding.severity() == throughline_store::Severity::Notice)
+}
+
+/// Scripts are told by the exit code. The hint depends on whether anything can be mended.
+fn unwell(findings: &[Finding], what: &str, hint: fn(bool) -> &'static str) -> Result<(), Failure> {
+    if is_well(findings) {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::RecordUnusable, what)
+        .because(format!("{} above", counted(findings.len() as u64, "finding", "findings")))
+        .hint(hint(findings.iter().any(Finding::is_mendable))))
+}
+
+fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
+    json!({
+        "well": diagnosis.is_well(),
+        "findings": findings_json(&diagnosis.findings),
+        "sessions": diagnosis.sessions,
+        "messages": diagnosis.messages,
+        "artifacts": diagnosis.artifacts,
+        "database_bytes": diagnosis.database_bytes,
+    })
+}
+
+/// Each finding with what it means and what can be done.
+fn findings_json(findings: &[Finding]) -> Value {
+    let one = |finding: &Finding| {
+        json!({
+            "severity": finding.severity(),
+            "words": finding.to_string(),
+            "meaning": finding.meaning(),
+            "remedy": finding.remedy(),
+            "details": finding,
+        })
+    };
+    findings.iter().map(one).collect()
+}

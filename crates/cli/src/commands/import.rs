@@ -1,0 +1,208 @@
+//! `throughline import`: histories of other programs into the record.
+
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueHint};
+use serde_json::json;
+use throughline_store::{FileOutcome, FileReport, ImportEvent, ImportReport, Importer};
+
+use crate::app::Context;
+use crate::error::{Exit, Failure, path_words};
+use crate::model_client::catalogue;
+use crate::record::lock::{Asked, Lock};
+use crate::record::{Record, refused};
+use crate::ui::output::print_json;
+use crate::ui::text::{counted, on_one_line};
+use view::Progress;
+
+/// The lock on importing.
+const IMPORT_LOCK: &str = "import";
+/// How long an import waits for another.
+const MAX_WAIT: Duration = Duration::from_secs(15 * 60);
+const WAIT_BETWEEN: Duration = Duration::from_millis(50);
+/// Broken lines and the like told before the rest is only counted.
+const MAX_NOTES_TOLD: usize = 20;
+/// Files named when several could not be imported.
+const MAX_FAILURES_TOLD: usize = 10;
+
+/// Record the histories of Claude Code, Codex and Hermes, and transcripts of any kind
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline import
+  throughline import ~/.claude/projects/my-project
+  throughline import session.jsonl.gz trajectories/ --json
+
+Without a path: ~/.claude/projects, ~/.codex/sessions and ~/.hermes/state.db, or
+where CLAUDE_CONFIG_DIR, CODEX_HOME and HERMES_HOME say. Importing again adds
+only what is new. A broken line is reported and skipped; what was imported
+before a file breaks stays. One import waits for another.")]
+pub(crate) struct ImportArgs {
+    /// Files and folders; without any, the places where these programs keep their histories
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    paths: Vec<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A place where a program keeps its history.
+struct Place {
+    program: &'static str,
+    path: PathBuf,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
+    let paths = if args.paths.is_empty() { default_paths(context)? } else { args.paths.clone() };
+    for path in &paths {
+        if let Err(error) = std::fs::metadata(path) {
+            return Err(Failure::new(Exit::InputUnreadable, format!("cannot read {}", path_words(path)))
+                .because(crate::error::io_words(&error))
+                .hint("nothing was imported; check the spelling"));
+        }
+    }
+    let record = Record::open(context)?;
+    let mut lock = take_turns(&record, context)?;
+    let mut progress = Progress::new(context);
+    let mut report = ImportReport::default();
+    let mut new_id = |at_ms| context.new_session_id(at_ms);
+    let importer = Importer::new(&record.store, record.owner.clone(), &mut new_id).at(record.now.ms);
+    let mut importer = importer.priced_by(catalogue(context)?);
+    let mut kept = Ok(());
+    let done = paths.iter().try_for_each(|path| {
+        importer.import_path(path, &mut report, &mut |event: ImportEvent<'_>| {
+            progress.follow(&event);
+            if kept.is_ok() {
+                kept = lock.keep();
+            }
+        })
+    });
+    progress.end();
+    let freed = lock.free();
+    tell_notes(context, &report);
+    if args.json {
+        print_json(
+            context,
+            &json!({
+                "totals": report.totals(),
+                "by_program": view::by_program(&report),
+                "files": report.files,
+            }),
+        )?;
+    } else {
+        context.print(&view::render(&report, context.width))?;
+    }
+    // A record that cannot be written ends the import at once; what was done until then is told above.
+    done.map_err(refused)?;
+    kept?;
+    freed?;
+    failed(&report)
+}
+
+/// Waits until no other import is at work: two that read the same files at once would each find nothing recorded.
+fn take_turns<'r, 'a>(record: &'r Record<'a>, context: &Context) -> Result<Lock<'r, 'a>, Failure> {
+    let began = Instant::now();
+    let mut has_told = false;
+    loop {
+        let held = match Lock::ask(record, IMPORT_LOCK.to_owned(), "import")? {
+            Asked::Taken(lock) => return Ok(lock),
+            Asked::HeldBy(held) => held,
+        };
+        let holder = on_one_line(&held.holder.to_string());
+        if began.elapsed() >= MAX_WAIT {
+            return Err(Failure::new(Exit::Busy, "another import is at work")
+                .because(format!("{holder}, since {}", record.now.time_of_day(held.since_ms)))
+                .hint("import again when it is done"));
+        }
+        if !has_told {
+            context.note(&format!("waiting for another import: {holder}"));
+            has_told = true;
+        }
+        std::thread::sleep(WAIT_BETWEEN);
+    }
+}
+
+/// Where histories are on this machine. What is not there is said.
+fn default_paths(context: &Context) -> Result<Vec<PathBuf>, Failure> {
+    let places = places(context);
+    let (found, missing): (Vec<Place>, Vec<Place>) =
+        places.into_iter().partition(|place| place.path.exists());
+    if found.is_empty() {
+        let looked: Vec<String> =
+            missing.iter().map(|place| format!("{}: {}", place.program, path_words(&place.path))).collect();
+        return Err(Failure::new(Exit::InputUnreadable, "there is no history to import")
+            .because(format!("looked for\n{}", looked.join("\n")))
+            .hint("pass a file or a folder, for example `throughline import session.jsonl`"));
+    }
+    for place in &missing {
+        context.note(&format!("no history of {} at {}", place.program, path_words(&place.path)));
+    }
+    for place in &found {
+        context.note(&format!("importing the history of {} at {}", place.program, path_words(&place.path)));
+    }
+    Ok(found.into_iter().map(|place| place.path).collect())
+}
+
+fn places(context: &Context) -> Vec<Place> {
+    let home = context.user_home.clone().unwrap_or_default();
+    let folder = |variable: &str, usual: &str| {
+        context.variable(variable).map_or_else(|| home.join(usual), PathBuf::from)
+    };
+    vec![
+        Place { program: "Claude Code", path: folder("CLAUDE_CONFIG_DIR", ".claude").join("projects") },
+        Place { program: "Codex", path: folder("CODEX_HOME", ".codex").join("sessions") },
+        Place { program: "Codex", path: folder("CODEX_HOME", ".codex").join("archived_sessions") },
+        Place { program: "Hermes", path: folder("HERMES_HOME", ".hermes").join("state.db") },
+    ]
+}
+
+/// Broken lines, each with its file and number.
+fn tell_notes(context: &Context, report: &ImportReport) {
+    // What was said about a file before need not be said again.
+    let fresh =
+        |file: &&FileReport| file.counts.messages > 0 || !matches!(file.outcome, FileOutcome::Imported);
+    let files = report.files.iter().filter(fresh);
+    let notes = files.flat_map(|file| file.notes.iter().map(move |note| (&file.path, note)));
+    let mut told = 0;
+    let mut more = 0;
+    for (path, note) in notes {
+        if told == MAX_NOTES_TOLD {
+            more += 1;
+            continue;
+        }
+        told += 1;
+        let line = note.line.map(|line| format!(":{line}")).unwrap_or_default();
+        context.note(&format!("{}{line}: {}", path_words(path), on_one_line(&note.text)));
+    }
+    if more > 0 {
+        context.note(&format!("{}; --json lists them all", counted(more, "more note", "more notes")));
+    }
+}
+
+/// The failure of an import that could not read everything.
+fn failed(report: &ImportReport) -> Result<(), Failure> {
+    let failures: Vec<(&Path, &str)> = report.failures().collect();
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let mut causes: Vec<String> = failures
+        .iter()
+        .take(MAX_FAILURES_TOLD)
+        .map(|(path, reason)| format!("{}: {}", path_words(path), on_one_line(reason)))
+        .collect();
+    if failures.len() > MAX_FAILURES_TOLD {
+        causes.push(format!("and {} more; --json lists them all", failures.len() - MAX_FAILURES_TOLD));
+    }
+    let count = counted(failures.len() as u64, "file", "files");
+    Err(Failure::new(Exit::BadInput, format!("{count} could not be imported to the end"))
+        .because(causes.join("\n"))
+        .hint("what came before the break is recorded; importing again adds the rest once the file is whole"))
+}
+
+#[cfg(test)]
+#[path = "import_tests.rs"]
+mod tests;

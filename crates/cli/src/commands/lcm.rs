@@ -1,0 +1,217 @@
+//! `throughline lcm`: the summaries of a conversation, from the newest to the words they stand for.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use throughline_compaction::thousands;
+use throughline_lcm::{
+    Described, Expand, ExpandedItem, Expansion, Recall, RecallError, RecallLimits, TreeNode,
+};
+use throughline_store::{NodeHead, StoreError, SummaryId};
+use throughline_transcript::noun;
+
+use crate::app::Context;
+use crate::commands::config::load_settings;
+use crate::engines::lcm_limits;
+use crate::error::{Exit, Failure};
+use crate::record::{Record, refused};
+use crate::ui::output::print_json;
+use crate::ui::text::{counted, on_one_line};
+
+/// See the summaries of a conversation, down to the words they stand for
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline lcm tree last
+  throughline lcm show n12
+  throughline lcm show n12 --messages
+
+Summaries of the engine `lcm` (context.engine) stand on one another: leaves over
+messages, condensed ones over leaves. A summary of another engine is shown as a
+leaf. ID is an id, any unique prefix of one, a title, or `last`.")]
+pub(crate) struct LcmArgs {
+    #[command(subcommand)]
+    command: LcmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LcmCommand {
+    /// Show how the summaries of a conversation stand on one another
+    Tree(TreeArgs),
+    /// Show a summary: its words, what it was drawn from, or the messages it stands for
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+struct TreeArgs {
+    /// The conversation
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The summary, such as n12
+    #[arg(value_name = "NODE")]
+    node: String,
+    /// Show the messages it stands for
+    #[arg(long)]
+    messages: bool,
+    /// With --messages: begin with the message of this number
+    #[arg(long, value_name = "NUMBER", requires = "messages")]
+    from: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &LcmArgs, context: &Context) -> Result<(), Failure> {
+    let limits = lcm_limits(&load_settings(context, &[])?.settings.lcm).recall;
+    match &args.command {
+        LcmCommand::Tree(args) => tree(args, context, &limits),
+        LcmCommand::Show(args) => show(args, context, &limits),
+    }
+}
+
+fn tree(args: &TreeArgs, context: &Context, limits: &RecallLimits) -> Result<(), Failure> {
+    let record = Record::open_to_read(context, &args.id)?;
+    let tip = record.tip(&args.id)?;
+    let recall = Recall { store: &record.store, owner: &record.owner, limits };
+    let tree = recall.tree(&tip.id).map_err(told)?;
+    if args.json {
+        return print_json(context, &tree);
+    }
+    let mut out = String::new();
+    for node in &tree.nodes {
+        write_tree(node, 0, &mut out);
+    }
+    if tree.nodes.is_empty() {
+        out.push_str(&format!("Nothing of {} is folded: all its messages are in view.\n", tree.session));
+    } else {
+        let folded: u64 = tree.nodes.iter().map(|node| node.head.node.messages).sum();
+        let messages = counted(tree.messages, "message", "messages");
+        out.push_str(&format!(
+            "\n{} of {messages} {} folded\n",
+            thousands(folded),
+            noun(folded, "is", "are")
+        ));
+    }
+    context.print(&out)
+}
+
+fn write_tree(node: &TreeNode, depth: usize, out: &mut String) {
+    out.push_str(&format!("{}{}\n", "  ".repeat(depth), line(&node.head)));
+    for below in &node.took_up {
+        write_tree(below, depth + 1, out);
+    }
+}
+
+/// A node on one line.
+fn line(head: &NodeHead) -> String {
+    let (first, end) = head.between();
+    let node = &head.node;
+    let mut line = format!(
+        "{} messages {first} to {}, {} -> {} tokens, by {}",
+        head.id,
+        end.saturating_sub(1).max(first),
+        thousands(node.source_tokens),
+        thousands(node.tokens),
+        head.author
+    );
+    if !node.expand_for.is_empty() {
+        line.push_str(&format!("; {}", node.expand_for));
+    }
+    on_one_line(&line)
+}
+
+fn show(args: &ShowArgs, context: &Context, limits: &RecallLimits) -> Result<(), Failure> {
+    let id: SummaryId = args.node.parse().map_err(|error: StoreError| {
+        Failure::new(Exit::Usage, error.to_string()).hint("`throughline lcm tree ID` names them")
+    })?;
+    let record = Record::open_to_read(context, &args.node)?;
+    let recall = Recall { store: &record.store, owner: &record.owner, limits };
+    let found = recall.describe(id).map_err(told)?;
+    if args.messages {
+        return messages(args, context, &recall, &found);
+    }
+    if args.json {
+        return print_json(context, &found);
+    }
+    let mut out = format!("{}\n", line(&found.head));
+    for child in &found.took_up {
+        out.push_str(&format!("  {}\n", line(child)));
+    }
+    if !found.head.node.files.is_empty() {
+        out.push_str(&format!("files: {}\n", on_one_line(&found.head.node.files.join(", "))));
+    }
+    out.push_str(&format!("\n{}\n", found.document.trim_end()));
+    context.print(&out)
+}
+
+/// The messages a node stands for, all of them, page by page.
+fn messages(
+    args: &ShowArgs,
+    context: &Context,
+    recall: &Recall<'_>,
+    found: &Described,
+) -> Result<(), Failure> {
+    let mut items: Vec<ExpandedItem> = Vec::new();
+    let mut ask = Expand {
+        node: Some(found.head.id),
+        expansion: Expansion::Messages,
+        from: args.from,
+        ..Expand::default()
+    };
+    loop {
+        let page = recall.expand(&found.head.session, &ask).map_err(told)?;
+        items.extend(page.items);
+        match (page.next_offset, page.next_from) {
+            // The rest of a long message, before what comes after it.
+            (Some(offset), _) => {
+                ask.from = items.last().map(number);
+                ask.offset = Some(offset);
+            }
+            (None, Some(from)) => {
+                ask.from = Some(from);
+                ask.offset = None;
+            }
+            (None, None) => break,
+        }
+    }
+    if args.json {
+        return print_json(context, &json!({ "node": found.head, "messages": items }));
+    }
+    let mut out = String::new();
+    let mut last = None;
+    for item in &items {
+        if let ExpandedItem::Message { message, role, text, .. } = item {
+            if last != Some(*message) {
+                out.push_str(&format!("{}--- {message} {role}\n", if last.is_some() { "\n\n" } else { "" }));
+            }
+            out.push_str(text);
+            last = Some(*message);
+        }
+    }
+    out.push('\n');
+    context.print(&out)
+}
+
+fn number(item: &ExpandedItem) -> u64 {
+    match item {
+        ExpandedItem::Message { message, .. } => *message,
+        ExpandedItem::Node { head, .. } => head.between().0,
+    }
+}
+
+/// What recall refused, in words that say what to do about it.
+fn told(error: RecallError) -> Failure {
+    match error {
+        RecallError::Store(error) => refused(error),
+        RecallError::UnknownNode { id } => Failure::new(Exit::BadInput, format!("there is no summary {id}"))
+            .hint("`throughline lcm tree ID` names those of a conversation"),
+        other => Failure::new(Exit::BadInput, other.to_string()),
+    }
+}

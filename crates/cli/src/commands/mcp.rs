@@ -1,0 +1,203 @@
+//! `throughline mcp`: recall for any agent that speaks the Model Context Protocol, over standard input and output.
+
+use std::sync::Arc;
+
+use clap::Args;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
+use serde_json::{Value, json};
+use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest};
+use throughline_lcm::RECALL_TOOLS;
+use throughline_store::{Owner, SqliteStore};
+
+use crate::app::Context;
+use crate::commands::config::load_settings;
+use crate::engines::{EngineParts, Engines};
+use crate::error::{Exit, Failure, io_words};
+use crate::host::ThisMachine;
+use crate::model_client::{catalogue, client_for_any};
+use crate::recall_tools::{NoResult, call, tip, tools, tools_within};
+use crate::record::open_store;
+use crate::ui::output::print_json;
+
+/// How to add the server to the agents people use.
+const HOW_TO_ADD: &str = "\
+Recall for other agents: search over everything recorded, and reading it again.
+An agent starts this program itself; add it once:
+
+  Claude Code   claude mcp add throughline -- throughline mcp
+  Codex         codex mcp add throughline -- throughline mcp
+  Gemini CLI    gemini mcp add throughline throughline mcp
+  opencode      in opencode.json:
+                  \"mcp\": { \"throughline\": { \"type\": \"local\", \"command\": [\"throughline\", \"mcp\"] } }
+  others        in their list of MCP servers:
+                  \"mcpServers\": { \"throughline\": { \"command\": \"throughline\", \"args\": [\"mcp\"] } }
+
+What was said gets into the record through the gateway (`throughline serve`), through
+`throughline chat`, or with `throughline import`.
+";
+
+const INSTRUCTIONS: &str = "Recalls what was said in earlier and in this conversation, also what is no longer in view: \
+    recall_search finds it in all conversations, recall_messages and recall_artifact show the whole of it; lcm_grep, \
+    lcm_describe and lcm_expand search one conversation, say which notes stand for what, and open them.";
+
+/// The same for programs.
+fn how_to_add() -> Value {
+    let server = json!({ "command": "throughline", "args": ["mcp"] });
+    json!({
+        "server": server,
+        "clients": [
+            { "name": "Claude Code", "command": "claude mcp add throughline -- throughline mcp" },
+            { "name": "Codex", "command": "codex mcp add throughline -- throughline mcp" },
+            { "name": "Gemini CLI", "command": "gemini mcp add throughline throughline mcp" },
+            {
+                "name": "opencode",
+                "file": "opencode.json",
+                "settings": { "mcp": { "throughline": { "type": "local", "command": ["throughline", "mcp"] } } },
+            },
+            { "name": "others", "settings": { "mcpServers": { "throughline": server } } },
+        ],
+    })
+}
+
+/// Serve recall to other agents as an MCP server
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Agents start this program themselves. At a terminal, and with --show, it says how to add
+it to them. It reads the record and changes nothing in it. lcm_expand_query is among the
+tools where `auxiliary.compression` names a model that can be asked.")]
+pub(crate) struct McpArgs {
+    /// Say how to add it to an agent, in place of serving
+    #[arg(long)]
+    show: bool,
+    /// Say it as one JSON object
+    #[arg(long, requires = "show")]
+    json: bool,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<(), Failure> {
+    if args.json {
+        return print_json(context, &how_to_add());
+    }
+    if args.show || context.can_ask {
+        return context.print(HOW_TO_ADD);
+    }
+    let failed =
+        |what: String| Failure::new(Exit::OutputFailed, "the agent cannot be answered").because(what);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| failed(io_words(&error)))?;
+    runtime.block_on(async {
+        let recall = Recall::open(context).await?;
+        let serving = recall.serve(rmcp::transport::io::stdio()).await;
+        // An agent that leaves before it has said who it is needs no answer.
+        let Ok(serving) = serving else { return Ok(()) };
+        serving.waiting().await.map(drop).map_err(|error| failed(error.to_string()))
+    })
+}
+
+/// The record, for whoever asks.
+#[derive(Clone)]
+struct Recall {
+    store: Arc<SqliteStore>,
+    owner: Owner,
+    engines: Engines,
+}
+
+impl Recall {
+    async fn open(context: &Context) -> Result<Self, Failure> {
+        let settings = load_settings(context, &[])?.settings;
+        let store = Arc::new(open_store(context)?);
+        let parts = EngineParts {
+            context,
+            settings: &settings,
+            catalogue: &catalogue(context)?,
+            store: Arc::<SqliteStore>::clone(&store),
+            host: Arc::new(ThisMachine::new(&Arc::new(context.clone()), "mcp")),
+            client: &client_for_any(context)?,
+            health: Arc::<RouteHealth>::default(),
+            recall: None,
+        };
+        let (engines, problems) = Engines::find(parts).await?;
+        problems.iter().for_each(|problem| context.warn(problem));
+        // Nobody's own model is at hand here.
+        Ok(Self { store, owner: Owner::default(), engines: engines.without_own_model() })
+    }
+
+    /// Answers a call of the tools for one conversation, which is named among the arguments.
+    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, NoResult> {
+        let Some(Value::String(reference)) = arguments.remove("session") else {
+            return Err(NoResult::Words(
+                "`session` says which conversation is meant, such as `last`".to_owned(),
+            ));
+        };
+        let (store, owner) = (Arc::clone(&self.store), self.owner.clone());
+        let found = tokio::task::spawn_blocking(move || tip(store.as_ref(), &owner, &reference)).await;
+        let session = found.map_err(|error| NoResult::Words(error.to_string()))??.id;
+        let call = ToolRequest {
+            session,
+            name: name.to_owned(),
+            arguments: Value::Object(arguments),
+            max_chars: None,
+        };
+        match self.engines.recaller(&self.owner).call(&call).await {
+            None => Err(NoResult::UnknownTool),
+            Some(ToolAnswer { text, is_error: false }) => Ok(text),
+            Some(ToolAnswer { text, is_error: true }) => Err(NoResult::Words(text)),
+        }
+    }
+
+    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, NoResult> {
+        let (store, owner, name) = (Arc::clone(&self.store), self.owner.clone(), name.to_owned());
+        let looking = move || call(store.as_ref(), &owner, &name, Value::Object(arguments));
+        tokio::task::spawn_blocking(looking).await.map_err(|error| NoResult::Words(error.to_string()))?
+    }
+}
+
+impl ServerHandler for Recall {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("throughline", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = tools().into_iter().chain(tools_within(self.engines.answers_questions())).map(|tool| {
+            let parameters = match tool.parameters {
+                Value::Object(parameters) => parameters,
+                _ => JsonObject::default(),
+            };
+            Tool::new(tool.name, tool.description, parameters)
+        });
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (name, arguments) = (request.name.into_owned(), request.arguments.unwrap_or_default());
+        let answered = if RECALL_TOOLS.contains(&name.as_str()) {
+            self.within(&name, arguments).await
+        } else {
+            self.across(&name, arguments).await
+        };
+        let result = match answered {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(NoResult::Words(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
+            Err(NoResult::UnknownTool) => {
+                return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
+            }
+        };
+        Ok(result.into())
+    }
+}

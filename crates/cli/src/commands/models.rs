@@ -1,0 +1,370 @@
+//! `throughline models`: what is known of a model, and who says so.
+
+mod view;
+
+use clap::Args;
+use serde_json::{Value, json};
+use throughline_config::{Settings, WindowScope};
+use throughline_engine::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope, learnt_window};
+use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
+use throughline_tokens::{
+    Catalogue, Limits, OwnValue, PriceBasis, PricedCall, Usage, catalogue_entries, prices_as_of,
+};
+
+use crate::app::Context;
+use crate::commands::config::load_settings;
+use crate::error::Failure;
+use crate::model_client::{catalogue, client, not_configured, refused, wait_for, what_is_wrong};
+use crate::record::{self, Record};
+use crate::ui::output::print_json;
+use crate::ui::text::{counted, on_one_line};
+
+/// Show what is known of a model: window, limits, prices, caching, and who says so
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline models                      what the configured endpoint has
+  throughline models claude-sonnet-4-5    everything known of one model
+  throughline models ollama:qwen3:8b      a model at another provider
+  throughline models gpt-5.5 --offline --json
+
+A window is taken from the first of these that gives one: model.context_length,
+model.models, what the endpoint itself says, what an earlier refusal taught, your
+catalogue (models.json in the home directory), the shipped catalogue, a default.")]
+pub(crate) struct ModelsArgs {
+    /// The model, or provider:model; without it, the configured one, or a list
+    #[arg(value_name = "MODEL")]
+    model: Option<String>,
+    /// List what there is, even if a model is configured
+    #[arg(long, conflicts_with = "model")]
+    list: bool,
+    /// Ask no endpoint
+    #[arg(long)]
+    offline: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prices of a million tokens, in millionths of a dollar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rates {
+    pub(crate) input: Option<u64>,
+    pub(crate) output: Option<u64>,
+    pub(crate) cache_read: Option<u64>,
+    pub(crate) cache_write_5m: Option<u64>,
+    pub(crate) cache_write_1h: Option<u64>,
+    pub(crate) basis: PriceBasis,
+}
+
+/// One model in a list.
+pub(crate) struct ListedRow {
+    pub(crate) model: ModelAtEndpoint,
+    pub(crate) rates: Rates,
+}
+
+/// Everything about one model.
+pub(crate) struct ModelPage {
+    pub(crate) model: ModelAtEndpoint,
+    pub(crate) limits: Option<Limits>,
+    pub(crate) rates: Rates,
+}
+
+/// What a command line finds before it asks anyone.
+struct Desk<'a> {
+    context: &'a Context,
+    settings: Settings,
+    catalogue: Catalogue,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
+    let loaded = load_settings(context, &[])?;
+    let window = loaded.window_setting();
+    let desk = Desk { context, catalogue: catalogue(context)?, settings: loaded.settings };
+    let main = ModelWish { window, ..ModelWish::main(&desk.settings) };
+    let wish = args.model.as_deref().map_or_else(|| main.clone(), |name| main.named(name));
+    let endpoint = desk.endpoint(&wish)?;
+    if wish.model.is_empty() || args.list {
+        return desk.show_list(&wish, endpoint.filter(|_| !args.offline), args);
+    }
+    desk.show_one(&wish, endpoint, args)
+}
+
+impl Desk<'_> {
+    /// Who serves the model. Where nobody does, what the catalogue knows is still worth showing.
+    fn endpoint(&self, wish: &ModelWish) -> Result<Option<Endpoint>, Failure> {
+        match wish.endpoint(|name| self.context.variable(name).map(str::to_owned)) {
+            Ok(endpoint) => Ok(Some(endpoint)),
+            Err(error @ (EndpointError::NotConfigured { .. } | EndpointError::NoKey { .. })) => {
+                self.context.note(&format!("{error}; showing what the catalogue knows"));
+                Ok(None)
+            }
+            Err(error) => Err(not_configured(&error)),
+        }
+    }
+
+    fn show_one(
+        &self,
+        wish: &ModelWish,
+        endpoint: Option<Endpoint>,
+        args: &ModelsArgs,
+    ) -> Result<(), Failure> {
+        let learnt = match &endpoint {
+            Some(endpoint) => self.learnt(endpoint, &wish.model)?,
+            None => None,
+        };
+        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let model = match endpoint {
+            Some(endpoint) if !args.offline => {
+                let client = client(self.context, &endpoint)?;
+                if let Some(wrong) = wait_for(what_is_wrong_with(&wish.model, &endpoint, &client))? {
+                    self.context.note(&format!("{wrong}; showing what is known all the same"));
+                }
+                wait_for(ModelAtEndpoint::look_up(wish, endpoint, &client, &before))?
+            }
+            endpoint => ModelAtEndpoint::of(wish, endpoint, &before),
+        };
+        let page =
+            ModelPage { limits: Limits::compute(&model.policy).ok(), rates: self.rates(&model), model };
+        if args.json {
+            return print_json(self.context, &page.json());
+        }
+        self.context.print(&view::one(&page, self.context.width))
+    }
+
+    fn show_list(
+        &self,
+        wish: &ModelWish,
+        endpoint: Option<Endpoint>,
+        args: &ModelsArgs,
+    ) -> Result<(), Failure> {
+        let (title, rows) = match endpoint {
+            Some(endpoint) => {
+                let client = client(self.context, &endpoint)?;
+                let listed = wait_for(client.list_models(&endpoint))?
+                    .map_err(|trouble| refused(&trouble, &endpoint, &wish.model))?;
+                let title = format!("Models at {}", endpoint.base.as_str());
+                (
+                    title,
+                    listed
+                        .iter()
+                        .map(|listed| self.row(wish, &listed.id, Some((&endpoint, listed))))
+                        .collect(),
+                )
+            }
+            None => {
+                let entries = catalogue_entries();
+                let rows: Vec<ListedRow> =
+                    entries.into_iter().map(|name| self.row(wish, name, None)).collect();
+                ("Models of the shipped catalogue".to_owned(), rows)
+            }
+        };
+        if args.json {
+            let rows: Vec<Value> = rows.iter().map(ListedRow::json).collect();
+            return print_json(self.context, &json!({ "title": title, "models": rows }));
+        }
+        self.context.print(&view::list(&title, &rows, self.context.width))
+    }
+
+    fn row(&self, wish: &ModelWish, name: &str, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
+        // In a list of models, a window without a model is about none of them.
+        let window = wish.window.clone().filter(|window| matches!(window.scope, WindowScope::Model(_)));
+        let wish = ModelWish { window, ..wish.clone() }.named(name);
+        let said = served.and_then(|(_, listed)| listed.window);
+        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
+        let endpoint = served.map(|(endpoint, _)| endpoint.clone());
+        let model = ModelAtEndpoint::of(&wish, endpoint, &before);
+        ListedRow { rates: self.rates(&model), model }
+    }
+
+    /// The window that an earlier refusal stated.
+    fn learnt(&self, endpoint: &Endpoint, model: &str) -> Result<Option<u64>, Failure> {
+        if !self.context.record_path().exists() {
+            return Ok(None);
+        }
+        let record = Record::open_for_reading(self.context)?;
+        learnt_window(&record.store, &learnt_scope(endpoint, model), record.now.ms).map_err(record::refused)
+    }
+
+    fn rates(&self, model: &ModelAtEndpoint) -> Rates {
+        // Large prompts may be dearer, so the price of a million is ten times that of a prompt of ordinary size.
+        const TOKENS: u64 = 100_000;
+        const TIMES: u64 = 10;
+        let provider = model.endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name());
+        let cost = |usage: Usage, cache_write_1h: u64| {
+            self.catalogue.cost(&PricedCall {
+                model: &model.model,
+                provider,
+                at_ms: self.context.now().ms,
+                usage,
+                cache_write_1h,
+            })
+        };
+        let none = Usage::default();
+        let priced = |usage: Usage, cache_write_1h: u64| {
+            cost(usage, cache_write_1h).micro_usd.map(|micro| micro.saturating_mul(TIMES))
+        };
+        Rates {
+            input: priced(Usage { input: TOKENS, ..none }, 0),
+            output: priced(Usage { output: TOKENS, ..none }, 0),
+            cache_read: priced(Usage { cache_read: TOKENS, ..none }, 0),
+            cache_write_5m: priced(Usage { cache_write: TOKENS, ..none }, 0),
+            cache_write_1h: priced(Usage { cache_write: TOKENS, ..none }, TOKENS),
+            basis: cost(Usage { input: TOKENS, ..none }, 0).basis,
+        }
+    }
+}
+
+impl Rates {
+    fn json(&self) -> Value {
+        json!({
+            "input": self.input,
+            "output": self.output,
+            "cache_read": self.cache_read,
+            "cache_write_5m": self.cache_write_5m,
+            "cache_write_1h": self.cache_write_1h,
+            "unit": "micro_usd_per_million_tokens",
+            "basis": self.basis,
+            "as_of": prices_as_of(),
+        })
+    }
+}
+
+impl ListedRow {
+    fn json(&self) -> Value {
+        json!({
+            "name": self.model.model,
+            "window": { "tokens": self.model.window.tokens, "source": self.model.window.source.to_string() },
+            "prices": self.rates.json(),
+        })
+    }
+}
+
+/// What would keep a model from answering, as far as the endpoint's list of models tells: nobody there, a key that is not
+/// accepted, another wire, a model it does not have.
+pub(crate) async fn what_is_wrong_with(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
+    // It has no list.
+    if endpoint.kind == EndpointKind::OpenAiCodex {
+        return None;
+    }
+    match client.list_models(endpoint).await {
+        Err(trouble) => Some(what_is_wrong(&trouble, endpoint, model)),
+        Ok(listed) => not_listed(model, endpoint, &listed).map(|missing| {
+            format!(
+                "{missing}: set `{}.default` to one of them (`throughline models --list`)",
+                endpoint.settings_prefix
+            )
+        }),
+    }
+}
+
+/// Says that an endpoint does not list a model. `None` where it does, or lists nothing at all.
+pub(crate) fn not_listed(model: &str, endpoint: &Endpoint, listed: &[ListedModel]) -> Option<String> {
+    let is_there =
+        listed.iter().any(|one| is_meant(&one.id, model) || is_loaded_file(&one.id, model, endpoint));
+    if listed.is_empty() || is_there {
+        return None;
+    }
+    let model = on_one_line(model);
+    let address = endpoint.base.as_str();
+    Some(match (endpoint.kind, listed) {
+        // It takes any name for the one model it has loaded.
+        (EndpointKind::LlamaCpp, [only]) => format!(
+            "`{model}` is not at {address}: llama.cpp there has `{}` and answers with it whatever name is sent",
+            on_one_line(&only.id)
+        ),
+        _ => format!(
+            "`{model}` is not among the {} at {address}",
+            counted(listed.len() as u64, "model", "models")
+        ),
+    })
+}
+
+/// Whether a listed model is the one that is named: names may go without dates, variants and the tag for the latest.
+fn is_meant(listed: &str, named: &str) -> bool {
+    let (listed, named) = (listed.to_ascii_lowercase(), named.to_ascii_lowercase());
+    let without_variant = named.split_once(':').map_or(named.as_str(), |(name, _)| name);
+    let rest = listed.strip_prefix(named.as_str());
+    listed == without_variant || rest.is_some_and(|rest| matches!(rest, "" | ":latest") || is_date(rest))
+}
+
+/// Whether a llama.cpp server lists the file of the model that is named: it may list a path, and names of files end with how
+/// the model was quantised.
+fn is_loaded_file(listed: &str, named: &str, endpoint: &Endpoint) -> bool {
+    if endpoint.kind != EndpointKind::LlamaCpp || named.is_empty() {
+        return false;
+    }
+    let stem = |name: &str| {
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
+        file.strip_suffix(".gguf").map_or_else(|| file.clone(), str::to_owned)
+    };
+    let (listed, named) = (stem(listed), stem(named));
+    listed
+        .strip_prefix(named.as_str())
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
+}
+
+/// Whether the end of a name is a date: `-20260101`, `-2026-01-01`.
+fn is_date(end: &str) -> bool {
+    let Some(date) = end.strip_prefix('-') else { return false };
+    let year = date.split('-').next().unwrap_or_default();
+    year.len() >= 4 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+/// Where a key came from, in words; never the key.
+pub(crate) fn key_words(source: &KeySource) -> String {
+    match source {
+        KeySource::Setting(setting) => format!("key from {setting}"),
+        KeySource::Variable(name) => format!("key from ${name}"),
+        KeySource::NotNeeded => "no key".to_owned(),
+    }
+}
+
+impl ModelPage {
+    /// Whether a value is from the user's own file.
+    pub(crate) fn is_own(&self, value: OwnValue) -> bool {
+        self.model.known.own_values.contains(&value)
+    }
+
+    fn json(&self) -> Value {
+        let model = &self.model;
+        let facts = &model.known.facts;
+        let endpoint = model.endpoint.as_ref().map(|endpoint| {
+            json!({
+                "provider": endpoint.kind.name(),
+                "base_url": endpoint.base.as_str(),
+                "wire": endpoint.wire.to_string(),
+                "key": key_words(&endpoint.key_source),
+            })
+        });
+        let candidates: Vec<Value> = model
+            .window
+            .candidates
+            .iter()
+            .map(|candidate| json!({ "tokens": candidate.tokens, "source": candidate.source.to_string() }))
+            .collect();
+        json!({
+            "name": model.model,
+            "endpoint": endpoint,
+            "window": {
+                "tokens": model.window.tokens,
+                "source": model.window.source.to_string(),
+                "candidates": candidates,
+                "unused_setting": model.unused_window,
+            },
+            "max_output_tokens": facts.max_output_tokens,
+            "threshold": {
+                "origin": model.threshold.origin,
+                "configured_tokens": self.limits.as_ref().map(|limits| limits.threshold_tokens.configured),
+                "effective_tokens": self.limits.as_ref().map(|limits| limits.threshold_tokens.effective),
+            },
+            "prompt_caching": {
+                "line": model.cache.to_string(),
+                "minimum_tokens": facts.cache_minimum_tokens,
+            },
+            "family": model.known.family_on(model.wire),
+            "prices": self.rates.json(),
+        })
+    }
+}

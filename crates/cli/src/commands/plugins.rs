@@ -1,0 +1,198 @@
+//! `throughline plugins`: the context engines there are, and what is wrong with them.
+
+mod check;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use throughline_engine::{BUILT_IN_ENGINE, EngineDirectory};
+use throughline_lcm::LCM_ENGINE;
+use throughline_plugin::{Launch, MANIFEST_FILE, Manifest, PROTOCOL_SCHEMA};
+
+use crate::app::Context;
+use crate::commands::config::load_settings;
+use crate::error::{Failure, path_words};
+use crate::files::engine_directories;
+use crate::ui::output::print_json;
+use crate::ui::text::on_one_line;
+use check::CheckArgs;
+
+/// List the context engines there are: built in, installed, selected, broken and why
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+An engine is installed by putting its directory into plugins/context_engine in the
+home directory, and used by naming it: throughline config set context.engine NAME.
+Its plugin.yaml says `command` (the program and what it is given), and may say
+`name`, `version` and `description`."
+)]
+pub(crate) struct PluginsArgs {
+    #[command(subcommand)]
+    command: Option<PluginsCommand>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum PluginsCommand {
+    /// Run the protocol's conformance tests against an engine
+    Check(CheckArgs),
+    /// Print the JSON Schema of the engine protocol's messages
+    Schema,
+}
+
+/// Where programs are looked for when nobody says so.
+const USUAL_PATH: &str = "/bin:/usr/bin";
+
+/// One engine.
+struct Listed {
+    name: String,
+    /// Where it is; nothing for the built-in one.
+    directory: Option<EngineDirectory>,
+    manifest: Option<Manifest>,
+    problem: Option<String>,
+    is_selected: bool,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
+    match &args.command {
+        Some(PluginsCommand::Check(check)) => check::run(check, context),
+        Some(PluginsCommand::Schema) => context.print(PROTOCOL_SCHEMA),
+        None => list(args, context),
+    }
+}
+
+fn list(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
+    let settings = load_settings(context, &[])?.settings;
+    let selected = settings.context.engine.trim();
+    let selected = if selected.is_empty() { BUILT_IN_ENGINE } else { selected };
+    let mut directories = engine_directories(&context.home);
+    directories.retain(|directory| !directory.name.starts_with(['.', '_']));
+    directories.sort_by(|a, b| a.name.cmp(&b.name));
+    let goes_before = |name: &str| directories.iter().any(|directory| directory.name == name);
+    let mut listed: Vec<Listed> = [BUILT_IN_ENGINE, LCM_ENGINE]
+        .into_iter()
+        .map(|name| Listed {
+            name: name.to_owned(),
+            directory: None,
+            manifest: None,
+            problem: None,
+            is_selected: selected == name && (name == BUILT_IN_ENGINE || !goes_before(name)),
+        })
+        .collect();
+    listed.extend(directories.into_iter().map(|directory| installed(context, directory, selected)));
+    if args.json {
+        let engines: Vec<_> = listed.iter().map(as_json).collect();
+        return print_json(context, &json!({ "selected": selected, "engines": engines }));
+    }
+    context.print(&render(&listed))?;
+    if !listed.iter().any(|one| one.is_selected) {
+        context.warn(&format!("`context.engine` names `{selected}`, which is not there"));
+    }
+    Ok(())
+}
+
+fn installed(context: &Context, directory: EngineDirectory, selected: &str) -> Listed {
+    let name = directory.name.clone();
+    let is_selected = name == selected && name != BUILT_IN_ENGINE;
+    let (manifest, problem) = match read_manifest(&directory) {
+        Ok(_) if name == BUILT_IN_ENGINE => {
+            (None, Some("the name belongs to the built-in engine; rename the directory".to_owned()))
+        }
+        Ok(manifest) => {
+            let problem = missing_program(context, &manifest.launch(&directory.path, Path::is_file));
+            (Some(manifest), problem)
+        }
+        Err(problem) => (None, Some(problem)),
+    };
+    Listed { name, directory: Some(directory), manifest, problem, is_selected }
+}
+
+/// What is wrong with an engine, as far as can be seen without starting it.
+pub(crate) fn problem_with(context: &Context, directory: &EngineDirectory) -> Option<String> {
+    match read_manifest(directory) {
+        Ok(manifest) => missing_program(context, &manifest.launch(&directory.path, Path::is_file)),
+        Err(problem) => Some(problem),
+    }
+}
+
+/// Says so when there is no program to be started.
+pub(crate) fn missing_program(context: &Context, launch: &Launch) -> Option<String> {
+    let program = &launch.program;
+    let shown = path_words(program);
+    if program.components().count() > 1 {
+        // As the engine's own folder sees it.
+        let place = launch.folder.join(program);
+        return match (place.is_file(), is_executable(&place)) {
+            (false, _) => Some(format!("its program {shown} is not there")),
+            (true, false) => {
+                Some(format!("its program {shown} may not be run (chmod +x makes it a program)"))
+            }
+            (true, true) => None,
+        };
+    }
+    let searched = context.variable("PATH").unwrap_or(USUAL_PATH);
+    let found = std::env::split_paths(searched).any(|folder| is_executable(&folder.join(program)));
+    (!found).then(|| format!("its program {shown} is in no folder of PATH, nor beside its {MANIFEST_FILE}"))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
+}
+
+/// Reads the manifest of an engine, or says what is wrong with it.
+pub(crate) fn read_manifest(directory: &EngineDirectory) -> Result<Manifest, String> {
+    let path = directory.path.join(MANIFEST_FILE);
+    let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("{MANIFEST_FILE} is missing"),
+        _ => format!("{MANIFEST_FILE} cannot be read: {error}"),
+    })?;
+    Manifest::read(&directory.name, &bytes).map_err(|error| on_one_line(&error.to_string()))
+}
+
+fn as_json(one: &Listed) -> serde_json::Value {
+    let manifest = one.manifest.as_ref();
+    json!({
+        "name": one.name,
+        "place": one.directory.as_ref().map_or_else(|| "built in".to_owned(), |directory| directory.path.display().to_string()),
+        "version": manifest.map(|manifest| manifest.version.as_str()),
+        "description": manifest.map(|manifest| manifest.description.as_str()),
+        "command": manifest.map(|manifest| manifest.command.as_slice()),
+        "selected": one.is_selected,
+        "problem": one.problem,
+    })
+}
+
+fn render(listed: &[Listed]) -> String {
+    let mut out = String::new();
+    for one in listed {
+        let mark = if one.is_selected { "*" } else { " " };
+        let place = match &one.directory {
+            None => "built in".to_owned(),
+            Some(directory) => path_words(&directory.path),
+        };
+        let version = one.manifest.as_ref().map(|manifest| manifest.version.as_str()).unwrap_or_default();
+        let name = [one.name.as_str(), version].join(" ");
+        out.push_str(&format!("{mark} {:24} {place}\n", on_one_line(name.trim_end())));
+        let description = one.manifest.as_ref().map(|manifest| on_one_line(&manifest.description));
+        for line in description.into_iter().filter(|line| !line.is_empty()) {
+            out.push_str(&format!("    {line}\n"));
+        }
+        if let Some(problem) = &one.problem {
+            out.push_str(&format!("    broken: {problem}\n"));
+        }
+    }
+    out.push_str("\n* is the one in use (context.engine)\n");
+    out
+}

@@ -1,0 +1,139 @@
+//! `throughline plugins check`: the engine protocol's conformance tests against an engine, and what each found.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueHint};
+use serde_json::json;
+use throughline_engine::EngineDirectory;
+use throughline_plugin::{Check, EngineBounds, HostServices, Launch, PlainServices, Verdict, check_process};
+
+use crate::app::Context;
+use crate::commands::plugins::{missing_program, read_manifest};
+use crate::error::{Exit, Failure, io_words, path_words};
+use crate::ui::output::print_json;
+use crate::ui::text::on_one_line;
+
+/// Lines of an engine's own words that are shown when it fails.
+const SHOWN_LOG_LINES: usize = 10;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline plugins check ~/.throughline/plugins/context_engine/window
+  throughline plugins check -- python3 engine.py       # without a plugin.yaml
+  throughline plugins check -- throughline engine --stdio
+
+The engine is started, asked and driven through whole conversations on all three wires,
+as a host drives it, against a model that answers by rote: no network, no key, and
+nothing is recorded. Exit code 3 when a check fails.")]
+pub(crate) struct CheckArgs {
+    /// The engine's directory, with a plugin.yaml in it
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "command")]
+    directory: Option<PathBuf>,
+    /// The program and what it is given, in place of a directory
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "directory")]
+    command: Vec<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is checked.
+struct Subject {
+    name: String,
+    launch: Launch,
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<(), Failure> {
+    let subject = subject(args, context)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::OutputFailed, "the engine cannot be checked").because(io_words(&error))
+    })?;
+    let plain = Arc::<PlainServices>::default();
+    let services: Arc<dyn HostServices> = Arc::<PlainServices>::clone(&plain);
+    let bounds = EngineBounds::default();
+    let checks = runtime.block_on(check_process(&subject.name, &subject.launch, bounds, &services));
+    let failed = checks.iter().filter(|check| check.has_failed()).count();
+    let log = plain.log_lines();
+    let log = log.get(log.len().saturating_sub(SHOWN_LOG_LINES)..).unwrap_or_default();
+    if args.json {
+        let passes = failed == 0;
+        print_json(
+            context,
+            &json!({ "engine": subject.name, "passes": passes, "checks": checks, "log": log }),
+        )?;
+    } else {
+        context.print(&render(&subject.name, &checks, if failed > 0 { log } else { &[] }))?;
+    }
+    match failed {
+        0 => Ok(()),
+        _ => Err(Failure::new(Exit::BadInput, format!("{} of {} checks failed", failed, checks.len()))
+            .hint("docs/engine-protocol.md has the protocol, `throughline plugins schema` its messages")),
+    }
+}
+
+fn subject(args: &CheckArgs, context: &Context) -> Result<Subject, Failure> {
+    let unreadable = |directory: &Path, why: String| {
+        Failure::new(Exit::InputUnreadable, format!("{} is no engine", path_words(directory))).because(why)
+    };
+    let here = std::path::absolute(".").map_err(|error| {
+        Failure::new(Exit::InputUnreadable, "this folder cannot be read").because(io_words(&error))
+    })?;
+    let (name, launch, place) = match (&args.directory, args.command.split_first()) {
+        (Some(directory), _) => {
+            let path = here.join(directory);
+            // `.` and `..` have no name of their own.
+            let path = path.canonicalize().map_err(|error| unreadable(directory, io_words(&error)))?;
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let found = EngineDirectory { name, path };
+            let manifest = read_manifest(&found).map_err(|why| unreadable(directory, why))?;
+            (found.name, manifest.launch(&found.path, Path::is_file), directory.clone())
+        }
+        (None, Some((program, arguments))) => {
+            let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+            let launch =
+                Launch { program: PathBuf::from(program), arguments: arguments.to_vec(), folder: here };
+            (name.unwrap_or_default(), launch, PathBuf::from(program))
+        }
+        (None, None) => return Err(Failure::new(Exit::Usage, "nothing is named that could be checked")),
+    };
+    match missing_program(context, &launch) {
+        Some(why) => Err(unreadable(&place, why)),
+        None => Ok(Subject { name, launch }),
+    }
+}
+
+fn render(name: &str, checks: &[Check], log: &[String]) -> String {
+    let mut out = format!("{}\n", on_one_line(name));
+    let mut counts = [0_usize; 3];
+    for check in checks {
+        let (count, word, why) = match &check.verdict {
+            Verdict::Passed => (0, "passed", None),
+            Verdict::LeftOut { why } => (1, "left out", Some(why)),
+            Verdict::Failed { why } => (2, "FAILED", Some(why)),
+        };
+        if let Some(count) = counts.get_mut(count) {
+            *count += 1;
+        }
+        out.push_str(&format!("  {word:9} {}\n", check.name));
+        if let Some(why) = why {
+            out.push_str(&format!("            {}\n", on_one_line(why)));
+        }
+        if check.has_failed() {
+            out.push_str(&format!("            the protocol says: {}\n", check.rule));
+        }
+    }
+    for (index, line) in log.iter().enumerate() {
+        let head = if index == 0 { "what it wrote to its log, at the end:\n" } else { "" };
+        out.push_str(&format!("{head}  {}\n", on_one_line(line)));
+    }
+    let [passed, left_out, failed] = counts;
+    out.push_str(&format!(
+        "{} checks: {passed} passed, {left_out} left out, {failed} failed\n",
+        checks.len()
+    ));
+    out
+}

@@ -1,0 +1,175 @@
+//! What `replay` prints for people.
+
+use std::fmt::Write as _;
+
+use owo_colors::OwoColorize;
+use throughline_provider::CacheTtl;
+use throughline_replay::{Bill, SummaryCost};
+use throughline_tokens::prices_as_of;
+
+use crate::commands::replay::{ReplayPage, Replayed};
+use crate::ui::figures::{cost_words, dollars};
+use crate::ui::table::{Side, Table};
+use crate::ui::text::{counted, percent, shorten, thousands, wrap};
+
+const INDENT: usize = 2;
+/// A conversation's name takes at most this much of a table.
+const MAX_NAME_COLUMNS: usize = 34;
+
+/// The whole page: one conversation in full, or a line each and the sum of all.
+pub(crate) fn render(page: &ReplayPage, width: usize) -> String {
+    let mut out = String::new();
+    if let [one] = page.conversations.as_slice() {
+        let _ = writeln!(out, "{}", shorten(&one.name, width).bold());
+        out.push_str(&indented(&terms(one), width));
+    } else {
+        let count = counted(page.conversations.len() as u64, "conversation", "conversations");
+        let _ = writeln!(out, "{}\n", count.bold());
+        out.push_str(&list(page).render(width, INDENT));
+        let _ = writeln!(out, "\n{}", "Together".bold());
+    }
+    out.push('\n');
+    out.push_str(&comparison(&page.without, &page.with).render(width, INDENT));
+    out.push('\n');
+    for line in remarks(page) {
+        out.push_str(&indented(&line, width));
+    }
+    out
+}
+
+/// On which terms a conversation was replayed.
+fn terms(one: &Replayed) -> String {
+    let model = if one.model.is_empty() { "no model is named" } else { &one.model };
+    let ttl = |ttl: CacheTtl| ttl.name();
+    format!(
+        "{model}, window {} ({}), compacted at {}. Prompts cached for {} as recorded, {} with Throughline.",
+        thousands(one.window_tokens),
+        one.window_origin,
+        thousands(one.threshold_tokens),
+        ttl(one.report.ttl_without),
+        ttl(one.report.ttl_with),
+    )
+}
+
+fn list(page: &ReplayPage) -> Table {
+    let mut table = Table::new(&[
+        ("conversation", Side::Left),
+        ("calls", Side::Right),
+        ("compacted", Side::Right),
+        ("alone", Side::Right),
+        ("through", Side::Right),
+        ("share", Side::Right),
+    ]);
+    for one in &page.conversations {
+        let (without, with) = (&one.report.without, &one.report.with);
+        table.row([
+            name_words(&one.name),
+            both(thousands(without.calls), thousands(with.calls)),
+            both(without.compactions.to_string(), with.compactions.to_string()),
+            money(without),
+            money(with),
+            share(with, without),
+        ]);
+    }
+    table
+}
+
+/// Without the folders, which are mostly the same.
+fn name_words(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    shorten(name, MAX_NAME_COLUMNS)
+}
+
+fn both(without: String, with: String) -> String {
+    if without == with { without } else { format!("{without} → {with}") }
+}
+
+/// Whether a row says how much of a figure is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Shown,
+    /// Of few things a share says nothing.
+    None,
+}
+
+/// A figure of a bill, its name, and whether it says how much is left.
+type Row = (&'static str, fn(&Bill) -> u64, Change);
+
+/// Figures side by side.
+fn comparison(without: &Bill, with: &Bill) -> Table {
+    let mut table = Table::new(&[
+        ("", Side::Left),
+        ("as recorded", Side::Right),
+        ("with Throughline", Side::Right),
+        ("", Side::Right),
+    ]);
+    let rows: [Row; 11] = [
+        ("calls", |bill| bill.calls, Change::Shown),
+        ("  for summaries", |bill| bill.summary_calls, Change::None),
+        ("  to read again", |bill| bill.reread_calls, Change::None),
+        ("results set aside", |bill| bill.set_aside, Change::None),
+        ("compactions", |bill| bill.compactions, Change::None),
+        ("largest prompt", |bill| bill.largest_prompt_tokens, Change::Shown),
+        ("prompt tokens", |bill| bill.usage.prompt(), Change::Shown),
+        ("  read from the cache", |bill| bill.usage.cache_read, Change::Shown),
+        ("  written to it", |bill| bill.usage.cache_write, Change::Shown),
+        ("  neither", |bill| bill.usage.input, Change::Shown),
+        ("answered tokens", |bill| bill.usage.output, Change::Shown),
+    ];
+    for (name, of, change) in rows {
+        let (a, b) = (of(without), of(with));
+        let change = if change == Change::Shown && a > 0 { percent(b, a) } else { String::new() };
+        table.row([name.to_owned(), thousands(a), thousands(b), change]);
+    }
+    table.row(["cost".to_owned(), money(without), money(with), share(with, without)]);
+    if with.summaries_micro_usd > 0 || without.summaries_micro_usd > 0 {
+        table.row([
+            "  of summaries".to_owned(),
+            dollars(without.summaries_micro_usd),
+            dollars(with.summaries_micro_usd),
+            String::new(),
+        ]);
+    }
+    table
+}
+
+fn money(bill: &Bill) -> String {
+    cost_words(bill.micro_usd, bill.calls, bill.unpriced_calls)
+}
+
+/// What is paid with Throughline, as a share of what is paid without.
+fn share(with: &Bill, without: &Bill) -> String {
+    let is_known = with.unpriced_calls == 0 && without.unpriced_calls == 0 && without.micro_usd > 0;
+    if is_known { percent(with.micro_usd, without.micro_usd) } else { "?".to_owned() }
+}
+
+/// What the figures are worth.
+fn remarks(page: &ReplayPage) -> Vec<String> {
+    let mut remarks = vec![format!(
+        "By list prices as of {}, estimated tokens and the published rules of prompt caches.",
+        prices_as_of()
+    )];
+    remarks.push(match page.summaries {
+        Some(SummaryCost::Free) => "Summaries are made by rules and cost nothing.".to_owned(),
+        _ => "Summaries are billed as if the conversation's own model wrote them.".to_owned(),
+    });
+    if page.logged.calls > 0 && page.logged.unpriced_calls == 0 {
+        remarks.push(format!(
+            "What the logs themselves report of {} comes to {} by the same prices.",
+            counted(page.logged.calls, "call", "calls"),
+            dollars(page.logged.micro_usd),
+        ));
+    }
+    if page.with.unpriced_calls > 0 {
+        remarks.push("Calls of a model without a list price have no amount; --model names one.".to_owned());
+    }
+    remarks
+}
+
+fn indented(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in wrap(text, width.saturating_sub(INDENT), 0).lines() {
+        let _ = writeln!(out, "{:INDENT$}{line}", "");
+    }
+    out
+}

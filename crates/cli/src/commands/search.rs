@@ -1,0 +1,140 @@
+//! `throughline search`: everything that was ever said, by words or as a substring.
+
+mod view;
+
+use std::collections::HashMap;
+
+use clap::{Args, ValueEnum};
+use throughline_store::{SearchAnswer, SearchMode, SearchQuery, SessionId, Store as _};
+use throughline_transcript::Role;
+
+use crate::app::Context;
+use crate::args::time::{Moment, parse_moment};
+use crate::error::Failure;
+use crate::record::{Record, refused};
+use crate::ui::output::print_json;
+
+/// Search everything that is recorded, by words or as a substring
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline search \"waiting list\"
+  throughline search parse_header --since 7d
+  throughline search '\"connection refused\"' --tool Bash --context 1
+  throughline search 待機リスト --role user
+  throughline search 'a_very_odd?!substring' --substring --json
+
+Words may stand in any order; words in double quotes stand together. When no
+message holds the words, the whole question is looked for as a substring. Any
+question is safe: there are no operators.")]
+pub(crate) struct SearchArgs {
+    /// What to look for
+    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
+    query: String,
+    /// Only in this conversation: an id, a unique prefix of one, a title, or last
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only messages of this role
+    #[arg(long, value_name = "ROLE", value_enum)]
+    role: Option<RoleArg>,
+    /// Only messages that call this tool or hold its results
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Only what was said since then: 7d, 12h, today, 2026-11-15
+    #[arg(long, value_name = "WHEN", value_parser = parse_moment)]
+    since: Option<Moment>,
+    /// Only what was said until then; a day counts to its end
+    #[arg(long, value_name = "WHEN", value_parser = parse_moment)]
+    until: Option<Moment>,
+    /// At most so many hits
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+    /// Show so many messages before and after each hit
+    #[arg(long, short = 'C', value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=20))]
+    context: u16,
+    /// Look for the question as it stands, anywhere in a text
+    #[arg(long)]
+    substring: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Roles by the names users type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RoleArg {
+    User,
+    Assistant,
+    Tool,
+    System,
+    Developer,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::User => Self::User,
+            RoleArg::Assistant => Self::Assistant,
+            RoleArg::Tool => Self::Tool,
+            RoleArg::System => Self::System,
+            RoleArg::Developer => Self::Developer,
+        }
+    }
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<(), Failure> {
+    let record = match &args.session {
+        Some(reference) => Some(Record::open_to_read(context, reference)?),
+        None => Record::open_existing(context)?,
+    };
+    let now = context.now();
+    let session = match (&record, &args.session) {
+        (Some(record), Some(reference)) => Some(record.session(reference)?.id),
+        _ => None,
+    };
+    let query = SearchQuery {
+        text: args.query.clone(),
+        mode: if args.substring { SearchMode::Substring } else { SearchMode::Words },
+        session,
+        role: args.role.map(Role::from),
+        tool: args.tool.clone(),
+        since_ms: args.since.map(|moment| moment.start(&now)),
+        until_ms: args.until.map(|moment| moment.end(&now)),
+        limit: usize::from(args.limit),
+        neighbours: usize::from(args.context),
+    };
+    let mut answer = match &record {
+        Some(record) => record.store.search(&record.owner, &query).map_err(refused)?,
+        None => SearchAnswer::default(),
+    };
+    if args.json {
+        return print_json(context, &answer);
+    }
+    if let Some(record) = &record {
+        name_hits(record, &mut answer)?;
+    }
+    context.print(&view::render(&answer, &now, context.width))?;
+    if record.is_some() {
+        view::notes(&answer, usize::from(args.limit)).iter().for_each(|note| context.note(note));
+    }
+    Ok(())
+}
+
+/// Calls conversations without a title by their first words.
+fn name_hits(record: &Record<'_>, answer: &mut SearchAnswer) -> Result<(), Failure> {
+    let mut names: HashMap<SessionId, Option<String>> = HashMap::new();
+    for hit in answer.hits.iter_mut().filter(|hit| hit.title.is_none()) {
+        let name = match names.get(&hit.session) {
+            Some(name) => name.clone(),
+            None => {
+                let session = record.store.session(&record.owner, &hit.session).map_err(refused)?;
+                let name = record.name_of(&session)?;
+                names.insert(hit.session.clone(), name.clone());
+                name
+            }
+        };
+        hit.title = name;
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! What `search` prints for people: each hit with where it stands and a passage around it.
+
+use std::fmt::Write as _;
+
+use owo_colors::OwoColorize;
+use throughline_store::{Hit, Neighbour, SearchAnswer, Snippet};
+
+use crate::args::time::Now;
+use crate::ui::text::{columns, glimpse, on_one_line, shorten, thousands};
+
+const INDENT: usize = 2;
+/// A piece of a title shorter than this says nothing.
+const MIN_TITLE_COLUMNS: usize = 8;
+
+/// All hits, the best first.
+pub(crate) fn render(answer: &SearchAnswer, now: &Now, width: usize) -> String {
+    let mut out = String::new();
+    for (index, hit) in answer.hits.iter().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        let _ = writeln!(out, "{}", heading(hit, now, width));
+        for neighbour in &hit.before {
+            let _ = writeln!(out, "{}", beside(neighbour, width));
+        }
+        let lead = if hit.before.is_empty() && hit.after.is_empty() {
+            String::new()
+        } else {
+            format!("#{} {}: ", hit.seq, hit.role)
+        };
+        out.push_str(&passage(&lead, &hit.snippet, width));
+        for neighbour in &hit.after {
+            let _ = writeln!(out, "{}", beside(neighbour, width));
+        }
+    }
+    out
+}
+
+/// What the user should know about an answer.
+pub(crate) fn notes(answer: &SearchAnswer, limit: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if answer.hits.is_empty() {
+        notes.push("nothing was found".to_owned());
+    } else if answer.as_substring {
+        notes.push("no message holds these words; it was found as a substring".to_owned());
+    }
+    if answer.hits.len() >= limit {
+        notes.push(format!("only the best {limit} are shown; --limit N shows more"));
+    }
+    if let Some(ranked) = answer.ranked_newest {
+        notes.push(format!(
+            "very much fits; only the newest {} were ranked. More words, --session or --since narrow it down",
+            thousands(ranked)
+        ));
+    }
+    notes
+}
+
+/// Where a hit stands: session, message, who, when; the title with what is left of the line.
+fn heading(hit: &Hit, now: &Now, width: usize) -> String {
+    let mut words = vec![format!("#{} {}", hit.seq, hit.role)];
+    if !hit.tools.is_empty() {
+        let tools: Vec<String> = hit.tools.iter().map(|tool| on_one_line(tool)).collect();
+        words.push(shorten(&tools.join(", "), width / 4));
+    }
+    if let Some(place) = &hit.artifact {
+        words.push(format!("line {}", thousands(place.line)));
+    }
+    if hit.repeats > 0 {
+        words.push(format!("said {} times", thousands(hit.repeats + 1)));
+    }
+    words.push(now.ago(hit.at_ms));
+    let place = format!("{}  {}", hit.session, words.join(", "));
+    let room = width.saturating_sub(columns(&place) + 2);
+    match hit.title.as_deref().filter(|_| room >= MIN_TITLE_COLUMNS) {
+        Some(title) => format!("{}  {}", place.bold(), shorten(&on_one_line(title), room).dimmed()),
+        None => place.bold().to_string(),
+    }
+}
+
+/// The passage as lines, with what was looked for made plain where colours are.
+fn passage(lead: &str, snippet: &Snippet, width: usize) -> String {
+    let mut letters: Vec<(char, bool)> = lead.chars().map(|c| (c, false)).collect();
+    letters.extend(snippet.cut_before.then_some(('…', false)));
+    for (at, c) in snippet.text.char_indices() {
+        let is_marked = snippet.marks.iter().any(|(start, end)| (*start..*end).contains(&at));
+        letters.extend(on_one_line(c.encode_utf8(&mut [0; 4])).chars().map(|c| (c, is_marked)));
+    }
+    letters.extend(snippet.cut_after.then_some(('…', false)));
+    let room = width.saturating_sub(INDENT);
+    let mut out = String::new();
+    let mut line: Vec<(char, bool)> = Vec::new();
+    for word in letters.split_inclusive(|(c, _)| *c == ' ') {
+        let mut rest = word;
+        while !rest.is_empty() {
+            if columns_of(&line) + columns_of(trimmed(rest)) <= room {
+                line.extend_from_slice(rest);
+                break;
+            }
+            if line.is_empty() {
+                // Longer than a line: it is broken where the line ends.
+                let fits = (1..=rest.len()).rev().find(|end| columns_of(&rest[..*end]) <= room).unwrap_or(1);
+                line.extend_from_slice(&rest[..fits]);
+                rest = &rest[fits..];
+            }
+            push_styled(&mut out, &line);
+            line.clear();
+        }
+    }
+    push_styled(&mut out, &line);
+    out
+}
+
+fn trimmed(letters: &[(char, bool)]) -> &[(char, bool)] {
+    letters.strip_suffix(&[(' ', false)]).or(letters.strip_suffix(&[(' ', true)])).unwrap_or(letters)
+}
+
+fn columns_of(letters: &[(char, bool)]) -> usize {
+    columns(&letters.iter().map(|(c, _)| *c).collect::<String>())
+}
+
+/// One line of a passage.
+fn push_styled(out: &mut String, line: &[(char, bool)]) {
+    let line = trimmed(line);
+    if line.is_empty() {
+        return;
+    }
+    let _ = write!(out, "{:INDENT$}", "");
+    for run in line.chunk_by(|(_, a), (_, b)| a == b) {
+        let text: String = run.iter().map(|(c, _)| *c).collect();
+        match run.first() {
+            Some((_, true)) => out.push_str(&text.red().bold().to_string()),
+            _ => out.push_str(&text),
+        }
+    }
+    out.push('\n');
+}
+
+fn beside(neighbour: &Neighbour, width: usize) -> String {
+    let lead = format!("#{} {}: ", neighbour.seq, neighbour.role);
+    let room = width.saturating_sub(INDENT + columns(&lead));
+    format!("{:INDENT$}{}", "", format!("{lead}{}", glimpse(&neighbour.text, room)).dimmed())
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

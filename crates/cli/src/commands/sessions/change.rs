@@ -1,0 +1,138 @@
+//! Commands that change what is recorded of a conversation: `delete`, `rename`, `undo`, `redo`.
+//!
+//! Each takes the lock of the conversation first.
+
+use serde_json::json;
+use throughline_store::{Dependants, Selection, Session, Shown, Store as _};
+
+use crate::app::Context;
+use crate::args::WindowArgs;
+use crate::commands::sessions::{DeleteArgs, RenameArgs, SelectArgs};
+use crate::error::{Exit, Failure};
+use crate::record::session_context::in_use;
+use crate::record::{Record, refused, title_words};
+use crate::ui::output::print_json;
+use crate::ui::text::{counted, thousands, wrap};
+
+/// Longest title that makes sense.
+const MAX_TITLE_CHARS: usize = 500;
+
+/// `sessions delete`.
+pub(crate) fn delete(args: &DeleteArgs, context: &Context) -> Result<(), Failure> {
+    let record = Record::open_to_change(context, &args.id)?;
+    let session = record.session(&args.id)?;
+    let chain = record.store.chain(&record.owner, &session.id).map_err(refused)?;
+    if !args.yes {
+        confirm(context, &record, &session, &chain)?;
+    }
+    let dependants = if args.with_dependants { Dependants::Delete } else { Dependants::Refuse };
+    let gone = record.locked(&session, "sessions delete", || {
+        record.store.delete(&record.owner, &session.id, dependants).map_err(refused)
+    })?;
+    if args.json {
+        return print_json(context, &json!({ "deleted": gone }));
+    }
+    let ids: String = gone.iter().map(|id| format!("  {id}\n")).collect();
+    context.print(&format!("Deleted {}:\n{ids}", counted(gone.len() as u64, "session", "sessions")))
+}
+
+/// Asks before a conversation is gone for good.
+fn confirm(
+    context: &Context,
+    record: &Record<'_>,
+    session: &Session,
+    chain: &[Session],
+) -> Result<(), Failure> {
+    let messages: u64 = chain.iter().map(|session| session.counters.messages).sum();
+    let what = format!(
+        "\"{}\" ({}, last active {})",
+        title_words(record.name_of(session)?.as_deref()),
+        counted(messages, "message", "messages"),
+        record.now.ago(chain.last().unwrap_or(session).active_ms)
+    );
+    if !context.can_ask {
+        return Err(Failure::new(Exit::Usage, "nothing was deleted")
+            .because(format!("this would delete {what} for good, and nobody can be asked"))
+            .hint("--yes deletes without asking"));
+    }
+    let answer = context.ask(&format!("Delete {what} for good? Type yes: "));
+    match answer.as_deref() {
+        Some("yes" | "y") => Ok(()),
+        _ => Err(Failure::new(Exit::Usage, "nothing was deleted").because("the answer was not yes")),
+    }
+}
+
+/// `sessions rename`.
+pub(crate) fn rename(args: &RenameArgs, context: &Context) -> Result<(), Failure> {
+    let title = args.title.trim();
+    if title.chars().count() > MAX_TITLE_CHARS {
+        return Err(Failure::new(Exit::BadInput, "the title is too long")
+            .because(format!("it may have at most {MAX_TITLE_CHARS} characters")));
+    }
+    let record = Record::open_to_change(context, &args.id)?;
+    let session = record.session(&args.id)?;
+    let title = Some(title).filter(|title| !title.is_empty());
+    record.locked(&session, "sessions rename", || {
+        record.store.rename(&record.owner, &session.id, title).map_err(refused)
+    })?;
+    context.note(&match title {
+        Some(title) => format!("{} is now called {}", session.id, title_words(Some(title))),
+        None => format!("{} has no title any more", session.id),
+    });
+    Ok(())
+}
+
+/// `sessions undo`.
+pub(crate) fn undo(args: &SelectArgs, context: &Context) -> Result<(), Failure> {
+    select(args, context, Selection::Undo)
+}
+
+/// `sessions redo`.
+pub(crate) fn redo(args: &SelectArgs, context: &Context) -> Result<(), Failure> {
+    select(args, context, Selection::Redo)
+}
+
+fn select(args: &SelectArgs, context: &Context, selection: Selection) -> Result<(), Failure> {
+    let record = Record::open_to_change(context, &args.id)?;
+    let tip = record.tip(&args.id)?;
+    let window = WindowArgs { context_length: args.context_length, model: None, max_output_tokens: None };
+    let (before, situation) = in_use(context, &record, &tip, &window)?;
+    let room = situation.window.value.saturating_sub(before.fixed_tokens.unwrap_or(0));
+    let what = match selection {
+        Selection::Undo => "sessions undo",
+        Selection::Redo => "sessions redo",
+    };
+    let successor = record.locked(&tip, what, || {
+        record.with_new_id(|id| {
+            record.store.select_view(&record.owner, &tip.id, selection, id, record.now.ms, room)
+        })
+    })?;
+    let shown = record.store.view(&record.owner, &successor.id, None).map_err(refused)?;
+    let tokens: u64 = shown.iter().map(Shown::tokens).sum();
+    if args.json {
+        return print_json(
+            context,
+            &json!({
+                "session": successor,
+                "messages": { "before": before.messages, "after": shown.len() },
+                "tokens": { "before": before.message_tokens, "after": tokens },
+                "window": situation.window_json(),
+            }),
+        );
+    }
+    let done = match selection {
+        Selection::Undo => "The last compaction is undone",
+        Selection::Redo => "The compaction is taken up again",
+    };
+    let words = format!(
+        "{done}: a model is sent {}, {} tokens (before: {}, {}), of a window of {}. \
+         Everything said since is kept. The conversation goes on in {}.",
+        counted(shown.len() as u64, "message", "messages"),
+        thousands(tokens),
+        thousands(before.messages),
+        thousands(before.message_tokens),
+        thousands(situation.window.value),
+        successor.id,
+    );
+    context.print(&wrap(&words, context.width, 0))
+}

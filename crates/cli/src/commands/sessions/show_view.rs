@@ -1,0 +1,214 @@
+//! What `sessions show` prints for people: the whole transcript with a mark wherever another window began, or the view
+//! a model is sent, item by item.
+
+use std::fmt::Write as _;
+
+use owo_colors::OwoColorize;
+use throughline_store::{Session, Shown, StoredMessage, Turning};
+use throughline_transcript::{Message, Role, SharedText, decode_message};
+
+use crate::args::time::Now;
+use crate::record::title_words;
+use crate::ui::messages::{Amount, MessageWriter};
+use crate::ui::text::{columns, counted, on_one_line, shorten, thousands, wrap};
+
+const INDENT: usize = 2;
+/// What a session ends with when it is compacted.
+const COMPRESSION: &str = "compression";
+
+/// Everything that was said.
+pub(crate) struct HumanPage<'a> {
+    pub(crate) session: &'a Session,
+    /// Where it went on in another window.
+    pub(crate) turnings: &'a [Turning],
+    pub(crate) transcript: &'a [StoredMessage],
+    pub(crate) amount: Amount,
+    pub(crate) now: &'a Now,
+    pub(crate) width: usize,
+}
+
+/// Compactions that the newest view has gone through, as lists of sessions count them, and those that were undone.
+fn compactions(turnings: &[Turning]) -> (u64, u64) {
+    let made = turnings.iter().filter(|turning| turning.is_compaction()).count() as u64;
+    let in_view = turnings.iter().fold(0_u64, |count, turning| match turning.kind.as_str() {
+        COMPRESSION | "redo" => count + 1,
+        "undo" => count.saturating_sub(1),
+        _ => count,
+    });
+    (in_view, made.saturating_sub(in_view))
+}
+
+impl HumanPage<'_> {
+    pub(crate) fn render(&self) -> String {
+        let tokens = self.transcript.iter().map(|message| message.tokens).sum();
+        let mut out = title(self.session, self.now, self.width);
+        let (compactions, undone) = compactions(self.turnings);
+        let undone = if undone > 0 { format!(" ({} undone)", thousands(undone)) } else { String::new() };
+        let figures = format!(
+            "{}, {} tokens, {}{undone}",
+            counted(self.transcript.len() as u64, "message", "messages"),
+            thousands(tokens),
+            counted(compactions, "compaction", "compactions")
+        );
+        let _ = writeln!(out, "{:INDENT$}{figures}", "");
+        let mut writer = MessageWriter::new(self.amount, self.width);
+        let mut pending = self.turnings.iter().peekable();
+        for message in self.transcript {
+            while let Some(turning) = pending.next_if(|turning| turning.at_seq <= message.seq) {
+                out.push_str(&self.turning(turning));
+            }
+            let decoded = message.decode();
+            let (role, speaker) = speaker(message.role, decoded.as_ref());
+            let words = [
+                format!("#{} {speaker}", message.seq),
+                self.now.date_time(message.at_ms),
+                counted(message.tokens, "token", "tokens"),
+            ];
+            push_message(&mut out, &mut writer, role, &words, decoded);
+        }
+        for turning in pending {
+            out.push_str(&self.turning(turning));
+        }
+        out
+    }
+
+    /// The mark where another window began.
+    fn turning(&self, turning: &Turning) -> String {
+        let what = match turning.kind.as_str() {
+            COMPRESSION => "compacted".to_owned(),
+            "undo" => "compaction undone".to_owned(),
+            "redo" => "compaction taken up again".to_owned(),
+            "branch" => "branched off".to_owned(),
+            other => format!("new window ({})", on_one_line(other)),
+        };
+        let by = turning.author.as_deref().map(author_words).unwrap_or_default();
+        let words = format!("══ {what} {}{by} ", self.now.date_time(turning.at_ms));
+        let words = shorten(&words, self.width);
+        let rule = "═".repeat(self.width.saturating_sub(columns(&words)));
+        let mut out = format!("\n{}\n", format!("{words}{rule}").magenta().bold());
+        if let (Some(messages), Some(tokens)) = (turning.messages_before, turning.tokens_before) {
+            let after = match (turning.messages_after, turning.tokens_after) {
+                (Some(messages), Some(tokens)) => {
+                    format!(" -> {}, {} tokens", counted(messages, "message", "messages"), thousands(tokens))
+                }
+                _ => " before it".to_owned(),
+            };
+            let before =
+                format!("{}, {} tokens", counted(messages, "message", "messages"), thousands(tokens));
+            push_wrapped(&mut out, &format!("{before}{after}"), self.width);
+        }
+        let from = turning.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
+        push_wrapped(&mut out, &format!("{from}{}", turning.to), self.width);
+        out
+    }
+}
+
+/// What a model would be sent.
+pub(crate) struct ModelPage<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) shown: &'a [Shown],
+    pub(crate) amount: Amount,
+    pub(crate) now: &'a Now,
+    pub(crate) width: usize,
+}
+
+impl ModelPage<'_> {
+    pub(crate) fn render(&self) -> String {
+        let tokens = self.shown.iter().map(Shown::tokens).sum();
+        let mut out = title(self.session, self.now, self.width);
+        let figures = format!(
+            "what a model is sent: {}, {} tokens, without system prompt and tools",
+            counted(self.shown.len() as u64, "message", "messages"),
+            thousands(tokens)
+        );
+        push_wrapped(&mut out, &figures, self.width);
+        let mut writer = MessageWriter::new(self.amount, self.width);
+        for (index, item) in self.shown.iter().enumerate() {
+            let message = decode_message(SharedText::new(item.json().to_owned()));
+            let role = message.as_ref().map_or(Role::Other, Message::role);
+            let (role, speaker) = speaker(role, message.as_ref());
+            let mut words = vec![format!("{} {speaker}", index + 1)];
+            words.extend(item_words(item));
+            words.push(counted(item.tokens(), "token", "tokens"));
+            push_message(&mut out, &mut writer, role, &words, message);
+        }
+        out
+    }
+}
+
+/// What an item of a view is.
+fn item_words(item: &Shown) -> Vec<String> {
+    match item {
+        Shown::Verbatim(message) => vec![format!("#{}", message.seq)],
+        Shown::Rendition(message, rendition) => {
+            let kinds: Vec<String> = rendition.kinds.iter().map(|kind| on_one_line(kind)).collect();
+            vec![format!("#{}", message.seq), format!("in other words: {}", kinds.join(", "))]
+        }
+        Shown::Summary { summary, .. } => vec![format!("summary {}", summary.0)],
+        Shown::Synthetic { kind, .. } => vec![format!("added: {}", on_one_line(kind))],
+    }
+}
+
+fn push_message(
+    out: &mut String,
+    writer: &mut MessageWriter,
+    role: Role,
+    words: &[String],
+    message: Option<Message>,
+) {
+    let _ = write!(out, "\n{}\n", writer.heading(role, words));
+    match message {
+        Some(message) => out.push_str(&writer.body(&message)),
+        None => {
+            let _ =
+                writeln!(out, "{:INDENT$}(the recorded bytes are no message; see `throughline doctor`)", "");
+        }
+    }
+}
+
+/// The title, and what kind of session it is.
+fn title(session: &Session, now: &Now, width: usize) -> String {
+    let mut out = String::new();
+    let name = title_words(session.title.as_deref());
+    let _ = writeln!(out, "{}", wrap(&name, width, INDENT).trim_end().bold());
+    let mut words = vec![session.id.to_string(), on_one_line(&session.origin.program)];
+    words.extend(session.model.as_deref().map(on_one_line));
+    words.extend(session.origin.project.as_deref().map(on_one_line));
+    push_wrapped(&mut out, &words.join(", "), width);
+    let end = match (&session.end_reason, session.ended_ms) {
+        (Some(reason), Some(at)) => {
+            format!("ended {} ({})", now.date_time(at), on_one_line(reason.as_str()))
+        }
+        _ => format!("last active {}", now.ago(session.active_ms)),
+    };
+    push_wrapped(&mut out, &format!("began {}, {end}", now.date_time(session.started_ms)), width);
+    out
+}
+
+fn push_wrapped(out: &mut String, words: &str, width: usize) {
+    for line in wrap(words, width.saturating_sub(INDENT), 0).lines() {
+        let _ = writeln!(out, "{:INDENT$}{line}", "");
+    }
+}
+
+/// Who speaks, whatever role the wire gives them: results of tools and words of programs are not the user's.
+fn speaker(role: Role, message: Option<&Message>) -> (Role, &'static str) {
+    match message {
+        Some(message) if role == Role::User && !message.is_human() => {
+            (Role::Tool, if message.has_results() { "tool results" } else { "user (by a program)" })
+        }
+        _ => (role, role.name()),
+    }
+}
+
+fn author_words(author: &str) -> String {
+    match author {
+        "" => String::new(),
+        "rules" => " by the built-in rules".to_owned(),
+        other => format!(" by {}", on_one_line(other)),
+    }
+}
+
+#[cfg(test)]
+#[path = "show_view_tests.rs"]
+mod tests;

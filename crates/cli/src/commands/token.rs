@@ -1,0 +1,227 @@
+//! `throughline token`: who may use the gateway.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use throughline_gateway::{TokenBook, TokenEntry, TokenLimits, random_token_bytes};
+
+use crate::access_token_file;
+use crate::app::Context;
+use crate::error::{Exit, Failure};
+use crate::ui::figures::dollars;
+use crate::ui::output::print_json;
+use crate::ui::table::{Side, Table};
+use crate::ui::text::{on_one_line, thousands};
+
+const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
+/// More dollars than anyone gives away.
+const MOST_DOLLARS: f64 = 1_000_000.0;
+
+/// Make, list and revoke tokens for the gateway
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline token new laptop
+  throughline token new ci --per-minute 60 --concurrent 4 --usd-per-day 5
+  throughline token new desk --owner local
+  throughline token list
+  throughline token revoke ci
+  throughline token off
+
+A token is shown once; only its hash is kept. Whoever holds it sees the
+conversations of its owner and nobody else's; the owner `local` is you, as all
+other commands know you. As soon as there is a token, the gateway demands one of
+everybody, also when the last one was revoked, until `token off`. Changes hold
+at once, also for a gateway that is running.")]
+pub(crate) struct TokenArgs {
+    #[command(subcommand)]
+    command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Make a token and show it, this once
+    New(NewArgs),
+    /// List tokens and what each may use
+    List(ListArgs),
+    /// Take a token away
+    Revoke(RevokeArgs),
+    /// Stop demanding tokens, once all of them are revoked
+    Off,
+}
+
+#[derive(Debug, Args)]
+struct NewArgs {
+    /// What to call it
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Whose conversations its holder sees [default: NAME]
+    #[arg(long, value_name = "OWNER")]
+    owner: Option<String>,
+    /// Requests in a minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    per_minute: Option<u32>,
+    /// Requests at the same time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    concurrent: Option<u32>,
+    /// Dollars its owner's calls may cost in a day (UTC)
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    usd_per_day: Option<u64>,
+    /// Dollars its owner's calls may cost in thirty days
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    usd_per_month: Option<u64>,
+    /// Bytes of a body
+    #[arg(long, value_name = "BYTES")]
+    max_body: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct RevokeArgs {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// Millionths of a dollar from dollars as they are typed.
+fn parse_dollars(typed: &str) -> Result<u64, String> {
+    let wanted = || "expected dollars, such as 5 or 0.50".to_owned();
+    let typed = typed.trim().trim_start_matches('$');
+    let is_plain = typed.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let number: f64 = typed.parse().ok().filter(|_| is_plain).ok_or_else(wanted)?;
+    if !(0.0..=MOST_DOLLARS).contains(&number) {
+        return Err(wanted());
+    }
+    Ok((number * MICROS_IN_A_DOLLAR).round() as u64)
+}
+
+/// Carries out the command.
+pub(crate) fn run(args: &TokenArgs, context: &Context) -> Result<(), Failure> {
+    match &args.command {
+        TokenCommand::New(args) => new(args, context),
+        TokenCommand::List(args) => list(args, context),
+        TokenCommand::Revoke(args) => revoke(args, context),
+        TokenCommand::Off => off(context),
+    }
+}
+
+fn new(args: &NewArgs, context: &Context) -> Result<(), Failure> {
+    let limits = TokenLimits {
+        requests_per_minute: args.per_minute,
+        concurrent: args.concurrent,
+        micro_usd_per_day: args.usd_per_day,
+        micro_usd_per_month: args.usd_per_month,
+        body_bytes: args.max_body,
+    };
+    let random = random_token_bytes().ok_or_else(|| {
+        Failure::new(Exit::Internal, "no token can be made").because("the machine has no randomness")
+    })?;
+    let owner = args.owner.as_deref().unwrap_or(&args.name);
+    let secret = access_token_file::change(context, |book| {
+        book.add(&args.name, owner, &random, context.now().ms, limits)
+            .map_err(|error| Failure::new(Exit::BadInput, "no token was made").because(error.to_string()))
+    })?;
+    if args.json {
+        return print_json(
+            context,
+            &json!({ "name": args.name, "owner": owner, "token": secret, "limits": limits }),
+        );
+    }
+    context.print(&format!("{secret}\n"))?;
+    context.note("this is the only time it is shown");
+    context.note("a client sends it as x-throughline-token, or in place of its provider's key");
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
+    let book = access_token_file::read(context)?;
+    if args.json {
+        let tokens: Vec<_> = book.entries().iter().map(entry_json).collect();
+        return print_json(context, &json!({ "tokens": tokens }));
+    }
+    if book.entries().is_empty() {
+        context.note("there are no tokens; `throughline token new NAME` makes one");
+        return Ok(());
+    }
+    context.print(&table(&book, context))
+}
+
+fn entry_json(entry: &TokenEntry) -> serde_json::Value {
+    json!({
+        "name": entry.name,
+        "owner": entry.owner,
+        "created_ms": entry.created_ms,
+        "limits": entry.limits,
+    })
+}
+
+fn table(book: &TokenBook, context: &Context) -> String {
+    let now = context.now();
+    let mut table = Table::new(&[
+        ("name", Side::Left),
+        ("owner", Side::Left),
+        ("made", Side::Left),
+        ("limits", Side::Left),
+    ])
+    .wrapping();
+    for entry in book.entries() {
+        table.row([
+            on_one_line(&entry.name),
+            on_one_line(entry.owner.as_str()),
+            now.date_time(entry.created_ms),
+            limit_words(&entry.limits),
+        ]);
+    }
+    table.render(context.width, 0)
+}
+
+fn limit_words(limits: &TokenLimits) -> String {
+    let words = [
+        limits.requests_per_minute.map(|count| format!("{} a minute", thousands(u64::from(count)))),
+        limits.concurrent.map(|count| format!("{} at once", thousands(u64::from(count)))),
+        limits.micro_usd_per_day.map(|micro_usd| format!("{} a day", dollars(micro_usd))),
+        limits.micro_usd_per_month.map(|micro_usd| format!("{} in thirty days", dollars(micro_usd))),
+        limits.body_bytes.map(|bytes| format!("bodies of {} bytes", thousands(bytes as u64))),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+fn revoke(args: &RevokeArgs, context: &Context) -> Result<(), Failure> {
+    access_token_file::change(context, |book| {
+        if book.revoke(&args.name) {
+            return Ok(());
+        }
+        Err(Failure::new(Exit::BadInput, format!("there is no token `{}`", on_one_line(&args.name)))
+            .hint("`throughline token list` shows them"))
+    })?;
+    context.note(&format!("{} is revoked; a gateway that is running knows within a second", args.name));
+    if access_token_file::read(context)?.entries().is_empty() {
+        context.note("that was the last one: the gateway lets nobody in until there is another");
+        context.note("`throughline token off` has it serve programs of this user without tokens again");
+    }
+    Ok(())
+}
+
+fn off(context: &Context) -> Result<(), Failure> {
+    if !access_token_file::exists(context) {
+        context.note("no tokens are demanded");
+        return Ok(());
+    }
+    access_token_file::remove(context)?;
+    context
+        .note("no tokens are demanded from the next start of a gateway on; it serves programs of this user");
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "token_tests.rs"]
+mod tests;

@@ -1,0 +1,63 @@
+//! Tests of the command that makes tokens.
+
+use super::*;
+
+fn arguments(name: &str) -> NewArgs {
+    NewArgs {
+        name: name.to_owned(),
+        owner: None,
+        per_minute: Some(60),
+        concurrent: None,
+        usd_per_day: Some(5_000_000),
+        usd_per_month: None,
+        max_body: None,
+        json: false,
+    }
+}
+
+#[test]
+fn tokens_are_made_kept_as_hashes_and_revoked() {
+    let home = tempfile::tempdir().unwrap();
+    let context = Context::for_tests(home.path().to_owned());
+    new(&arguments("ci"), &context).unwrap();
+    new(&arguments("laptop"), &context).unwrap();
+    assert_eq!(new(&arguments("ci"), &context).unwrap_err().exit(), Exit::BadInput);
+    assert_eq!(new(&arguments("no name"), &context).unwrap_err().exit(), Exit::BadInput);
+    let kept = std::fs::read_to_string(home.path().join("tokens.json")).unwrap();
+    assert!(!kept.contains("tl_"));
+    let book = access_token_file::read(&context).unwrap();
+    assert_eq!(book.entries().len(), 2);
+    assert_eq!(limit_words(&book.entries()[0].limits), "60 a minute, $5.00 a day");
+    revoke(&RevokeArgs { name: "ci".to_owned() }, &context).unwrap();
+    assert_eq!(revoke(&RevokeArgs { name: "ci".to_owned() }, &context).unwrap_err().exit(), Exit::BadInput);
+    assert_eq!(access_token_file::read(&context).unwrap().entries().len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_list_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let context = Context::for_tests(home.path().to_owned());
+    new(&arguments("ci"), &context).unwrap();
+    let mode = std::fs::metadata(home.path().join("tokens.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+}
+
+#[test]
+fn a_list_that_cannot_be_read_lets_nobody_in_by_mistake() {
+    let home = tempfile::tempdir().unwrap();
+    let context = Context::for_tests(home.path().to_owned());
+    std::fs::write(home.path().join("tokens.json"), "{").unwrap();
+    assert_eq!(access_token_file::read(&context).unwrap_err().exit(), Exit::BadConfig);
+    assert!(new(&arguments("ci"), &context).is_err());
+}
+
+#[test]
+fn dollars_are_read_as_they_are_typed() {
+    assert_eq!(parse_dollars("5"), Ok(5_000_000));
+    assert_eq!(parse_dollars("$0.50"), Ok(500_000));
+    for typed in ["", "-1", "1e9", "five", "99999999"] {
+        assert!(parse_dollars(typed).is_err(), "{typed}");
+    }
+}

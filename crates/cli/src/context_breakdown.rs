@@ -1,0 +1,443 @@
+//! Counting a transcript: how much of it is what. By kind, role, tool, group and message; values only, no output.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+use throughline_compaction::{Act, ActOutcome, CallAnswer, ToolFamily};
+use throughline_transcript::{GroupKind, Groups, Message, Part, Role, Transcript};
+
+use crate::ui::text::glimpse;
+
+/// Columns of a glimpse; a table may show fewer.
+const GLIMPSE_COLUMNS: usize = 120;
+
+/// How many tokens things have; the estimate of the model's prior, or an exact count.
+pub(crate) trait Measure {
+    /// Tokens of a text on its own.
+    fn text(&self, text: &str) -> u64;
+    /// Tokens of a system prompt outside the list, as JSON.
+    fn system(&self, json: &str) -> u64;
+    /// Tokens of a list of tool definitions, as JSON.
+    fn tools(&self, json: &str) -> u64;
+    /// Tokens of a picture, given the block that holds it.
+    fn image(&self, block: &str) -> u64;
+    /// Tokens of a whole message with everything the wire adds.
+    fn message(&self, message: &Message) -> u64;
+}
+
+/// What a piece of the context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// Standing instructions, before the messages or among them.
+    SystemPrompt,
+    /// Definitions of tools.
+    ToolSchemas,
+    /// Words of a person.
+    HumanText,
+    /// Words that a program put into a user message.
+    MachineText,
+    /// Words of the model.
+    AssistantText,
+    /// The model's reasoning.
+    Reasoning,
+    /// Tool calls with their arguments.
+    ToolCalls,
+    /// What tools answered.
+    ToolResults,
+    /// Pictures.
+    Images,
+    /// What is carried without being understood.
+    Opaque,
+    /// What the wire adds around messages.
+    Framing,
+}
+
+impl Kind {
+    /// The words of reports.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::SystemPrompt => "system prompt",
+            Self::ToolSchemas => "tool schemas",
+            Self::HumanText => "text, human",
+            Self::MachineText => "text, injected",
+            Self::AssistantText => "text, assistant",
+            Self::Reasoning => "reasoning",
+            Self::ToolCalls => "tool calls",
+            Self::ToolResults => "tool results",
+            Self::Images => "images",
+            Self::Opaque => "opaque",
+            Self::Framing => "framing",
+        }
+    }
+}
+
+/// How often and how much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Tally {
+    pub(crate) items: u64,
+    pub(crate) characters: u64,
+    pub(crate) tokens: u64,
+}
+
+impl Tally {
+    fn add(&mut self, characters: u64, tokens: u64) {
+        self.items += 1;
+        self.characters += characters;
+        self.tokens += tokens;
+    }
+}
+
+/// What one tool takes up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct ToolTally {
+    pub(crate) name: String,
+    pub(crate) calls: Tally,
+    pub(crate) results: Tally,
+    /// Results that say they failed.
+    pub(crate) failed: u64,
+    pub(crate) largest_result_tokens: u64,
+}
+
+impl ToolTally {
+    /// Calls and results together.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.calls.tokens + self.results.tokens
+    }
+}
+
+/// What the groups of one kind take up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct GroupTally {
+    pub(crate) kind: &'static str,
+    pub(crate) groups: u64,
+    pub(crate) messages: u64,
+    pub(crate) tokens: u64,
+    pub(crate) open_calls: u64,
+    /// Messages of the largest group, from and up to but not including.
+    pub(crate) largest: (usize, usize),
+    pub(crate) largest_tokens: u64,
+}
+
+/// One message among the largest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct LargeMessage {
+    /// Its number, from zero.
+    pub(crate) message: usize,
+    pub(crate) role: &'static str,
+    /// The tools it calls or answers for, each once.
+    pub(crate) tools: Vec<String>,
+    pub(crate) characters: u64,
+    pub(crate) tokens: u64,
+    pub(crate) glimpse: String,
+}
+
+/// Everything counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Census {
+    pub(crate) total_tokens: u64,
+    pub(crate) total_characters: u64,
+    pub(crate) kinds: BTreeMap<Kind, Tally>,
+    pub(crate) roles: BTreeMap<Role, Tally>,
+    pub(crate) tools: Vec<ToolTally>,
+    pub(crate) groups: Vec<GroupTally>,
+    pub(crate) largest: Vec<LargeMessage>,
+    /// Tokens of each message.
+    pub(crate) sizes: Vec<u64>,
+}
+
+impl Census {
+    /// Counts a transcript; `top` of the largest messages are kept.
+    pub(crate) fn of(transcript: &Transcript, groups: &Groups, measure: &dyn Measure, top: usize) -> Self {
+        let mut counter = Counter {
+            measure,
+            census: Self::default(),
+            tools: HashMap::new(),
+            names: HashMap::new(),
+            commands: HashMap::new(),
+            pieces: Vec::new(),
+        };
+        counter.preamble(transcript);
+        for (index, message) in transcript.messages.iter().enumerate() {
+            counter.message(index, message);
+        }
+        let Counter { mut census, tools, names, .. } = counter;
+        census.tools = tools.into_values().collect();
+        census.tools.sort_by(|a, b| b.tokens().cmp(&a.tokens()).then_with(|| a.name.cmp(&b.name)));
+        census.groups = tally_groups(groups, &census.sizes);
+        census.largest = largest(&transcript.messages, &census.sizes, &names, top);
+        census
+    }
+}
+
+struct Counter<'a> {
+    measure: &'a dyn Measure,
+    census: Census,
+    tools: HashMap<String, ToolTally>,
+    /// The tool of each call id.
+    names: HashMap<String, String>,
+    /// The commands of calls that ran one, by the id of the call.
+    commands: HashMap<String, String>,
+    /// Pieces of the message at hand.
+    pieces: Vec<Piece>,
+}
+
+struct Piece {
+    kind: Kind,
+    characters: u64,
+    tokens: u64,
+}
+
+impl Counter<'_> {
+    fn count(&mut self, kind: Kind, characters: u64, tokens: u64) {
+        self.pieces.push(Piece { kind, characters, tokens });
+    }
+
+    /// Books the pieces; returns their characters.
+    fn settle(&mut self) -> u64 {
+        let mut all = 0;
+        for Piece { kind, characters, tokens } in self.pieces.drain(..) {
+            self.census.kinds.entry(kind).or_default().add(characters, tokens);
+            self.census.total_tokens += tokens;
+            all += characters;
+        }
+        self.census.total_characters += all;
+        all
+    }
+
+    fn preamble(&mut self, transcript: &Transcript) {
+        let preamble = &transcript.preamble;
+        if let Some(system) = &preamble.system {
+            let tokens = self.measure.system(system.as_str());
+            self.count(Kind::SystemPrompt, characters(system.as_str()), tokens);
+        }
+        if let Some(tools) = &preamble.tools {
+            let tokens = self.measure.tools(tools.as_str());
+            self.count(Kind::ToolSchemas, characters(tools.as_str()), tokens);
+        }
+        self.settle();
+    }
+
+    fn message(&mut self, index: usize, message: &Message) {
+        for part in message.parts() {
+            self.part(index, message, part);
+        }
+        let whole = self.measure.message(message);
+        let parts: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
+        // The whole is what the gauge and the trigger go by: what the wire adds is a piece of its own, and what pieces
+        // rounded on their own have too much goes off the largest.
+        if whole > parts {
+            self.count(Kind::Framing, 0, whole - parts);
+        } else if let Some(largest) = self.pieces.iter_mut().max_by_key(|piece| piece.tokens) {
+            largest.tokens = largest.tokens.saturating_sub(parts - whole);
+        }
+        let characters = self.settle();
+        self.census.roles.entry(message.role()).or_default().add(characters, whole);
+        self.census.sizes.push(whole);
+    }
+
+    fn part(&mut self, index: usize, message: &Message, part: &Part) {
+        match part {
+            Part::Text(string) => {
+                let text = message.str(*string);
+                let kind = match message.role() {
+                    Role::System | Role::Developer => Kind::SystemPrompt,
+                    Role::Assistant => Kind::AssistantText,
+                    Role::User if message.is_human() => Kind::HumanText,
+                    _ => Kind::MachineText,
+                };
+                let tokens = self.measure.text(&text);
+                self.count(kind, characters(&text), tokens);
+            }
+            Part::Reasoning { text, block } => {
+                let visible = text.map(|text| message.str(text));
+                // Signatures and encrypted reasoning go back as they came, and count.
+                let tokens = self.measure.text(message.raw(*block));
+                let length =
+                    visible.map_or_else(|| characters(message.raw(*block)), |text| characters(&text));
+                self.count(Kind::Reasoning, length, tokens);
+            }
+            Part::ToolCall { id, name, arguments, .. } => {
+                let name = message.str(*name).into_owned();
+                let arguments = message.arguments_text(*arguments);
+                let tokens = self.measure.text(&name) + self.measure.text(&arguments);
+                let length = characters(&name) + characters(&arguments);
+                self.count(Kind::ToolCalls, length, tokens);
+                self.tool(&name).calls.add(length, tokens);
+                let act = Act::read(&name, &arguments, 0);
+                if act.family == ToolFamily::Run {
+                    self.commands.insert(message.str(*id).into_owned(), act.target);
+                }
+                self.names.insert(message.str(*id).into_owned(), name);
+            }
+            Part::ToolResult { call_id, is_error, content, .. } => {
+                self.result(index, message, &message.str(*call_id), *is_error, content);
+            }
+            Part::Image { block } => {
+                let tokens = self.measure.image(message.raw(*block));
+                self.count(Kind::Images, 0, tokens);
+            }
+            Part::Opaque { block, .. } => {
+                let raw = message.raw(*block);
+                let tokens = self.measure.text(raw);
+                self.count(Kind::Opaque, characters(raw), tokens);
+            }
+        }
+    }
+
+    fn result(
+        &mut self,
+        index: usize,
+        message: &Message,
+        call_id: &str,
+        is_error: Option<bool>,
+        content: &[Part],
+    ) {
+        let name = self.names.get(call_id).cloned().unwrap_or_else(|| NO_CALL.to_owned());
+        let text = message.result_text(content);
+        let mut tokens = self.measure.text(&text);
+        let length = characters(&text);
+        self.count(Kind::ToolResults, length, tokens);
+        for part in content {
+            match part {
+                Part::Image { block } => {
+                    let image = self.measure.image(message.raw(*block));
+                    self.count(Kind::Images, 0, image);
+                    tokens += image;
+                }
+                Part::Opaque { block, .. } => {
+                    let raw = message.raw(*block);
+                    let opaque = self.measure.text(raw);
+                    self.count(Kind::Opaque, characters(raw), opaque);
+                    tokens += opaque;
+                }
+                _ => {}
+            }
+        }
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        let command = self.commands.get(call_id).map_or("", String::as_str);
+        let answer = CallAnswer { family: ToolFamily::of(&name), command, text: &text, is_error };
+        let failed = ActOutcome::read(&answer, number).failed();
+        let tally = self.tool(&name);
+        tally.results.add(length, tokens);
+        tally.failed += u64::from(failed);
+        tally.largest_result_tokens = tally.largest_result_tokens.max(tokens);
+    }
+
+    fn tool(&mut self, name: &str) -> &mut ToolTally {
+        self.tools
+            .entry(name.to_owned())
+            .or_insert_with(|| ToolTally { name: name.to_owned(), ..ToolTally::default() })
+    }
+}
+
+/// The tool of a result whose call is not in the list.
+const NO_CALL: &str = "(no call)";
+
+fn characters(text: &str) -> u64 {
+    text.chars().count() as u64
+}
+
+fn group_word(kind: GroupKind) -> &'static str {
+    match kind {
+        GroupKind::Instructions => "instructions",
+        GroupKind::Human => "human",
+        GroupKind::Machine => "injected",
+        GroupKind::Step => "step",
+        GroupKind::Other => "other",
+    }
+}
+
+fn tally_groups(groups: &Groups, sizes: &[u64]) -> Vec<GroupTally> {
+    let order =
+        [GroupKind::Instructions, GroupKind::Human, GroupKind::Machine, GroupKind::Step, GroupKind::Other];
+    let mut tallies = Vec::new();
+    for kind in order {
+        let mut tally: Option<GroupTally> = None;
+        for group in groups.as_slice().iter().filter(|group| group.kind == kind) {
+            let tokens: u64 = sizes.get(group.start..group.end).unwrap_or_default().iter().sum();
+            let tally = tally.get_or_insert_with(|| GroupTally {
+                kind: group_word(kind),
+                groups: 0,
+                messages: 0,
+                tokens: 0,
+                open_calls: 0,
+                largest: (group.start, group.end),
+                largest_tokens: tokens,
+            });
+            tally.groups += 1;
+            tally.messages += (group.end - group.start) as u64;
+            tally.tokens += tokens;
+            tally.open_calls += group.open_calls as u64;
+            if tokens > tally.largest_tokens {
+                (tally.largest, tally.largest_tokens) = ((group.start, group.end), tokens);
+            }
+        }
+        tallies.extend(tally);
+    }
+    tallies
+}
+
+fn largest(
+    messages: &[Message],
+    sizes: &[u64],
+    names: &HashMap<String, String>,
+    top: usize,
+) -> Vec<LargeMessage> {
+    let mut order: Vec<usize> = (0..messages.len()).collect();
+    let tokens_of = |index: usize| sizes.get(index).copied().unwrap_or_default();
+    order.sort_by(|a, b| tokens_of(*b).cmp(&tokens_of(*a)).then(a.cmp(b)));
+    order.truncate(top);
+    order
+        .into_iter()
+        .filter_map(|index| {
+            let message = messages.get(index)?;
+            Some(LargeMessage {
+                message: index,
+                role: message.role().name(),
+                tools: tools_of(message, names),
+                characters: characters(message.json()),
+                tokens: tokens_of(index),
+                glimpse: glimpse_of(message),
+            })
+        })
+        .collect()
+}
+
+fn tools_of(message: &Message, names: &HashMap<String, String>) -> Vec<String> {
+    let called = message.calls().map(|(_, name, _)| message.str(name).into_owned());
+    let answered = message
+        .answered()
+        .map(|id| names.get(message.str(id).as_ref()).cloned().unwrap_or_else(|| NO_CALL.to_owned()));
+    let mut tools: Vec<String> = Vec::new();
+    for tool in called.chain(answered) {
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    tools
+}
+
+/// The most telling line of a message: its largest readable piece.
+fn glimpse_of(message: &Message) -> String {
+    let mut best: (usize, String) = (0, String::new());
+    for part in message.parts() {
+        let (weight, text) = match part {
+            Part::Text(string) => (string.span.len(), message.str(*string)),
+            Part::Reasoning { text: Some(text), .. } => (text.span.len(), message.str(*text)),
+            Part::ToolCall { arguments, block, .. } => (block.len(), message.arguments_text(*arguments)),
+            Part::ToolResult { content, value, .. } => (value.len(), message.result_text(content)),
+            Part::Reasoning { text: None, block } | Part::Image { block } | Part::Opaque { block, .. } => {
+                (block.len(), message.raw(*block).into())
+            }
+        };
+        if weight > best.0 {
+            best = (weight, glimpse(&text, GLIMPSE_COLUMNS));
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+#[path = "context_breakdown_tests.rs"]
+mod tests;

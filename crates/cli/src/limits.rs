@@ -1,0 +1,408 @@
+//! What a transcript has to fit into: settings, model, window and limits, each with where it came from.
+
+use serde_json::json;
+use throughline_compaction::{Budgets, CacheState, LimitInForce, PayCheck, PayRule};
+use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
+use throughline_engine::{
+    LimitSources, ModelWish, PendingRequest, PriceSource, RecordedClient, ResolvedLimits, ThresholdOrigin,
+    learnt_scope, learnt_window, resolve_limits,
+};
+use throughline_provider::EndpointKind;
+use throughline_tokens::{
+    CachePrices, Effective, KnownModel, LimitError, LimitPolicy, Limits, SMALLEST_TAIL_MESSAGES, TokenModel,
+    WrittenFor, parse_usage,
+};
+use throughline_transcript::{Source, Transcript};
+
+use crate::app::Context;
+use crate::args::WindowArgs;
+use crate::commands::config::{SettingFlag, load_settings};
+use crate::error::{Exit, Failure};
+use crate::model_client::catalogue;
+use crate::record::Record;
+use crate::token_counter::Meter;
+use crate::ui::table::{Side, Table};
+use crate::ui::text::{on_one_line, thousands};
+
+/// How tokens shall be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// By the weights of the model's family.
+    Estimate,
+    /// By the model's own tokenizer, where it is public.
+    Exact,
+}
+
+/// A value with where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sourced<T> {
+    pub(crate) value: T,
+    pub(crate) origin: String,
+}
+
+/// Everything around a transcript that decides about it.
+pub(crate) struct Situation {
+    /// What calls to the model cost.
+    price_source: PriceSource,
+    pub(crate) settings: Settings,
+    pub(crate) model: Option<Sourced<String>>,
+    pub(crate) window: Sourced<u64>,
+    pub(crate) budgets: Budgets,
+    pub(crate) meter: Meter,
+    /// The size of the whole, where the conversation was held here. The meter has the same unit.
+    pub(crate) size: Option<PendingRequest>,
+    /// What was configured for this window and model.
+    pub(crate) policy: LimitPolicy,
+    limits: Limits,
+    reserved_origin: Option<&'static str>,
+    threshold_origin: Option<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Situation {
+    /// Works out what holds for a transcript.
+    pub(crate) fn of(
+        context: &Context,
+        args: &WindowArgs,
+        flags: &[SettingFlag<'_>],
+        transcript: &Transcript,
+        counting: Counting,
+    ) -> Result<Self, Failure> {
+        let mut flags = flags.to_vec();
+        if let Some(tokens) = args.context_length {
+            flags.push(("--context-length", "model.context_length", tokens.to_string()));
+        }
+        let loaded = load_settings(context, &flags)?;
+        let model = model_of(context, &loaded, args, transcript);
+        let name = model.as_ref().map_or("", |model| model.value.as_str());
+        let catalogue = catalogue(context)?;
+        let (wish, provider) = served_by(context, &loaded, args, transcript, name);
+        let reserved = reserved_output(context, args, &loaded.settings, transcript);
+        let limits = resolve_limits(&LimitSources {
+            model: &wish.model,
+            provider,
+            settings: &loaded.settings,
+            configured: wish.window.as_ref(),
+            catalogue: &catalogue,
+            endpoint: None,
+            learnt: learnt(context, &wish),
+            recorded: context.recorded_client.or_else(|| recorded_client(transcript)),
+            output_cap_tokens: reserved.map(|(tokens, _)| tokens),
+        });
+        let window = Sourced { value: limits.window.tokens, origin: limits.window_origin(&wish.model) };
+        let threshold_origin = threshold_words(&limits);
+        let ResolvedLimits { policy, known, unused_window, .. } = limits;
+        let mut notes: Vec<String> = unused_window.into_iter().collect();
+        let meter = meter_of(&known, transcript, counting, &mut notes);
+        let held =
+            context.in_force.as_ref().filter(|_| args.model.is_none() && counting == Counting::Estimate);
+        let size = held.and_then(|in_force| in_force.context);
+        let meter = match size {
+            Some(size) => {
+                meter.corrected(size.total_tokens, size.fixed_tokens.saturating_add(size.message_tokens))
+            }
+            None => meter,
+        };
+        let fixed_tokens = meter.preamble(&transcript.preamble);
+        let limits = Limits::beside(&policy, fixed_tokens).map_err(|error| refused(error, &window))?;
+        let price_source = PriceSource { catalogue, seller: loaded.settings.model.provider.clone() };
+        Ok(Self {
+            price_source,
+            budgets: Budgets::from(&limits),
+            settings: loaded.settings,
+            model,
+            window,
+            meter,
+            size,
+            policy,
+            limits,
+            reserved_origin: reserved.map(|(_, origin)| origin),
+            threshold_origin,
+            notes,
+        })
+    }
+
+    /// Whether a compaction would pay for itself in a running conversation is told, and decides nothing: whoever asks for
+    /// one here wants it.
+    pub(crate) fn pay_check(&self, now_ms: i64) -> PayCheck {
+        let model = self.model.as_ref().map_or("", |model| model.value.as_str());
+        let prices = CachePrices::of(WrittenFor::Minutes, |usage, cache_write_1h| {
+            self.price_source.cost(model, now_ms, usage, cache_write_1h).micro_usd
+        });
+        PayCheck::Report(PayRule { prices, cache: CacheState::Warm, asks_model: false })
+    }
+
+    /// Where compaction starts, as the limits have it. An attempt may be made with budgets of its own.
+    pub(crate) fn threshold_tokens(&self) -> u64 {
+        self.limits.threshold_tokens.effective
+    }
+
+    /// What the user should know about how limits were found.
+    pub(crate) fn tell_notes(&self, context: &Context) {
+        self.notes.iter().for_each(|note| context.note(note));
+    }
+
+    /// Each limit as configured and in force, with why they differ or where it came from.
+    pub(crate) fn limits(&self) -> Vec<(String, LimitInForce)> {
+        let Limits {
+            threshold_tokens,
+            target_ratio,
+            tail_tokens,
+            reserved_output_tokens,
+            hygiene_tokens,
+            hard_limit_tokens,
+            summary_cap_tokens,
+            summary_cap_configured_tokens,
+            ..
+        } = &self.limits;
+        let row = |name: &str, limit: &Effective<u64>, otherwise: Option<String>| {
+            let reason = limit.reason.map(|reason| reason.to_string()).or(otherwise);
+            let in_force = LimitInForce { configured: limit.configured, effective: limit.effective, reason };
+            (name.to_owned(), in_force)
+        };
+        let fixed = |tokens: u64| Effective { configured: tokens, effective: tokens, reason: None };
+        let tail_configured = (threshold_tokens.configured as f64 * target_ratio.configured) as u64;
+        let tail_reason = if let Some(reason) = target_ratio.reason {
+            Some(format!("target_ratio {} {reason}", target_ratio.configured))
+        } else {
+            threshold_tokens.reason.map(|_| "follows from the threshold".to_owned())
+        };
+        let summary = LimitInForce {
+            configured: *summary_cap_configured_tokens,
+            effective: *summary_cap_tokens,
+            reason: (summary_cap_configured_tokens != summary_cap_tokens)
+                .then(|| "a share of what lies beside system prompt and tools".to_owned()),
+        };
+        let tail = LimitInForce { configured: tail_configured, effective: *tail_tokens, reason: tail_reason };
+        let mut rows = vec![
+            row("window_tokens", &fixed(self.window.value), Some(self.window.origin.clone())),
+            row(
+                "reserved_output_tokens",
+                reserved_output_tokens,
+                self.reserved_origin.map(|origin| format!("from {origin}")),
+            ),
+            row("threshold_tokens", threshold_tokens, self.threshold_origin.clone()),
+            ("tail_budget_tokens".to_owned(), tail),
+            ("summary_cap_tokens".to_owned(), summary),
+            row("hard_limit_tokens", hard_limit_tokens, None),
+            row("hygiene_tokens", hygiene_tokens, None),
+        ];
+        if self.limits.protect_last_n < SMALLEST_TAIL_MESSAGES {
+            let least = LimitInForce {
+                configured: self.limits.protect_last_n as u64,
+                effective: SMALLEST_TAIL_MESSAGES as u64,
+                reason: Some(
+                    "compression.protect_last_n: never fewer of the newest messages stay".to_owned(),
+                ),
+            };
+            rows.push(("protect_last_n".to_owned(), least));
+        }
+        rows
+    }
+
+    /// Model, window and way of counting, each with where it came from, as sentences.
+    pub(crate) fn words(&self) -> String {
+        let model =
+            self.model.as_ref().map(|model| format!("Model {}, from {}. ", model.value, model.origin));
+        format!(
+            "{}Window {}. Tokens {}. The mark ┃ is the threshold.",
+            model.unwrap_or_default(),
+            self.window.origin,
+            self.meter.words()
+        )
+    }
+
+    pub(crate) fn model_json(&self) -> serde_json::Value {
+        self.model
+            .as_ref()
+            .map_or(serde_json::Value::Null, |model| json!({ "name": model.value, "origin": model.origin }))
+    }
+
+    pub(crate) fn window_json(&self) -> serde_json::Value {
+        json!({ "tokens": self.window.value, "origin": self.window.origin, "model": self.model_json() })
+    }
+
+    pub(crate) fn limits_json(&self) -> serde_json::Value {
+        json!(
+            self.limits()
+                .into_iter()
+                .map(|(name, limit)| (name, json!(limit)))
+                .collect::<serde_json::Map<_, _>>()
+        )
+    }
+}
+
+/// The model: as asked for, else as the conversation is held with it, else as the transcript names it, else as configured.
+fn model_of(
+    context: &Context,
+    loaded: &Loaded,
+    args: &WindowArgs,
+    transcript: &Transcript,
+) -> Option<Sourced<String>> {
+    let sourced =
+        |value: &str, origin: &str| Sourced { value: on_one_line(value), origin: origin.to_owned() };
+    let configured = Some(loaded.settings.model.default.as_str()).filter(|name| !name.is_empty());
+    let named = transcript.preamble.model.as_deref().filter(|name| !name.is_empty());
+    let held = context.in_force.as_ref().map(|in_force| in_force.limits.model.as_str());
+    args.model
+        .as_deref()
+        .map(|name| sourced(name, "--model"))
+        .or_else(|| held.map(|name| sourced(name, "this conversation")))
+        .or_else(|| named.map(|name| sourced(name, "the transcript")))
+        .or_else(|| configured.map(|name| sourced(name, "model.default")))
+}
+
+/// The model as it would be asked for, with the window that counts before all others, and who serves it.
+fn served_by(
+    context: &Context,
+    loaded: &Loaded,
+    args: &WindowArgs,
+    transcript: &Transcript,
+    name: &str,
+) -> (ModelWish, Option<EndpointKind>) {
+    let main = ModelWish { window: loaded.window_setting(), ..ModelWish::main(&loaded.settings) };
+    // Only what a person types may say who serves a model.
+    let wish = match &args.model {
+        Some(typed) => main.named(typed),
+        None => ModelWish { model: name.to_owned(), ..main },
+    };
+    let held = context.in_force.as_ref().map(|in_force| &in_force.limits).filter(|_| args.model.is_none());
+    if let Some(held) = held {
+        let configured = wish.window.clone().filter(|window| window.counts_for(&wish.model));
+        let in_use = WindowSetting {
+            tokens: held.window_tokens,
+            origin: held.window_origin.clone(),
+            scope: WindowScope::Run,
+        };
+        let kind = EndpointKind::parse(&held.provider).or_else(|| wish.named_kind());
+        return (ModelWish { window: Some(configured.unwrap_or(in_use)), ..wish }, kind);
+    }
+    let endpoint = wish.endpoint(|name| context.variable(name).map(str::to_owned)).ok();
+    let kind = endpoint.map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
+    // Codex itself is what its subscriptions are used with.
+    let codex = (transcript.source == Source::CodexLog).then_some(EndpointKind::OpenAiCodex);
+    (wish, kind.or(codex))
+}
+
+/// The window that an earlier refusal of the configured endpoint stated, where there is a record of one.
+fn learnt(context: &Context, wish: &ModelWish) -> Option<u64> {
+    if context.in_force.is_some() || !context.record_path().exists() {
+        return None;
+    }
+    let endpoint = wish.endpoint(|name| context.variable(name).map(str::to_owned)).ok()?;
+    let record = Record::open_for_reading(context).ok()?;
+    learnt_window(&record.store, &learnt_scope(&endpoint, &wish.model), record.now.ms).ok().flatten()
+}
+
+/// Who held the conversation of a log.
+fn recorded_client(transcript: &Transcript) -> Option<RecordedClient> {
+    if transcript.source != Source::ClaudeCodeLog {
+        return None;
+    }
+    let facts = transcript.log_facts()?;
+    let prompts = facts.calls.iter().filter_map(|call| parse_usage(call.usage.as_str()).ok());
+    let largest_prompt_tokens = prompts.map(|reading| reading.usage.prompt()).max()?;
+    Some(RecordedClient::ClaudeCode { largest_prompt_tokens })
+}
+
+/// Tokens kept free for the answer, and who asks for them.
+fn reserved_output(
+    context: &Context,
+    args: &WindowArgs,
+    settings: &Settings,
+    transcript: &Transcript,
+) -> Option<(u64, &'static str)> {
+    let held = context.in_force.as_ref().and_then(|in_force| in_force.limits.output_cap_tokens);
+    let own = [
+        (args.max_output_tokens, "--max-output-tokens"),
+        (held, "this conversation"),
+        (transcript.preamble.max_output_tokens, "the request's own cap"),
+        (settings.model.max_tokens, "model.max_tokens"),
+    ];
+    own.into_iter().find_map(|(tokens, origin)| Some((tokens?, origin)))
+}
+
+/// Where the threshold came from, if that is not the general setting.
+fn threshold_words(limits: &ResolvedLimits) -> Option<String> {
+    match &limits.threshold.origin {
+        ThresholdOrigin::General => None,
+        ThresholdOrigin::Pattern { pattern } => Some(format!("from compression.models.{pattern}")),
+        ThresholdOrigin::CodexRaise => Some(
+            "raised for this model of a Codex subscription (compression.codex_gpt55_autoraise)".to_owned(),
+        ),
+    }
+}
+
+fn refused(error: LimitError, window: &Sourced<u64>) -> Failure {
+    match error {
+        LimitError::NoWindow | LimitError::WindowTooSmall { .. } => {
+            Failure::new(Exit::BadInput, "the window is too small to work with")
+                .because(format!("{error} (the window: {})", window.origin))
+                .hint("give the model's own context length, such as --context-length 32k")
+        }
+        LimitError::NotAShare { .. } => {
+            Failure::new(Exit::BadConfig, "a setting makes no sense").because(error.to_string())
+        }
+    }
+}
+
+/// The estimator of the model's family, or of the family its wire suggests.
+fn meter_of(
+    known: &KnownModel,
+    transcript: &Transcript,
+    counting: Counting,
+    notes: &mut Vec<String>,
+) -> Meter {
+    let model = TokenModel::of(known.family_on(transcript.dialect));
+    match (counting, known.facts.encoding) {
+        (Counting::Exact, Some(encoding)) => Meter::exact(model, encoding),
+        (Counting::Exact, None) => {
+            notes.push(
+                "only OpenAI models have a public tokenizer, so tokens are estimated; --model names one"
+                    .to_owned(),
+            );
+            Meter::estimating(model)
+        }
+        (Counting::Estimate, _) => Meter::estimating(model),
+    }
+}
+
+/// The limits as a table.
+pub(crate) fn limits_table(situation: &Situation) -> Table {
+    let mut table = Table::new(&[
+        ("limit", Side::Left),
+        ("configured", Side::Right),
+        ("effective", Side::Right),
+        ("why", Side::Left),
+    ])
+    .wrapping();
+    for (name, limit) in situation.limits() {
+        let (words, meaning) = limit_words(&name);
+        table.row([
+            words.to_owned(),
+            thousands(limit.configured),
+            thousands(limit.effective),
+            limit.reason.unwrap_or_else(|| meaning.to_owned()),
+        ]);
+    }
+    table
+}
+
+/// A limit by the name people read, and what it means.
+fn limit_words(name: &str) -> (&str, &str) {
+    match name {
+        "window_tokens" => ("window", ""),
+        "reserved_output_tokens" => ("reserved output", "nothing asks for any"),
+        "threshold_tokens" => ("threshold", "compaction starts here"),
+        "tail_budget_tokens" => ("tail", "the newest messages stay as they are"),
+        "summary_cap_tokens" => ("summary, at most", ""),
+        "hard_limit_tokens" => ("hard limit", "compaction happens here at the latest"),
+        "hygiene_tokens" => ("hygiene", "compacted here before an agent runs"),
+        "protect_last_n" => ("tail, messages", ""),
+        other => (other, ""),
+    }
+}
+
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod tests;

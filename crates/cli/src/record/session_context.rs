@@ -1,0 +1,133 @@
+//! A recorded session as the commands for transcripts see it: its view as messages, with the preamble that was last
+//! sent before them.
+
+use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient, SizeBasis, recorded_size};
+use throughline_store::{LoadedView, Session, Shown, Store as _, StoredPreamble, last_preamble};
+use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
+
+use crate::app::{Context, InForce};
+use crate::args::WindowArgs;
+use crate::error::Failure;
+use crate::limits::{Counting, Situation};
+use crate::record::{Record, refused};
+
+/// What the record calls Claude Code.
+const CLAUDE_CODE: &str = "claude-code";
+
+/// A transcript of these messages, with everything known of the session that limits depend on.
+pub(crate) fn transcript_of(
+    session: &Session,
+    messages: Vec<Message>,
+    sent: Option<&StoredPreamble>,
+) -> Transcript {
+    let mut transcript = Transcript::from_messages(session.dialect, messages);
+    if session.origin.program == "codex" {
+        transcript.source = Source::CodexLog;
+    }
+    let shared = |text: &Option<String>| text.clone().map(SharedText::new);
+    transcript.preamble = Preamble {
+        system: sent.and_then(|sent| shared(&sent.system)),
+        tools: sent.and_then(|sent| shared(&sent.tools)),
+        model: session.model.clone(),
+        max_output_tokens: None,
+    };
+    transcript
+}
+
+/// What stood before the messages when the conversation was last sent, where that is known.
+fn sent_before(record: &Record<'_>, session: &Session) -> Result<Option<StoredPreamble>, Failure> {
+    last_preamble(&record.store, &record.owner, session).map_err(refused)
+}
+
+/// What a session would send now, in tokens.
+pub(crate) struct InUse {
+    pub(crate) messages: u64,
+    pub(crate) message_tokens: u64,
+    /// System prompt and tools, where a call recorded them.
+    pub(crate) fixed_tokens: Option<u64>,
+    /// The whole, and how well it is known, for conversations that were held here.
+    pub(crate) size: Option<PendingRequest>,
+}
+
+impl InUse {
+    /// The whole, by the same figures as the status line of a conversation has.
+    pub(crate) fn tokens(&self) -> u64 {
+        let estimated = self.message_tokens.saturating_add(self.fixed_tokens.unwrap_or(0));
+        self.size.map_or(estimated, |size| size.total_tokens)
+    }
+
+    /// How well the whole is known.
+    pub(crate) fn basis(&self) -> SizeBasis {
+        self.size.map_or(SizeBasis::Estimated, |size| size.basis)
+    }
+}
+
+/// What a conversation was last held with.
+fn held_with(context: &Context, record: &Record<'_>, session: &Session) -> Result<Option<InForce>, Failure> {
+    if context.in_force.is_some() {
+        return Ok(context.in_force.clone());
+    }
+    let limits =
+        LimitsInUse::load(&record.store, &record.owner, &session.id, record.now.ms).map_err(refused)?;
+    let Some(limits) = limits else { return Ok(None) };
+    let size =
+        recorded_size(&record.store, &record.owner, session, &limits, record.now.ms).map_err(refused)?;
+    Ok(Some(InForce { limits, context: Some(size) }))
+}
+
+/// The world with what a conversation was last held with.
+pub(crate) fn context_of(
+    context: &Context,
+    record: &Record<'_>,
+    session: &Session,
+) -> Result<Context, Failure> {
+    let held = held_with(context, record, session)?;
+    let recorded_client = if held.is_none() { recorded_client(record, session)? } else { None };
+    let mut found = context.held_with(held);
+    found.recorded_client = recorded_client;
+    Ok(found)
+}
+
+/// The client of an imported log of Claude Code, with the largest prompt that the log counted.
+fn recorded_client(record: &Record<'_>, session: &Session) -> Result<Option<RecordedClient>, Failure> {
+    if session.origin.program != CLAUDE_CODE {
+        return Ok(None);
+    }
+    let chain = record.store.chain(&record.owner, &session.id).map_err(refused)?;
+    let mut largest_prompt_tokens = 0;
+    for part in &chain {
+        let calls = record.store.calls(&record.owner, &part.id).map_err(refused)?;
+        let prompts = calls.iter().map(|call| call.call.usage.prompt());
+        largest_prompt_tokens = prompts.max().unwrap_or(0).max(largest_prompt_tokens);
+    }
+    Ok(Some(RecordedClient::ClaudeCode { largest_prompt_tokens }))
+}
+
+/// How full the window of a session is, and what it has to fit into.
+pub(crate) fn in_use(
+    context: &Context,
+    record: &Record<'_>,
+    session: &Session,
+    window: &WindowArgs,
+) -> Result<(InUse, Situation), Failure> {
+    let sent = sent_before(record, session)?;
+    let transcript = transcript_of(session, Vec::new(), sent.as_ref());
+    let context = &context_of(context, record, session)?;
+    let situation = Situation::of(context, window, &[], &transcript, Counting::Estimate)?;
+    let shown = record.store.view(&record.owner, &session.id, None).map_err(refused)?;
+    let in_use = InUse {
+        messages: shown.len() as u64,
+        message_tokens: shown.iter().map(Shown::tokens).sum(),
+        fixed_tokens: sent.map(|_| situation.meter.estimating_only().preamble(&transcript.preamble)),
+        size: situation.size,
+    };
+    Ok((in_use, situation))
+}
+
+/// The view of a session as a transcript that can be compacted.
+pub(crate) fn load_view(record: &Record<'_>, session: &Session) -> Result<(LoadedView, Transcript), Failure> {
+    let view = LoadedView::load(&record.store, &record.owner, &session.id).map_err(refused)?;
+    let sent = sent_before(record, session)?;
+    let transcript = transcript_of(session, view.messages().to_vec(), sent.as_ref());
+    Ok((view, transcript))
+}

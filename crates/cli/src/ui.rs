@@ -1,0 +1,9 @@
+//! What people see: text that fits the terminal, tables, figures, gauges, progress, messages of a conversation.
+
+pub(crate) mod figures;
+pub(crate) mod gauge;
+pub(crate) mod messages;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod table;
+pub(crate) mod text;

@@ -1,0 +1,173 @@
+//! One message for people: its words, calls and results, without anything that a terminal would act on.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use owo_colors::OwoColorize;
+use throughline_transcript::{Arguments, Message, Part, RawJson, Role};
+
+use crate::ui::text::{columns, counted, glimpse, on_one_line, printable, shorten, thousands, wrap};
+
+/// Bodies stand under their headings, so that no line of a message can be taken for one of ours.
+const INDENT: usize = 2;
+/// Lines of a tool's output, of reasoning or of an argument that are shown when not everything is.
+const LINES_OF_RESULT: usize = 8;
+const LINES_OF_REASONING: usize = 4;
+
+/// How much of long output to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    /// All words that were said; of tool output, arguments and reasoning the beginning.
+    Beginning,
+    /// All of it.
+    Everything,
+}
+
+/// Shows messages one after another; results are labelled with the tools that gave them.
+pub(crate) struct MessageWriter {
+    amount: Amount,
+    width: usize,
+    tools: HashMap<String, String>,
+}
+
+impl MessageWriter {
+    pub(crate) fn new(amount: Amount, width: usize) -> Self {
+        Self { amount, width, tools: HashMap::new() }
+    }
+
+    /// The heading of a message: a rule with words in it, to the full width.
+    pub(crate) fn heading(&self, role: Role, words: &[String]) -> String {
+        let mut plain = String::from("──");
+        for word in words {
+            let _ = write!(plain, " {word} ──");
+        }
+        let plain = shorten(&plain, self.width);
+        let rule = "─".repeat(self.width.saturating_sub(columns(&plain)));
+        let line = format!("{plain}{rule}");
+        match role {
+            Role::User => line.green().bold().to_string(),
+            Role::Assistant => line.cyan().bold().to_string(),
+            _ => line.dimmed().to_string(),
+        }
+    }
+
+    /// The message itself, as indented lines.
+    pub(crate) fn body(&mut self, message: &Message) -> String {
+        let mut out = String::new();
+        for part in message.parts() {
+            self.part(&mut out, message, part);
+        }
+        if out.is_empty() {
+            out.push_str(&format!("{:INDENT$}{}\n", "", "(empty)".dimmed()));
+        }
+        out
+    }
+
+    fn part(&mut self, out: &mut String, message: &Message, part: &Part) {
+        match part {
+            Part::Text(text) => {
+                let text = printable(&message.str(*text));
+                let text = text.trim_matches('\n');
+                for line in wrap(text, self.width.saturating_sub(INDENT), 0).lines() {
+                    push_line(out, INDENT, line);
+                }
+            }
+            Part::Reasoning { text: Some(text), .. } => {
+                push_line(out, INDENT, &"(reasoning)".dimmed().to_string());
+                self.excerpt(out, &message.str(*text), LINES_OF_REASONING);
+            }
+            Part::Reasoning { text: None, .. } => {
+                push_line(out, INDENT, &"(reasoning that cannot be read)".dimmed().to_string());
+            }
+            Part::ToolCall { id, name, arguments, .. } => {
+                let name = on_one_line(&message.str(*name));
+                self.tools.insert(message.str(*id).into_owned(), name.clone());
+                push_line(out, INDENT, &format!("-> {}", name.yellow()));
+                self.arguments(out, message, *arguments);
+            }
+            Part::ToolResult { call_id, is_error, content, .. } => {
+                let tool = self.tools.get(message.str(*call_id).as_ref());
+                let tool = tool.map_or("(unknown call)", String::as_str);
+                let failed = if *is_error == Some(true) { ", failed" } else { "" };
+                push_line(out, INDENT, &format!("<- {}{}", tool.yellow(), failed.red()));
+                for piece in content {
+                    match piece {
+                        Part::Text(text) => self.excerpt(out, &message.str(*text), LINES_OF_RESULT),
+                        other => self.part(out, message, other),
+                    }
+                }
+            }
+            Part::Image { .. } => push_line(out, INDENT, "[image]"),
+            Part::Opaque { kind, .. } => {
+                let kind = kind
+                    .map_or_else(|| "something unknown".to_owned(), |kind| on_one_line(&message.str(kind)));
+                push_line(out, INDENT, &format!("[{}]", shorten(&kind, self.width / 2)));
+            }
+        }
+    }
+
+    /// Arguments one a line, if they are an object; else as they are.
+    fn arguments(&self, out: &mut String, message: &Message, arguments: Arguments) {
+        let json = message.arguments_text(arguments);
+        let members: Vec<(String, String)> = RawJson(json.trim())
+            .members()
+            .map(|(key, value)| {
+                let value = value.as_text().map_or_else(|| value.0.to_owned(), |text| text.to_string());
+                (on_one_line(&key), value)
+            })
+            .collect();
+        let room = self.width.saturating_sub(INDENT + 3);
+        if members.is_empty() {
+            if !matches!(json.trim(), "" | "{}") {
+                self.excerpt(out, &json, LINES_OF_RESULT);
+            }
+            return;
+        }
+        for (key, value) in members {
+            let lead = format!("{key}: ");
+            let is_short = !value.trim_end().contains('\n') && columns(&value) + columns(&lead) <= room;
+            if is_short || self.amount == Amount::Beginning {
+                let value = glimpse(&value, room.saturating_sub(columns(&lead)).max(8));
+                push_line(out, INDENT + 3, &format!("{}{value}", lead.dimmed()));
+            } else {
+                push_line(out, INDENT + 3, &lead.trim_end().dimmed().to_string());
+                self.excerpt(out, &value, usize::MAX);
+            }
+        }
+    }
+
+    /// Text line by line as it is; its beginning, if not everything is wanted, with what was left out told.
+    fn excerpt(&self, out: &mut String, text: &str, lines: usize) {
+        let text = printable(text);
+        let text = text.trim_matches('\n');
+        let all = text.lines().count();
+        let limit = match self.amount {
+            Amount::Beginning => lines,
+            Amount::Everything => usize::MAX,
+        };
+        // One line more is no longer than the words that would stand in its place.
+        let shown = if all <= limit.saturating_add(1) { all } else { limit };
+        let room = self.width.saturating_sub(INDENT + 3);
+        for line in text.lines().take(shown) {
+            let line = if self.amount == Amount::Beginning { shorten(line, room) } else { line.to_owned() };
+            push_line(out, INDENT + 3, &line.dimmed().to_string());
+        }
+        if shown < all {
+            let more = counted((all - shown) as u64, "more line", "more lines");
+            let words = format!("({more}, {} characters in all)", thousands(text.chars().count() as u64));
+            push_line(out, INDENT + 3, &words);
+        }
+    }
+}
+
+fn push_line(out: &mut String, indent: usize, line: &str) {
+    if line.trim().is_empty() {
+        out.push('\n');
+    } else {
+        let _ = writeln!(out, "{:indent$}{line}", "");
+    }
+}
+
+#[cfg(test)]
+#[path = "messages_tests.rs"]
+mod tests;

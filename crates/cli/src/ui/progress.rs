@@ -1,0 +1,51 @@
+//! A line on stderr that changes while something takes its time; nothing where nobody watches.
+
+use std::time::{Duration, Instant};
+
+use crate::app::Context;
+use crate::ui::text::shorten;
+
+/// Shown more often than this, a line only flickers.
+const REDRAW_AFTER: Duration = Duration::from_millis(80);
+/// Back to the start of the line, and the line emptied.
+const CLEAR_LINE: &str = "\r\u{1b}[K";
+
+/// The line.
+pub(crate) struct MovingLine<'a> {
+    context: &'a Context,
+    drawn: Option<Instant>,
+}
+
+impl<'a> MovingLine<'a> {
+    pub(crate) fn new(context: &'a Context) -> Self {
+        Self { context, drawn: None }
+    }
+
+    /// Whether anything would be seen now; saves making words that nobody reads.
+    pub(crate) fn is_due(&self) -> bool {
+        self.context.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
+    }
+
+    /// Shows these words in place of the last ones, unless those were shown just now.
+    pub(crate) fn show(&mut self, words: &str) {
+        if self.is_due() {
+            self.show_at_once(words);
+        }
+    }
+
+    /// Shows words that will stand for a while. A full line would make the terminal go to the next.
+    fn show_at_once(&mut self, words: &str) {
+        if self.context.watched {
+            self.drawn = Some(Instant::now());
+            let words = shorten(words, self.context.width.saturating_sub(1));
+            self.context.tell_raw(&format!("{CLEAR_LINE}{words}"));
+        }
+    }
+
+    /// Leaves the line empty.
+    pub(crate) fn end(&mut self) {
+        if self.drawn.take().is_some() {
+            self.context.tell_raw(CLEAR_LINE);
+        }
+    }
+}

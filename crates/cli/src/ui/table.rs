@@ -1,0 +1,197 @@
+//! Tables of text: columns set apart by two spaces, numbers to the right, the last column shortened or wrapped to what
+//! is left. Where the columns do not fit beside each other, each row is a block of lines, one for each cell.
+
+use owo_colors::OwoColorize;
+
+use crate::ui::figures::bar;
+use crate::ui::text::{columns, shorten, wrap};
+
+/// Space between two columns.
+const GAP: usize = 2;
+/// A column of words narrower than this says nothing.
+const MIN_WORD_COLUMNS: usize = 10;
+/// A bar of fewer cells shows nothing that the number beside it does not.
+const MIN_BAR_CELLS: usize = 4;
+
+/// Which side of its column a cell stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// What happens to a last cell that is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Overflow {
+    Shorten,
+    Wrap,
+}
+
+/// A table with a heading line.
+pub(crate) struct Table {
+    sides: Vec<Side>,
+    rows: Vec<Vec<String>>,
+    overflow: Overflow,
+}
+
+impl Table {
+    /// A table with these headings; a heading names the side of its column.
+    pub(crate) fn new(headings: &[(&str, Side)]) -> Self {
+        Self {
+            sides: headings.iter().map(|(_, side)| *side).collect(),
+            rows: vec![headings.iter().map(|(heading, _)| (*heading).to_owned()).collect()],
+            overflow: Overflow::Shorten,
+        }
+    }
+
+    /// The same table with long last cells on several lines instead of cut off.
+    pub(crate) fn wrapping(mut self) -> Self {
+        self.overflow = Overflow::Wrap;
+        self
+    }
+
+    /// Adds a row; cells that are not given are empty.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Whether there are no rows under the headings.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.len() <= 1
+    }
+
+    /// Adds a last column of bars, one for each row, as wide as the others leave room for and `most_cells` at most. There
+    /// are none where they would be too short to tell anything.
+    pub(crate) fn bars(&mut self, values: &[u64], width: usize, indent: usize, most_cells: usize) {
+        let taken = self.widths().iter().map(|width| width + GAP).sum::<usize>() + indent;
+        let cells = width.saturating_sub(taken).min(most_cells);
+        if cells < MIN_BAR_CELLS {
+            return;
+        }
+        let largest = values.iter().copied().max().unwrap_or(0);
+        self.sides.push(Side::Left);
+        if let Some(headings) = self.rows.first_mut() {
+            headings.push(String::new());
+        }
+        for (row, value) in self.rows.iter_mut().skip(1).zip(values) {
+            row.push(bar(*value, largest, cells));
+        }
+    }
+
+    /// How wide each column would like to be.
+    fn widths(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = vec![0; self.sides.len()];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(columns(cell));
+            }
+        }
+        widths
+    }
+
+    /// The table as lines of at most `width` columns, each starting with `indent` spaces.
+    pub(crate) fn render(&self, width: usize, indent: usize) -> String {
+        let mut widths = self.widths();
+        let room = width.saturating_sub(indent);
+        self.fit(&mut widths, room);
+        if total(&widths) > room {
+            return self.blocks(width, indent);
+        }
+        let mut out = String::new();
+        for (index, row) in self.rows.iter().enumerate() {
+            for piece in self.lines_of(row, &widths) {
+                let line = self.line(&piece, &widths, indent);
+                if index == 0 {
+                    let words = line.trim_start();
+                    out.push_str(&" ".repeat(line.len() - words.len()));
+                    out.push_str(&words.dimmed().to_string());
+                } else {
+                    out.push_str(&line);
+                }
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    /// Makes columns narrower until they fit: first the last one, then the first, if they hold words.
+    fn fit(&self, widths: &mut [usize], room: usize) {
+        for at in [widths.len().saturating_sub(1), 0] {
+            let excess = total(widths).saturating_sub(room);
+            if let (Some(width), Some(Side::Left)) = (widths.get_mut(at), self.sides.get(at)) {
+                *width = (*width).min(width.saturating_sub(excess).max(MIN_WORD_COLUMNS));
+            }
+        }
+    }
+
+    /// Each row as a block of lines: the first cell, then the others under it with their headings.
+    fn blocks(&self, width: usize, indent: usize) -> String {
+        let Some((headings, rows)) = self.rows.split_first() else { return String::new() };
+        let mut out = String::new();
+        for row in rows {
+            let cells = row.iter().enumerate().filter(|(_, cell)| !cell.is_empty());
+            for (place, (column, cell)) in cells.enumerate() {
+                let heading = headings.get(column).map_or("", String::as_str);
+                let indent = if place == 0 { indent } else { indent + GAP };
+                let room = width.saturating_sub(indent).max(1);
+                let text = match (place, heading) {
+                    (0, _) | (_, "") => cell.clone(),
+                    _ => format!("{heading}: {cell}"),
+                };
+                let is_wrapped = self.overflow == Overflow::Wrap && column + 1 == row.len();
+                let lines = if is_wrapped { wrap(&text, room, 0) } else { shorten(&text, room) };
+                for line in lines.lines() {
+                    out.push_str(&" ".repeat(indent));
+                    out.push_str(&shorten(line, room));
+                    out.push('\n');
+                }
+            }
+        }
+        out
+    }
+
+    /// A row as one or more lines of cells.
+    fn lines_of(&self, row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
+        let (Some((last, others)), Some(width)) = (row.split_last(), widths.last()) else {
+            return Vec::new();
+        };
+        if self.overflow == Overflow::Shorten || row.len() < widths.len() || columns(last) <= *width {
+            return vec![row.to_vec()];
+        }
+        let wrapped = wrap(last, *width, 0);
+        let blank = vec![String::new(); others.len()];
+        let rows = wrapped.lines().enumerate().map(|(index, line)| {
+            let mut cells = if index == 0 { others.to_vec() } else { blank.clone() };
+            cells.push(line.to_owned());
+            cells
+        });
+        rows.collect()
+    }
+
+    fn line(&self, row: &[String], widths: &[usize], indent: usize) -> String {
+        let mut line = " ".repeat(indent);
+        for (index, (cell, (width, side))) in row.iter().zip(widths.iter().zip(&self.sides)).enumerate() {
+            if index > 0 {
+                line.push_str(&" ".repeat(GAP));
+            }
+            let cell = shorten(cell, *width);
+            let space = " ".repeat(width.saturating_sub(columns(&cell)));
+            match side {
+                Side::Left => line.extend([cell.as_str(), space.as_str()]),
+                Side::Right => line.extend([space.as_str(), cell.as_str()]),
+            }
+        }
+        line.trim_end().to_owned()
+    }
+}
+
+/// What columns of these widths take beside each other.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

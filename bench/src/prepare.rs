@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use throughline_engine::{
-    Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, Envelope, Host, Incoming, LockPolicy,
-    ManagedSession, Pieces, PriceSource, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin,
-    ToolOutputPolicy, Upstream, UpstreamFuture, token_model_for,
+    Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, Envelope, Host, IncomingMessage,
+    LockPolicy, ManagedSession, ModelTarget, PieceSender, PriceSource, RecordPolicy, SessionSetup,
+    ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamAnswer, UpstreamFuture, token_model_for,
 };
 use throughline_provider::{CacheMarks, CachePolicy, CacheSeller, CacheTtl, OutgoingCall, PieceHash};
 use throughline_store::{
@@ -74,7 +74,7 @@ impl Upstream for Stopwatch {
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
-        _pieces: Option<&'a Pieces>,
+        _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         let now = (Instant::now(), call.body.len());
@@ -82,11 +82,11 @@ impl Upstream for Stopwatch {
         let usage = Usage { input: call.body.len() as u64 / 4, output: 12, ..Usage::default() };
         let draft = AnswerDraft::text("Done; the tests pass.").with_usage(usage);
         let body = write_response(self.dialect, &draft);
-        let unanswered = throughline_engine::Unanswered::trouble(throughline_provider::Trouble::of(
+        let unanswered = throughline_engine::UpstreamFailure::trouble(throughline_provider::Trouble::of(
             throughline_provider::TroubleKind::Unknown,
         ));
         let received = decode_response(self.dialect, body.as_bytes())
-            .map(|answer| Received { answer, first_content: None })
+            .map(|answer| UpstreamAnswer { answer, first_content: None })
             .map_err(|_| Box::new(unanswered));
         Box::pin(std::future::ready(received))
     }
@@ -168,7 +168,7 @@ async fn measure(dialect: Dialect, store: Arc<dyn Store>) -> Result<Figures, Str
     let envelope = Envelope::build(dialect, &fixed.parts()).map_err(told)?;
     let json = big_transcript(dialect, BYTES, MESSAGES, 5);
     let messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
-    let incoming = messages.into_iter().map(Incoming::from).collect();
+    let incoming = messages.into_iter().map(IncomingMessage::from).collect();
     session.call(CallInput::new(envelope.clone(), incoming)).await.map_err(told)?;
     let (mut times, mut scratch) = (Vec::with_capacity(CALLS), Vec::new());
     let mut body_bytes = 0;
@@ -240,7 +240,7 @@ async fn open(
         engine: Arc::new(Compressor::new(CompressorSetup::by_rules())),
         host: Arc::new(Machine),
         events: Arc::new(|_event| {}),
-        target: Target {
+        target: ModelTarget {
             model: MODEL.to_owned(),
             provider: "bench".to_owned(),
             endpoint: "http://127.0.0.1".to_owned(),

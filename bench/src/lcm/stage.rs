@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_compaction::{Maker, RuleSummariser, Summariser, SummaryFuture, SummaryRequest};
 use throughline_engine::{
-    Automatic, CallPolicy, CompactionResult, Host, LockPolicy, ManagedSession, ManualCompaction,
-    OneSummariser, Pieces, PriceSource, RecordPolicy, SessionSetup, Target, ThresholdOrigin,
-    ToolOutputPolicy, Unanswered, Upstream, UpstreamFuture,
+    Automatic, CallPolicy, CompactionResult, Host, LockPolicy, ManagedSession, ManualCompaction, ModelTarget,
+    OneSummariser, PieceSender, PriceSource, RecordPolicy, SessionSetup, ThresholdOrigin, ToolOutputPolicy,
+    Upstream, UpstreamFailure, UpstreamFuture,
 };
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup};
 use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
@@ -54,10 +54,10 @@ impl Upstream for Nobody {
     fn send<'a>(
         &'a self,
         _call: OutgoingCall,
-        _pieces: Option<&'a Pieces>,
+        _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
-        let nobody = Unanswered::trouble(Trouble::of(TroubleKind::Unknown));
+        let nobody = UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown));
         Box::pin(std::future::ready(Err(Box::new(nobody))))
     }
 }
@@ -168,7 +168,7 @@ impl Stage {
             engine: Arc::new(LcmEngine::new(setup)),
             host,
             events: Arc::new(|_event| {}),
-            target: Target {
+            target: ModelTarget {
                 model: "claude-opus-4-5".to_owned(),
                 provider: "anthropic".to_owned(),
                 endpoint: "nowhere".to_owned(),

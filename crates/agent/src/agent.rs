@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use throughline_engine::{
-    CallError, CompactionResult, Envelope, ManagedSession, ManualCompaction, SessionSetup, Target,
+    CompactionResult, Envelope, ManagedSession, ManualCompaction, ModelTarget, SessionError, SessionSetup,
     ToolOutputPolicy, ToolSchema, tools_json,
 };
 use throughline_store::{
@@ -93,7 +93,7 @@ pub struct Agent {
 
 impl Agent {
     /// Begins a conversation with this system prompt.
-    pub async fn begin(setup: AgentSetup, new: NewSession, prompt: &str) -> Result<Self, CallError> {
+    pub async fn begin(setup: AgentSetup, new: NewSession, prompt: &str) -> Result<Self, SessionError> {
         let (setup, in_order) = own(setup);
         let session = ManagedSession::create(setup.session.clone(), new).await?;
         Self::hold(setup, in_order, session, prompt).await
@@ -102,7 +102,7 @@ impl Agent {
     /// Takes a conversation up where it stands, with the system prompt and the tools it was begun with, byte for byte;
     /// `prompt` is for one that never sent any. Where the tools are others by now, those take their place when the prefix is
     /// written anyway: with the next compaction, or at once where the cache is cold and none of the old ones goes away.
-    pub async fn resume(setup: AgentSetup, id: &SessionId, prompt: &str) -> Result<Self, CallError> {
+    pub async fn resume(setup: AgentSetup, id: &SessionId, prompt: &str) -> Result<Self, SessionError> {
         let (setup, in_order) = own(setup);
         let session = ManagedSession::open(setup.session.clone(), id).await?;
         Self::hold(setup, in_order, session, prompt).await
@@ -113,7 +113,7 @@ impl Agent {
         in_order: Arc<InOrder>,
         mut session: ManagedSession,
         prompt: &str,
-    ) -> Result<Self, CallError> {
+    ) -> Result<Self, SessionError> {
         let engine_tools = session.tool_schemas().await;
         let (store, owner, id) =
             (Arc::clone(&setup.session.store), setup.session.owner.clone(), session.id().clone());
@@ -232,7 +232,7 @@ impl Agent {
     }
 
     /// Goes back to the view before the last compaction.
-    pub async fn undo(&mut self) -> Result<(), CallError> {
+    pub async fn undo(&mut self) -> Result<(), SessionError> {
         let before = self.session.id().clone();
         let done = self.session.undo().await;
         self.after_move(&before);
@@ -242,9 +242,9 @@ impl Agent {
     /// Another model takes over, on the same wire.
     pub async fn switch_model(
         &mut self,
-        target: Target,
+        target: ModelTarget,
         output_cap_tokens: Option<u64>,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), SessionError> {
         self.session.switch_model(target.clone()).await?;
         self.setup.limit.follow(&target.policy);
         self.setup.session.target = target;
@@ -257,7 +257,7 @@ impl Agent {
     }
 
     /// Ends the conversation for good.
-    pub async fn end(self, reason: EndReason) -> Result<(), CallError> {
+    pub async fn end(self, reason: EndReason) -> Result<(), SessionError> {
         self.session.end(reason).await
     }
 
@@ -317,7 +317,7 @@ fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<InOrder>) {
     (setup, in_order)
 }
 
-fn envelope(setup: &AgentSetup, dialect: Dialect, standing: &Standing) -> Result<Envelope, CallError> {
+fn envelope(setup: &AgentSetup, dialect: Dialect, standing: &Standing) -> Result<Envelope, SessionError> {
     let cap = setup.output_cap_tokens;
     let parts = RequestParts {
         system: Some(System::Text(&standing.prompt)),

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use throughline_engine::{EngineEvent, EventSink, Piece};
+use throughline_engine::{AnswerPiece, EngineEvent, EventSink};
 use throughline_wire::Delta;
 use tokio::sync::mpsc;
 
@@ -18,7 +18,7 @@ const PIECES_WAITING: usize = 64;
 pub(crate) struct InOrder {
     events: Arc<dyn AgentEvents>,
     /// Pieces of the answer that comes right now.
-    waiting: Mutex<Option<mpsc::Receiver<Piece>>>,
+    waiting: Mutex<Option<mpsc::Receiver<AnswerPiece>>>,
 }
 
 impl InOrder {
@@ -27,12 +27,12 @@ impl InOrder {
     }
 
     // The receiver is replaced whole, so a panic elsewhere leaves it usable.
-    fn waiting(&self) -> MutexGuard<'_, Option<mpsc::Receiver<Piece>>> {
+    fn waiting(&self) -> MutexGuard<'_, Option<mpsc::Receiver<AnswerPiece>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Another answer is going to come by this sender.
-    pub(crate) fn begin(&self) -> mpsc::Sender<Piece> {
+    pub(crate) fn begin(&self) -> mpsc::Sender<AnswerPiece> {
         let (sender, receiver) = mpsc::channel(PIECES_WAITING);
         *self.waiting() = Some(receiver);
         sender
@@ -45,7 +45,7 @@ impl InOrder {
         }
     }
 
-    async fn next(&self) -> Option<Piece> {
+    async fn next(&self) -> Option<AnswerPiece> {
         poll_fn(|context| match self.waiting().as_mut() {
             Some(receiver) => receiver.poll_recv(context),
             None => Poll::Ready(None),
@@ -62,8 +62,8 @@ impl InOrder {
         }
     }
 
-    fn show(&self, piece: Piece) {
-        let Piece::Chunk(chunk) = piece else { return };
+    fn show(&self, piece: AnswerPiece) {
+        let AnswerPiece::Chunk(chunk) = piece else { return };
         for delta in chunk.deltas {
             match delta {
                 Delta::Text(text) | Delta::Refusal(text) => self.events.tell(AgentEvent::Text(text)),

@@ -4,8 +4,8 @@ use throughline_provider::Chunk;
 
 use super::*;
 
-fn text(text: &str) -> Piece {
-    Piece::Chunk(Chunk { raw: Vec::new().into(), deltas: vec![Delta::Text(text.to_owned())] })
+fn text(text: &str) -> AnswerPiece {
+    AnswerPiece::Chunk(Chunk { raw: Vec::new().into(), deltas: vec![Delta::Text(text.to_owned())] })
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use throughline_engine::Incoming;
+use throughline_engine::IncomingMessage;
 use throughline_transcript::{Dialect, Message, SharedText, decode_message};
 
 use crate::tool::Image;
@@ -32,7 +32,7 @@ impl Finished {
 }
 
 /// Results as new messages, in their order.
-pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<Incoming> {
+pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<IncomingMessage> {
     let mut out: Vec<Value> = Vec::new();
     let mut pictures: Vec<Value> = Vec::new();
     match dialect {
@@ -105,7 +105,7 @@ fn message(json: &str) -> Option<Message> {
 }
 
 /// Nobody typed this, pictures included.
-fn as_incoming(message: Message) -> Incoming {
+fn as_incoming(message: Message) -> IncomingMessage {
     let message = if message.has_image() { message.marked_machine_written() } else { message };
     message.into()
 }

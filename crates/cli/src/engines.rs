@@ -10,7 +10,7 @@ use throughline_config::{EngineFallback, LcmSettings, Settings};
 use throughline_engine::{
     BUILT_IN_ENGINE, Compressor, CompressorSetup, ContextEngine, EngineDirectory, EngineError, Host,
     ModelSummaries, OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth,
-    RouteSearch, SummariserSource, SummarySetup, SummaryWishes, learnt_window,
+    RouteSearch, SummariserSource, SummarySettings, SummarySetup, learnt_window,
 };
 use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, Recaller};
 use throughline_plugin::{AbsentEngine, EngineBounds, EngineHealth, ProcessEngine, WithStandIn};
@@ -69,18 +69,18 @@ pub(crate) struct Engines {
 impl Engines {
     /// Finds the models that write summaries; with the engines comes what is wrong with models that cannot.
     pub(crate) async fn find(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), Failure> {
-        let wishes = SummaryWishes::of(parts.settings);
+        let wishes = SummarySettings::of(parts.settings);
         Self::with_summaries_by(wishes, parts).await
     }
 
     /// The same for conversations on somebody else's key: nothing is asked on it for summaries unless the settings say so.
     pub(crate) async fn find_for_clients(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), Failure> {
-        let wishes = SummaryWishes::named_in(parts.settings);
+        let wishes = SummarySettings::named_in(parts.settings);
         Self::with_summaries_by(wishes, parts).await
     }
 
     async fn with_summaries_by(
-        wishes: Option<SummaryWishes>,
+        wishes: Option<SummarySettings>,
         parts: EngineParts<'_>,
     ) -> Result<(Self, Vec<String>), Failure> {
         let EngineParts { context, settings, catalogue, store, host, client, health, recall } = parts;

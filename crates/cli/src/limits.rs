@@ -4,7 +4,7 @@ use serde_json::json;
 use throughline_compaction::{Budgets, CacheState, LimitInForce, PayCheck, PayRule};
 use throughline_config::{Loaded, Settings, WindowScope, WindowSetting};
 use throughline_engine::{
-    LimitSources, ModelWish, PendingRequest, PriceSource, RecordedClient, ResolvedLimits, ThresholdOrigin,
+    LimitSources, ModelSpec, PendingRequest, PriceSource, RecordedClient, ResolvedLimits, ThresholdOrigin,
     learnt_scope, learnt_window, resolve_limits,
 };
 use throughline_provider::EndpointKind;
@@ -259,12 +259,12 @@ fn served_by(
     args: &WindowArgs,
     transcript: &Transcript,
     name: &str,
-) -> (ModelWish, Option<EndpointKind>) {
-    let main = ModelWish { window: loaded.window_setting(), ..ModelWish::main(&loaded.settings) };
+) -> (ModelSpec, Option<EndpointKind>) {
+    let main = ModelSpec { window: loaded.window_setting(), ..ModelSpec::main(&loaded.settings) };
     // Only what a person types may say who serves a model.
     let wish = match &args.model {
         Some(typed) => main.named(typed),
-        None => ModelWish { model: name.to_owned(), ..main },
+        None => ModelSpec { model: name.to_owned(), ..main },
     };
     let held = context.in_force.as_ref().map(|in_force| &in_force.limits).filter(|_| args.model.is_none());
     if let Some(held) = held {
@@ -275,7 +275,7 @@ fn served_by(
             scope: WindowScope::Run,
         };
         let kind = EndpointKind::parse(&held.provider).or_else(|| wish.named_kind());
-        return (ModelWish { window: Some(configured.unwrap_or(in_use)), ..wish }, kind);
+        return (ModelSpec { window: Some(configured.unwrap_or(in_use)), ..wish }, kind);
     }
     let endpoint = wish.endpoint(|name| context.variable(name).map(str::to_owned)).ok();
     let kind = endpoint.map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
@@ -285,7 +285,7 @@ fn served_by(
 }
 
 /// The window that an earlier refusal of the configured endpoint stated, where there is a record of one.
-fn learnt(context: &Context, wish: &ModelWish) -> Option<u64> {
+fn learnt(context: &Context, wish: &ModelSpec) -> Option<u64> {
     if context.in_force.is_some() || !context.record_path().exists() {
         return None;
     }

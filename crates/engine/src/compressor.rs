@@ -7,7 +7,10 @@
 //!
 //! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
 
-mod live;
+pub(crate) mod adapter;
+pub(crate) mod decision;
+mod live_facts;
+mod preparation;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,20 +21,22 @@ use throughline_compaction::{
 use throughline_redact::Redactor;
 use throughline_tokens::TokenModel;
 
-use crate::attempt::{Aim, Gathered, Tools, outcome_of, scaled_budgets};
-use crate::decide::{automatic, decide, due_at};
-use crate::engine::{ContextEngine, EngineError, EngineFuture, answered};
-use crate::lifecycle::{Boundary, BoundaryReason, SessionStart};
-use crate::model_in_force::ModelInForce;
-use crate::outcome::{AbortReason, CompressOutcome, CompressRequest, PrepareOutcome, Room, Worth};
-use crate::prepared::Prepared;
-use crate::registry::BUILT_IN_ENGINE;
-use crate::snapshot::Snapshot;
-use crate::status::{EngineStatus, MeasuredUsage};
-use crate::summary::{AnswerFuture, MainLine, ModelQuestion};
-use crate::token_model::token_model_for;
-use crate::trigger::{Automatic, Trigger, near_threshold, settled_tokens};
-use live::Live;
+use crate::compressor::adapter::{AttemptSpec, CompactionInput, CompactionTools, outcome_of, scaled_budgets};
+use crate::compressor::decision::{automatic, decide, due_at};
+use crate::compressor::preparation::PreparedSummary;
+use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
+use crate::context_engine::outcome::{
+    AbortReason, CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth,
+};
+use crate::context_engine::registry::BUILT_IN_ENGINE;
+use crate::context_engine::snapshot::Snapshot;
+use crate::context_engine::status::{EngineStatus, MeasuredUsage};
+use crate::context_engine::{ContextEngine, EngineError, EngineFuture, answered};
+use crate::decide::trigger::{Automatic, Trigger, near_threshold, settled_tokens};
+use crate::limits::in_force::ModelInForce;
+use crate::limits::token_model::token_model_for;
+use crate::summary::{ModelAnswerFuture, ModelQuestion, SummaryHost};
+use live_facts::LiveFacts;
 
 /// Gives the summariser for one request: which one, and knowing what else the request brings, is its own affair.
 pub trait SummariserSource: Send + Sync {
@@ -39,7 +44,7 @@ pub trait SummariserSource: Send + Sync {
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser>;
 
     /// Where it is told of the conversation's own calls, if it wants to know.
-    fn main_line(&self) -> Option<Arc<MainLine>> {
+    fn main_line(&self) -> Option<Arc<SummaryHost>> {
         None
     }
 
@@ -49,7 +54,7 @@ pub trait SummariserSource: Send + Sync {
     }
 
     /// Asks whoever writes summaries a question about texts that are given with it.
-    fn answer<'a>(&'a self, _question: &'a ModelQuestion<'a>) -> AnswerFuture<'a> {
+    fn answer<'a>(&'a self, _question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
         Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
     }
 }
@@ -111,20 +116,20 @@ impl CompressorSetup {
 /// The built-in engine.
 pub struct Compressor {
     setup: CompressorSetup,
-    state: Mutex<State>,
+    state: Mutex<CompressorState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CompressorState {
     model: Option<ModelInForce>,
     last_prompt_tokens: Option<u64>,
     compactions: u64,
-    live: Live,
-    prepared: Option<Arc<Prepared>>,
+    live: LiveFacts,
+    prepared: Option<Arc<PreparedSummary>>,
 }
 
 /// An attempt that took too long, in words.
-struct TooLate(String);
+struct SummaryTimeout(String);
 
 /// A prepared summary is brought up to date once so much stands behind it, in percent of a tail: a little before the
 /// tail would be too long for it to be used as it is.
@@ -136,11 +141,11 @@ impl Compressor {
     /// An engine for one conversation.
     #[must_use]
     pub fn new(setup: CompressorSetup) -> Self {
-        Self { setup, state: Mutex::new(State::default()) }
+        Self { setup, state: Mutex::new(CompressorState::default()) }
     }
 
     // What the lock guards is plain figures and shared data, each replaced whole: a panic elsewhere leaves them usable.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CompressorState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,8 +156,8 @@ impl Compressor {
         })
     }
 
-    fn tools(&self, token_model: TokenModel) -> Tools {
-        Tools {
+    fn tools(&self, token_model: TokenModel) -> CompactionTools {
+        CompactionTools {
             token_model,
             prune: self.setup.prune,
             redactor: self.setup.redactor.clone(),
@@ -161,7 +166,7 @@ impl Compressor {
     }
 
     /// The conversation with its ledger and groups, brought up to date.
-    fn gather(&self, snapshot: &Snapshot) -> Gathered {
+    fn gather(&self, snapshot: &Snapshot) -> CompactionInput {
         let redactor = self.setup.redactor.as_ref();
         let mut live = std::mem::take(&mut self.state().live);
         let gathered = live.gather(snapshot, redactor);
@@ -183,7 +188,7 @@ impl Compressor {
         let tried = self.try_with(&tools, &gathered, aim, prepared.as_deref(), summariser.as_ref()).await;
         let outcome = match &tried {
             Ok(attempt) => outcome_of(attempt, request),
-            Err(TooLate(detail)) => {
+            Err(SummaryTimeout(detail)) => {
                 let reason = AbortReason::SummariserUnavailable;
                 CompressOutcome::Aborted { reason, detail: detail.clone() }
             }
@@ -205,12 +210,12 @@ impl Compressor {
     /// Makes an attempt, starting from what was prepared, within the time a summary may take.
     async fn try_with(
         &self,
-        tools: &Tools,
-        gathered: &Gathered,
-        aim: Aim<'_>,
-        prepared: Option<&Prepared>,
+        tools: &CompactionTools,
+        gathered: &CompactionInput,
+        aim: AttemptSpec<'_>,
+        prepared: Option<&PreparedSummary>,
         summariser: &dyn Summariser,
-    ) -> Result<Attempt, TooLate> {
+    ) -> Result<Attempt, SummaryTimeout> {
         let limit = self.setup.longest_summary;
         let attempt = async {
             match prepared {
@@ -218,24 +223,24 @@ impl Compressor {
                 None => tools.attempt(gathered, aim, summariser).await,
             }
         };
-        tokio::time::timeout(limit, attempt)
-            .await
-            .map_err(|_| TooLate(format!("the summariser did not answer within {} s", limit.as_secs())))
+        tokio::time::timeout(limit, attempt).await.map_err(|_| {
+            SummaryTimeout(format!("the summariser did not answer within {} s", limit.as_secs()))
+        })
     }
 
     /// Whether a failed attempt is made again by rules: nothing could be sent otherwise, or waiting would not help.
-    fn rules_step_in(&self, reason: AbortReason, room: Room) -> bool {
+    fn rules_step_in(&self, reason: AbortReason, room: Headroom) -> bool {
         let passes = match reason {
             AbortReason::SummariserUnavailable => true,
             AbortReason::SummariserFailed | AbortReason::SummaryUnusable => false,
             AbortReason::ResultInvalid => return false,
         };
-        self.setup.on_failure == OnSummaryFailure::UseRules && (room == Room::None || !passes)
+        self.setup.on_failure == OnSummaryFailure::UseRules && (room == Headroom::None || !passes)
     }
 
     /// What was prepared, where it answers this request: the person asked for nothing particular, and it is about this
     /// conversation.
-    fn fitting_preparation(&self, request: &CompressRequest) -> Option<Arc<Prepared>> {
+    fn fitting_preparation(&self, request: &CompressRequest) -> Option<Arc<PreparedSummary>> {
         let particular =
             request.focus.is_some() || request.keep_messages.is_some() || request.memory_context.is_some();
         let prepared = self.state().prepared.clone()?;
@@ -278,7 +283,7 @@ impl Compressor {
             None,
             conversation,
         );
-        let aim = Aim {
+        let aim = AttemptSpec {
             budgets: &at_threshold,
             force: true,
             focus: None,
@@ -290,7 +295,7 @@ impl Compressor {
         let tried = self.try_with(&tools, &gathered, aim, known.as_deref(), summariser.as_ref()).await;
         let attempt = match tried {
             Ok(attempt) => attempt,
-            Err(TooLate(detail)) => return Ok(PrepareOutcome::Failed { detail }),
+            Err(SummaryTimeout(detail)) => return Ok(PrepareOutcome::Failed { detail }),
         };
         if let Outcome::Aborted { detail, .. } = &attempt.outcome {
             if summariser.account().postponed {
@@ -298,7 +303,7 @@ impl Compressor {
             }
             return Ok(PrepareOutcome::Failed { detail: detail.clone() });
         }
-        let Some(prepared) = Prepared::of(conversation.clone(), attempt, aim.tells_pinned) else {
+        let Some(prepared) = PreparedSummary::of(conversation.clone(), attempt, aim.tells_pinned) else {
             return Ok(PrepareOutcome::Nothing);
         };
         let messages = prepared.covered();
@@ -313,7 +318,7 @@ impl Compressor {
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
         let asks_model = self.fitting_preparation(request).is_none()
             && self.setup.summarisers.summariser_for(request).maker() == Maker::Model;
-        let decided = decide(&tools, &Gathered::sizes_of(conversation), &model, request, asks_model);
+        let decided = decide(&tools, &CompactionInput::sizes_of(conversation), &model, request, asks_model);
         let worth = decided.worth(conversation);
         Ok((decided.budgets, worth))
     }
@@ -324,7 +329,7 @@ impl Compressor {
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
         let summariser = self.setup.summarisers.summariser_for(&automatic(conversation, Trigger::Preflight));
         let asks_model = summariser.maker() == Maker::Model;
-        Ok(due_at(&tools, &Gathered::sizes_of(conversation), &model, asks_model))
+        Ok(due_at(&tools, &CompactionInput::sizes_of(conversation), &model, asks_model))
     }
 
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
@@ -332,7 +337,7 @@ impl Compressor {
         let budgets = scaled_budgets(&model.budgets(), None, conversation);
         let tools = self.tools(token_model_for(&model.model, conversation.dialect));
         let gathered = self.gather(conversation);
-        let aim = Aim {
+        let aim = AttemptSpec {
             budgets: &budgets,
             force: true,
             focus: None,
@@ -434,14 +439,18 @@ impl ContextEngine for Compressor {
 
     fn session_started<'a>(&'a self, start: &'a SessionStart) -> EngineFuture<'a, ()> {
         let mut state = self.state();
-        *state = State { model: state.model.take(), compactions: start.compactions, ..State::default() };
+        *state = CompressorState {
+            model: state.model.take(),
+            compactions: start.compactions,
+            ..CompressorState::default()
+        };
         drop(state);
         answered(())
     }
 
     fn session_reset(&self) -> EngineFuture<'_, ()> {
         let mut state = self.state();
-        *state = State { model: state.model.take(), ..State::default() };
+        *state = CompressorState { model: state.model.take(), ..CompressorState::default() };
         drop(state);
         answered(())
     }
@@ -454,13 +463,13 @@ impl ContextEngine for Compressor {
             _ => state.compactions,
         };
         state.last_prompt_tokens = None;
-        state.live = Live::default();
+        state.live = LiveFacts::default();
         state.prepared = None;
         drop(state);
         answered(())
     }
 
-    fn main_line(&self) -> Option<Arc<MainLine>> {
+    fn main_line(&self) -> Option<Arc<SummaryHost>> {
         self.setup.summarisers.main_line()
     }
 

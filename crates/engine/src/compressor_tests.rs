@@ -9,22 +9,22 @@ use throughline_tokens::Usage;
 use throughline_transcript::{Dialect, Groups, Message, SharedText, decode_message, violations};
 
 use super::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser};
-use crate::engine::ContextEngine;
-use crate::lifecycle::{Boundary, BoundaryReason};
-use crate::outcome::{
-    AbortReason, CompressOutcome, CompressRequest, Compressed, NewItem, NoOpReason, PrepareOutcome, Quality,
-    Room,
+use crate::context_engine::ContextEngine;
+use crate::context_engine::lifecycle::{Boundary, BoundaryReason};
+use crate::context_engine::outcome::{
+    AbortReason, CompactedView, CompressOutcome, CompressRequest, Headroom, NewItem, NoOpReason,
+    PrepareOutcome, Quality,
 };
-use crate::snapshot::Snapshot;
-use crate::status::MeasuredUsage;
+use crate::context_engine::snapshot::Snapshot;
+use crate::context_engine::status::MeasuredUsage;
+use crate::decide::trigger::Trigger;
 use crate::test_talk::{Diary, model_at_threshold, model_of, session, snapshot};
-use crate::trigger::Trigger;
 
 fn request(conversation: &Snapshot) -> CompressRequest {
     CompressRequest {
         conversation: conversation.clone(),
         trigger: Trigger::Preflight,
-        room: Room::Left,
+        room: Headroom::Left,
         focus: None,
         force: false,
         target_tokens: None,
@@ -44,7 +44,7 @@ async fn engine(setup: CompressorSetup, window_tokens: u64) -> Compressor {
     engine
 }
 
-fn completed(outcome: CompressOutcome) -> Compressed {
+fn completed(outcome: CompressOutcome) -> CompactedView {
     match outcome {
         CompressOutcome::Completed(done) => *done,
         other => panic!("not completed: {other:?}"),
@@ -52,7 +52,7 @@ fn completed(outcome: CompressOutcome) -> Compressed {
 }
 
 /// The bytes of a new view.
-fn bytes(done: &Compressed, conversation: &Snapshot) -> Vec<String> {
+fn bytes(done: &CompactedView, conversation: &Snapshot) -> Vec<String> {
     let json = |item: &NewItem| match item {
         NewItem::Kept { item } => conversation.messages[*item].json().to_owned(),
         NewItem::Rewritten { json, .. } | NewItem::Summary { json } | NewItem::Synthetic { json, .. } => {
@@ -146,13 +146,18 @@ async fn when_the_summariser_fails() {
     let aborted = |reason| Err(reason);
     // failure, room, setting -> by rules, or given up
     let cases = [
-        (transient(), Room::Left, OnSummaryFailure::UseRules, aborted(AbortReason::SummariserUnavailable)),
-        (transient(), Room::None, OnSummaryFailure::UseRules, Ok(Quality::Rules)),
-        (permanent(), Room::Left, OnSummaryFailure::UseRules, Ok(Quality::Rules)),
-        (unusable(), Room::Left, OnSummaryFailure::UseRules, Ok(Quality::Rules)),
-        (transient(), Room::None, OnSummaryFailure::Abort, aborted(AbortReason::SummariserUnavailable)),
-        (permanent(), Room::None, OnSummaryFailure::Abort, aborted(AbortReason::SummariserFailed)),
-        (unusable(), Room::Left, OnSummaryFailure::Abort, aborted(AbortReason::SummaryUnusable)),
+        (
+            transient(),
+            Headroom::Left,
+            OnSummaryFailure::UseRules,
+            aborted(AbortReason::SummariserUnavailable),
+        ),
+        (transient(), Headroom::None, OnSummaryFailure::UseRules, Ok(Quality::Rules)),
+        (permanent(), Headroom::Left, OnSummaryFailure::UseRules, Ok(Quality::Rules)),
+        (unusable(), Headroom::Left, OnSummaryFailure::UseRules, Ok(Quality::Rules)),
+        (transient(), Headroom::None, OnSummaryFailure::Abort, aborted(AbortReason::SummariserUnavailable)),
+        (permanent(), Headroom::None, OnSummaryFailure::Abort, aborted(AbortReason::SummariserFailed)),
+        (unusable(), Headroom::Left, OnSummaryFailure::Abort, aborted(AbortReason::SummaryUnusable)),
     ];
     let now = snapshot(Dialect::Chat, &session(Dialect::Chat, 120, 200_000));
     for (failure, room, on_failure, expected) in cases {
@@ -243,7 +248,7 @@ async fn preparing_again_waits_until_enough_came() {
 }
 
 /// Tokens that stand as they are behind the summary of a new view.
-fn tail_of(done: &Compressed, conversation: &Snapshot) -> u64 {
+fn tail_of(done: &CompactedView, conversation: &Snapshot) -> u64 {
     let summary = done.view.iter().position(|item| matches!(item, NewItem::Summary { .. })).unwrap();
     let kept = done.view[summary..].iter().filter_map(|item| match item {
         NewItem::Kept { item } => conversation.sizes.get(*item),

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 use throughline_store::{ArtifactId, Holder, Millis, SessionId};
 
-use crate::guard::BlockCause;
-use crate::outcome::{AbortReason, CompressReport, NoOpReason, Quality};
-use crate::recovery::Tried;
-use crate::status::{Pressure, SizeBasis};
-use crate::trigger::Trigger;
+use crate::context_engine::outcome::{AbortReason, CompressReport, NoOpReason, Quality};
+use crate::context_engine::status::{Pressure, SizeBasis};
+use crate::decide::guard::BlockCause;
+use crate::decide::recovery::RecoveryAction;
+use crate::decide::trigger::Trigger;
 
 /// Something happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ pub enum EngineEvent {
     /// Something was done to get a call through, and it is made again.
     Retrying {
         /// What was done.
-        after: Tried,
+        after: RecoveryAction,
         /// Because of this.
         trouble: String,
     },

@@ -4,107 +4,80 @@
 //!
 //! Not for: sockets, terminals, home directories, the environment or the wall clock.
 
-mod attempt;
+mod accounting;
 mod compressor;
-mod connect;
+mod context_engine;
 mod decide;
-mod encode;
-mod engine;
-mod envelope;
-mod estimate;
+mod dedup_notice;
 mod event;
-mod guard;
 mod host;
-mod http_upstream;
-mod images;
-mod ledger;
-mod lifecycle;
 mod limits;
-mod limits_in_use;
-mod managed;
-mod model_in_force;
 mod new_view;
-mod outcome;
-mod pairs;
-mod prepared;
-mod price_source;
+mod prompt;
 mod recorded_size;
-mod recovery;
-mod registry;
-mod ride;
-mod snapshot;
-mod spare_body;
-mod status;
+mod session;
 mod summary;
-mod target;
 #[cfg(test)]
 mod test_talk;
-mod threshold;
-mod token_model;
-mod told_once;
-mod tool;
-mod tool_output;
-mod translating;
-mod tried;
-mod trigger;
 mod upstream;
-mod view;
-mod wire_form;
-mod wire_tools;
 
-pub use attempt::{Scale, aimed_at, new_item, pay_rule, scaled_budgets};
+pub use compressor::adapter::{Scale, aimed_at, new_item, pay_rule, scaled_budgets};
 pub use compressor::{
     Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource, keep_exactly,
 };
-pub use connect::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope};
-pub use engine::{ContextEngine, EngineError, EngineFuture, answered};
-pub use envelope::Envelope;
-pub use event::{EngineEvent, EventSink};
-pub use guard::{Admission, Block, BlockCause, GUARD_NAME, GuardState, Moment};
-pub use host::Host;
-pub use http_upstream::HttpUpstream;
-pub use lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
-pub use limits::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
-pub use limits_in_use::LimitsInUse;
-pub use managed::{
-    Along, CacheMarking, CallError, CallInput, CallOutcome, CallPolicy, CompactionDone, CompactionResult,
-    Freshness, History, Incoming, LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy,
-    Recorded, Rewording, SessionSetup, learnt_window,
+pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
+pub use context_engine::outcome::{
+    AbortReason, BeforeAfter, CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom,
+    NewItem, NoOpReason, PrepareOutcome, Quality, SummaryDraft, Worth,
 };
-pub use model_in_force::{EngineLimits, ModelInForce};
-pub use outcome::{
-    AbortReason, BeforeAfter, CompressOutcome, CompressReport, CompressRequest, Compressed, NewItem,
-    NewSummary, NoOpReason, PrepareOutcome, Quality, Room, Worth,
-};
-pub use price_source::PriceSource;
-pub use recorded_size::recorded_size;
-pub use recovery::{
-    Advice, Alternative, AnswerSoFar, Circumstances, GaveUp, Step, Tried, Waiting, next_step,
-};
-pub use registry::{
+pub use context_engine::registry::{
     BUILT_IN_ENGINE, DirectoryEngines, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry,
     RegistryError,
 };
-pub use ride::Ride;
-pub use snapshot::Snapshot;
-pub use status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
+pub use context_engine::snapshot::Snapshot;
+pub use context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
+pub use context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
+pub use context_engine::{ContextEngine, EngineError, EngineFuture, answered};
+pub use decide::guard::{Admission, BlockCause, CompactionBlock, GUARD_NAME, GuardInput, GuardState};
+pub use decide::recovery::{
+    AlternativeModel, FailureContext, PartialAnswer, RecoveryAction, RecoveryAdvice, RecoveryFailure,
+    RecoveryStep, WaitPolicy, next_step,
+};
+pub use decide::trigger::{
+    Automatic, CompactionVerdict, IdleInput, ModelSwitch, PreflightInput, StayReason, Trigger, Urgency,
+    after_answer, before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
+};
+pub use dedup_notice::NoticeFilter;
+pub use event::{EngineEvent, EventSink};
+pub use host::Host;
+pub use limits::in_force::{EngineLimits, ModelInForce};
+pub use limits::in_use::LimitsInUse;
+pub use limits::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope};
+pub use limits::price_source::PriceSource;
+pub use limits::resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
+pub use limits::target::ModelTarget;
+pub use limits::threshold::{ThresholdChoice, ThresholdOrigin};
+pub use limits::token_model::token_model_for;
+pub use prompt::cached_prompt::CachedPrompt;
+pub use prompt::envelope::Envelope;
+pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, StoredOutput, ToolOutputPolicy};
+pub use prompt::wire_tools::tools_json;
+pub use recorded_size::recorded_size;
+pub use session::{
+    CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionDone, CompactionResult,
+    Freshness, History, IncomingMessage, LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction,
+    RecordPolicy, RecordTiming, RequestExtras, SessionError, SessionSetup, learnt_window,
+};
 pub use summary::{
-    AnswerFuture, Booking, FormChoice, FormCost, FormFacts, MainLine, ModelAnswer, ModelQuestion,
-    ModelSummaries, NotRiding, OwnModel, QUESTION_TASK, RouteFailure, RouteHealth, RouteSearch, SUMMARY_TASK,
-    SummaryCalls, SummaryForm, SummaryRoute, SummaryRoutes, SummarySetup, SummaryWishes, Unfit, choose_form,
+    BookingFuture, FormChoice, FormCost, FormFacts, InlineObstacle, ModelAnswer, ModelAnswerFuture,
+    ModelQuestion, ModelSummaries, OwnModel, QUESTION_TASK, RouteFailure, RouteHealth, RouteSearch,
+    SUMMARY_TASK, SummaryCalls, SummaryDefect, SummaryForm, SummaryHost, SummaryRoute, SummaryRoutes,
+    SummarySettings, SummarySetup, choose_form,
 };
-pub use target::Target;
-pub use threshold::{ThresholdChoice, ThresholdOrigin};
-pub use token_model::token_model_for;
-pub use told_once::ToldOnce;
-pub use tool::{ToolAnswer, ToolRequest, ToolSchema};
-pub use tool_output::{Fitted, Fitting, LongResults, SetAside, ToolOutputPolicy};
-pub use translating::{LeftOut, TranslatingUpstream, headers_on};
-pub use trigger::{
-    Automatic, BeforeCall, StayReason, Switch, Trigger, Urgency, Verdict, WhileIdle, after_answer,
-    before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
+pub use upstream::http::HttpUpstream;
+pub use upstream::translating::{OnOmission, TranslatingUpstream, headers_on};
+pub use upstream::{
+    AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
 };
-pub use upstream::{Piece, Pieces, Received, Unanswered, UnansweredCause, Upstream, UpstreamFuture};
-pub use wire_tools::tools_json;
 
 pub use throughline_provider::Priority;

@@ -13,25 +13,25 @@ use throughline_store::{
 };
 use throughline_transcript::{Groups, Message, SharedText, decode_message, violations};
 
-use crate::outcome::{Compressed, NewItem};
-use crate::trigger::Trigger;
-use crate::view::{LiveView, Place, changed};
+use crate::context_engine::outcome::{CompactedView, NewItem};
+use crate::decide::trigger::Trigger;
+use crate::prompt::view::{LiveView, RecordLocation, changed};
 
 /// A view that was found sound: its items with their places in the record.
 #[derive(Debug)]
-pub(crate) struct SoundView {
-    items: Vec<SoundItem>,
+pub(crate) struct CheckedView {
+    items: Vec<CheckedItem>,
 }
 
 #[derive(Debug)]
-struct SoundItem {
+struct CheckedItem {
     /// Where it is in the record; `None` for the new summary, which is not there yet.
-    place: Option<Place>,
+    place: Option<RecordLocation>,
     message: Message,
     tokens: u64,
 }
 
-impl SoundView {
+impl CheckedView {
     /// Estimated tokens of all messages.
     pub(crate) fn tokens(&self) -> u64 {
         self.items.iter().map(|item| item.tokens).sum()
@@ -39,9 +39,9 @@ impl SoundView {
 }
 
 /// Checks a new view. An error says in words which rule it breaks.
-pub(crate) fn check(view: &LiveView, made: &Compressed) -> Result<SoundView, String> {
+pub(crate) fn check(view: &LiveView, made: &CompactedView) -> Result<CheckedView, String> {
     let items = made.view.iter().enumerate().map(|(index, item)| read(view, index, item));
-    let sound = SoundView { items: items.collect::<Result<_, _>>()? };
+    let sound = CheckedView { items: items.collect::<Result<_, _>>()? };
     in_order(&made.view)?;
     let shown = made.view.iter().filter(|item| matches!(item, NewItem::Summary { .. })).count();
     let told = usize::from(made.summary.is_some());
@@ -68,7 +68,7 @@ pub(crate) fn check(view: &LiveView, made: &Compressed) -> Result<SoundView, Str
     Ok(sound)
 }
 
-fn read(view: &LiveView, index: usize, item: &NewItem) -> Result<SoundItem, String> {
+fn read(view: &LiveView, index: usize, item: &NewItem) -> Result<CheckedItem, String> {
     let known = |at: usize| {
         let known = view.items().get(at).zip(view.messages().get(at)).zip(view.sizes().get(at));
         known.ok_or_else(|| format!("it shows item {at} of {}", view.len()))
@@ -77,18 +77,18 @@ fn read(view: &LiveView, index: usize, item: &NewItem) -> Result<SoundItem, Stri
         NewItem::Kept { item } => {
             let ((known, message), tokens) = known(*item)?;
             let place = Some(known.place.clone());
-            return Ok(SoundItem { place, message: message.clone(), tokens: *tokens });
+            return Ok(CheckedItem { place, message: message.clone(), tokens: *tokens });
         }
         NewItem::Rewritten { item, changes, json } => {
             (Some(changed(&known(*item)?.0.0.place, changes)), json)
         }
         NewItem::Summary { json } => (None, json),
-        NewItem::Synthetic { role, json } => (Some(Place::Synthetic(role.clone())), json),
+        NewItem::Synthetic { role, json } => (Some(RecordLocation::Synthetic(role.clone())), json),
     };
     let message = decode_message(SharedText::new(json.clone()));
     let message = message.ok_or_else(|| format!("item {index} of it is no message"))?;
     let tokens = view.estimate(&message);
-    Ok(SoundItem { place, message, tokens })
+    Ok(CheckedItem { place, message, tokens })
 }
 
 fn shown(item: &NewItem) -> Option<usize> {
@@ -111,8 +111,9 @@ fn in_order(items: &[NewItem]) -> Result<(), String> {
 
 /// The last human message is there as it was said, and no summary comes after it.
 fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
-    let own =
-        |at: &usize| matches!(view.items().get(*at).map(|item| &item.place), Some(Place::Message { .. }));
+    let own = |at: &usize| {
+        matches!(view.items().get(*at).map(|item| &item.place), Some(RecordLocation::Message { .. }))
+    };
     // A client that makes room for itself leaves a summary in a person's name, which is folded like any other.
     let speaks = |message: &Message| message.is_human() && find_summary(message).is_none();
     let said = |at: &usize| own(at) && view.messages().get(*at).is_some_and(speaks);
@@ -126,7 +127,7 @@ fn human_stands(view: &LiveView, items: &[NewItem]) -> Result<(), String> {
 }
 
 /// What a compaction is committed as.
-pub(crate) struct CommitAs {
+pub(crate) struct CommitInfo {
     /// The successor.
     pub(crate) id: SessionId,
     /// When.
@@ -138,9 +139,9 @@ pub(crate) struct CommitAs {
 /// A sound view as the continuation that commits it.
 pub(crate) fn continuation(
     view: &LiveView,
-    made: &Compressed,
-    sound: &SoundView,
-    commit: CommitAs,
+    made: &CompactedView,
+    sound: &CheckedView,
+    commit: CommitInfo,
 ) -> Continuation {
     let mut stored = Vec::new();
     for item in &sound.items {
@@ -175,20 +176,20 @@ pub(crate) fn continuation(
     }
 }
 
-fn stored_item(item: &SoundItem) -> NewViewItem {
+fn stored_item(item: &CheckedItem) -> NewViewItem {
     let (json, tokens) = (item.message.json().to_owned(), item.tokens);
     NewViewItem::Kept(match &item.place {
         None => return NewViewItem::Summary { json, tokens },
-        Some(Place::Message { session, seq, changes }) if changes.is_empty() => {
+        Some(RecordLocation::Message { session, seq, changes }) if changes.is_empty() => {
             ViewItem::Range { session: session.clone(), first_seq: *seq, end_seq: Some(seq + 1) }
         }
-        Some(Place::Message { session, seq, changes }) => ViewItem::Rendition {
+        Some(RecordLocation::Message { session, seq, changes }) => ViewItem::Rendition {
             session: session.clone(),
             seq: *seq,
             rendition: StoredRendition { kinds: changes.clone(), json, tokens },
         },
-        Some(Place::Summary(summary)) => ViewItem::Summary { summary: *summary, json, tokens },
-        Some(Place::Synthetic(kind)) => ViewItem::Synthetic { kind: kind.clone(), json, tokens },
+        Some(RecordLocation::Summary(summary)) => ViewItem::Summary { summary: *summary, json, tokens },
+        Some(RecordLocation::Synthetic(kind)) => ViewItem::Synthetic { kind: kind.clone(), json, tokens },
     })
 }
 
@@ -208,7 +209,7 @@ fn push(items: &mut Vec<NewViewItem>, item: NewViewItem) {
 /// Summaries among the items a new one covers.
 fn taken_up<'a>(view: &'a LiveView, covers: &'a [usize]) -> impl Iterator<Item = SummaryId> + 'a {
     covers.iter().filter_map(|at| match view.items().get(*at)?.place {
-        Place::Summary(id) => Some(id),
+        RecordLocation::Summary(id) => Some(id),
         _ => None,
     })
 }
@@ -219,7 +220,7 @@ fn sources(view: &LiveView, covers: &[usize]) -> Vec<Run> {
         .filter_map(|id| view.summary(id))
         .flat_map(|summary| summary.sources.iter().cloned());
     let own = covers.iter().filter_map(|at| match &view.items().get(*at)?.place {
-        Place::Message { session, seq, .. } => {
+        RecordLocation::Message { session, seq, .. } => {
             Some(Run { session: session.clone(), first_seq: *seq, end_seq: seq + 1 })
         }
         _ => None,

@@ -6,12 +6,12 @@
 use throughline_store::{Millis, Owner, Session, Store, StoreError, UsageKind, last_preamble};
 use throughline_tokens::{Calibrator, profile_message, profile_system, profile_tools};
 
-use crate::estimate::Estimator;
-use crate::limits_in_use::LimitsInUse;
-use crate::managed::learnt_calibration;
-use crate::status::PendingRequest;
-use crate::token_model::token_model_for;
-use crate::view::{Place, read_shown};
+use crate::context_engine::status::PendingRequest;
+use crate::limits::in_use::LimitsInUse;
+use crate::limits::token_model::token_model_for;
+use crate::prompt::estimate::Estimator;
+use crate::prompt::view::{RecordLocation, read_shown};
+use crate::session::learnt_calibration;
 
 /// The size of the next request of a session, held with a model.
 pub fn recorded_size(
@@ -38,7 +38,7 @@ pub fn recorded_size(
     for item in store.view(owner, &session.id, None)? {
         let Some((place, message)) = read_shown(item) else { continue };
         let to_seq = last.as_ref().map_or(0, |(to_seq, _)| *to_seq);
-        let is_later = matches!(&place, Place::Message { session: own, seq, .. } if *own == session.id && *seq >= to_seq);
+        let is_later = matches!(&place, RecordLocation::Message { session: own, seq, .. } if *own == session.id && *seq >= to_seq);
         is_sent &= !is_later;
         let tokens = token_model.estimate_content(&profile_message(&message));
         message_tokens = message_tokens.saturating_add(tokens);

@@ -9,30 +9,30 @@
 //!
 //! Not for: when a compaction is made, where it cuts, and the check of facts and secrets that every summary goes through.
 
-mod answer_room;
-mod apart;
-mod desk;
+mod answer_budget;
+mod call;
 mod failure;
 mod form;
-mod main_line;
-mod mark;
+mod host;
+mod inline;
+mod parse;
 mod prompt;
 mod question;
-mod reading;
-mod riding;
+mod quote_mark;
 mod route;
+mod settings;
+mod standalone;
 mod summariser;
 #[cfg(test)]
 mod test_upstream;
 mod transcript;
-mod wishes;
 
-pub use desk::SUMMARY_TASK;
+pub use call::SUMMARY_TASK;
 pub use failure::RouteFailure;
-pub use form::{FormChoice, FormCost, FormFacts, NotRiding, SummaryForm, choose_form};
-pub use main_line::{Booking, MainLine, SummaryCalls};
-pub use question::{AnswerFuture, ModelAnswer, ModelQuestion, QUESTION_TASK};
-pub use reading::Unfit;
+pub use form::{FormChoice, FormCost, FormFacts, InlineObstacle, SummaryForm, choose_form};
+pub use host::{BookingFuture, SummaryCalls, SummaryHost};
+pub use parse::SummaryDefect;
+pub use question::{ModelAnswer, ModelAnswerFuture, ModelQuestion, QUESTION_TASK};
 pub use route::{RouteHealth, SummaryRoute};
+pub use settings::{RouteSearch, SummaryRoutes, SummarySettings};
 pub use summariser::{ModelSummaries, OwnModel, SummarySetup};
-pub use wishes::{RouteSearch, SummaryRoutes, SummaryWishes};

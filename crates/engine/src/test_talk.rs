@@ -11,9 +11,9 @@ use throughline_testkit::big_transcript;
 use throughline_tokens::{CachePrices, LimitPolicy, Limits, profile_message};
 use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
 
-use crate::model_in_force::{EngineLimits, ModelInForce};
-use crate::snapshot::Snapshot;
-use crate::token_model::token_model_for;
+use crate::context_engine::snapshot::Snapshot;
+use crate::limits::in_force::{EngineLimits, ModelInForce};
+use crate::limits::token_model::token_model_for;
 
 /// The model of every test.
 pub(crate) const MODEL: &str = "test-model";

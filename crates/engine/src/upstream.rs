@@ -1,5 +1,8 @@
 //! The seam to whoever answers: a provider's client, or a script in tests.
 
+pub(crate) mod http;
+pub(crate) mod translating;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -9,11 +12,11 @@ use throughline_wire::Answer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::recovery::AnswerSoFar;
+use crate::decide::recovery::PartialAnswer;
 
 /// A piece of an answer on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum AnswerPiece {
     /// The head of the answer.
     Begun {
         /// The HTTP status.
@@ -27,11 +30,11 @@ pub enum Piece {
 
 /// Where pieces of an answer go while it is being written. Whoever sends waits until there is room; when the other end
 /// is gone, the call is given up.
-pub type Pieces = mpsc::Sender<Piece>;
+pub type PieceSender = mpsc::Sender<AnswerPiece>;
 
 /// An answer, whole.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct UpstreamAnswer {
     /// The answer.
     pub answer: Answer,
     /// How long until the model had said something.
@@ -40,25 +43,25 @@ pub struct Received {
 
 /// No answer, or not all of one.
 #[derive(Clone, Debug)]
-pub struct Unanswered {
+pub struct UpstreamFailure {
     /// Why.
-    pub cause: UnansweredCause,
+    pub cause: UpstreamFailureCause,
     /// What had been received, as far as it can go back into a history.
     pub received: Option<Answer>,
     /// Whether any of it was passed on.
-    pub passed_on: AnswerSoFar,
+    pub passed_on: PartialAnswer,
     /// What came instead of an answer, as it came.
     pub refusal: Option<Box<Refusal>>,
 }
 
-impl Unanswered {
+impl UpstreamFailure {
     /// A call that failed before anything came.
     #[must_use]
     pub fn trouble(trouble: Trouble) -> Self {
         Self {
-            cause: UnansweredCause::Trouble(trouble),
+            cause: UpstreamFailureCause::Trouble(trouble),
             received: None,
-            passed_on: AnswerSoFar::Nothing,
+            passed_on: PartialAnswer::Nothing,
             refusal: None,
         }
     }
@@ -66,7 +69,7 @@ impl Unanswered {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UnansweredCause {
+pub enum UpstreamFailureCause {
     /// It failed.
     Trouble(Trouble),
     /// Whoever asked no longer wants it.
@@ -74,7 +77,8 @@ pub enum UnansweredCause {
 }
 
 /// An answer on its way.
-pub type UpstreamFuture<'a> = Pin<Box<dyn Future<Output = Result<Received, Box<Unanswered>>> + Send + 'a>>;
+pub type UpstreamFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<UpstreamAnswer, Box<UpstreamFailure>>> + Send + 'a>>;
 
 /// Whoever answers.
 pub trait Upstream: Send + Sync {
@@ -84,7 +88,7 @@ pub trait Upstream: Send + Sync {
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
-        pieces: Option<&'a Pieces>,
+        pieces: Option<&'a PieceSender>,
         cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a>;
 

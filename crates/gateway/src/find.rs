@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use throughline_engine::{CallError, Freshness, ManagedSession, SessionSetup, Target};
+use throughline_engine::{Freshness, ManagedSession, ModelTarget, SessionError, SessionSetup};
 use throughline_store::{
     Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, SessionId, StoreError, StoredMessage,
     numbered_key,
@@ -242,7 +242,7 @@ impl Inner {
         &self,
         seat: &Seat,
         session: &mut ManagedSession,
-        target: Target,
+        target: ModelTarget,
         edition: u64,
     ) -> Result<(), Refused> {
         let id = session.id().clone();
@@ -506,7 +506,7 @@ impl Inner {
         let setup = self.session_setup(turn, &id).await?;
         let session = match ManagedSession::create(setup, new).await {
             // Another gateway on the same home opened it first. Whether the request belongs there is found out by comparing.
-            Err(CallError::Record(StoreError::SessionExists { id: other })) if other != id => {
+            Err(SessionError::Record(StoreError::SessionExists { id: other })) if other != id => {
                 return self.take_up(turn, key, &other).await;
             }
             created => created.map_err(|error| self.refused_by(&error))?,

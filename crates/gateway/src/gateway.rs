@@ -10,7 +10,7 @@ use bytes::Bytes;
 use hyper::body::Body;
 use hyper::{HeaderMap, Request, Response};
 use throughline_engine::{
-    Beforehand, EngineEvent, Host, ModelAtEndpoint, ModelWish, PriceSource, SessionSetup, Target,
+    EngineEvent, Host, KnownFacts, ModelAtEndpoint, ModelSpec, ModelTarget, PriceSource, SessionSetup,
     learnt_scope, learnt_window,
 };
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, TimeLimits};
@@ -322,7 +322,7 @@ impl Inner {
         endpoint: Endpoint,
         model: &str,
         wire: Dialect,
-    ) -> Result<Target, Refused> {
+    ) -> Result<ModelTarget, Refused> {
         let spoken = endpoint.wire;
         let config = self.config.now();
         let usual = TimeLimits::of(&endpoint);
@@ -344,7 +344,7 @@ impl Inner {
     }
 
     /// The model a request is for.
-    pub(crate) async fn target_of(&self, turn: &Turn) -> Result<Target, Refused> {
+    pub(crate) async fn target_of(&self, turn: &Turn) -> Result<ModelTarget, Refused> {
         self.target_for(turn.endpoint.clone(), &turn.model, turn.request.dialect()).await
     }
 
@@ -357,13 +357,13 @@ impl Inner {
         let learnt = learnt.await.ok().and_then(Result::ok).flatten();
         let config = self.config.now();
         let settings = config.settings.as_ref();
-        let wish = ModelWish {
+        let wish = ModelSpec {
             model: model.to_owned(),
             wire: Some(endpoint.wire),
             window: config.window.clone(),
-            ..ModelWish::main(settings)
+            ..ModelSpec::main(settings)
         };
-        let before = Beforehand { settings, catalogue: &config.catalogue, said: None, learnt };
+        let before = KnownFacts { settings, catalogue: &config.catalogue, said: None, learnt };
         let seller = seller_at(endpoint.kind).to_owned();
         let mut found = ModelAtEndpoint::of(&wish, Some(endpoint), &before);
         found.price_source.seller = seller;
@@ -379,7 +379,7 @@ impl Inner {
     }
 
     /// What a conversation of this tenant stands on.
-    pub(crate) fn session_setup_with(&self, target: Target, conversation: &SessionId) -> SessionSetup {
+    pub(crate) fn session_setup_with(&self, target: ModelTarget, conversation: &SessionId) -> SessionSetup {
         let (events, conversation) = (Arc::clone(&self.setup.events), conversation.clone());
         let config = self.config.now();
         SessionSetup {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
-use throughline_engine::{Pieces, UnansweredCause, Upstream, UpstreamFuture};
+use throughline_engine::{PieceSender, Upstream, UpstreamFailureCause, UpstreamFuture};
 use throughline_provider::{OutgoingCall, Trouble};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ impl Upstream for Metered {
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
-        pieces: Option<&'a Pieces>,
+        pieces: Option<&'a PieceSender>,
         cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         Box::pin(async move {
@@ -36,8 +36,8 @@ impl Upstream for Metered {
             let end = match &result {
                 Ok(_) => CallEnd::Answered,
                 Err(unanswered) => match unanswered.cause {
-                    UnansweredCause::Cancelled => CallEnd::Cancelled,
-                    UnansweredCause::Trouble(_) => CallEnd::Failed,
+                    UpstreamFailureCause::Cancelled => CallEnd::Cancelled,
+                    UpstreamFailureCause::Trouble(_) => CallEnd::Failed,
                 },
             };
             self.metrics.call(wire, &self.name, end, began.elapsed());

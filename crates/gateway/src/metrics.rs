@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use throughline_engine::{EngineEvent, Tried};
+use throughline_engine::{EngineEvent, RecoveryAction};
 use throughline_store::{NewCall, StoreError};
 
 use crate::event::GatewayEvent;
@@ -271,13 +271,13 @@ impl Metrics {
             EngineEvent::CompactionLocked { .. } => "locked",
             EngineEvent::Retrying { after, .. } => {
                 let step = match after {
-                    Tried::LearntWindow { .. } => "learnt_window",
-                    Tried::Compacted { .. } => "compacted",
-                    Tried::CompactedInVain { .. } => "compacted_in_vain",
-                    Tried::LoweredCap { .. } => "lowered_cap",
-                    Tried::RemovedImages { .. } => "removed_images",
-                    Tried::AskedAnother { .. } => "asked_another",
-                    Tried::Waited { .. } => "waited",
+                    RecoveryAction::LearntWindow { .. } => "learnt_window",
+                    RecoveryAction::Compacted { .. } => "compacted",
+                    RecoveryAction::CompactedInVain { .. } => "compacted_in_vain",
+                    RecoveryAction::LoweredCap { .. } => "lowered_cap",
+                    RecoveryAction::RemovedImages { .. } => "removed_images",
+                    RecoveryAction::AskedAnother { .. } => "asked_another",
+                    RecoveryAction::Waited { .. } => "waited",
                 };
                 self.recoveries.add([step.into()], 1);
                 return;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
-use throughline_engine::{CallError, GaveUp};
+use throughline_engine::{RecoveryFailure, SessionError};
 use throughline_provider::{Refusal, TroubleKind};
 use throughline_transcript::Dialect;
 use throughline_wire::{ErrorBody, write_error};
@@ -90,15 +90,15 @@ impl Refused {
     }
 
     /// Why a call could not be made, in words for clients; which setting would help is not for them.
-    fn of_call(error: &CallError) -> Self {
+    fn of_call(error: &SessionError) -> Self {
         let (status, kind) = match error {
-            CallError::GaveUp(gave_up) => of_trouble(gave_up),
-            CallError::FixedTooLarge { .. } | CallError::Request(_) | CallError::OtherWire { .. } => {
-                (StatusCode::BAD_REQUEST, "invalid_request_error")
-            }
-            CallError::Locked { .. } => (StatusCode::CONFLICT, "api_error"),
-            CallError::Record(_) => return Self::unrecorded(),
-            CallError::Limits { .. } | CallError::Cancelled => {
+            SessionError::Exhausted(gave_up) => of_trouble(gave_up),
+            SessionError::FixedTooLarge { .. }
+            | SessionError::Request(_)
+            | SessionError::OtherWire { .. } => (StatusCode::BAD_REQUEST, "invalid_request_error"),
+            SessionError::Locked { .. } => (StatusCode::CONFLICT, "api_error"),
+            SessionError::Record(_) => return Self::unrecorded(),
+            SessionError::Limits { .. } | SessionError::Cancelled => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "api_error")
             }
         };
@@ -121,11 +121,11 @@ impl Refused {
 
 impl Inner {
     /// The refusal of a call that could not be made. Whoever runs the gateway is told all of it.
-    pub(crate) fn refused_by(&self, error: &CallError) -> Refused {
+    pub(crate) fn refused_by(&self, error: &SessionError) -> Refused {
         match error {
-            CallError::Record(error) => self.record_failed(error),
+            SessionError::Record(error) => self.record_failed(error),
             // The client hung up.
-            CallError::Cancelled => Refused::of_call(error),
+            SessionError::Cancelled => Refused::of_call(error),
             _ => {
                 self.tell(GatewayEvent::Warning(error.to_string()));
                 Refused::of_call(error)
@@ -135,24 +135,25 @@ impl Inner {
 }
 
 /// Why a call could not be made, without what only whoever runs the gateway can do about it.
-pub(crate) fn words_for_clients(error: &CallError) -> String {
+pub(crate) fn words_for_clients(error: &SessionError) -> String {
     match error {
-        CallError::GaveUp(gave_up) => gave_up.trouble.to_string(),
-        CallError::Limits { model, .. } => {
+        SessionError::Exhausted(gave_up) => gave_up.trouble.to_string(),
+        SessionError::Limits { model, .. } => {
             format!("the gateway is not set up for a prompt to {model}; its log says why")
         }
-        CallError::FixedTooLarge { model, fixed_tokens, room_tokens } => format!(
+        SessionError::FixedTooLarge { model, fixed_tokens, room_tokens } => format!(
             "system prompt and tools take {fixed_tokens} tokens, but a prompt to {model} may have {room_tokens}: \
              shorten them, or choose a model with a larger window"
         ),
-        CallError::Locked { .. } => "the conversation is open elsewhere".to_owned(),
-        CallError::Record(_) | CallError::Request(_) | CallError::OtherWire { .. } | CallError::Cancelled => {
-            error.to_string()
-        }
+        SessionError::Locked { .. } => "the conversation is open elsewhere".to_owned(),
+        SessionError::Record(_)
+        | SessionError::Request(_)
+        | SessionError::OtherWire { .. }
+        | SessionError::Cancelled => error.to_string(),
     }
 }
 
-fn of_trouble(gave_up: &GaveUp) -> (StatusCode, &'static str) {
+fn of_trouble(gave_up: &RecoveryFailure) -> (StatusCode, &'static str) {
     let status = gave_up.trouble.status.and_then(|status| StatusCode::from_u16(status).ok());
     let status = status.filter(|status| status.is_client_error() || status.is_server_error());
     match gave_up.trouble.kind {

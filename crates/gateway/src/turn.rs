@@ -7,8 +7,8 @@ use bytes::Bytes;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, StatusCode};
 use throughline_engine::{
-    Along, CacheMarking, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Piece,
-    RecordPolicy, Recorded, Rewording, Waiting, headers_on,
+    AnswerPiece, CacheMarking, CallInput, CallOutcome, ClientBytes, Envelope, IncomingMessage,
+    ManagedSession, RecordPolicy, RecordTiming, RequestExtras, SessionError, WaitPolicy, headers_on,
 };
 use throughline_provider::{ANSWER_NOT_HELD, Chunk, Endpoint, HoldBack};
 use throughline_store::SessionId;
@@ -58,7 +58,7 @@ pub(crate) struct Turn {
 }
 
 /// How a call ended.
-type Ended = Result<CallOutcome, CallError>;
+type Ended = Result<CallOutcome, SessionError>;
 
 /// Answers a request of a wire.
 pub(crate) async fn answer(
@@ -165,7 +165,7 @@ impl Said {
         request: &Request,
         session: &mut ManagedSession,
         known: &mut Vec<Known>,
-    ) -> Vec<Incoming> {
+    ) -> Vec<IncomingMessage> {
         let Self { mut messages, repeated } = self;
         let mut new = messages.split_off(repeated.min(messages.len()));
         // Who has such tools itself repeats their calls.
@@ -173,10 +173,10 @@ impl Said {
         let names = if recall.names().is_taken(request) { &none } else { recall.names() };
         let eyes = Eyes::new(names, session.dialect());
         let (from, worded) = align(session.messages(), session.first_own_item(), &messages, eyes);
-        session.reword(Rewording { from, worded });
+        session.reword(ClientBytes { from, worded });
         let owed = Owed::of(recall, request, session, &new);
         owed.settle(recall, &gateway.setup.owner, session, &mut new, known).await;
-        new.into_iter().map(Incoming::from).collect()
+        new.into_iter().map(IncomingMessage::from).collect()
     }
 }
 
@@ -214,11 +214,15 @@ impl Inner {
         let objects_at = turn.objects_at.filter(|_| stores);
         let input = CallInput {
             pieces: Some(pieces),
-            along: Along { headers: turn.headers, query: turn.query, hold_back: HoldBack::UntilContent },
-            waiting: Waiting::ByCaller,
+            along: RequestExtras {
+                headers: turn.headers,
+                query: turn.query,
+                hold_back: HoldBack::UntilContent,
+            },
+            waiting: WaitPolicy::ByCaller,
             marking: CacheMarking::FromSecondCall,
             // A client keeps what it says until it is answered, and says it again.
-            recorded: if self.goes_on_unrecorded() { Recorded::Meanwhile } else { Recorded::First },
+            recorded: if self.goes_on_unrecorded() { RecordTiming::Meanwhile } else { RecordTiming::First },
             cancel: cancel.clone(),
             // Where stored objects have to be noted too, the end of the answer waits for that.
             on_recorded: objects_at.is_none().then_some(on_recorded),
@@ -333,7 +337,7 @@ impl Telling {
 struct WayBack {
     told: Telling,
     streaming: Streaming,
-    waiting: mpsc::Receiver<Piece>,
+    waiting: mpsc::Receiver<AnswerPiece>,
     /// Comes when the answer is in the record.
     recorded: oneshot::Receiver<()>,
     end: oneshot::Receiver<Ended>,
@@ -344,7 +348,7 @@ struct WayBack {
 impl WayBack {
     /// The head of the answer, with a body that follows as it comes.
     async fn respond(mut self) -> Response<OutBody> {
-        let Some(Piece::Begun { status, headers }) = self.waiting.recv().await else {
+        let Some(AnswerPiece::Begun { status, headers }) = self.waiting.recv().await else {
             return self.refuse().await;
         };
         let (sender, body) = OutBody::pieces();
@@ -405,8 +409,8 @@ impl WayBack {
             };
             match piece {
                 None => break,
-                Some(Piece::Begun { .. }) => {}
-                Some(Piece::Chunk(chunk)) => {
+                Some(AnswerPiece::Begun { .. }) => {}
+                Some(AnswerPiece::Chunk(chunk)) => {
                     told.note_begun(&chunk).await;
                     let raw = match streaming {
                         Streaming::Streamed => whole.take(chunk.raw),
@@ -458,8 +462,8 @@ impl WayBack {
 }
 
 /// Whether an answer was passed on whole though nothing of it is known.
-fn was_passed_on(error: &CallError) -> bool {
-    matches!(error, CallError::GaveUp(gave_up) if gave_up.trouble.code.as_deref() == Some(ANSWER_NOT_HELD))
+fn was_passed_on(error: &SessionError) -> bool {
+    matches!(error, SessionError::Exhausted(gave_up) if gave_up.trouble.code.as_deref() == Some(ANSWER_NOT_HELD))
 }
 
 /// Whether whole events of a stream hold the one behind which nothing follows. Words of a model cannot look like one: there is
@@ -504,7 +508,7 @@ fn refused(
     };
     match &error {
         // Nothing was done about it: the client gets what it would have got without us.
-        CallError::GaveUp(gave_up) if gave_up.tried.is_empty() && gave_up.refusal.is_some() => {
+        SessionError::Exhausted(gave_up) if gave_up.tried.is_empty() && gave_up.refusal.is_some() => {
             let refusal = gave_up.refusal.as_deref();
             refusal.map_or_else(|| gateway.refused_by(&error).respond(wire), passed_on)
         }

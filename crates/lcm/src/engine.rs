@@ -13,11 +13,11 @@ use std::time::Duration;
 use serde_json::json;
 use throughline_compaction::{Budgets, NoOpReason, PruneRules, RuleSummariser};
 use throughline_engine::{
-    AbortReason, BeforeAfter, Boundary, BoundaryReason, CompressOutcome, CompressReport, CompressRequest,
-    Compressed, Compressor, CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus, Host,
-    MainLine, MeasuredUsage, ModelInForce, NewSummary, OnSummaryFailure, OneSummariser, PrepareOutcome,
-    Quality, Room, Scale, SessionStart, Snapshot, SummariserSource, ToolAnswer, ToolRequest, ToolSchema,
-    Trigger, Worth, answered, new_item, scaled_budgets, settled_tokens, token_model_for,
+    AbortReason, BeforeAfter, Boundary, BoundaryReason, CompactedView, CompressOutcome, CompressReport,
+    CompressRequest, Compressor, CompressorSetup, ContextEngine, EngineError, EngineFuture, EngineStatus,
+    Headroom, Host, MeasuredUsage, ModelInForce, OnSummaryFailure, OneSummariser, PrepareOutcome, Quality,
+    Scale, SessionStart, Snapshot, SummariserSource, SummaryDraft, SummaryHost, ToolAnswer, ToolRequest,
+    ToolSchema, Trigger, Worth, answered, new_item, scaled_budgets, settled_tokens, token_model_for,
 };
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store, StoreError, TOP_NODES};
@@ -212,11 +212,11 @@ impl LcmEngine {
         }
     }
 
-    fn rules_step(&self, room: Room) -> RulesStep {
+    fn rules_step(&self, room: Headroom) -> RulesStep {
         match (self.setup.on_failure, room) {
             (OnSummaryFailure::Abort, _) => RulesStep::Never,
-            (OnSummaryFailure::UseRules, Room::None) => RulesStep::Always,
-            (OnSummaryFailure::UseRules, Room::Left) => RulesStep::UnlessItPasses,
+            (OnSummaryFailure::UseRules, Headroom::None) => RulesStep::Always,
+            (OnSummaryFailure::UseRules, Headroom::Left) => RulesStep::UnlessItPasses,
         }
     }
 
@@ -246,7 +246,7 @@ impl LcmEngine {
         let request = CompressRequest {
             conversation: Snapshot { ride: None, ..conversation.clone() },
             trigger: Trigger::Ahead,
-            room: Room::Left,
+            room: Headroom::Left,
             focus: None,
             force: true,
             target_tokens: no_target,
@@ -315,8 +315,8 @@ fn outcome_of(made: Made, request: &CompressRequest) -> CompressOutcome {
     let pinned = |index: &usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index));
     let covers = plan.middle.clone().filter(|index| !pinned(index)).collect();
     let author = told.author.unwrap_or_else(|| RULES.to_owned());
-    CompressOutcome::Completed(Box::new(Compressed {
-        summary: Some(NewSummary {
+    CompressOutcome::Completed(Box::new(CompactedView {
+        summary: Some(SummaryDraft {
             author,
             document,
             covers,
@@ -439,7 +439,7 @@ impl ContextEngine for LcmEngine {
         })
     }
 
-    fn main_line(&self) -> Option<Arc<MainLine>> {
+    fn main_line(&self) -> Option<Arc<SummaryHost>> {
         self.setup.summarisers.main_line()
     }
 

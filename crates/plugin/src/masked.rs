@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use throughline_engine::{CompressOutcome, Compressed, NewItem};
+use throughline_engine::{CompactedView, CompressOutcome, NewItem};
 use throughline_redact::Redactor;
 
 /// The outcome without secrets; how many places were masked is among its warnings.
@@ -19,7 +19,7 @@ pub(crate) fn masked(outcome: CompressOutcome, redactor: &Redactor) -> CompressO
     CompressOutcome::Completed(made)
 }
 
-fn mask(made: &mut Compressed, redactor: &Redactor) -> usize {
+fn mask(made: &mut CompactedView, redactor: &Redactor) -> usize {
     let mut places = 0;
     for item in &mut made.view {
         let json = match item {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_engine::{
     Boundary, CompressOutcome, CompressRequest, ContextEngine, EngineError, EngineFuture, EngineStatus,
-    MeasuredUsage, ModelInForce, PendingRequest, PrepareOutcome, SessionEnd, SessionStart, Snapshot,
-    ToldOnce, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
+    MeasuredUsage, ModelInForce, NoticeFilter, PendingRequest, PrepareOutcome, SessionEnd, SessionStart,
+    Snapshot, ToolAnswer, ToolRequest, ToolSchema, Trigger, Worth,
 };
 
 /// Told when the other one stepped in, and why; once as long as that is the same.
@@ -16,7 +16,7 @@ pub struct WithStandIn {
     engine: Arc<dyn ContextEngine>,
     stand_in: Arc<dyn ContextEngine>,
     stepped_in: SteppedIn,
-    told: Mutex<ToldOnce>,
+    told: Mutex<NoticeFilter>,
 }
 
 impl WithStandIn {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use throughline_engine::{Host, Pieces, Received, Unanswered, Upstream, UpstreamFuture};
+use throughline_engine::{Host, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
 use throughline_provider::{OutgoingCall, PrefixCache, RequestComplaint, Trouble, TroubleKind};
 use throughline_store::{Holder, Millis};
 use throughline_tokens::{TokenModel, profile_message};
@@ -101,10 +101,10 @@ impl Desk {
         body: &[u8],
         purpose: Purpose,
         answered_tokens: u64,
-    ) -> Result<ReportedUsage, Box<Unanswered>> {
+    ) -> Result<ReportedUsage, Box<UpstreamFailure>> {
         let refused = |words: String| {
             let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
-            Box::new(Unanswered::trouble(Trouble { words, ..Trouble::of(kind) }))
+            Box::new(UpstreamFailure::trouble(Trouble { words, ..Trouble::of(kind) }))
         };
         let request = Request::decode(self.dialect, body).map_err(|error| refused(error.to_string()))?;
         let now_ms = self.stage.now_ms();
@@ -119,7 +119,7 @@ impl Desk {
     }
 
     /// The answer to a call. Summaries are asked for as streams, everything else in one piece.
-    fn answer(&self, call: &OutgoingCall) -> Result<Received, Box<Unanswered>> {
+    fn answer(&self, call: &OutgoingCall) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
         let size = |message: &Message| self.token_model.estimate_content(&profile_message(message));
         let (mut answer, purpose) = match call.streaming {
             Streaming::Streamed => (self.summary()?, Purpose::Summary),
@@ -131,13 +131,13 @@ impl Desk {
         let written = answer.messages.iter().map(size).sum();
         let reported = self.charge(&call.body, purpose, written)?;
         answer.usage_json = Some(write_usage(self.dialect, &reported));
-        Ok(Received { answer, first_content: None })
+        Ok(UpstreamAnswer { answer, first_content: None })
     }
 
-    fn summary(&self) -> Result<Answer, Box<Unanswered>> {
+    fn summary(&self) -> Result<Answer, Box<UpstreamFailure>> {
         let draft = AnswerDraft::text(self.books().summary.clone());
         let body = write_response(self.dialect, &draft);
-        let unread = |_| Box::new(Unanswered::trouble(Trouble::of(TroubleKind::Unknown)));
+        let unread = |_| Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown)));
         decode_response(self.dialect, body.as_bytes()).map_err(unread)
     }
 }
@@ -146,7 +146,7 @@ impl Upstream for Desk {
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
-        _pieces: Option<&'a Pieces>,
+        _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         let answered = self.answer(&call);

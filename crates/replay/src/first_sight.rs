@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use throughline_compaction::{AnchorKind, scan_anchors};
-use throughline_engine::{Fitted, Fitting, ToolOutputPolicy};
+use throughline_engine::{FittedResult, ResultFitter, ToolOutputPolicy};
 use throughline_store::CallNames;
 use throughline_tokens::ToolBudgets;
 use throughline_transcript::{
@@ -68,10 +68,11 @@ impl<'a> FirstSight<'a> {
     /// Messages on their way to the model.
     pub(crate) fn shown(&mut self, messages: &[Message]) {
         let own: Vec<&Message> = messages.iter().collect();
-        let fitted = Fitting::new(&self.budgets, self.policy).fit(&own, &mut self.names).unwrap_or_default();
+        let fitted =
+            ResultFitter::new(&self.budgets, self.policy).fit(&own, &mut self.names).unwrap_or_default();
         let mut fitted = fitted.into_iter();
         for message in messages {
-            let Fitted { json, set_aside } = fitted.next().unwrap_or_default();
+            let FittedResult { json, set_aside } = fitted.next().unwrap_or_default();
             let shown = json.and_then(|json| decode_message(SharedText::new(json)));
             self.see_message(shown.as_ref().unwrap_or(message));
             let aside: HashSet<String> = set_aside.into_iter().map(|aside| aside.text).collect();

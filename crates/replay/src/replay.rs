@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use throughline_engine::{CallError, ToolOutputPolicy};
+use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, PrefixCache};
 use throughline_tokens::{Catalogue, LimitPolicy, TokenModel};
 use throughline_transcript::Dialect;
@@ -73,7 +73,7 @@ pub enum ReplayError {
     Prompt(#[from] PromptError),
     /// The managed call failed.
     #[error("the managed call failed: {0}")]
-    Through(#[from] CallError),
+    Through(#[from] SessionError),
 }
 
 /// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use throughline_compaction::{Account, Maker, RuleSummariser, Summariser, SummaryFuture, SummaryRequest};
 use throughline_engine::{
-    CompressRequest, MainLine, ModelSummaries, OwnModel, SummariserSource, SummarySetup,
+    CompressRequest, ModelSummaries, OwnModel, SummariserSource, SummaryHost, SummarySetup,
 };
 use throughline_redact::Redactor;
 
@@ -40,7 +40,7 @@ impl SummariserSource for GhostWritten {
         Arc::new(Ghost { asked, desk: Arc::clone(&self.desk) })
     }
 
-    fn main_line(&self) -> Option<Arc<MainLine>> {
+    fn main_line(&self) -> Option<Arc<SummaryHost>> {
         self.models.main_line()
     }
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use throughline_compaction::RuleSummariser;
 use throughline_engine::{
-    Automatic, CallError, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope,
-    Host as _, Incoming, LockPolicy, ManagedSession, OneSummariser, PriceSource, RecordPolicy, SessionSetup,
-    SummariserSource, Target, ThresholdOrigin, ToolOutputPolicy,
+    Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host as _,
+    IncomingMessage, LockPolicy, ManagedSession, ModelTarget, OneSummariser, PriceSource, RecordPolicy,
+    SessionError, SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{CacheOutcome, CachePolicy, without_marks};
 use throughline_redact::Redactor;
@@ -43,7 +43,7 @@ pub(crate) struct Led {
 
 impl Through<'_> {
     /// Leads the conversation from its first call to its last.
-    pub(crate) async fn lead(&self) -> Result<Led, CallError> {
+    pub(crate) async fn lead(&self) -> Result<Led, SessionError> {
         let stage = Arc::clone(&self.desk.stage);
         stage.set(self.talk.calls.first().map_or(0, |call| call.at_ms));
         let text = self.fixed.text();
@@ -103,10 +103,10 @@ impl Through<'_> {
         places.filter_map(|place| self.talk.messages.get(place)).map(bare).collect()
     }
 
-    fn budgets(&self) -> Result<ToolBudgets, CallError> {
+    fn budgets(&self) -> Result<ToolBudgets, SessionError> {
         let limits = Limits::compute(&self.limits);
         let model = self.desk.tariff.model.clone();
-        limits.map(|limits| limits.tools).map_err(|source| CallError::Limits { model, source })
+        limits.map(|limits| limits.tools).map_err(|source| SessionError::Limits { model, source })
     }
 
     fn setup(&self, set_aside: &Arc<AtomicU64>) -> SessionSetup {
@@ -117,7 +117,7 @@ impl Through<'_> {
         };
         let compressor =
             CompressorSetup { summarisers, redactor: Some(Redactor::new()), ..CompressorSetup::by_rules() };
-        let target = Target {
+        let target = ModelTarget {
             model: self.desk.tariff.model.clone(),
             provider: self.desk.tariff.provider.clone(),
             endpoint: "replay".to_owned(),
@@ -178,7 +178,7 @@ impl Through<'_> {
 }
 
 fn input(envelope: &Envelope, messages: Vec<Message>) -> CallInput {
-    CallInput::new(envelope.clone(), messages.into_iter().map(Incoming::from).collect())
+    CallInput::new(envelope.clone(), messages.into_iter().map(IncomingMessage::from).collect())
 }
 
 /// A message without marks that a recorded request may have carried: they said where that request ended.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{CallError, CallInput, CallOutcome, Incoming, token_model_for};
+use throughline_engine::{CallInput, CallOutcome, IncomingMessage, SessionError, token_model_for};
 use throughline_store::{ArtifactId, NewArtifact, StoredRendition};
 use throughline_tokens::{Usage, profile_system, profile_text, profile_tools};
 use throughline_transcript::{
@@ -55,7 +55,7 @@ impl Agent {
     /// Says something and works until the model has answered. What was [said before and not answered](Self::unanswered)
     /// is not said twice. Called off by `cancel` at any moment: what was said, done
     /// and received until then stays, and the next turn goes on from there.
-    pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, CallError> {
+    pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, SessionError> {
         self.stop_saving_memory();
         let dialect = self.session.dialect();
         let mut new = results::messages(dialect, &self.finished);
@@ -64,7 +64,7 @@ impl Agent {
             let rendition = self.shortened(said).await?;
             new.extend(
                 message(&text_message(dialect, Role::User, said))
-                    .map(|message| Incoming { message, rendition }),
+                    .map(|message| IncomingMessage { message, rendition }),
             );
         }
         let mut done = TurnDone::default();
@@ -79,7 +79,7 @@ impl Agent {
             done.tools += calls.len() as u64;
             self.run_calls(&calls, &outcome, cancel).await;
             if cancel.is_cancelled() {
-                return Err(CallError::Cancelled);
+                return Err(SessionError::Cancelled);
             }
             new = results::messages(dialect, &self.finished);
         }
@@ -96,7 +96,7 @@ impl Agent {
 
     /// What the model is shown of words that the window has no room for, which are kept where it can read them in pieces.
     /// Folding would not help: there is nothing before them that could give way.
-    async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, CallError> {
+    async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, SessionError> {
         let pressure = self.session.pressure();
         let model = token_model_for(&self.session.model().model, self.session.dialect());
         let system = model.estimate_content(&profile_system(&compact_json_string(&self.standing.prompt)));
@@ -141,9 +141,9 @@ impl Agent {
     /// One call, shown while it is answered.
     async fn ask(
         &mut self,
-        messages: Vec<Incoming>,
+        messages: Vec<IncomingMessage>,
         cancel: &CancellationToken,
-    ) -> Result<CallOutcome, CallError> {
+    ) -> Result<CallOutcome, SessionError> {
         let before = self.session.id().clone();
         let in_order = std::sync::Arc::clone(&self.in_order);
         let input = CallInput {

@@ -12,8 +12,8 @@ use throughline_agent::{
 };
 use throughline_engine::{
     Automatic, CallPolicy, Compressor, CompressorSetup, ContextEngine, Host, HttpUpstream, LockPolicy,
-    ModelSummaries, OwnModel, PriceSource, RecordPolicy, SessionSetup, SummarySetup, Target, ThresholdOrigin,
-    ToolOutputPolicy,
+    ModelSummaries, ModelTarget, OwnModel, PriceSource, RecordPolicy, SessionSetup, SummarySetup,
+    ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_provider::{
@@ -106,11 +106,11 @@ impl Stage {
         work
     }
 
-    fn target(&self) -> Target {
+    fn target(&self) -> ModelTarget {
         self.target_with_window(self.window_tokens)
     }
 
-    pub(crate) fn target_with_window(&self, window_tokens: u64) -> Target {
+    pub(crate) fn target_with_window(&self, window_tokens: u64) -> ModelTarget {
         let url = self.upstream.url();
         let settings = EndpointSettings {
             prefix: "model",
@@ -130,7 +130,7 @@ impl Stage {
             jitter_seed: 1,
         };
         let client = Client::new(options).unwrap();
-        Target {
+        ModelTarget {
             model: MODEL.to_owned(),
             provider: "custom".to_owned(),
             endpoint: url,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use throughline_agent::{Agent, AgentEvent, Answer, Asking, ToolEnd};
-use throughline_engine::CallError;
+use throughline_engine::SessionError;
 use throughline_store::{Holder, LockRequest, Owner, conversation_lock};
 use throughline_testkit::{Pace, Reply, ReplyFault, Script};
 use throughline_transcript::Dialect;
@@ -133,7 +133,7 @@ async fn called_off_in_the_middle_of_an_answer_the_conversation_goes_on() {
     });
     let ended = agent.turn("Tell me.", &cancel).await;
     waiting.await.unwrap();
-    assert!(matches!(ended, Err(CallError::Cancelled)), "{ended:?}");
+    assert!(matches!(ended, Err(SessionError::Cancelled)), "{ended:?}");
     let kept = stage.transcript();
     assert!(kept[1].contains("This answer"), "what had arrived stays: {kept:?}");
     let done = agent.turn("And now?", &CancellationToken::new()).await.unwrap();
@@ -164,7 +164,7 @@ async fn called_off_in_the_middle_of_a_tool_what_ran_is_kept() {
         }
         stop.cancel();
     });
-    assert!(matches!(agent.turn("Go.", &cancel).await, Err(CallError::Cancelled)));
+    assert!(matches!(agent.turn("Go.", &cancel).await, Err(SessionError::Cancelled)));
     waiting.await.unwrap();
     assert!(!stage.work().join("b.txt").exists(), "nothing runs after that");
     agent.turn("Something else.", &CancellationToken::new()).await.unwrap();

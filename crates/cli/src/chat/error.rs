@@ -1,19 +1,19 @@
 //! What a conversation can run into, in words for the person who holds it.
 
-use throughline_engine::CallError;
+use throughline_engine::SessionError;
 use throughline_provider::Trouble;
 
 use crate::error::{Exit, Failure};
 use crate::record::refused;
 
 /// A failed call as a failure of the program.
-pub(super) fn failure_of(error: CallError) -> Failure {
+pub(super) fn failure_of(error: SessionError) -> Failure {
     match error {
-        CallError::Record(error) => refused(error),
-        CallError::Locked { holder, .. } => Failure::new(Exit::Busy, "the conversation is open elsewhere")
+        SessionError::Record(error) => refused(error),
+        SessionError::Locked { holder, .. } => Failure::new(Exit::Busy, "the conversation is open elsewhere")
             .because(format!("{} works on it", crate::ui::text::on_one_line(&holder.to_string())))
             .hint("leave it there first, or begin another one here"),
-        CallError::GaveUp(gave_up) => {
+        SessionError::Exhausted(gave_up) => {
             // What is wrong and what mends it come first, then the provider's own words.
             let bare = Trouble { words: String::new(), ..gave_up.trouble.clone() };
             let failure = Failure::new(Exit::Unanswered, format!("{bare}: {}", gave_up.advice_words()));
@@ -23,10 +23,10 @@ pub(super) fn failure_of(error: CallError) -> Failure {
             };
             gave_up.tried.iter().fold(failure, |failure, tried| failure.because(format!("tried: {tried}")))
         }
-        CallError::Limits { .. } | CallError::FixedTooLarge { .. } | CallError::OtherWire { .. } => {
+        SessionError::Limits { .. } | SessionError::FixedTooLarge { .. } | SessionError::OtherWire { .. } => {
             Failure::new(Exit::BadConfig, error.to_string())
         }
-        CallError::Cancelled => Failure::new(Exit::Unanswered, "stopped"),
+        SessionError::Cancelled => Failure::new(Exit::Unanswered, "stopped"),
         other => Failure::new(Exit::Internal, other.to_string()),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use throughline_engine::ModelWish;
+use throughline_engine::ModelSpec;
 use throughline_provider::{Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 
 use super::named_model::{self, Naming};
@@ -52,9 +52,9 @@ impl Found {
 /// The wish, made whole: a model that somebody serves. Asks the person where they can be asked.
 pub(super) async fn complete(
     kitchen: &Kitchen,
-    wish: ModelWish,
+    wish: ModelSpec,
     naming: Naming,
-) -> Result<ModelWish, Failure> {
+) -> Result<ModelSpec, Failure> {
     let is_named = !wish.model.trim().is_empty();
     let is_open = wish.base_url.trim().is_empty() && matches!(wish.provider.trim(), "" | "auto");
     match kitchen.endpoint(&wish) {
@@ -65,7 +65,7 @@ pub(super) async fn complete(
             let chosen = Found { endpoint, models: None };
             let name = choose_model(kitchen, &chosen).await?;
             save(kitchen, &[("model.default", &name)])?;
-            Ok(ModelWish { model: name, ..wish })
+            Ok(ModelSpec { model: name, ..wish })
         }
         Ok(_) | Err(EndpointError::NotConfigured { .. }) => look_around(kitchen, wish).await,
         Err(error) => Err(not_configured(&error)),
@@ -73,7 +73,7 @@ pub(super) async fn complete(
 }
 
 /// Nothing says who is to be asked: whoever can be is found, told of and chosen from.
-async fn look_around(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, Failure> {
+async fn look_around(kitchen: &Kitchen, wish: ModelSpec) -> Result<ModelSpec, Failure> {
     let found = everybody(kitchen).await;
     if found.is_empty() {
         return Err(nobody(kitchen));
@@ -91,13 +91,13 @@ async fn look_around(kitchen: &Kitchen, wish: ModelWish) -> Result<ModelWish, Fa
     };
     let provider = chosen.endpoint.kind.name();
     save(kitchen, &[("model.provider", provider), ("model.default", &name)])?;
-    Ok(ModelWish { provider: provider.to_owned(), model: name, ..wish })
+    Ok(ModelSpec { provider: provider.to_owned(), model: name, ..wish })
 }
 
 /// Everybody who could serve a model: by a key in the environment, or because they answer on this machine.
 async fn everybody(kitchen: &Kitchen) -> Vec<Found> {
     let endpoint = |kind: EndpointKind| {
-        let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None) };
+        let wish = ModelSpec { provider: kind.name().to_owned(), ..kitchen.wish(None) };
         kitchen.endpoint(&wish).ok()
     };
     let by_key = |endpoint: &Endpoint| matches!(endpoint.key_source, KeySource::Variable(_));
@@ -119,7 +119,7 @@ async fn everybody(kitchen: &Kitchen) -> Vec<Found> {
 fn nobody(kitchen: &Kitchen) -> Failure {
     let keys: Vec<&str> = WITH_KEYS.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     let places = ON_THIS_MACHINE.iter().filter_map(|kind| {
-        let wish = ModelWish { provider: kind.name().to_owned(), ..kitchen.wish(None) };
+        let wish = ModelSpec { provider: kind.name().to_owned(), ..kitchen.wish(None) };
         Some(format!("{kind} at {}", kitchen.endpoint(&wish).ok()?.base.as_str()))
     });
     let places: Vec<String> = places.collect();

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use throughline_engine::ModelWish;
+use throughline_engine::ModelSpec;
 use throughline_provider::{Endpoint, EndpointKind, ListedModel};
 
 use super::ChatArgs;
@@ -66,10 +66,10 @@ struct NotThere {
 /// The model at the place where it is asked: the configured endpoint, or the provider whose model it is.
 pub(super) async fn placed(
     kitchen: &Kitchen,
-    wish: ModelWish,
+    wish: ModelSpec,
     endpoint: &Endpoint,
     naming: Naming,
-) -> Result<ModelWish, Failure> {
+) -> Result<ModelSpec, Failure> {
     if naming != Naming::Model {
         return Ok(wish);
     }

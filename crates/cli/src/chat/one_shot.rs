@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Asking, NobodyThere, Question};
-use throughline_engine::CallError;
+use throughline_engine::SessionError;
 use throughline_wire::StopReason;
 use tokio_util::sync::CancellationToken;
 
@@ -92,7 +92,7 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
                 done = &mut turn => break done,
                 _ = interrupts.next() => {
                     if cancel.is_cancelled() {
-                        return Err(failure_of(CallError::Cancelled));
+                        return Err(failure_of(SessionError::Cancelled));
                     }
                     cancel.cancel();
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use owo_colors::OwoColorize as _;
 use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Question};
-use throughline_engine::{CallError, CompactionResult, ModelWish};
+use throughline_engine::{CompactionResult, ModelSpec, SessionError};
 use throughline_store::{CallFilter, Dependants, SessionFilter, Store as _, UsageOverview};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +43,7 @@ const ONCE_MORE: &str = "Ctrl-C once more, Ctrl-D or /quit leaves; the conversat
 pub(super) struct Opened {
     pub(super) agent: Agent,
     pub(super) connected: Connected,
-    pub(super) wish: ModelWish,
+    pub(super) wish: ModelSpec,
     /// What was taken up, if anything was.
     pub(super) resumed: Option<String>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Opened {
 /// Begins a conversation, or takes one up.
 pub(super) async fn open(
     kitchen: &Kitchen,
-    wish: ModelWish,
+    wish: ModelSpec,
     naming: Naming,
     resume: Option<&str>,
     company: Company,
@@ -98,7 +98,7 @@ pub(super) struct Talk {
     pub(super) kitchen: Kitchen,
     pub(super) agent: Agent,
     pub(super) connected: Connected,
-    pub(super) wish: ModelWish,
+    pub(super) wish: ModelSpec,
     pub(super) screen: Arc<Screen>,
     pub(super) interrupts: Interrupts,
     company: Company,
@@ -339,7 +339,7 @@ impl Talk {
         }
         self.tell_of_fading();
         match done {
-            Some(Err(CallError::Cancelled)) => {
+            Some(Err(SessionError::Cancelled)) => {
                 self.screen.note("stopped; what was said and done until now is kept");
                 self.take_queue_back("you stopped it");
             }

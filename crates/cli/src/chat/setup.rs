@@ -10,8 +10,8 @@ use throughline_agent::{
 };
 use throughline_config::{Settings, WindowSetting};
 use throughline_engine::{
-    Automatic, Beforehand, CallPolicy, ContextEngine, Host, LockPolicy, ModelAtEndpoint, ModelWish,
-    RecordPolicy, RouteHealth, SessionSetup, Target, ToolOutputPolicy, learnt_scope, learnt_window,
+    Automatic, CallPolicy, ContextEngine, Host, KnownFacts, LockPolicy, ModelAtEndpoint, ModelSpec,
+    ModelTarget, RecordPolicy, RouteHealth, SessionSetup, ToolOutputPolicy, learnt_scope, learnt_window,
 };
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
@@ -53,7 +53,7 @@ pub(super) struct Kitchen {
 #[derive(Clone)]
 pub(super) struct Connected {
     pub(super) at: ModelAtEndpoint,
-    pub(super) target: Target,
+    pub(super) target: ModelTarget,
     pub(super) output_cap_tokens: Option<u64>,
 }
 
@@ -117,19 +117,19 @@ impl Kitchen {
     }
 
     /// The model that is wanted.
-    pub(super) fn wish(&self, model: Option<&str>) -> ModelWish {
-        let main = ModelWish { window: self.window.clone(), ..ModelWish::main(&self.settings) };
+    pub(super) fn wish(&self, model: Option<&str>) -> ModelSpec {
+        let main = ModelSpec { window: self.window.clone(), ..ModelSpec::main(&self.settings) };
         model.map_or_else(|| main.clone(), |name| main.named(name))
     }
 
     /// Who serves a model.
-    pub(super) fn endpoint(&self, wish: &ModelWish) -> Result<Endpoint, EndpointError> {
+    pub(super) fn endpoint(&self, wish: &ModelSpec) -> Result<Endpoint, EndpointError> {
         wish.endpoint(|name| self.context.variable(name).map(str::to_owned))
     }
 
     /// Who serves a model to a conversation of a wire: on that wire, or on one its requests can be put on.
-    fn reach(&self, wish: &ModelWish, held_on: Dialect) -> Result<Endpoint, EndpointError> {
-        let on = |wire: Dialect| self.endpoint(&ModelWish { wire: Some(wire), ..wish.clone() });
+    fn reach(&self, wish: &ModelSpec, held_on: Dialect) -> Result<Endpoint, EndpointError> {
+        let on = |wire: Dialect| self.endpoint(&ModelSpec { wire: Some(wire), ..wish.clone() });
         let reachable = |spoken: &Dialect| *spoken == held_on || can_translate(held_on, *spoken);
         // Whoever set a wire knows what the server speaks.
         if let Some(spoken) = wish.wire.filter(reachable) {
@@ -155,7 +155,7 @@ impl Kitchen {
     /// is asked for the window only where nobody else knows it for certain: a person waits.
     pub(super) async fn connect(
         &self,
-        wish: &ModelWish,
+        wish: &ModelSpec,
         held_on: Option<Dialect>,
     ) -> Result<Connected, Failure> {
         let reached = held_on.map_or_else(|| self.endpoint(wish), |wire| self.reach(wish, wire));
@@ -167,7 +167,7 @@ impl Kitchen {
         }
         let learnt = learnt_window(self.store.as_ref(), &learnt_scope(&endpoint, &wish.model), self.now_ms())
             .map_err(refused)?;
-        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let before = KnownFacts { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
         let is_known = !endpoint.base.is_local() && self.catalogue.of(&wish.model).facts.entry.is_some();
         let at = if is_known {
             ModelAtEndpoint::of(wish, Some(endpoint), &before)
@@ -181,7 +181,7 @@ impl Kitchen {
     }
 
     /// The model for a conversation of this wire, whichever it is asked on.
-    fn put_on(&self, held_on: Dialect, target: Target) -> Target {
+    fn put_on(&self, held_on: Dialect, target: ModelTarget) -> ModelTarget {
         let (context, model, spoken) = (Arc::clone(&self.context), target.model.clone(), target.dialect);
         let left_out = Arc::new(move |what: &str| {
             context.warn(&format!("{model} is asked on the {spoken} wire, which has no place for {what}"));
@@ -191,7 +191,7 @@ impl Kitchen {
     }
 
     /// Models to be asked when the first cannot answer; what is wrong with those that cannot be asked.
-    async fn alternatives(&self, wish: &ModelWish, dialect: Dialect) -> (Vec<Target>, Vec<String>) {
+    async fn alternatives(&self, wish: &ModelSpec, dialect: Dialect) -> (Vec<ModelTarget>, Vec<String>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());
         for other in wish.fallbacks(&self.settings) {
             match self.connect(&other, Some(dialect)).await {
@@ -224,7 +224,7 @@ impl Kitchen {
     pub(super) async fn setup(
         &self,
         connected: &Connected,
-        wish: &ModelWish,
+        wish: &ModelSpec,
         session: &SessionId,
         company: Company,
     ) -> Result<AgentSetup, Failure> {

@@ -5,7 +5,7 @@ mod view;
 use clap::Args;
 use serde_json::{Value, json};
 use throughline_config::{Settings, WindowScope};
-use throughline_engine::{Beforehand, ModelAtEndpoint, ModelWish, learnt_scope, learnt_window};
+use throughline_engine::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scope, learnt_window};
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 use throughline_tokens::{
     Catalogue, Limits, OwnValue, PriceBasis, PricedCall, Usage, catalogue_entries, prices_as_of,
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
     let loaded = load_settings(context, &[])?;
     let window = loaded.window_setting();
     let desk = Desk { context, catalogue: catalogue(context)?, settings: loaded.settings };
-    let main = ModelWish { window, ..ModelWish::main(&desk.settings) };
+    let main = ModelSpec { window, ..ModelSpec::main(&desk.settings) };
     let wish = args.model.as_deref().map_or_else(|| main.clone(), |name| main.named(name));
     let endpoint = desk.endpoint(&wish)?;
     if wish.model.is_empty() || args.list {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
 
 impl Desk<'_> {
     /// Who serves the model. Where nobody does, what the catalogue knows is still worth showing.
-    fn endpoint(&self, wish: &ModelWish) -> Result<Option<Endpoint>, Failure> {
+    fn endpoint(&self, wish: &ModelSpec) -> Result<Option<Endpoint>, Failure> {
         match wish.endpoint(|name| self.context.variable(name).map(str::to_owned)) {
             Ok(endpoint) => Ok(Some(endpoint)),
             Err(error @ (EndpointError::NotConfigured { .. } | EndpointError::NoKey { .. })) => {
@@ -106,7 +106,7 @@ impl Desk<'_> {
 
     fn show_one(
         &self,
-        wish: &ModelWish,
+        wish: &ModelSpec,
         endpoint: Option<Endpoint>,
         args: &ModelsArgs,
     ) -> Result<(), Failure> {
@@ -114,7 +114,7 @@ impl Desk<'_> {
             Some(endpoint) => self.learnt(endpoint, &wish.model)?,
             None => None,
         };
-        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
+        let before = KnownFacts { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
         let model = match endpoint {
             Some(endpoint) if !args.offline => {
                 let client = client(self.context, &endpoint)?;
@@ -135,7 +135,7 @@ impl Desk<'_> {
 
     fn show_list(
         &self,
-        wish: &ModelWish,
+        wish: &ModelSpec,
         endpoint: Option<Endpoint>,
         args: &ModelsArgs,
     ) -> Result<(), Failure> {
@@ -167,12 +167,12 @@ impl Desk<'_> {
         self.context.print(&view::list(&title, &rows, self.context.width))
     }
 
-    fn row(&self, wish: &ModelWish, name: &str, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
+    fn row(&self, wish: &ModelSpec, name: &str, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
         // In a list of models, a window without a model is about none of them.
         let window = wish.window.clone().filter(|window| matches!(window.scope, WindowScope::Model(_)));
-        let wish = ModelWish { window, ..wish.clone() }.named(name);
+        let wish = ModelSpec { window, ..wish.clone() }.named(name);
         let said = served.and_then(|(_, listed)| listed.window);
-        let before = Beforehand { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
+        let before = KnownFacts { settings: &self.settings, catalogue: &self.catalogue, said, learnt: None };
         let endpoint = served.map(|(endpoint, _)| endpoint.clone());
         let model = ModelAtEndpoint::of(&wish, endpoint, &before);
         ListedRow { rates: self.rates(&model), model }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use serde_json::{Value, json};
-use throughline_engine::{CallError, ToolOutputPolicy};
+use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, ReplayError, ReplayOptions, SessionReplay, SummaryCost, Talk, replay};
 use throughline_tokens::{Catalogue, Limits, prices_as_of};
@@ -211,7 +211,7 @@ fn replay_talk(
     let report = wait_for(replay(talk, &options))?.map_err(|error| {
         let cannot = format!("cannot replay {name}");
         match error {
-            ReplayError::Through(error @ CallError::FixedTooLarge { .. }) => {
+            ReplayError::Through(error @ SessionError::FixedTooLarge { .. }) => {
                 Failure::new(Exit::BadInput, error.to_string()).because(cannot)
             }
             error => Failure::new(Exit::BadInput, cannot).because(error.to_string()),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use throughline_engine::{Envelope, SummaryRoute, UnansweredCause};
+use throughline_engine::{Envelope, SummaryRoute, UpstreamFailureCause};
 use throughline_plugin::{HostServices, ServiceFuture, SummaryText, SummaryWish};
 use throughline_provider::OutgoingCall;
 use throughline_transcript::{Role, text_message};
@@ -87,8 +87,8 @@ impl Services {
                 Ok(SummaryText { text: received.answer.text(), author: target.model.clone() })
             }
             Ok(Err(unanswered)) => Err(match &unanswered.cause {
-                UnansweredCause::Trouble(trouble) => format!("{}: {trouble}", target.model),
-                UnansweredCause::Cancelled => "it was cancelled".to_owned(),
+                UpstreamFailureCause::Trouble(trouble) => format!("{}: {trouble}", target.model),
+                UpstreamFailureCause::Cancelled => "it was cancelled".to_owned(),
             }),
             Err(_) => Err(format!("{} did not answer in time", target.model)),
         }

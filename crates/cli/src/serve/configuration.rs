@@ -98,11 +98,7 @@ impl Source {
                 ids: IdLength::Gateway,
             },
             tool_output: ToolOutputPolicy {
-                long_results: if gateway.tool_budget {
-                    LongResults::SetAside
-                } else {
-                    LongResults::LeftAlone
-                },
+                long_results: if gateway.tool_budget { LongResults::Store } else { LongResults::LeftAlone },
                 ..if recalls { recall::tool_output() } else { ToolOutputPolicy::default() }
             },
             recall,

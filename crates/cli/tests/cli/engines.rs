@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::harness::World;
 use serde_json::{Value, json};
 use throughline_engine::{
-    CompressOutcome, CompressRequest, Compressed, Compressor, CompressorSetup, ContextEngine, ModelInForce,
-    NewItem,
+    CompactedView, CompressOutcome, CompressRequest, Compressor, CompressorSetup, ContextEngine,
+    ModelInForce, NewItem,
 };
 use throughline_plugin::{EngineBounds, Launch, PlainServices, ProcessEngine};
 use throughline_testkit::{Missing, skip};
@@ -86,7 +86,7 @@ pub(crate) fn outline_program() -> (PathBuf, tempfile::TempDir) {
     (program, folder)
 }
 
-async fn compacted(engine: &dyn ContextEngine, request: &CompressRequest) -> Box<Compressed> {
+async fn compacted(engine: &dyn ContextEngine, request: &CompressRequest) -> Box<CompactedView> {
     engine.update_model(&model()).await.unwrap();
     let outcome = engine.compress(request).await.unwrap();
     let CompressOutcome::Completed(compressed) = outcome else { unreachable!("{outcome:?}") };

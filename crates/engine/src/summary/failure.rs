@@ -7,7 +7,7 @@ use throughline_compaction::SummariseError;
 use throughline_provider::{Retry, Trouble, TroubleKind};
 use throughline_store::Millis;
 
-use super::reading::Unfit;
+use super::parse::SummaryDefect;
 
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
@@ -38,7 +38,7 @@ pub enum RouteFailure {
         waited: Duration,
     },
     /// It answered with something that is no summary.
-    Unfit(Unfit),
+    Defect(SummaryDefect),
     /// The window has no room for any of the messages.
     WindowTooSmall {
         /// The window.
@@ -69,7 +69,7 @@ impl RouteFailure {
             Self::Trouble(trouble) => trouble.retry() != Retry::No,
             Self::TookTooLong { .. } | Self::Postponed => true,
             Self::Resting { failure, .. } => failure.passes(),
-            Self::Unfit(_) | Self::WindowTooSmall { .. } | Self::NotWritable(_) => false,
+            Self::Defect(_) | Self::WindowTooSmall { .. } | Self::NotWritable(_) => false,
         }
     }
 
@@ -78,8 +78,8 @@ impl RouteFailure {
     pub fn second_try(&self) -> Option<Duration> {
         match self {
             // Another answer to the same question may be better.
-            Self::Unfit(Unfit::Declined { .. }) => None,
-            Self::Unfit(_) => Some(Duration::ZERO),
+            Self::Defect(SummaryDefect::Declined { .. }) => None,
+            Self::Defect(_) => Some(Duration::ZERO),
             // A second time may be billed like the first, and somebody may be waiting.
             Self::Trouble(trouble) if trouble.kind == TroubleKind::Timeout => None,
             Self::Trouble(trouble) => match trouble.retry() {
@@ -126,7 +126,7 @@ impl RouteFailure {
                 | TroubleKind::ServerFault
                 | TroubleKind::Unknown => rung(PASSING_MS),
             },
-            Self::TookTooLong { .. } | Self::Unfit(_) => rung(DEAR_MS),
+            Self::TookTooLong { .. } | Self::Defect(_) => rung(DEAR_MS),
             // Nobody was asked.
             Self::WindowTooSmall { .. } | Self::Resting { .. } | Self::NotWritable(_) => return None,
             // Nothing is wrong with the model.
@@ -142,7 +142,7 @@ impl fmt::Display for RouteFailure {
             Self::TookTooLong { waited } => {
                 write!(f, "no word for {} s (`auxiliary.compression.timeout`)", waited.as_secs())
             }
-            Self::Unfit(unfit) => write!(f, "{unfit}"),
+            Self::Defect(unfit) => write!(f, "{unfit}"),
             Self::WindowTooSmall { window_tokens, needed_tokens } => {
                 write!(f, "its window of {window_tokens} tokens is too small to read {needed_tokens}")
             }
@@ -186,8 +186,8 @@ pub(crate) fn all_failed(failures: &[FailedRoute]) -> SummariseError {
         return SummariseError::WindowTooSmall { window_tokens, needed_tokens };
     }
     let unfit = |failed: &FailedRoute| match &failed.failure {
-        RouteFailure::Unfit(_) => true,
-        RouteFailure::Resting { failure, .. } => matches!(**failure, RouteFailure::Unfit(_)),
+        RouteFailure::Defect(_) => true,
+        RouteFailure::Resting { failure, .. } => matches!(**failure, RouteFailure::Defect(_)),
         _ => false,
     };
     match failures {

@@ -38,8 +38,13 @@ fn kinds_of_failure_and_what_follows() {
         (slow, true, None, Some((60, 900))),
         (trouble(too_long), false, None, Some((60, 900))),
         (trouble(TroubleKind::ContentPolicy), false, None, Some((60, 900))),
-        (RouteFailure::Unfit(Unfit::Empty), false, Some(0), Some((60, 900))),
-        (RouteFailure::Unfit(Unfit::Declined { words: String::new() }), false, None, Some((60, 900))),
+        (RouteFailure::Defect(SummaryDefect::Empty), false, Some(0), Some((60, 900))),
+        (
+            RouteFailure::Defect(SummaryDefect::Declined { words: String::new() }),
+            false,
+            None,
+            Some((60, 900)),
+        ),
         (RouteFailure::WindowTooSmall { window_tokens: 1, needed_tokens: 2 }, false, None, None),
         (RouteFailure::NotWritable(String::new()), false, None, None),
     ];
@@ -55,7 +60,7 @@ fn kinds_of_failure_and_what_follows() {
 #[test]
 fn all_failures_together_pass_if_one_does() {
     let of = |failure: RouteFailure| FailedRoute { route: "a at b".to_owned(), failure };
-    let unfit = || of(RouteFailure::Unfit(Unfit::Blank));
+    let unfit = || of(RouteFailure::Defect(SummaryDefect::Blank));
     let auth = || of(trouble(TroubleKind::Auth));
     let overload = || of(trouble(TroubleKind::Overload));
     let small = || of(RouteFailure::WindowTooSmall { window_tokens: 10, needed_tokens: 20 });

@@ -15,16 +15,17 @@ use throughline_tokens::{PricedCall, Usage, cost};
 #[serde(rename_all = "snake_case")]
 pub enum SummaryForm {
     /// Behind the conversation it holds already.
-    Riding,
+    Inline,
     /// With the messages quoted.
-    Apart,
+    Standalone,
 }
 
 impl fmt::Display for SummaryForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Stored in the record and printed by `--json`: these names cannot change.
         f.pad(match self {
-            Self::Riding => "riding",
-            Self::Apart => "apart",
+            Self::Inline => "riding",
+            Self::Standalone => "apart",
         })
     }
 }
@@ -32,7 +33,7 @@ impl fmt::Display for SummaryForm {
 /// Why a conversation cannot be ridden on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NotRiding {
+pub enum InlineObstacle {
     /// Another model is asked than the one that holds it.
     OtherModel,
     /// It has not been sent in its present form yet.
@@ -49,7 +50,7 @@ pub enum NotRiding {
     FailedLately,
 }
 
-impl fmt::Display for NotRiding {
+impl fmt::Display for InlineObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OtherModel => "another model is asked",
@@ -75,11 +76,11 @@ pub struct FormFacts<'a> {
     /// Tokens the answer may have.
     pub answer_tokens: u64,
     /// Riding: tokens that are in the cache, and tokens that are not; or why that is not possible.
-    pub riding: Result<(u64, u64), NotRiding>,
+    pub inline: Result<(u64, u64), InlineObstacle>,
     /// Apart: tokens to be read.
-    pub apart_tokens: u64,
+    pub standalone_tokens: u64,
     /// Apart: calls to be made, each with an answer.
-    pub apart_calls: u64,
+    pub standalone_calls: u64,
 }
 
 /// What a form would send and cost.
@@ -99,10 +100,10 @@ pub struct FormCost {
 pub struct FormChoice {
     /// What was chosen.
     pub form: SummaryForm,
-    /// What riding would cost, or why it is not possible.
-    pub riding: Result<FormCost, NotRiding>,
-    /// What asking apart would cost.
-    pub apart: FormCost,
+    /// What inline would cost, or why it is not possible.
+    pub inline: Result<FormCost, InlineObstacle>,
+    /// What asking standalone would cost.
+    pub standalone: FormCost,
 }
 
 /// Chooses the cheaper form.
@@ -122,20 +123,20 @@ pub fn choose_form(facts: &FormFacts<'_>) -> FormChoice {
             .saturating_add(usage.cache_read.saturating_mul(100))
             .saturating_add(usage.output.saturating_mul(5_000)),
     };
-    let apart = price(Usage {
-        input: facts.apart_tokens,
-        output: facts.answer_tokens.saturating_mul(facts.apart_calls),
+    let standalone = price(Usage {
+        input: facts.standalone_tokens,
+        output: facts.answer_tokens.saturating_mul(facts.standalone_calls),
         ..Usage::default()
     });
-    let riding = facts.riding.map(|(cached, new)| {
+    let inline = facts.inline.map(|(cached, new)| {
         price(Usage { input: new, cache_read: cached, output: facts.answer_tokens, ..Usage::default() })
     });
-    let is_cheaper = riding.is_ok_and(|riding| match (riding.micro_usd, apart.micro_usd) {
-        (Some(riding), Some(apart)) => riding <= apart,
-        _ => riding.weight <= apart.weight,
+    let is_cheaper = inline.is_ok_and(|inline| match (inline.micro_usd, standalone.micro_usd) {
+        (Some(inline), Some(standalone)) => inline <= standalone,
+        _ => inline.weight <= standalone.weight,
     });
-    let form = if is_cheaper { SummaryForm::Riding } else { SummaryForm::Apart };
-    FormChoice { form, riding, apart }
+    let form = if is_cheaper { SummaryForm::Inline } else { SummaryForm::Standalone };
+    FormChoice { form, inline, standalone }
 }
 
 impl fmt::Display for FormCost {
@@ -152,11 +153,11 @@ impl fmt::Display for FormCost {
 impl fmt::Display for FormChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (riding: ", self.form)?;
-        match &self.riding {
+        match &self.inline {
             Ok(cost) => write!(f, "{cost}")?,
             Err(reason) => write!(f, "not possible, {reason}")?,
         }
-        write!(f, "; apart: {})", self.apart)
+        write!(f, "; apart: {})", self.standalone)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use throughline_compaction::{Detail, Manner, Reach, Section};
 
-use super::mark::Mark;
+use super::quote_mark::QuoteMark;
 
 const APART: &str = include_str!("prompts/apart.md");
 const RIDING: &str = include_str!("prompts/riding.md");
@@ -26,9 +26,9 @@ const WORDS_PERCENT: u64 = 60;
 
 /// What is to be written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Brief<'a> {
+pub(crate) struct SummaryBrief<'a> {
     /// Marks lines of ours.
-    pub(crate) mark: &'a Mark,
+    pub(crate) mark: &'a QuoteMark,
     /// Room for the notes.
     pub(crate) budget_tokens: u64,
     /// The day, as year-month-day.
@@ -43,7 +43,7 @@ pub(crate) struct Brief<'a> {
     pub(crate) problem: Option<&'a str>,
 }
 
-impl Brief<'_> {
+impl SummaryBrief<'_> {
     /// Standing instructions for a model that is asked apart from the conversation.
     pub(crate) fn apart_system(&self) -> String {
         let intro = APART.trim_end().replace("{mark}", &self.mark.to_string());

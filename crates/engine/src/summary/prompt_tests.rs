@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn mark() -> Mark {
-    Mark::draw(&|| 0xa1b2_c3d4, std::iter::empty())
+fn mark() -> QuoteMark {
+    QuoteMark::draw(&|| 0xa1b2_c3d4, std::iter::empty())
 }
 
-fn brief(mark: &Mark) -> Brief<'_> {
-    Brief {
+fn brief(mark: &QuoteMark) -> SummaryBrief<'_> {
+    SummaryBrief {
         mark,
         budget_tokens: 2_000,
         today: "2026-11-16",
@@ -43,7 +43,7 @@ fn the_first_form_as_a_model_sees_it() {
 #[test]
 fn the_update_with_a_focus_and_a_memory_as_a_model_sees_it() {
     let mark = mark();
-    let brief = Brief {
+    let brief = SummaryBrief {
         focus: Some("the build on Windows"),
         memory: Some("The person prefers small commits."),
         ..brief(&mark)
@@ -66,8 +66,12 @@ fn the_riding_form_as_a_model_sees_it() {
 #[test]
 fn no_placeholder_is_left_and_the_room_is_stated() {
     let mark = mark();
-    let brief =
-        Brief { focus: Some("f"), memory: Some("m"), problem: Some("the answer was empty"), ..brief(&mark) };
+    let brief = SummaryBrief {
+        focus: Some("f"),
+        memory: Some("m"),
+        problem: Some("the answer was empty"),
+        ..brief(&mark)
+    };
     let texts = [
         brief.apart_system(),
         brief.apart_request(Some("notes"), "messages", Some("next")),
@@ -85,7 +89,8 @@ fn no_placeholder_is_left_and_the_room_is_stated() {
 #[test]
 fn each_reach_has_its_own_words_and_terse_ones_come_on_top() {
     let mark = mark();
-    let system = |reach, detail| Brief { manner: Manner { reach, detail }, ..brief(&mark) }.apart_system();
+    let system =
+        |reach, detail| SummaryBrief { manner: Manner { reach, detail }, ..brief(&mark) }.apart_system();
     let plain = system(Reach::Everything, Detail::Detailed);
     let reaches =
         [(Reach::Minutes, "one stretch"), (Reach::Hours, "several stretches"), (Reach::Days, "after days")];

@@ -10,13 +10,13 @@ use throughline_provider::Priority;
 use throughline_store::SessionId;
 use throughline_tokens::profile_text;
 
-use super::answer_room::answer_room;
-use super::apart::{Cap, plain_call};
-use super::desk::{Desk, Errand, Tally};
+use super::answer_budget::answer_room;
+use super::call::{CallPurpose, CallTotals, SummaryCaller};
 use super::failure::RouteFailure;
 use super::form::SummaryForm;
+use super::standalone::{Cap, plain_call};
 use super::summariser::ModelSummaries;
-use crate::token_model::token_model_for;
+use crate::limits::token_model::token_model_for;
 
 /// What calls for answers are booked as.
 pub const QUESTION_TASK: &str = "recall";
@@ -48,7 +48,7 @@ pub struct ModelAnswer {
 }
 
 /// An answer on its way; words when there is none.
-pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;
+pub type ModelAnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;
 
 impl ModelSummaries {
     /// Asks one model after the other until one answers.
@@ -59,12 +59,12 @@ impl ModelSummaries {
         // Whoever is asked may be another provider than the conversation's.
         let text =
             setup.redactor.as_ref().map_or_else(|| question.text.into(), |it| it.redact(question.text));
-        let desk = Desk {
+        let desk = SummaryCaller {
             main_line,
             session: question.session,
             host,
             priority: question.priority,
-            tally: Mutex::new(Tally::default()),
+            tally: Mutex::new(CallTotals::default()),
         };
         for route in self.routes() {
             let target = &route.target;
@@ -72,11 +72,11 @@ impl ModelSummaries {
             let model = token_model_for(&target.model, target.dialect);
             let estimate = |text: &str| model.estimate(&profile_text(text));
             let answer_tokens = answer_room(question.answer_tokens, &target.model, window_tokens);
-            let key = route.key(SummaryForm::Apart);
+            let key = route.key(SummaryForm::Standalone);
             let texts = (question.instructions, text.as_ref());
             let asked = match plain_call(&route, window_tokens, texts, answer_tokens, Cap::Usual) {
                 Ok((call, answer_tokens)) => {
-                    let errand = Errand {
+                    let errand = CallPurpose {
                         task: question.task,
                         failed: "no answer".to_owned(),
                         prompt_tokens: estimate(texts.0).saturating_add(estimate(texts.1)),

@@ -9,13 +9,13 @@ use throughline_store::Millis;
 
 use super::failure::RouteFailure;
 use super::form::SummaryForm;
-use crate::target::Target;
+use crate::limits::target::ModelTarget;
 
 /// A model that may be asked for summaries.
 #[derive(Clone, Debug)]
 pub struct SummaryRoute {
     /// The model.
-    pub target: Target,
+    pub target: ModelTarget,
     /// How long it may keep silent.
     pub time_limit: Duration,
 }
@@ -35,7 +35,7 @@ impl SummaryRoute {
     }
 
     /// Whether this is the same model at the same place.
-    pub(crate) fn is(&self, other: &Target) -> bool {
+    pub(crate) fn is(&self, other: &ModelTarget) -> bool {
         self.target.model == other.model && self.target.endpoint == other.endpoint
     }
 }
@@ -49,11 +49,11 @@ impl fmt::Display for SummaryRoute {
 /// How routes fared lately. One for all conversations of a process: a provider that is down is down for each of them.
 #[derive(Debug, Default)]
 pub struct RouteHealth {
-    known: Mutex<HashMap<RouteKey, Lately>>,
+    known: Mutex<HashMap<RouteKey, RouteHistory>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Lately {
+struct RouteHistory {
     failures: u32,
     rest: Option<(RouteFailure, Millis)>,
     /// The window a refusal stated.
@@ -61,7 +61,7 @@ struct Lately {
 }
 
 impl RouteHealth {
-    fn known(&self) -> MutexGuard<'_, HashMap<RouteKey, Lately>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<RouteKey, RouteHistory>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

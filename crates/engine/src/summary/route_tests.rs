@@ -12,7 +12,7 @@ fn overload() -> RouteFailure {
 #[test]
 fn rests_grow_with_failures_in_a_row_and_end_by_time_or_success() {
     let script = Scripted::new(throughline_transcript::Dialect::Chat, vec![]);
-    let key = route("a", 10_000, &script).key(SummaryForm::Apart);
+    let key = route("a", 10_000, &script).key(SummaryForm::Standalone);
     let health = RouteHealth::default();
     assert_eq!(health.resting(&key, 0), None);
     health.failed(key.clone(), &overload(), 0);
@@ -24,7 +24,7 @@ fn rests_grow_with_failures_in_a_row_and_end_by_time_or_success() {
     assert_eq!(health.resting(&key, 100_000), None);
     health.failed(key.clone(), &overload(), 200_000);
     assert_eq!(health.resting(&key, 230_000), None, "a success forgets what was before");
-    let other = route("b", 10_000, &script).key(SummaryForm::Apart);
+    let other = route("b", 10_000, &script).key(SummaryForm::Standalone);
     health.failed(other, &overload(), 230_000);
     assert_eq!(health.resting(&key, 230_000), None, "each route is on its own");
 }
@@ -32,7 +32,7 @@ fn rests_grow_with_failures_in_a_row_and_end_by_time_or_success() {
 #[test]
 fn what_cost_nothing_is_no_reason_to_rest() {
     let script = Scripted::new(throughline_transcript::Dialect::Chat, vec![]);
-    let key = route("a", 10_000, &script).key(SummaryForm::Apart);
+    let key = route("a", 10_000, &script).key(SummaryForm::Standalone);
     let health = RouteHealth::default();
     health.failed(key.clone(), &RouteFailure::WindowTooSmall { window_tokens: 1, needed_tokens: 2 }, 0);
     assert_eq!(health.resting(&key, 1), None);

@@ -1,6 +1,6 @@
 //! Summaries by models: one route after the other until one of them leads to a summary.
 //!
-//! Models named in the settings are asked apart. The conversation's own model comes before or after them, or never, and is asked
+//! Models named in the settings are asked standalone. The conversation's own model comes before or after them, or never, and is asked
 //! in whichever form is cheaper. A route that fails is left alone for a while, as
 //! long as its kind of failure suggests. When none is left, the compaction decides: it is put off, or made by rules.
 
@@ -14,24 +14,24 @@ use throughline_provider::{Priority, TroubleKind};
 use throughline_redact::Redactor;
 use throughline_store::{Millis, SessionId};
 
-use super::apart::{Apart, Happened, carry_rules, is_shorter};
-use super::desk::{Ask, Desk, Tally};
+use super::call::{CallTotals, SummaryCall, SummaryCaller};
 use super::failure::{FailedRoute, RouteFailure, all_failed};
-use super::form::{FormChoice, FormFacts, NotRiding, SummaryForm, choose_form};
-use super::main_line::MainLine;
-use super::mark::Mark;
-use super::prompt::Brief;
-use super::question::{AnswerFuture, ModelQuestion};
-use super::reading::Notes;
-use super::riding::RidingCall;
+use super::form::{FormChoice, FormFacts, InlineObstacle, SummaryForm, choose_form};
+use super::host::SummaryHost;
+use super::inline::InlineCall;
+use super::parse::Notes;
+use super::prompt::SummaryBrief;
+use super::question::{ModelAnswerFuture, ModelQuestion};
+use super::quote_mark::QuoteMark;
 use super::route::{RouteHealth, SummaryRoute};
-use super::transcript::Rendered;
+use super::standalone::{AttemptLog, StandaloneCall, carry_rules, is_shorter};
+use super::transcript::RenderedTranscript;
 use crate::compressor::SummariserSource;
+use crate::context_engine::outcome::CompressRequest;
+use crate::decide::trigger::Trigger;
 use crate::host::Host;
-use crate::outcome::CompressRequest;
-use crate::ride::Ride;
-use crate::token_model::token_model_for;
-use crate::trigger::Trigger;
+use crate::limits::token_model::token_model_for;
+use crate::prompt::cached_prompt::CachedPrompt;
 
 /// How often a smaller window is tried after a refusal.
 const MOST_SMALLER_WINDOWS: u32 = 2;
@@ -71,7 +71,7 @@ pub struct SummarySetup {
 #[derive(Clone)]
 pub struct ModelSummaries {
     setup: SummarySetup,
-    main_line: Arc<MainLine>,
+    main_line: Arc<SummaryHost>,
 }
 
 impl ModelSummaries {
@@ -81,7 +81,7 @@ impl ModelSummaries {
         Self { setup, main_line: Arc::default() }
     }
 
-    pub(super) fn parts(&self) -> (&SummarySetup, &MainLine) {
+    pub(super) fn parts(&self) -> (&SummarySetup, &SummaryHost) {
         (&self.setup, &self.main_line)
     }
 
@@ -117,7 +117,7 @@ impl SummariserSource for ModelSummaries {
         })
     }
 
-    fn main_line(&self) -> Option<Arc<MainLine>> {
+    fn main_line(&self) -> Option<Arc<SummaryHost>> {
         Some(Arc::clone(&self.main_line))
     }
 
@@ -125,7 +125,7 @@ impl SummariserSource for ModelSummaries {
         !self.routes().is_empty()
     }
 
-    fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> AnswerFuture<'a> {
+    fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
         Box::pin(self.ask(question))
     }
 }
@@ -142,10 +142,10 @@ enum Rest {
 /// Writes the summary of one compaction.
 struct ModelSummariser {
     setup: SummarySetup,
-    main_line: Arc<MainLine>,
+    main_line: Arc<SummaryHost>,
     routes: Vec<SummaryRoute>,
     session: SessionId,
-    ride: Option<Ride>,
+    ride: Option<CachedPrompt>,
     memory: Option<String>,
     rest: Rest,
     priority: Priority,
@@ -153,19 +153,19 @@ struct ModelSummariser {
 }
 
 /// What does not change from route to route.
-struct Work<'a> {
+struct SummaryWork<'a> {
     request: &'a SummaryRequest<'a>,
-    rendered: Rendered,
-    desk: Desk<'a>,
+    rendered: RenderedTranscript,
+    desk: SummaryCaller<'a>,
     today: String,
     failed: Vec<FailedRoute>,
 }
 
 /// A summary and how it came about.
-struct Summarised {
+struct SummaryResult {
     document: SummaryDocument,
     form: SummaryForm,
-    happened: Happened,
+    happened: AttemptLog,
 }
 
 impl ModelSummariser {
@@ -176,21 +176,21 @@ impl ModelSummariser {
     async fn write(&self, request: &SummaryRequest<'_>) -> Result<SummaryDocument, SummariseError> {
         let redactor = self.setup.redactor.as_ref();
         let host = self.setup.host.as_ref();
-        let mut work = Work {
+        let mut work = SummaryWork {
             request,
-            rendered: Rendered::of(request, redactor),
-            desk: Desk {
+            rendered: RenderedTranscript::of(request, redactor),
+            desk: SummaryCaller {
                 main_line: &self.main_line,
                 session: &self.session,
                 host,
                 priority: self.priority,
-                tally: Mutex::new(Tally::default()),
+                tally: Mutex::new(CallTotals::default()),
             },
             today: day_of(host.now_ms()),
             failed: Vec::new(),
         };
         for route in &self.routes {
-            let key = route.key(SummaryForm::Apart);
+            let key = route.key(SummaryForm::Standalone);
             let resting = self.setup.health.resting(&key, host.now_ms());
             if let Some(failure) = resting.filter(|_| self.rest == Rest::Kept) {
                 work.failed.push(FailedRoute { route: route.to_string(), failure });
@@ -230,7 +230,7 @@ impl ModelSummariser {
         }
     }
 
-    fn settle(&self, route: &SummaryRoute, summarised: &Summarised, work: &Work<'_>) {
+    fn settle(&self, route: &SummaryRoute, summarised: &SummaryResult, work: &SummaryWork<'_>) {
         let mut account = self.account_mut();
         account.written_by = Some(work.desk.tally().written_by(route, summarised.form));
         for failed in &work.failed {
@@ -251,20 +251,24 @@ impl ModelSummariser {
     }
 
     /// Asks one model, in the cheaper form where there are two.
-    async fn follow(&self, route: &SummaryRoute, work: &mut Work<'_>) -> Result<Summarised, RouteFailure> {
-        let riding = self.riding(route, work);
-        let choice = self.choose(route, work, riding.as_ref().map_err(|reason| *reason));
-        if let (SummaryForm::Riding, Ok(riding)) = (choice.form, riding) {
-            match self.ask_riding(route, riding, work).await {
+    async fn follow(
+        &self,
+        route: &SummaryRoute,
+        work: &mut SummaryWork<'_>,
+    ) -> Result<SummaryResult, RouteFailure> {
+        let inline = self.inline(route, work);
+        let choice = self.choose(route, work, inline.as_ref().map_err(|reason| *reason));
+        if let (SummaryForm::Inline, Ok(inline)) = (choice.form, inline) {
+            match self.ask_riding(route, inline, work).await {
                 Ok(summarised) => {
-                    self.setup.health.worked(&route.key(SummaryForm::Riding));
+                    self.setup.health.worked(&route.key(SummaryForm::Inline));
                     return Ok(summarised);
                 }
                 Err(failure) if !worth_asking_apart(&failure) => return Err(failure),
                 Err(failure) => {
-                    let key = route.key(SummaryForm::Riding);
+                    let key = route.key(SummaryForm::Inline);
                     self.setup.health.failed(key, &failure, self.setup.host.now_ms());
-                    let route = format!("{route} ({})", SummaryForm::Riding);
+                    let route = format!("{route} ({})", SummaryForm::Inline);
                     work.failed.push(FailedRoute { route, failure });
                 }
             }
@@ -275,19 +279,19 @@ impl ModelSummariser {
     fn choose(
         &self,
         route: &SummaryRoute,
-        work: &Work<'_>,
-        riding: Result<&RidingCall, NotRiding>,
+        work: &SummaryWork<'_>,
+        inline: Result<&InlineCall, InlineObstacle>,
     ) -> FormChoice {
-        let apart = self.apart(route, work, self.window_of(route));
-        let (apart_tokens, apart_calls) = apart.size(work.request);
+        let standalone = self.standalone(route, work, self.window_of(route));
+        let (standalone_tokens, standalone_calls) = standalone.size(work.request);
         choose_form(&FormFacts {
             model: &route.target.model,
             provider: &route.target.provider,
             at_ms: self.setup.host.now_ms(),
             answer_tokens: work.request.budget_tokens,
-            riding: riding.map(|riding| (riding.cached_tokens, riding.new_tokens)),
-            apart_tokens,
-            apart_calls,
+            inline: inline.map(|inline| (inline.cached_tokens, inline.new_tokens)),
+            standalone_tokens,
+            standalone_calls,
         })
     }
 
@@ -295,29 +299,29 @@ impl ModelSummariser {
         let believed = route.target.policy.window_tokens;
         self.setup
             .health
-            .learnt_window(&route.key(SummaryForm::Apart))
+            .learnt_window(&route.key(SummaryForm::Standalone))
             .map_or(believed, |learnt| learnt.min(believed))
     }
 
     /// The call behind the conversation, where this is the model that holds it.
-    fn riding(&self, route: &SummaryRoute, work: &Work<'_>) -> Result<RidingCall, NotRiding> {
+    fn inline(&self, route: &SummaryRoute, work: &SummaryWork<'_>) -> Result<InlineCall, InlineObstacle> {
         let main = self.main_line.target();
         if !main.is_some_and(|main| route.is(&main)) {
-            return Err(NotRiding::OtherModel);
+            return Err(InlineObstacle::OtherModel);
         }
-        let ride = self.ride.as_ref().ok_or(NotRiding::NotSent)?;
+        let ride = self.ride.as_ref().ok_or(InlineObstacle::NotSent)?;
         if !route.is(ride.target()) {
-            return Err(NotRiding::OtherModel);
+            return Err(InlineObstacle::OtherModel);
         }
         let host = self.setup.host.as_ref();
-        let resting = self.setup.health.resting(&route.key(SummaryForm::Riding), host.now_ms());
+        let resting = self.setup.health.resting(&route.key(SummaryForm::Inline), host.now_ms());
         if resting.is_some() && self.rest == Rest::Kept {
-            return Err(NotRiding::FailedLately);
+            return Err(InlineObstacle::FailedLately);
         }
         let earlier = work.request.earlier.map(SummaryDocument::to_markdown);
         let texts = [self.memory.as_deref(), work.request.focus, earlier.as_deref()];
-        let mark = Mark::draw(&|| host.random(), texts.into_iter().flatten());
-        let brief = Brief {
+        let mark = QuoteMark::draw(&|| host.random(), texts.into_iter().flatten());
+        let brief = SummaryBrief {
             mark: &mark,
             budget_tokens: work.request.budget_tokens,
             today: &work.today,
@@ -326,33 +330,38 @@ impl ModelSummariser {
             memory: self.memory.as_deref(),
             problem: None,
         };
-        RidingCall::on(ride, work.request, &brief, self.window_of(route), host.now_ms())
+        InlineCall::on(ride, work.request, &brief, self.window_of(route), host.now_ms())
     }
 
     async fn ask_riding(
         &self,
         route: &SummaryRoute,
-        riding: RidingCall,
-        work: &Work<'_>,
-    ) -> Result<Summarised, RouteFailure> {
-        let ask = Ask {
+        inline: InlineCall,
+        work: &SummaryWork<'_>,
+    ) -> Result<SummaryResult, RouteFailure> {
+        let ask = SummaryCall {
             route,
-            form: SummaryForm::Riding,
-            prompt_tokens: riding.prompt_tokens(),
-            answer_tokens: riding.answer_tokens,
-            call: riding.call,
+            form: SummaryForm::Inline,
+            prompt_tokens: inline.prompt_tokens(),
+            answer_tokens: inline.answer_tokens,
+            call: inline.call,
             judge: &|document| is_shorter(document, work.request, &work.request.span),
         };
         let Notes { mut document, missing } = work.desk.ask(ask).await?;
         if let Some(earlier) = work.request.earlier {
             carry_rules(&mut document, earlier);
         }
-        let happened = Happened { failure: None, missing };
-        Ok(Summarised { document, form: SummaryForm::Riding, happened })
+        let happened = AttemptLog { failure: None, missing };
+        Ok(SummaryResult { document, form: SummaryForm::Inline, happened })
     }
 
-    fn apart<'a>(&'a self, route: &'a SummaryRoute, work: &'a Work<'_>, window_tokens: u64) -> Apart<'a> {
-        Apart {
+    fn standalone<'a>(
+        &'a self,
+        route: &'a SummaryRoute,
+        work: &'a SummaryWork<'_>,
+        window_tokens: u64,
+    ) -> StandaloneCall<'a> {
+        StandaloneCall {
             route,
             desk: &work.desk,
             rendered: &work.rendered,
@@ -366,16 +375,22 @@ impl ModelSummariser {
         }
     }
 
-    /// Asks apart, in smaller parts once a refusal says that the window is smaller.
-    async fn ask_apart(&self, route: &SummaryRoute, work: &Work<'_>) -> Result<Summarised, RouteFailure> {
+    /// Asks standalone, in smaller parts once a refusal says that the window is smaller.
+    async fn ask_apart(
+        &self,
+        route: &SummaryRoute,
+        work: &SummaryWork<'_>,
+    ) -> Result<SummaryResult, RouteFailure> {
         let mut window_tokens = self.window_of(route);
         let mut left = MOST_SMALLER_WINDOWS;
         loop {
-            let apart = self.apart(route, work, window_tokens);
-            let summarised = summarise_all(&apart, work.request.clone()).await;
-            let happened = apart.into_happened();
+            let standalone = self.standalone(route, work, window_tokens);
+            let summarised = summarise_all(&standalone, work.request.clone()).await;
+            let happened = standalone.into_happened();
             let error = match summarised {
-                Ok(document) => return Ok(Summarised { document, form: SummaryForm::Apart, happened }),
+                Ok(document) => {
+                    return Ok(SummaryResult { document, form: SummaryForm::Standalone, happened });
+                }
                 Err(error) => error,
             };
             let failure = happened.failure.unwrap_or_else(|| failure_of(error));
@@ -383,7 +398,7 @@ impl ModelSummariser {
                 Some(smaller) if left > 0 => {
                     left -= 1;
                     window_tokens = smaller;
-                    self.setup.health.learn_window(route.key(SummaryForm::Apart), smaller);
+                    self.setup.health.learn_window(route.key(SummaryForm::Standalone), smaller);
                 }
                 _ => return Err(failure),
             }
@@ -430,11 +445,11 @@ fn smaller_window(failure: &RouteFailure, window_tokens: u64) -> Option<u64> {
     }
 }
 
-/// Whether a model that failed behind the conversation may do better apart from it: it misunderstood, or the request was
+/// Whether a model that failed behind the conversation may do better standalone from it: it misunderstood, or the request was
 /// too much for it. One that is not there is not there in either form.
 fn worth_asking_apart(failure: &RouteFailure) -> bool {
     match failure {
-        RouteFailure::Unfit(_) | RouteFailure::NotWritable(_) => true,
+        RouteFailure::Defect(_) | RouteFailure::NotWritable(_) => true,
         RouteFailure::Trouble(trouble) => matches!(
             trouble.kind,
             TroubleKind::PromptTooLong { .. }

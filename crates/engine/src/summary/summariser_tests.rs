@@ -9,11 +9,11 @@ use throughline_wire::{AnswerDraft, AnswerPart, Request, RequestParts, Streaming
 use super::super::test_upstream::{Act, Book, Scripted, TestHost, notes, route, target};
 use super::*;
 use crate::compressor::{Compressor, CompressorSetup};
-use crate::engine::ContextEngine;
-use crate::envelope::{Envelope, Note};
-use crate::managed::Along;
-use crate::outcome::{AbortReason, CompressOutcome, Compressed, Quality, Room};
-use crate::snapshot::Snapshot;
+use crate::context_engine::ContextEngine;
+use crate::context_engine::outcome::{AbortReason, CompactedView, CompressOutcome, Headroom, Quality};
+use crate::context_engine::snapshot::Snapshot;
+use crate::prompt::envelope::{Envelope, SystemNote};
+use crate::session::RequestExtras;
 use crate::test_talk::{MODEL, model_at_threshold, session, snapshot};
 
 /// A conversation that is due to be compacted, and the engine that shall do it.
@@ -55,29 +55,29 @@ impl Stage {
     fn main(mut self, script: &Arc<Scripted>, has_sent: HasSent) -> Self {
         let main = target(MODEL, self.conversation.prompt_tokens * 2, script);
         if has_sent == HasSent::Yes {
-            self.conversation.ride = Some(Ride {
+            self.conversation.ride = Some(CachedPrompt {
                 target: main.clone(),
                 envelope: Arc::new(envelope(self.conversation.dialect)),
-                note: Note::None,
+                note: SystemNote::None,
                 conversation: "root".to_owned(),
                 messages: Arc::clone(&self.conversation.messages),
                 sent: self.conversation.messages.len() - 2,
                 sent_at_ms: self.host.now_ms(),
                 prompt_tokens: Some(self.conversation.prompt_tokens),
                 cache_read_tokens: 0,
-                along: Along {
+                along: RequestExtras {
                     headers: vec![("x-client".to_owned(), "test".to_owned())],
                     query: Some("beta=true".to_owned()),
-                    ..Along::default()
+                    ..RequestExtras::default()
                 },
-                marking: crate::encode::Marking::Ours,
+                marking: crate::prompt::encode::Marking::Ours,
             });
         }
         self.summaries.main_line.set_target(main);
         self
     }
 
-    async fn compress(&self, trigger: Trigger, room: Room) -> CompressOutcome {
+    async fn compress(&self, trigger: Trigger, room: Headroom) -> CompressOutcome {
         self.engine.update_model(&model_at_threshold(&self.conversation)).await.unwrap();
         let request = CompressRequest {
             conversation: self.conversation.clone(),
@@ -92,15 +92,15 @@ impl Stage {
         self.engine.compress(&request).await.unwrap()
     }
 
-    async fn completed(&self) -> Compressed {
-        match self.compress(Trigger::Preflight, Room::Left).await {
+    async fn completed(&self) -> CompactedView {
+        match self.compress(Trigger::Preflight, Headroom::Left).await {
             CompressOutcome::Completed(done) => *done,
             other => panic!("{other:?}"),
         }
     }
 
     async fn aborted(&self) -> (AbortReason, String) {
-        match self.compress(Trigger::Preflight, Room::Left).await {
+        match self.compress(Trigger::Preflight, Headroom::Left).await {
             CompressOutcome::Aborted { reason, detail } => (reason, detail),
             other => panic!("{other:?}"),
         }
@@ -325,7 +325,7 @@ async fn a_route_that_failed_is_left_alone_for_a_while() {
     );
     // A person who asks may have mended it.
     named.then(Act::Say(notes("mended")));
-    let CompressOutcome::Completed(done) = stage.compress(Trigger::Manual, Room::Left).await else {
+    let CompressOutcome::Completed(done) = stage.compress(Trigger::Manual, Headroom::Left).await else {
         panic!("a person asked")
     };
     assert_eq!(done.report.written_by.unwrap().model, "named");
@@ -342,7 +342,7 @@ async fn when_nobody_writes_the_kind_of_failure_decides() {
     assert_eq!(reason, AbortReason::SummariserUnavailable);
     assert!(detail.contains("test-model at test: the provider is overloaded"), "{detail}");
     // Without room the rules step in, and say why.
-    let CompressOutcome::Completed(done) = passing.compress(Trigger::Overflow, Room::None).await else {
+    let CompressOutcome::Completed(done) = passing.compress(Trigger::Overflow, Headroom::None).await else {
         panic!("rules always work")
     };
     assert_eq!(done.quality, Quality::Rules);

@@ -14,13 +14,13 @@ use throughline_transcript::Dialect;
 use throughline_wire::{AnswerDraft, Delta, decode_response, write_response};
 use tokio_util::sync::CancellationToken;
 
-use super::main_line::{Booking, SummaryCalls};
+use super::host::{BookingFuture, SummaryCalls};
 use super::route::SummaryRoute;
 use crate::host::Host;
-use crate::price_source::PriceSource;
-use crate::target::Target;
-use crate::threshold::ThresholdOrigin;
-use crate::upstream::{Piece, Pieces, Received, Unanswered, Upstream, UpstreamFuture};
+use crate::limits::price_source::PriceSource;
+use crate::limits::target::ModelTarget;
+use crate::limits::threshold::ThresholdOrigin;
+use crate::upstream::{AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
 
 /// When every story begins.
 pub(crate) const START_MS: Millis = 1_763_200_000_000;
@@ -94,13 +94,13 @@ impl Scripted {
         self.calls().iter().map(|call| String::from_utf8(call.body.to_vec()).unwrap()).collect()
     }
 
-    fn answer(&self, draft: AnswerDraft) -> Received {
+    fn answer(&self, draft: AnswerDraft) -> UpstreamAnswer {
         let number = self.calls().len();
         let draft = AnswerDraft { id: format!("summary_{number}"), ..draft };
         let draft = draft.with_usage(Usage { input: 1_000, output: 100, ..Usage::default() });
         let json = write_response(self.dialect, &draft);
         let answer = decode_response(self.dialect, json.as_bytes()).unwrap();
-        Received { answer, first_content: Some(Duration::from_millis(5)) }
+        UpstreamAnswer { answer, first_content: Some(Duration::from_millis(5)) }
     }
 }
 
@@ -108,7 +108,7 @@ impl Upstream for Scripted {
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
-        pieces: Option<&'a Pieces>,
+        pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&call.body).is_ok());
@@ -118,7 +118,7 @@ impl Upstream for Scripted {
             match act {
                 Some(Act::Say(text)) => Ok(self.answer(AnswerDraft::text(text))),
                 Some(Act::Draft(draft)) => Ok(self.answer(draft)),
-                Some(Act::Fail(trouble)) => Err(Box::new(Unanswered::trouble(trouble))),
+                Some(Act::Fail(trouble)) => Err(Box::new(UpstreamFailure::trouble(trouble))),
                 Some(Act::Silent) => std::future::pending().await,
                 Some(Act::Drip(times, apart, text)) => {
                     for _ in 0..times {
@@ -127,19 +127,19 @@ impl Upstream for Scripted {
                             raw: Bytes::from_static(b"."),
                             deltas: vec![Delta::Text(".".to_owned())],
                         };
-                        pieces.unwrap().send(Piece::Chunk(chunk)).await.unwrap();
+                        pieces.unwrap().send(AnswerPiece::Chunk(chunk)).await.unwrap();
                     }
                     Ok(self.answer(AnswerDraft::text(text)))
                 }
-                None => Err(Box::new(Unanswered::trouble(Trouble::of(TroubleKind::Overload)))),
+                None => Err(Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Overload)))),
             }
         })
     }
 }
 
 /// A model of this name behind a script.
-pub(crate) fn target(model: &str, window_tokens: u64, script: &Arc<Scripted>) -> Target {
-    Target {
+pub(crate) fn target(model: &str, window_tokens: u64, script: &Arc<Scripted>) -> ModelTarget {
+    ModelTarget {
         model: model.to_owned(),
         provider: "test".to_owned(),
         endpoint: "http://127.0.0.1/v1".to_owned(),
@@ -163,7 +163,7 @@ pub(crate) fn route(model: &str, window_tokens: u64, script: &Arc<Scripted>) -> 
 pub(crate) struct Book(pub(crate) Mutex<Vec<NewCall>>);
 
 impl SummaryCalls for Book {
-    fn finished<'a>(&'a self, _session: &'a SessionId, call: NewCall) -> Booking<'a> {
+    fn finished<'a>(&'a self, _session: &'a SessionId, call: NewCall) -> BookingFuture<'a> {
         self.0.lock().unwrap().push(call);
         Box::pin(std::future::ready(()))
     }

@@ -12,7 +12,7 @@ use throughline_redact::Redactor;
 use throughline_tokens::{TokenModel, profile_text};
 use throughline_transcript::{Message, Part, Role, human_words};
 
-use super::mark::Mark;
+use super::quote_mark::QuoteMark;
 
 /// Tokens of the line that opens a message.
 const OPENING_TOKENS: u64 = 14;
@@ -47,18 +47,18 @@ impl Lengths {
 }
 
 /// Messages ready to be written out.
-pub(crate) struct Rendered {
-    pieces: BTreeMap<usize, Piece>,
+pub(crate) struct RenderedTranscript {
+    pieces: BTreeMap<usize, TranscriptPiece>,
 }
 
 /// One message.
-struct Piece {
-    speaker: Speaker,
-    blocks: Vec<Block>,
+struct TranscriptPiece {
+    speaker: TranscriptSpeaker,
+    blocks: Vec<TranscriptBlock>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Speaker {
+enum TranscriptSpeaker {
     Person,
     Program,
     Assistant,
@@ -66,7 +66,7 @@ enum Speaker {
     Instructions,
 }
 
-impl Speaker {
+impl TranscriptSpeaker {
     fn of(message: &Message) -> Self {
         if message.role().is_instructions() {
             Self::Instructions
@@ -92,14 +92,14 @@ impl Speaker {
     }
 }
 
-enum Block {
+enum TranscriptBlock {
     Words(String),
     Call { tool: String, arguments: String },
     Result { tool: String, failed: bool, text: String },
     Label(String),
 }
 
-impl Rendered {
+impl RenderedTranscript {
     /// Everything a request asks a summary for.
     pub(crate) fn of(request: &SummaryRequest<'_>, redactor: Option<&Redactor>) -> Self {
         // Secrets that were seen in one place are masked wherever they stand.
@@ -127,9 +127,9 @@ impl Rendered {
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
         self.pieces.values().flat_map(|piece| &piece.blocks).flat_map(|block| {
             let (first, second) = match block {
-                Block::Words(text) | Block::Label(text) => (text.as_str(), ""),
-                Block::Call { tool, arguments } => (tool.as_str(), arguments.as_str()),
-                Block::Result { tool, text, .. } => (tool.as_str(), text.as_str()),
+                TranscriptBlock::Words(text) | TranscriptBlock::Label(text) => (text.as_str(), ""),
+                TranscriptBlock::Call { tool, arguments } => (tool.as_str(), arguments.as_str()),
+                TranscriptBlock::Result { tool, text, .. } => (tool.as_str(), text.as_str()),
             };
             [first, second]
         })
@@ -145,7 +145,7 @@ impl Rendered {
     pub(crate) fn within(
         &self,
         span: Range<usize>,
-        mark: &Mark,
+        mark: &QuoteMark,
         room_tokens: u64,
         model: &TokenModel,
     ) -> Option<String> {
@@ -155,7 +155,7 @@ impl Rendered {
             .find(|text| model.estimate(&profile_text(text)) <= room_tokens)
     }
 
-    fn written(&self, span: Range<usize>, mark: &Mark, lengths: Lengths) -> String {
+    fn written(&self, span: Range<usize>, mark: &QuoteMark, lengths: Lengths) -> String {
         let mut out = String::new();
         for (index, piece) in self.pieces.range(span) {
             out.push_str(&mark.line(&format!("{} {}", index + 1, piece.speaker.name())));
@@ -166,23 +166,27 @@ impl Rendered {
     }
 }
 
-impl Piece {
+impl TranscriptPiece {
     fn written(&self, lengths: Lengths) -> String {
         let mut out = String::new();
         for block in &self.blocks {
             match block {
-                Block::Words(text) => {
-                    let most = if self.speaker == Speaker::Program { PROGRAM_CHARS } else { lengths.words };
+                TranscriptBlock::Words(text) => {
+                    let most = if self.speaker == TranscriptSpeaker::Program {
+                        PROGRAM_CHARS
+                    } else {
+                        lengths.words
+                    };
                     out.push_str(&shortened(text, most));
                 }
-                Block::Call { tool, arguments } => {
+                TranscriptBlock::Call { tool, arguments } => {
                     out.push_str(&format!("[calls {tool}: {}]", shortened(arguments, lengths.arguments)));
                 }
-                Block::Result { tool, failed, text } => {
+                TranscriptBlock::Result { tool, failed, text } => {
                     let failed = if *failed { ", failed" } else { "" };
                     out.push_str(&format!("[{tool}{failed}] {}", shortened(text, lengths.result)));
                 }
-                Block::Label(label) => out.push_str(&format!("[{label}]")),
+                TranscriptBlock::Label(label) => out.push_str(&format!("[{label}]")),
             }
             out.push('\n');
         }
@@ -190,45 +194,51 @@ impl Piece {
     }
 }
 
-fn piece(message: &Message, tools: &HashMap<String, String>, mask: &dyn Fn(&str) -> String) -> Piece {
-    let speaker = Speaker::of(message);
+fn piece(
+    message: &Message,
+    tools: &HashMap<String, String>,
+    mask: &dyn Fn(&str) -> String,
+) -> TranscriptPiece {
+    let speaker = TranscriptSpeaker::of(message);
     let mut blocks = Vec::new();
-    let words = |text: &str, blocks: &mut Vec<Block>| {
+    let words = |text: &str, blocks: &mut Vec<TranscriptBlock>| {
         if !text.trim().is_empty() {
-            blocks.push(Block::Words(mask(text.trim())));
+            blocks.push(TranscriptBlock::Words(mask(text.trim())));
         }
     };
-    if speaker == Speaker::Person {
+    if speaker == TranscriptSpeaker::Person {
         // What programs added to a person's message is not theirs.
         words(&human_words(message).unwrap_or_default(), &mut blocks);
     }
     for part in message.parts() {
         match part {
-            Part::Text(text) if speaker != Speaker::Person => words(&message.str(*text), &mut blocks),
+            Part::Text(text) if speaker != TranscriptSpeaker::Person => {
+                words(&message.str(*text), &mut blocks)
+            }
             Part::Text(_) | Part::Reasoning { .. } => {}
-            Part::ToolCall { name, arguments, .. } => blocks.push(Block::Call {
+            Part::ToolCall { name, arguments, .. } => blocks.push(TranscriptBlock::Call {
                 tool: message.str(*name).into_owned(),
                 arguments: mask(&message.arguments_text(*arguments)),
             }),
             Part::ToolResult { call_id, is_error, content, .. } => {
                 let tool = tools.get(message.str(*call_id).as_ref());
-                blocks.push(Block::Result {
+                blocks.push(TranscriptBlock::Result {
                     tool: tool.cloned().unwrap_or_else(|| "a tool".to_owned()),
                     failed: *is_error == Some(true),
                     text: mask(&message.result_text(content)),
                 });
                 let pictures = content.iter().filter(|part| matches!(part, Part::Image { .. })).count();
-                blocks.extend((0..pictures).map(|_| Block::Label("picture".to_owned())));
+                blocks.extend((0..pictures).map(|_| TranscriptBlock::Label("picture".to_owned())));
             }
-            Part::Image { .. } => blocks.push(Block::Label("picture".to_owned())),
+            Part::Image { .. } => blocks.push(TranscriptBlock::Label("picture".to_owned())),
             Part::Opaque { kind, .. } => {
                 let kind =
                     kind.map_or_else(|| "something else".to_owned(), |kind| message.str(kind).into_owned());
-                blocks.push(Block::Label(mask(&kind)));
+                blocks.push(TranscriptBlock::Label(mask(&kind)));
             }
         }
     }
-    Piece { speaker, blocks }
+    TranscriptPiece { speaker, blocks }
 }
 
 /// A text with its beginning and its end, and how much is missing between them.

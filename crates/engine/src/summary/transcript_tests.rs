@@ -7,7 +7,7 @@ use throughline_transcript::{Dialect, Groups, SharedText, decode_message};
 use super::*;
 
 /// Runs `with` on what is written out of these messages.
-fn rendered<T>(json: &[&str], with: impl FnOnce(&Rendered) -> T) -> T {
+fn rendered<T>(json: &[&str], with: impl FnOnce(&RenderedTranscript) -> T) -> T {
     let messages: Vec<Message> =
         json.iter().map(|json| decode_message(SharedText::new((*json).to_owned())).unwrap()).collect();
     let groups = Groups::of(&messages);
@@ -37,15 +37,15 @@ fn rendered<T>(json: &[&str], with: impl FnOnce(&Rendered) -> T) -> T {
         budget_tokens: 100,
         count_tokens: &|text| text.len() as u64 / 4,
     };
-    with(&Rendered::of(&request, Some(&redactor)))
+    with(&RenderedTranscript::of(&request, Some(&redactor)))
 }
 
 fn model() -> TokenModel {
     TokenModel::of(Family::Generic)
 }
 
-fn mark() -> Mark {
-    Mark::draw(&|| 1, std::iter::empty())
+fn mark() -> QuoteMark {
+    QuoteMark::draw(&|| 1, std::iter::empty())
 }
 
 #[test]

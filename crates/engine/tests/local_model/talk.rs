@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host, HttpUpstream,
-    LockPolicy, ManagedSession, ModelSummaries, OwnModel, PriceSource, RecordPolicy, SUMMARY_TASK,
-    SessionSetup, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
+    LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource, RecordPolicy,
+    SUMMARY_TASK, SessionSetup, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{CachePolicy, TimeLimits};
 use throughline_redact::Redactor;
@@ -80,7 +80,7 @@ impl Talk {
         by: Summaries,
     ) -> Self {
         let endpoint = served.endpoint(dialect);
-        let target = Target {
+        let target = ModelTarget {
             model: "local".to_owned(),
             provider: "llama.cpp".to_owned(),
             endpoint: endpoint.base.as_str().to_owned(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use throughline_engine::{CallError, CallInput, SizeBasis};
+use throughline_engine::{CallInput, SessionError, SizeBasis};
 use throughline_provider::{CacheOutcome, TroubleKind};
 use throughline_store::{Owner, Store, UsageKind};
 use throughline_transcript::Dialect;
@@ -160,7 +160,7 @@ async fn a_cancelled_call_is_booked_and_the_conversation_goes_on() {
     });
     let error = session.call(input).await.unwrap_err();
     canceller.await.unwrap();
-    assert!(matches!(error, CallError::Cancelled), "{error}");
+    assert!(matches!(error, SessionError::Cancelled), "{error}");
     let calls = stage.store.calls(&Owner::default(), session.id()).unwrap();
     let [call] = calls.as_slice() else { panic!("{calls:?}") };
     assert_eq!(call.call.error.as_deref(), Some("cancelled"));
@@ -178,7 +178,7 @@ async fn a_call_that_is_called_off_before_it_is_sent_costs_nothing() {
     cancel.cancel();
     let input = CallInput { cancel, ..saying(Dialect::Chat, "Never mind.") };
     let error = session.call(input).await.unwrap_err();
-    assert!(matches!(error, CallError::Cancelled), "{error}");
+    assert!(matches!(error, SessionError::Cancelled), "{error}");
     assert!(stage.script.bodies().is_empty());
     assert!(stage.store.calls(&Owner::default(), session.id()).unwrap().is_empty());
     session.call(saying(Dialect::Chat, "Something else.")).await.unwrap();
@@ -191,7 +191,7 @@ async fn what_arrived_of_a_broken_answer_is_kept() {
     let mut session = stage.open().await;
     stage.script.then(Act::BreakOff("I had begun to"));
     let error = session.call(saying(Dialect::Anthropic, "Tell me.")).await.unwrap_err();
-    let CallError::GaveUp(gave_up) = &error else { panic!("{error}") };
+    let SessionError::Exhausted(gave_up) = &error else { panic!("{error}") };
     assert_eq!(gave_up.trouble.kind, TroubleKind::Interrupted);
     assert!(error.to_string().contains("ask again"), "{error}");
     assert!(stage.transcript()[1].contains("I had begun to"));
@@ -229,7 +229,7 @@ async fn a_window_smaller_than_the_fixed_part_says_what_mends_it() {
     let envelope = throughline_engine::Envelope::build(Dialect::Anthropic, &parts).unwrap();
     let input = CallInput::new(envelope, vec![user(Dialect::Anthropic, "Hello.")]);
     let error = session.call(input).await.unwrap_err();
-    assert!(matches!(error, CallError::FixedTooLarge { room_tokens: 600, .. }), "{error}");
+    assert!(matches!(error, SessionError::FixedTooLarge { room_tokens: 600, .. }), "{error}");
     assert!(error.to_string().contains("`model.context_length`"), "{error}");
     assert!(stage.script.bodies().is_empty());
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use throughline_compaction::{SUMMARY_TAG, SYSTEM_NOTE};
 use throughline_engine::{
-    Automatic, BlockCause, CallError, CallInput, CompactionResult, EngineEvent, Envelope, ManualCompaction,
-    NoOpReason, SessionSetup, Target, ThresholdOrigin, Trigger,
+    Automatic, BlockCause, CallInput, CompactionResult, EngineEvent, Envelope, ManualCompaction, ModelTarget,
+    NoOpReason, SessionError, SessionSetup, ThresholdOrigin, Trigger,
 };
 use throughline_store::{EndReason, LockRequest, Owner, SearchQuery, Store, conversation_lock};
 use throughline_tokens::Usage;
@@ -270,7 +270,8 @@ async fn a_smaller_model_compacts_first() {
         talk(&stage, &mut session, turn).await;
     }
     assert_eq!(session.compactions(), 0);
-    let smaller = Target { model: "small".to_owned(), ..target(Dialect::Chat, 12_000, stage.script.clone()) };
+    let smaller =
+        ModelTarget { model: "small".to_owned(), ..target(Dialect::Chat, 12_000, stage.script.clone()) };
     session.switch_model(smaller).await.unwrap();
     assert!(session.has_switched_to_smaller());
     assert_eq!(session.compactions(), 0, "nothing happens before the next call");
@@ -337,7 +338,7 @@ async fn a_model_of_another_wire_does_not_take_over() {
     let mut session = stage.open().await;
     let other = target(Dialect::Anthropic, 12_000, stage.script.clone());
     let error = session.switch_model(other).await.unwrap_err();
-    assert!(matches!(error, CallError::OtherWire { .. }), "{error}");
+    assert!(matches!(error, SessionError::OtherWire { .. }), "{error}");
     assert_eq!(session.model().window_tokens, 60_000);
     session.call(saying(Dialect::Chat, "Hello.")).await.unwrap();
 }
@@ -390,7 +391,7 @@ async fn a_session_may_be_held_for_as_long_as_it_is_open() {
     }
     let setup = SessionSetup { host: Arc::new(Other(stage.host.clone())), ..stage.setup.clone() };
     let error = throughline_engine::ManagedSession::open(setup, session.id()).await.err().unwrap();
-    assert!(matches!(&error, CallError::Locked { holder, .. } if holder.process_id == 1), "{error}");
+    assert!(matches!(&error, SessionError::Locked { holder, .. } if holder.process_id == 1), "{error}");
     assert!(error.to_string().contains("open elsewhere: chat (process 1 on here)"), "{error}");
     drop(session);
     assert!(stage.store.locks().unwrap().is_empty());

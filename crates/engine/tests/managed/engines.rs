@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use throughline_compaction::{Maker, SummariseError, Summariser, SummaryFuture, SummaryRequest};
 use throughline_engine::{
-    AbortReason, Boundary, CompressOutcome, CompressReport, CompressRequest, Compressed, Compressor,
+    AbortReason, Boundary, CompactedView, CompressOutcome, CompressReport, CompressRequest, Compressor,
     CompressorSetup, ContextEngine, EngineError, EngineEvent, EngineFuture, EngineStatus, MeasuredUsage,
-    ModelInForce, NewItem, NewSummary, OneSummariser, PendingRequest, PrepareOutcome, Quality, SessionStart,
-    Snapshot,
+    ModelInForce, NewItem, OneSummariser, PendingRequest, PrepareOutcome, Quality, SessionStart, Snapshot,
+    SummaryDraft,
 };
 use throughline_transcript::{Dialect, Message, Role, text_message};
 
@@ -252,13 +252,13 @@ fn kept(items: impl IntoIterator<Item = usize>) -> Vec<NewItem> {
     items.into_iter().map(|item| NewItem::Kept { item }).collect()
 }
 
-fn made(view: Vec<NewItem>, summary: Option<NewSummary>) -> CompressOutcome {
+fn made(view: Vec<NewItem>, summary: Option<SummaryDraft>) -> CompressOutcome {
     let report = CompressReport::default();
-    CompressOutcome::Completed(Box::new(Compressed { view, summary, quality: Quality::Rules, report }))
+    CompressOutcome::Completed(Box::new(CompactedView { view, summary, quality: Quality::Rules, report }))
 }
 
-fn summary(covers: Vec<usize>) -> Option<NewSummary> {
-    Some(NewSummary {
+fn summary(covers: Vec<usize>) -> Option<SummaryDraft> {
+    Some(SummaryDraft {
         author: "returning".to_owned(),
         document: "## Goal\n- go on".to_owned(),
         covers,

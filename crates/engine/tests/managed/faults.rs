@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use throughline_engine::{
-    CallError, CallInput, Compressor, CompressorSetup, ContextEngine, EngineEvent, ManagedSession,
-    RecordPolicy,
+    CallInput, Compressor, CompressorSetup, ContextEngine, EngineEvent, ManagedSession, RecordPolicy,
+    SessionError,
 };
 use throughline_provider::TroubleKind;
 use throughline_store::{EndReason, Owner, SessionId, Shown, Store};
@@ -294,12 +294,12 @@ async fn whatever_the_provider_says_the_conversation_is_intact() {
         // It says so again and again, ...
         stage.script.then(Act::RefuseOver(0, Trouble::of(kind)));
         let error = session.call(saying(dialect, "First question.")).await.unwrap_err();
-        let CallError::GaveUp(gave_up) = &error else { panic!("{what}: {error}") };
+        let SessionError::Exhausted(gave_up) = &error else { panic!("{what}: {error}") };
         let words = error.to_string();
         assert!(words.contains("the conversation is intact") && words.contains("; "), "{what}: {words}");
         let compactions = gave_up.tried.iter().filter(|tried| {
-            use throughline_engine::Tried;
-            matches!(tried, Tried::Compacted { .. } | Tried::CompactedInVain { .. })
+            use throughline_engine::RecoveryAction;
+            matches!(tried, RecoveryAction::Compacted { .. } | RecoveryAction::CompactedInVain { .. })
         });
         assert!(compactions.count() <= 3, "{what}: {:?}", gave_up.tried);
         check(store.as_ref(), &session, &["First question."], &what);

@@ -2,7 +2,7 @@
 //! with tools, thinking and pictures, whatever is said.
 
 use proptest::prelude::*;
-use throughline_engine::{CallInput, Incoming, ManagedSession};
+use throughline_engine::{CallInput, IncomingMessage, ManagedSession};
 use throughline_provider::{MOST_MARKS, count_marks, without_marks};
 use throughline_testkit::{Fault, any_conversation, broken_conversation};
 use throughline_transcript::{Dialect, Groups, Message, RawJson, Role, ViolationKind, violations};
@@ -84,7 +84,8 @@ pub(crate) async fn replay(
     while at < messages.len() {
         let said = messages[at..].iter().take_while(|message| !is_answer(message)).count();
         let answered = messages[at + said..].iter().take_while(|message| is_answer(message)).count();
-        let incoming: Vec<Incoming> = messages[at..at + said].iter().cloned().map(Incoming::from).collect();
+        let incoming: Vec<IncomingMessage> =
+            messages[at..at + said].iter().cloned().map(IncomingMessage::from).collect();
         stage.script.then(Act::Repeat(messages[at + said..at + said + answered].to_vec()));
         at += said + answered;
         session.call(CallInput::new(envelope(stage.dialect), incoming)).await.unwrap();

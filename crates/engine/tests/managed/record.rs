@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use throughline_engine::{
-    CallError, CompactionResult, EngineEvent, ManagedSession, ManualCompaction, RecordPolicy,
+    CompactionResult, EngineEvent, ManagedSession, ManualCompaction, RecordPolicy, SessionError,
 };
 use throughline_store::{
     Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
@@ -171,7 +171,7 @@ async fn a_call_that_cannot_be_recorded_is_not_made_where_that_is_required() {
     let (sent, held) = (stage.script.bodies().len(), session.messages().len());
     store.full.store(true, Ordering::Relaxed);
     let error = session.call(saying(Dialect::Anthropic, "Lost?")).await.unwrap_err();
-    assert!(matches!(&error, CallError::Record(StoreError::DiskFull { .. })), "{error}");
+    assert!(matches!(&error, SessionError::Record(StoreError::DiskFull { .. })), "{error}");
     assert_eq!((stage.script.bodies().len(), session.messages().len()), (sent, held));
     // Space was made: the same words go through, once.
     store.full.store(false, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Calls that fail, and what is done about it.
 
 use throughline_engine::{
-    Automatic, CallError, CallInput, EngineEvent, Target, Tried, Trigger, learnt_window,
+    Automatic, CallInput, EngineEvent, ModelTarget, RecoveryAction, SessionError, Trigger, learnt_window,
 };
 use throughline_provider::{Trouble, TroubleKind};
 use throughline_store::{GuardScope, Owner, Store};
@@ -24,9 +24,9 @@ async fn filled(stage: &Stage, turns: usize) -> throughline_engine::ManagedSessi
     session
 }
 
-fn gave_up(error: CallError) -> throughline_engine::GaveUp {
+fn gave_up(error: SessionError) -> throughline_engine::RecoveryFailure {
     match error {
-        CallError::GaveUp(gave_up) => *gave_up,
+        SessionError::Exhausted(gave_up) => *gave_up,
         other => panic!("{other}"),
     }
 }
@@ -39,7 +39,11 @@ async fn a_refused_prompt_is_folded_and_sent_again() {
         let size = stage.script.last_body().len();
         stage.script.then(Act::RefuseOver(size / 2, too_long(None)));
         let outcome = session.call(saying(dialect, "And now?")).await.unwrap();
-        assert!(matches!(outcome.tried[..], [Tried::Compacted { .. }]), "{dialect}: {:?}", outcome.tried);
+        assert!(
+            matches!(outcome.tried[..], [RecoveryAction::Compacted { .. }]),
+            "{dialect}: {:?}",
+            outcome.tried
+        );
         assert_eq!(session.model().window_tokens, 200_000, "{dialect}: nobody stated a window");
         let trigger = stage.told().into_iter().find_map(|event| match event {
             EngineEvent::CompactionCompleted { trigger, .. } => Some(trigger),
@@ -88,7 +92,7 @@ async fn an_output_cap_is_lowered_for_one_call_and_nothing_is_folded() {
     stage.script.then(Act::fail(kind));
     let input = |text| CallInput::new(envelope.clone(), vec![user(Dialect::Anthropic, text)]);
     let outcome = session.call(input("Go on.")).await.unwrap();
-    assert_eq!(outcome.tried, [Tried::LoweredCap { tokens: 9_936 }]);
+    assert_eq!(outcome.tried, [RecoveryAction::LoweredCap { tokens: 9_936 }]);
     assert_eq!(session.compactions(), 0);
     assert_eq!(session.model().window_tokens, 200_000);
     let cap = |body: &str| RawJson(body).get("max_tokens").unwrap().0.to_owned();
@@ -101,15 +105,16 @@ async fn an_output_cap_is_lowered_for_one_call_and_nothing_is_folded() {
 async fn at_most_three_compactions_then_a_larger_model_then_words() {
     let mut stage = Stage::new(Dialect::Chat, 100_000);
     let big = Script::new(Dialect::Chat);
-    let larger = Target { model: "big".to_owned(), ..target(Dialect::Chat, 1_000_000, big.clone()) };
+    let larger = ModelTarget { model: "big".to_owned(), ..target(Dialect::Chat, 1_000_000, big.clone()) };
     stage.setup.alternatives = vec![larger];
     let mut session = filled(&stage, 30).await;
     stage.script.then(Act::RefuseOver(0, too_long(None)));
     let outcome = session.call(saying(Dialect::Chat, "And now?")).await.unwrap();
     assert_eq!(outcome.model, "big");
-    let compactions = outcome.tried.iter().filter(|tried| matches!(tried, Tried::Compacted { .. })).count();
+    let compactions =
+        outcome.tried.iter().filter(|tried| matches!(tried, RecoveryAction::Compacted { .. })).count();
     assert!((1..=3).contains(&compactions), "{:?}", outcome.tried);
-    assert_eq!(outcome.tried.last(), Some(&Tried::AskedAnother { model: "big".to_owned() }));
+    assert_eq!(outcome.tried.last(), Some(&RecoveryAction::AskedAnother { model: "big".to_owned() }));
     let body = big.last_body();
     assert_eq!(RawJson(&body).get("model").unwrap().as_text().unwrap(), "big");
     assert!(stage.told().iter().any(|event| matches!(event, EngineEvent::FallbackUsed { .. })));
@@ -143,7 +148,11 @@ async fn what_passes_is_waited_for_and_booked_each_time() {
     stage.script.then(Act::fail(TroubleKind::Overload)).then(Act::fail(TroubleKind::RateLimit));
     let began = tokio::time::Instant::now();
     let outcome = session.call(saying(Dialect::Anthropic, "Hello.")).await.unwrap();
-    assert!(matches!(outcome.tried[..], [Tried::Waited { .. }, Tried::Waited { .. }]), "{:?}", outcome.tried);
+    assert!(
+        matches!(outcome.tried[..], [RecoveryAction::Waited { .. }, RecoveryAction::Waited { .. }]),
+        "{:?}",
+        outcome.tried
+    );
     assert!(began.elapsed().as_millis() >= 1_500);
     let calls = stage.store.calls(&Owner::default(), session.id()).unwrap();
     let errors: Vec<_> =
@@ -186,7 +195,7 @@ async fn too_many_bytes_cost_old_pictures_first() {
     stage.script.then(Act::RefuseOver(100_000, Trouble::of(kind)));
     let outcome = session.call(picture(3)).await.unwrap();
     assert!(
-        matches!(outcome.tried[..], [Tried::RemovedImages { bytes }] if bytes > 100_000),
+        matches!(outcome.tried[..], [RecoveryAction::RemovedImages { bytes }] if bytes > 100_000),
         "{:?}",
         outcome.tried
     );
@@ -210,6 +219,6 @@ async fn too_many_bytes_without_pictures_are_folded_by_bytes() {
     let kind = TroubleKind::PayloadTooLarge { limit_bytes: Some(limit as u64), sent_bytes: None };
     stage.script.then(Act::RefuseOver(limit, Trouble::of(kind)));
     let outcome = session.call(saying(Dialect::Chat, &words(3, 20))).await.unwrap();
-    assert!(matches!(outcome.tried[..], [Tried::Compacted { .. }]), "{:?}", outcome.tried);
+    assert!(matches!(outcome.tried[..], [RecoveryAction::Compacted { .. }]), "{:?}", outcome.tried);
     assert_eq!(session.model().window_tokens, 1_000_000);
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use throughline_compaction::{RuleSummariser, Summariser};
-use throughline_engine::{CompressRequest, Compressor, CompressorSetup, Ride, SummariserSource};
+use throughline_engine::{CachedPrompt, CompressRequest, Compressor, CompressorSetup, SummariserSource};
 use throughline_provider::{MOST_MARKS, count_marks};
 use throughline_transcript::{Dialect, RawJson};
 
@@ -12,7 +12,7 @@ use crate::support::{Stage, talk_until_compacted};
 
 /// Keeps what a summariser could ride on, each time one is asked for.
 #[derive(Default)]
-struct Offered(Mutex<Vec<Option<Ride>>>);
+struct Offered(Mutex<Vec<Option<CachedPrompt>>>);
 
 struct Source(Arc<Offered>);
 

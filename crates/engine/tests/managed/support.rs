@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallPolicy, Compressor, CompressorSetup, ContextEngine, EngineEvent, Envelope,
-    Host, Incoming, LockPolicy, ManagedSession, Pieces, PriceSource, Received, RecordPolicy, SessionSetup,
-    Target, ThresholdOrigin, ToolOutputPolicy, Unanswered, UnansweredCause, Upstream, UpstreamFuture,
+    Host, IncomingMessage, LockPolicy, ManagedSession, ModelTarget, PieceSender, PriceSource, RecordPolicy,
+    SessionSetup, ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamAnswer, UpstreamFailure,
+    UpstreamFailureCause, UpstreamFuture,
 };
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
@@ -116,7 +117,7 @@ impl Script {
         self.bodies().pop().unwrap()
     }
 
-    fn answer(&self, draft: AnswerDraft, body: &str) -> Result<Received, Box<Unanswered>> {
+    fn answer(&self, draft: AnswerDraft, body: &str) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
         let number = self.bodies.lock().unwrap().len();
         let usage =
             draft.usage.map(|_| Usage { input: body.len() as u64 / 4, output: 10, ..Usage::default() });
@@ -126,10 +127,10 @@ impl Script {
             None => draft,
         };
         let answer = decode_response(self.dialect, write_response(self.dialect, &draft).as_bytes()).unwrap();
-        Ok(Received { answer, first_content: Some(Duration::from_millis(3)) })
+        Ok(UpstreamAnswer { answer, first_content: Some(Duration::from_millis(3)) })
     }
 
-    fn act(&self, body: &str) -> Result<Received, Box<Unanswered>> {
+    fn act(&self, body: &str) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
         let next = self.acts.lock().unwrap().pop_front();
         match next {
             Some(Act::Say(draft)) => self.answer(draft, body),
@@ -137,36 +138,36 @@ impl Script {
                 let draft = AnswerDraft { id: "the same every time".to_owned(), ..AnswerDraft::text(text) };
                 let json = write_response(self.dialect, &draft.with_usage(usage));
                 let answer = decode_response(self.dialect, json.as_bytes()).unwrap();
-                Ok(Received { answer, first_content: None })
+                Ok(UpstreamAnswer { answer, first_content: None })
             }
             Some(Act::SayWithoutUsage(text)) => {
                 self.answer(AnswerDraft { usage: None, ..AnswerDraft::text(text) }, body)
             }
-            Some(Act::Fail(trouble)) => Err(Box::new(Unanswered::trouble(trouble))),
+            Some(Act::Fail(trouble)) => Err(Box::new(UpstreamFailure::trouble(trouble))),
             Some(Act::BreakOff(text)) => {
                 let received = self.answer(AnswerDraft::text(text), body)?.answer;
-                Err(Box::new(Unanswered {
+                Err(Box::new(UpstreamFailure {
                     received: Some(received),
-                    passed_on: throughline_engine::AnswerSoFar::Begun,
-                    ..Unanswered::trouble(Trouble::of(TroubleKind::Interrupted))
+                    passed_on: throughline_engine::PartialAnswer::Begun,
+                    ..UpstreamFailure::trouble(Trouble::of(TroubleKind::Interrupted))
                 }))
             }
             Some(Act::Hang(text)) => {
                 let received = self.answer(AnswerDraft::text(text), body)?.answer;
-                Err(Box::new(Unanswered {
-                    cause: UnansweredCause::Cancelled,
+                Err(Box::new(UpstreamFailure {
+                    cause: UpstreamFailureCause::Cancelled,
                     received: Some(received),
-                    ..Unanswered::trouble(Trouble::of(TroubleKind::Unknown))
+                    ..UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown))
                 }))
             }
             Some(Act::Repeat(messages)) => {
                 let usage = format!("{{\"prompt_tokens\":{},\"completion_tokens\":9}}", body.len() / 4);
                 let answer = Answer { messages, usage_json: Some(usage), ..Answer::empty(self.dialect) };
-                Ok(Received { answer, first_content: None })
+                Ok(UpstreamAnswer { answer, first_content: None })
             }
             Some(Act::RefuseOver(limit, trouble)) if body.len() > limit => {
                 self.acts.lock().unwrap().push_front(Act::RefuseOver(limit, trouble.clone()));
-                Err(Box::new(Unanswered::trouble(trouble)))
+                Err(Box::new(UpstreamFailure::trouble(trouble)))
             }
             Some(Act::RefuseOver(..)) | None => self.answer(AnswerDraft::text("All right."), body),
         }
@@ -177,7 +178,7 @@ impl Upstream for Script {
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
-        _pieces: Option<&'a Pieces>,
+        _pieces: Option<&'a PieceSender>,
         cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         let body = String::from_utf8(call.body.to_vec()).unwrap();
@@ -211,9 +212,9 @@ pub(crate) struct Stage {
 /// The model of every story.
 pub(crate) const MODEL: &str = "test-model";
 
-pub(crate) fn target(dialect: Dialect, window_tokens: u64, upstream: Arc<dyn Upstream>) -> Target {
+pub(crate) fn target(dialect: Dialect, window_tokens: u64, upstream: Arc<dyn Upstream>) -> ModelTarget {
     let seller = if dialect == Dialect::Chat { CacheSeller::OpenRouter } else { CacheSeller::Other };
-    Target {
+    ModelTarget {
         model: MODEL.to_owned(),
         provider: "test".to_owned(),
         endpoint: "http://127.0.0.1/v1".to_owned(),
@@ -330,7 +331,7 @@ pub(crate) fn decoded(json: String) -> Message {
     decode_message(SharedText::new(json)).unwrap()
 }
 
-pub(crate) fn user(dialect: Dialect, text: &str) -> Incoming {
+pub(crate) fn user(dialect: Dialect, text: &str) -> IncomingMessage {
     decoded(text_message(dialect, Role::User, text)).into()
 }
 
@@ -357,7 +358,7 @@ pub(crate) fn calling(id: &str, tool: &str, arguments: &str) -> AnswerDraft {
 }
 
 /// The result of a tool call.
-pub(crate) fn result(dialect: Dialect, call: &str, text: &str) -> Incoming {
+pub(crate) fn result(dialect: Dialect, call: &str, text: &str) -> IncomingMessage {
     let stub = throughline_transcript::tool_result_stub(dialect, call, text);
     let json = match dialect {
         Dialect::Anthropic => format!("{{\"role\":\"user\",\"content\":[{stub}]}}"),

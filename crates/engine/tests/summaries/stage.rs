@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use throughline_engine::{
     Automatic, CallInput, CallOutcome, CallPolicy, Compressor, CompressorSetup, EngineEvent, Envelope, Host,
-    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, OwnModel, PriceSource, RecordPolicy,
-    SUMMARY_TASK, SessionSetup, SummaryRoute, SummarySetup, Target, ThresholdOrigin, ToolOutputPolicy,
+    HttpUpstream, LockPolicy, ManagedSession, ModelSummaries, ModelTarget, OwnModel, PriceSource,
+    RecordPolicy, SUMMARY_TASK, SessionSetup, SummaryRoute, SummarySetup, ThresholdOrigin, ToolOutputPolicy,
 };
 use throughline_provider::{
     CachePolicy, CacheSeller, CacheStyle, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings,
@@ -61,7 +61,7 @@ pub(crate) fn client() -> Client {
 }
 
 /// A model behind an address.
-pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u64) -> Target {
+pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u64) -> ModelTarget {
     let settings = EndpointSettings {
         prefix: "model",
         provider: "custom",
@@ -73,7 +73,7 @@ pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u6
         model: "",
     };
     let endpoint = Endpoint::resolve(&settings, |_| None).unwrap();
-    Target {
+    ModelTarget {
         model: model.to_owned(),
         provider: "custom".to_owned(),
         endpoint: url.to_owned(),

@@ -9,7 +9,7 @@ use hyper::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use throughline_engine::{
-    CallError, CallInput, CallOutcome, Envelope, History, Incoming, ManagedSession, Piece,
+    AnswerPiece, CallInput, CallOutcome, Envelope, History, IncomingMessage, ManagedSession, SessionError,
 };
 use throughline_provider::Endpoint;
 use throughline_store::{NewSession, Origin, Session, SessionId, last_preamble};
@@ -128,7 +128,8 @@ async fn ready(
     // A message whose call failed is in the record already and may be sent again.
     let is_there = session.messages().last().map(throughline_transcript::Message::json)
         == said.as_ref().map(throughline_transcript::Message::json);
-    let new: Vec<Incoming> = said.into_iter().filter(|_| !is_there).map(Incoming::from).collect();
+    let new: Vec<IncomingMessage> =
+        said.into_iter().filter(|_| !is_there).map(IncomingMessage::from).collect();
     Ok(Ready { seat, session, input: CallInput::new(envelope, new), key: key.to_owned() })
 }
 
@@ -186,7 +187,7 @@ async fn seat(
         gateway.seats.touch(&seat);
         return Ok(seat);
     }
-    let failed = |error: &CallError| ApiError::of_call(gateway, error);
+    let failed = |error: &SessionError| ApiError::of_call(gateway, error);
     let edition = gateway.config.edition();
     let wire = known.map_or(endpoint.wire, |known| known.tip.dialect);
     let target = gateway.target_for(endpoint.clone(), model, wire).await;
@@ -283,8 +284,8 @@ fn streamed(gateway: &Arc<Inner>, mut ready: Ready) -> Response<OutBody> {
             };
             match piece {
                 None => break,
-                Some(Piece::Begun { .. }) => {}
-                Some(Piece::Chunk(chunk)) => {
+                Some(AnswerPiece::Begun { .. }) => {}
+                Some(AnswerPiece::Chunk(chunk)) => {
                     let bytes: Vec<u8> =
                         chunk.deltas.iter().filter_map(event_of).flat_map(|event| event.to_bytes()).collect();
                     if !bytes.is_empty() && sender.send(Bytes::from(bytes)).await.is_err() {

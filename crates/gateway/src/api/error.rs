@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use serde_json::json;
-use throughline_engine::CallError;
+use throughline_engine::SessionError;
 use throughline_provider::TroubleKind;
 use throughline_store::StoreError;
 
@@ -84,19 +84,19 @@ impl ApiError {
     }
 
     /// Why a conversation could not be worked on, or a model not be asked.
-    pub(super) fn of_call(gateway: &Inner, error: &CallError) -> Self {
+    pub(super) fn of_call(gateway: &Inner, error: &SessionError) -> Self {
         match error {
-            CallError::Record(error) => Self::of_store(gateway, error),
-            CallError::Locked { .. } => Self::conflict("in_use", words_for_clients(error)),
-            CallError::FixedTooLarge { .. } | CallError::Request(_) => {
+            SessionError::Record(error) => Self::of_store(gateway, error),
+            SessionError::Locked { .. } => Self::conflict("in_use", words_for_clients(error)),
+            SessionError::FixedTooLarge { .. } | SessionError::Request(_) => {
                 Self::invalid(words_for_clients(error))
             }
-            CallError::OtherWire { .. } => Self::conflict("conflict", words_for_clients(error)),
-            CallError::Limits { .. } => {
+            SessionError::OtherWire { .. } => Self::conflict("conflict", words_for_clients(error)),
+            SessionError::Limits { .. } => {
                 gateway.tell(GatewayEvent::Warning(error.to_string()));
                 Self::conflict("conflict", words_for_clients(error))
             }
-            CallError::GaveUp(gave_up) => {
+            SessionError::Exhausted(gave_up) => {
                 // The provider's own status is in the words: here it would be taken for ours. Which setting would help
                 // is for whoever runs the gateway, who is told.
                 let status = match gave_up.trouble.kind {
@@ -106,7 +106,7 @@ impl ApiError {
                 gateway.tell(GatewayEvent::Warning(error.to_string()));
                 Self::new(status, "upstream_failed", words_for_clients(error))
             }
-            CallError::Cancelled => Self::conflict("cancelled", error.to_string()),
+            SessionError::Cancelled => Self::conflict("cancelled", error.to_string()),
         }
     }
 

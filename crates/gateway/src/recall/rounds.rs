@@ -1,8 +1,8 @@
 //! The exchange with the model: asked again with what its recall calls found, until it answers its client.
 
 use throughline_engine::{
-    Along, CacheMarking, CallError, CallInput, CallOutcome, Envelope, Incoming, ManagedSession, Pieces,
-    Recorded, Waiting,
+    CacheMarking, CallInput, CallOutcome, Envelope, IncomingMessage, ManagedSession, PieceSender,
+    RecordTiming, RequestExtras, SessionError, WaitPolicy,
 };
 use throughline_transcript::Dialect;
 use throughline_wire::{StopReason, Streaming, ToolCall};
@@ -41,15 +41,15 @@ pub(crate) struct Rounds<'a> {
 struct Kept {
     envelope: Envelope,
     task: String,
-    along: Along,
-    waiting: Waiting,
-    recorded: Recorded,
+    along: RequestExtras,
+    waiting: WaitPolicy,
+    recorded: RecordTiming,
     marking: CacheMarking,
     cancel: CancellationToken,
 }
 
 impl Kept {
-    fn input(&self, messages: Vec<Incoming>, pieces: Option<Pieces>) -> CallInput {
+    fn input(&self, messages: Vec<IncomingMessage>, pieces: Option<PieceSender>) -> CallInput {
         CallInput {
             pieces,
             task: self.task.clone(),
@@ -70,7 +70,7 @@ impl Rounds<'_> {
         session: &mut ManagedSession,
         input: CallInput,
         known: &mut Vec<Known>,
-    ) -> Result<CallOutcome, CallError> {
+    ) -> Result<CallOutcome, SessionError> {
         // Which round is the last is known when it is over, so that is when the answer counts as recorded.
         let CallInput {
             envelope,
@@ -109,7 +109,7 @@ impl Rounds<'_> {
             let asker = Asker { recall: self.recall, owner, session: session.id() };
             let found = messages(wire, &asker.answer(&calls, &mut allowance).await);
             known.extend(eyes.known(&found));
-            new = found.into_iter().map(Incoming::from).collect();
+            new = found.into_iter().map(IncomingMessage::from).collect();
             back.end(Next::Round).await;
         }
     }
@@ -140,12 +140,12 @@ impl Rounds<'_> {
 /// The way back to whoever asked.
 enum Back {
     Nobody,
-    AsTheyCome(Pieces),
+    AsTheyCome(PieceSender),
     Spliced(Splice),
 }
 
 impl Back {
-    fn new(rounds: &Rounds<'_>, wire: Dialect, streaming: Streaming, pieces: Option<Pieces>) -> Self {
+    fn new(rounds: &Rounds<'_>, wire: Dialect, streaming: Streaming, pieces: Option<PieceSender>) -> Self {
         match (pieces, &rounds.passing) {
             (None, _) => Self::Nobody,
             (Some(pieces), Passing::AsTheyCome) => Self::AsTheyCome(pieces),
@@ -159,8 +159,8 @@ impl Back {
         &mut self,
         session: &mut ManagedSession,
         kept: &Kept,
-        new: Vec<Incoming>,
-    ) -> Result<CallOutcome, CallError> {
+        new: Vec<IncomingMessage>,
+    ) -> Result<CallOutcome, SessionError> {
         match self {
             Self::Nobody => session.call(kept.input(new, None)).await,
             Self::AsTheyCome(pieces) => session.call(kept.input(new, Some(pieces.clone()))).await,

@@ -11,7 +11,7 @@ mod whole;
 
 use bytes::Bytes;
 use serde_json::Value;
-use throughline_engine::{Piece, Pieces};
+use throughline_engine::{AnswerPiece, PieceSender};
 use throughline_provider::Chunk;
 use throughline_transcript::Dialect;
 use throughline_wire::{SseFrame, SseReader, Streaming, write_event};
@@ -34,7 +34,7 @@ pub(super) enum Next {
 
 /// Makes one answer of several.
 pub(super) struct Splice {
-    onward: Pieces,
+    onward: PieceSender,
     has_begun: bool,
     form: Form,
 }
@@ -54,7 +54,7 @@ trait Events {
 }
 
 impl Splice {
-    pub(super) fn new(wire: Dialect, streaming: Streaming, names: &RecallNames, onward: Pieces) -> Self {
+    pub(super) fn new(wire: Dialect, streaming: Streaming, names: &RecallNames, onward: PieceSender) -> Self {
         let names = names.clone();
         let form = match (streaming, wire) {
             (Streaming::Whole, _) => Form::Whole(WholeSplice::new(wire, names)),
@@ -66,11 +66,11 @@ impl Splice {
     }
 
     /// Passes on what comes in a round. Ends when all of it has come, or nobody wants it any more.
-    pub(super) async fn pass(&mut self, mut coming: mpsc::Receiver<Piece>) {
+    pub(super) async fn pass(&mut self, mut coming: mpsc::Receiver<AnswerPiece>) {
         while let Some(piece) = coming.recv().await {
             let passed = match piece {
-                Piece::Begun { status, headers } => self.begin(status, headers).await,
-                Piece::Chunk(chunk) => self.take(&chunk.raw).await,
+                AnswerPiece::Begun { status, headers } => self.begin(status, headers).await,
+                AnswerPiece::Chunk(chunk) => self.take(&chunk.raw).await,
             };
             if !passed {
                 return;
@@ -91,7 +91,7 @@ impl Splice {
             }
             Form::Whole(whole) => {
                 let Some((status, headers, body)) = whole.end(next) else { return };
-                if self.onward.send(Piece::Begun { status, headers }).await.is_err() {
+                if self.onward.send(AnswerPiece::Begun { status, headers }).await.is_err() {
                     return;
                 }
                 out = body;
@@ -110,7 +110,7 @@ impl Splice {
             Form::Stream { .. } => {
                 self.has_begun = true;
                 let headers = headers.into_iter().filter(|(name, _)| name != "content-length").collect();
-                self.onward.send(Piece::Begun { status, headers }).await.is_ok()
+                self.onward.send(AnswerPiece::Begun { status, headers }).await.is_ok()
             }
         }
     }
@@ -135,7 +135,7 @@ impl Splice {
             return true;
         }
         let chunk = Chunk { raw: Bytes::from(out), deltas: Vec::new() };
-        self.onward.send(Piece::Chunk(chunk)).await.is_ok()
+        self.onward.send(AnswerPiece::Chunk(chunk)).await.is_ok()
     }
 }
 

@@ -25,10 +25,10 @@ fn spliced(wire: Dialect, streaming: Streaming, rounds: &[AnswerDraft], chunk: u
         for (number, draft) in rounds.iter().enumerate() {
             let (sender, coming) = mpsc::channel(100_000);
             let headers = vec![("content-length".to_owned(), "1".to_owned())];
-            sender.send(Piece::Begun { status: 200, headers }).await.unwrap();
+            sender.send(AnswerPiece::Begun { status: 200, headers }).await.unwrap();
             for bytes in written(wire, streaming, draft).chunks(chunk) {
                 let chunk = Chunk { raw: Bytes::copy_from_slice(bytes), deltas: Vec::new() };
-                sender.send(Piece::Chunk(chunk)).await.unwrap();
+                sender.send(AnswerPiece::Chunk(chunk)).await.unwrap();
             }
             drop(sender);
             splice.pass(coming).await;
@@ -38,8 +38,8 @@ fn spliced(wire: Dialect, streaming: Streaming, rounds: &[AnswerDraft], chunk: u
         let (mut begun, mut all) = (0, Vec::new());
         while let Some(piece) = passed.recv().await {
             match piece {
-                Piece::Begun { .. } => begun += 1,
-                Piece::Chunk(chunk) => all.extend_from_slice(&chunk.raw),
+                AnswerPiece::Begun { .. } => begun += 1,
+                AnswerPiece::Chunk(chunk) => all.extend_from_slice(&chunk.raw),
             }
         }
         assert_eq!(begun, 1, "an answer begins once");

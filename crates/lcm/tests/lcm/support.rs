@@ -8,10 +8,10 @@ use throughline_compaction::{
     Maker, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, find_summary,
 };
 use throughline_engine::{
-    AnswerFuture, Automatic, CallPolicy, CompactionResult, CompressRequest, Host, LockPolicy, ManagedSession,
-    ManualCompaction, ModelAnswer, ModelQuestion, Pieces, PriceSource, RecordPolicy, SessionSetup,
-    SummariserSource, Target, ThresholdOrigin, ToolOutputPolicy, Unanswered, UnansweredCause, Upstream,
-    UpstreamFuture,
+    Automatic, CallPolicy, CompactionResult, CompressRequest, Host, LockPolicy, ManagedSession,
+    ManualCompaction, ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelTarget, PieceSender, PriceSource,
+    RecordPolicy, SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy, Upstream,
+    UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
 };
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, Recall, RecallLimits};
 use throughline_provider::{CachePolicy, OutgoingCall};
@@ -54,13 +54,13 @@ impl Upstream for Nobody {
     fn send<'a>(
         &'a self,
         _call: OutgoingCall,
-        _pieces: Option<&'a Pieces>,
+        _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
-        let mut nobody = Unanswered::trouble(throughline_provider::Trouble::of(
+        let mut nobody = UpstreamFailure::trouble(throughline_provider::Trouble::of(
             throughline_provider::TroubleKind::Interrupted,
         ));
-        nobody.cause = UnansweredCause::Cancelled;
+        nobody.cause = UpstreamFailureCause::Cancelled;
         Box::pin(std::future::ready(Err(Box::new(nobody))))
     }
 }
@@ -115,7 +115,7 @@ impl SummariserSource for Scripted {
         Arc::new(Scripted(Arc::clone(&self.0)))
     }
 
-    fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> AnswerFuture<'a> {
+    fn answer<'a>(&'a self, question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
         self.0.questions.lock().unwrap().push(question.text.to_owned());
         let number =
             question.text.split("message ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("0");
@@ -226,8 +226,8 @@ impl Stage {
         self.store.append(&owner(), &self.tip, new).unwrap();
     }
 
-    fn target(&self) -> Target {
-        Target {
+    fn target(&self) -> ModelTarget {
+        ModelTarget {
             model: "claude-sonnet-4-5".to_owned(),
             provider: "anthropic".to_owned(),
             endpoint: "http://127.0.0.1".to_owned(),

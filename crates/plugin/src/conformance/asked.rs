@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use throughline_engine::{
-    Boundary, BoundaryReason, CompressOutcome, CompressRequest, ContextEngine, EngineError, MeasuredUsage,
-    ModelInForce, NewItem, PrepareOutcome, Room, SessionEnd, SessionStart, Snapshot, ToolRequest, Trigger,
+    Boundary, BoundaryReason, CompressOutcome, CompressRequest, ContextEngine, EngineError, Headroom,
+    MeasuredUsage, ModelInForce, NewItem, PrepareOutcome, SessionEnd, SessionStart, Snapshot, ToolRequest,
+    Trigger,
 };
 use throughline_store::{EndReason, MemoryStore, Owner, SessionId};
 use throughline_tokens::Usage;
@@ -117,7 +118,7 @@ fn request(conversation: Snapshot, force: bool) -> CompressRequest {
     CompressRequest {
         conversation,
         trigger: if force { Trigger::Manual } else { Trigger::Preflight },
-        room: Room::Left,
+        room: Headroom::Left,
         focus: None,
         force,
         target_tokens: None,

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use throughline_engine::{
-    Automatic, CallInput, CallPolicy, ContextEngine, EngineEvent, Envelope, Host, Incoming, LockPolicy,
-    ManagedSession, Pieces, PriceSource, Received, RecordPolicy, SessionSetup, Target, ThresholdOrigin,
-    ToolOutputPolicy, Unanswered, Upstream, UpstreamFuture,
+    Automatic, CallInput, CallPolicy, ContextEngine, EngineEvent, Envelope, Host, IncomingMessage,
+    LockPolicy, ManagedSession, ModelTarget, PieceSender, PriceSource, RecordPolicy, SessionSetup,
+    ThresholdOrigin, ToolOutputPolicy, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture,
 };
 use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
@@ -61,7 +61,7 @@ struct ByRote {
 }
 
 impl ByRote {
-    fn answer(&self, body: &str) -> Option<Received> {
+    fn answer(&self, body: &str) -> Option<UpstreamAnswer> {
         let number = self.answers.fetch_add(1, Ordering::Relaxed);
         let draft = if number.is_multiple_of(2) {
             AnswerDraft::of_parts(vec![
@@ -79,7 +79,7 @@ impl ByRote {
         let draft = AnswerDraft { id: format!("answer_{number}"), ..draft };
         let draft = draft.with_usage(Usage { input, output: 20, ..Usage::default() });
         let answer = decode_response(self.dialect, write_response(self.dialect, &draft).as_bytes()).ok()?;
-        Some(Received { answer, first_content: None })
+        Some(UpstreamAnswer { answer, first_content: None })
     }
 }
 
@@ -87,13 +87,13 @@ impl Upstream for ByRote {
     fn send<'a>(
         &'a self,
         call: OutgoingCall,
-        _pieces: Option<&'a Pieces>,
+        _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         let body = String::from_utf8_lossy(&call.body).into_owned();
         let answer = self.answer(&body);
         self.bodies.lock().unwrap_or_else(PoisonError::into_inner).push(body);
-        let unreadable = || Box::new(Unanswered::trouble(Trouble::of(TroubleKind::Unknown)));
+        let unreadable = || Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown)));
         Box::pin(std::future::ready(answer.ok_or_else(unreadable)))
     }
 }
@@ -192,7 +192,7 @@ impl Stage {
 
     async fn call(&mut self, json: String) -> Result<(), String> {
         let message = decode_message(SharedText::new(json)).ok_or("a message of the check is none")?;
-        let input = CallInput::new(envelope(self.dialect)?, vec![Incoming::from(message)]);
+        let input = CallInput::new(envelope(self.dialect)?, vec![IncomingMessage::from(message)]);
         let asked = self.session.call(input).await;
         asked.map_err(|error| format!("after {} exchanges a call failed: {error}", self.said.len()))?;
         // Summaries that are prepared meanwhile get their time.
@@ -246,8 +246,8 @@ fn complaint(event: &EngineEvent) -> Option<String> {
     }
 }
 
-fn target(dialect: Dialect, upstream: Arc<dyn Upstream>) -> Target {
-    Target {
+fn target(dialect: Dialect, upstream: Arc<dyn Upstream>) -> ModelTarget {
+    ModelTarget {
         model: MODEL.to_owned(),
         provider: "check".to_owned(),
         endpoint: "http://127.0.0.1/v1".to_owned(),

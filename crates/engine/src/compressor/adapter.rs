@@ -1,0 +1,321 @@
+//! Between the trait's figures and those of a compaction: budgets in the unit of the estimate, outcomes in the unit of
+//! the provider.
+//!
+//! A compaction counts in the tokens of its estimator. What the provider counts may be more or less, by a factor that the
+//! host knows better with every call; so limits are divided by it on the way in, and figures multiplied on the way out.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use throughline_compaction::{
+    Attempt, Budgets, CacheState, Conversation, CountMessage, CountTokens, Ledger, Options, Outcome,
+    PayCheck, PayRule, PruneRules, RenditionKind, Report, Summariser, Synthetic, ViewItem, compact,
+};
+use throughline_redact::Redactor;
+use throughline_tokens::{TokenModel, profile_message, profile_text};
+use throughline_transcript::{Groups, Message};
+
+use crate::context_engine::outcome::{
+    BeforeAfter, CompactedView, CompressOutcome, CompressReport, CompressRequest, NewItem, SummaryDraft,
+};
+use crate::context_engine::snapshot::Snapshot;
+use crate::decide::trigger::Trigger;
+use crate::limits::in_force::ModelInForce;
+
+/// Share of the room beside the fixed part that the tail may have when a target is given, and the summary.
+const TARGET_TAIL_PERCENT: u64 = 40;
+const TARGET_SUMMARY_PERCENT: u64 = 25;
+
+/// Tokens of the estimate against tokens of the provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    estimated: u64,
+    real: u64,
+}
+
+impl Scale {
+    /// The scale of a conversation.
+    #[must_use]
+    pub fn of(conversation: &Snapshot) -> Self {
+        Self { estimated: conversation.estimated_tokens().max(1), real: conversation.prompt_tokens.max(1) }
+    }
+
+    /// A limit in the unit of the estimate.
+    fn to_estimate(self, real: u64) -> u64 {
+        ratio(real, self.estimated, self.real)
+    }
+
+    /// A size in the unit of the provider.
+    #[must_use]
+    pub fn to_real(self, estimated: u64) -> u64 {
+        ratio(estimated, self.real, self.estimated)
+    }
+}
+
+fn ratio(amount: u64, multiply: u64, divide: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(multiply) / u128::from(divide.max(1));
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+/// Budgets for one attempt, in the unit of the estimate.
+#[must_use]
+pub fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapshot) -> Budgets {
+    let scale = Scale::of(of);
+    let mut scaled = Budgets {
+        window_tokens: scale.to_estimate(budgets.window_tokens),
+        threshold_tokens: scale.to_estimate(budgets.threshold_tokens).max(1),
+        tail_tokens: scale.to_estimate(budgets.tail_tokens),
+        stretched_tail_tokens: scale.to_estimate(budgets.stretched_tail_tokens),
+        head_tokens: scale.to_estimate(budgets.head_tokens),
+        summary_cap_tokens: scale.to_estimate(budgets.summary_cap_tokens),
+        summary_floor_tokens: scale.to_estimate(budgets.summary_floor_tokens),
+        ..budgets.clone()
+    };
+    if let Some(target) = target_tokens {
+        scaled = aimed_at(&scaled, scale.to_estimate(target), of.fixed_tokens);
+    }
+    scaled
+}
+
+/// Budgets that bring a whole request with this fixed part below a target, all in one unit.
+#[must_use]
+pub fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64) -> Budgets {
+    let room = target_tokens.saturating_sub(fixed_tokens);
+    let tail_tokens = budgets.tail_tokens.min(room.saturating_mul(TARGET_TAIL_PERCENT) / 100);
+    let summary_cap_tokens =
+        budgets.summary_cap_tokens.min(room.saturating_mul(TARGET_SUMMARY_PERCENT) / 100);
+    Budgets {
+        threshold_tokens: budgets.threshold_tokens.min(target_tokens).max(1),
+        tail_tokens,
+        stretched_tail_tokens: budgets.stretched_tail_tokens.min(tail_tokens.saturating_mul(3) / 2),
+        head_tokens: budgets.head_tokens.min(tail_tokens / 2),
+        summary_cap_tokens,
+        summary_floor_tokens: budgets.summary_floor_tokens.min(summary_cap_tokens),
+        ..budgets.clone()
+    }
+}
+
+/// On which terms a compaction has to pay for itself that comes about by this trigger.
+#[must_use]
+pub fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> PayRule {
+    let cache = match trigger {
+        // Time has passed, or the conversation goes to somebody who never saw it.
+        Trigger::Idle | Trigger::ModelSwitch => CacheState::Cold,
+        Trigger::Preflight
+        | Trigger::Settle
+        | Trigger::Overflow
+        | Trigger::Manual
+        | Trigger::Hygiene
+        | Trigger::Ahead => CacheState::Warm,
+    };
+    PayRule { prices: model.prices, cache, asks_model }
+}
+
+/// What an attempt needs beside the conversation and the summariser.
+#[derive(Clone)]
+pub(crate) struct CompactionTools {
+    pub(crate) token_model: TokenModel,
+    pub(crate) prune: PruneRules,
+    pub(crate) redactor: Option<Redactor>,
+    pub(crate) recall: Option<String>,
+}
+
+/// A conversation with what was gathered about it.
+#[derive(Clone)]
+pub(crate) struct CompactionInput {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) groups: Arc<Groups>,
+    pub(crate) ledger: Arc<Ledger>,
+}
+
+/// What an attempt is to do.
+#[derive(Clone, Copy)]
+pub(crate) struct AttemptSpec<'a> {
+    pub(crate) budgets: &'a Budgets,
+    pub(crate) force: bool,
+    pub(crate) focus: Option<&'a str>,
+    /// Whether it has to pay for itself.
+    pub(crate) pay: PayCheck,
+    /// Where the tail shall start, if a summary of all before it is there already.
+    pub(crate) cut_at: Option<usize>,
+    /// Whether the summary tells of the pinned message too.
+    pub(crate) tells_pinned: bool,
+}
+
+impl CompactionTools {
+    /// Hands the conversation and the choices of an attempt to `act`.
+    pub(crate) fn with_options<T>(
+        &self,
+        gathered: &CompactionInput,
+        aim: AttemptSpec<'_>,
+        act: impl FnOnce(&Conversation<'_>, &Options<'_>) -> T,
+    ) -> T {
+        let count_tokens = |text: &str| self.token_model.estimate(&profile_text(text));
+        let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let started = std::time::Instant::now();
+        let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let scale = Scale::of(&gathered.snapshot);
+        let shown_tokens = move |tokens: u64| scale.to_real(tokens);
+        let options = Options {
+            shown_tokens: &shown_tokens,
+            ..self.options(aim, &count_tokens, &count_message, &clock_us)
+        };
+        act(&gathered.conversation(), &options)
+    }
+
+    /// Makes an attempt.
+    pub(crate) async fn attempt(
+        &self,
+        gathered: &CompactionInput,
+        aim: AttemptSpec<'_>,
+        summariser: &dyn Summariser,
+    ) -> Attempt {
+        let count_tokens = |text: &str| self.token_model.estimate(&profile_text(text));
+        let count_message = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let started = std::time::Instant::now();
+        let clock_us = move || u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let scale = Scale::of(&gathered.snapshot);
+        let shown_tokens = move |tokens: u64| scale.to_real(tokens);
+        let options = Options {
+            shown_tokens: &shown_tokens,
+            ..self.options(aim, &count_tokens, &count_message, &clock_us)
+        };
+        compact(&gathered.conversation(), &options, summariser).await
+    }
+
+    fn options<'a>(
+        &'a self,
+        aim: AttemptSpec<'a>,
+        count_tokens: CountTokens<'a>,
+        count_message: CountMessage<'a>,
+        clock_us: &'a (dyn Fn() -> u64 + Send + Sync),
+    ) -> Options<'a> {
+        Options {
+            force: aim.force,
+            focus: aim.focus,
+            budgets: aim.budgets,
+            prune: self.prune,
+            redactor: self.redactor.as_ref(),
+            recall: self.recall.as_deref(),
+            pay: aim.pay,
+            cut_at: aim.cut_at,
+            tells_pinned: aim.tells_pinned,
+            shown_tokens: &|tokens| tokens,
+            count_tokens,
+            count_message,
+            clock_us,
+        }
+    }
+}
+
+impl CompactionInput {
+    /// A conversation of which only sizes matter.
+    pub(crate) fn sizes_of(conversation: &Snapshot) -> Self {
+        Self {
+            snapshot: conversation.clone(),
+            groups: Arc::new(Groups::of(&conversation.messages)),
+            ledger: Arc::new(Ledger::default()),
+        }
+    }
+
+    fn conversation(&self) -> Conversation<'_> {
+        Conversation {
+            dialect: self.snapshot.dialect,
+            messages: &self.snapshot.messages,
+            groups: &self.groups,
+            sizes: &self.snapshot.sizes,
+            ledger: Some(&self.ledger),
+            fixed_tokens: self.snapshot.fixed_tokens,
+        }
+    }
+}
+
+/// An attempt as the outcome of a request.
+pub(crate) fn outcome_of(attempt: &Attempt, request: &CompressRequest) -> CompressOutcome {
+    match &attempt.outcome {
+        Outcome::Completed { quality, .. } => CompressOutcome::Completed(Box::new(CompactedView {
+            view: attempt.items.iter().map(new_item).collect(),
+            summary: new_summary(attempt),
+            quality: (*quality).into(),
+            report: report_of(&attempt.report, Scale::of(&request.conversation)),
+        })),
+        Outcome::NoOp { reason, detail } => {
+            CompressOutcome::NoOp { reason: (*reason).into(), detail: detail.clone() }
+        }
+        Outcome::Aborted { reason, detail } => {
+            CompressOutcome::Aborted { reason: (*reason).into(), detail: detail.clone() }
+        }
+    }
+}
+
+fn new_summary(attempt: &Attempt) -> Option<SummaryDraft> {
+    let (document, plan) = (attempt.summary.as_ref()?, attempt.plan.as_ref()?);
+    let report = &attempt.report;
+    let pinned = |index: &usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index));
+    Some(SummaryDraft {
+        author: report.summariser.clone().unwrap_or_default(),
+        document: document.to_markdown(),
+        covers: plan.middle.clone().filter(|index| !pinned(index)).collect(),
+        facts: json!(report.facts),
+        figures: json!({
+            "window_tokens": report.plan.window_tokens,
+            "threshold_tokens": report.plan.threshold_tokens,
+            "fixed_tokens": report.fixed_tokens,
+            "summary_tokens": report.summary_tokens,
+            "written_by": report.written_by,
+            "pruned": report.pruned,
+            "repairs": report.repairs,
+            "timings_us": report.timings_us,
+        }),
+    })
+}
+
+/// An item of a view that a compaction made, as it is told to the host.
+#[must_use]
+pub fn new_item(item: &ViewItem) -> NewItem {
+    match item {
+        ViewItem::Verbatim(item) => NewItem::Kept { item: *item },
+        ViewItem::Rendition { message, rendition } => NewItem::Rewritten {
+            item: *message,
+            changes: rendition.kinds.iter().map(|kind| change_name(*kind).to_owned()).collect(),
+            json: rendition.json.clone(),
+        },
+        ViewItem::Summary(json) => NewItem::Summary { json: json.clone() },
+        ViewItem::Synthetic(kind, json) => {
+            let role = match kind {
+                Synthetic::Acknowledgement => "acknowledgement",
+                Synthetic::StubResult => "stub_result",
+            };
+            NewItem::Synthetic { role: role.to_owned(), json: json.clone() }
+        }
+    }
+}
+
+/// The name of a change in the record.
+pub(crate) fn change_name(kind: RenditionKind) -> &'static str {
+    match kind {
+        RenditionKind::Pruned => "pruned",
+        RenditionKind::Trimmed => "trimmed",
+        RenditionKind::ImageLabel => "image_label",
+        RenditionKind::Noted => "noted",
+        RenditionKind::Mended => "mended",
+    }
+}
+
+fn report_of(report: &Report, scale: Scale) -> CompressReport {
+    CompressReport {
+        tokens: BeforeAfter {
+            before: scale.to_real(report.tokens.before),
+            after: scale.to_real(report.tokens.after),
+        },
+        messages: BeforeAfter { before: report.messages.before, after: report.messages.after },
+        summary_tokens: scale.to_real(report.summary_tokens),
+        facts_important: report.facts.important,
+        facts_kept: report.facts.kept,
+        facts_attached: report.facts.attached,
+        prepared: false,
+        payback: report.payback.map(|sum| sum.in_unit(&|tokens| scale.to_real(tokens))),
+        written_by: report.written_by.clone(),
+        warnings: report.warnings.clone(),
+    }
+}

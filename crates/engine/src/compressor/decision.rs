@@ -1,0 +1,142 @@
+//! What one compaction of the built-in engine is to do: its budgets, whether it has to pay for itself, and how deep it goes
+//! at the hard limit. Pure: nothing is paid for and nothing is changed.
+//!
+//! Below the hard limit a compaction that comes about by itself is made only if it pays. At the hard limit it has to be
+//! made, and is then made so deep that it pays: with a smaller tail and summary.
+
+use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, deep_target, payback, preview};
+
+use crate::compressor::adapter::{
+    AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, pay_rule, scaled_budgets,
+};
+use crate::compressor::keep_exactly;
+use crate::context_engine::outcome::{CompressRequest, Headroom, Worth};
+use crate::context_engine::snapshot::Snapshot;
+use crate::decide::trigger::Trigger;
+use crate::limits::in_force::ModelInForce;
+
+/// What was decided about a request, in the unit of the estimate.
+pub(crate) struct CompactionDecision {
+    pub(crate) budgets: Budgets,
+    pub(crate) pay: PayCheck,
+    pub(crate) cut_at: Option<usize>,
+    plan: Option<Plan>,
+    sum: Option<Payback>,
+}
+
+impl CompactionDecision {
+    /// The attempt to be made.
+    pub(crate) fn aim<'a>(&'a self, request: &'a CompressRequest) -> AttemptSpec<'a> {
+        AttemptSpec {
+            budgets: &self.budgets,
+            force: request.force,
+            focus: request.focus.as_deref(),
+            pay: self.pay,
+            cut_at: self.cut_at,
+            tells_pinned: false,
+        }
+    }
+
+    /// Where the tail shall start for a summary of everything before `cut` to be enough; `None` where it is anyway.
+    pub(crate) fn reach_back(&self, cut: usize) -> Option<usize> {
+        self.plan.as_ref().filter(|plan| plan.tail.start > cut).map(|_| cut)
+    }
+
+    /// Whether the compaction would pay for itself; where there is no plan, the attempt says why.
+    pub(crate) fn worth(&self, conversation: &Snapshot) -> Worth {
+        let scale = Scale::of(conversation);
+        let required = matches!(self.pay, PayCheck::Require(_));
+        match &self.sum {
+            Some(sum) if required && !sum.pays => {
+                Worth::No { detail: sum.words(&|tokens| scale.to_real(tokens)) }
+            }
+            _ => Worth::Yes,
+        }
+    }
+}
+
+/// A request for a compaction that comes about by itself.
+pub(crate) fn automatic(conversation: &Snapshot, trigger: Trigger) -> CompressRequest {
+    CompressRequest {
+        conversation: conversation.clone(),
+        trigger,
+        room: Headroom::Left,
+        focus: None,
+        force: false,
+        target_tokens: None,
+        keep_messages: None,
+        memory_context: None,
+    }
+}
+
+/// Decides about a request.
+pub(crate) fn decide(
+    tools: &CompactionTools,
+    gathered: &CompactionInput,
+    model: &ModelInForce,
+    request: &CompressRequest,
+    asks_model: bool,
+) -> CompactionDecision {
+    let conversation = &request.conversation;
+    let mut budgets = scaled_budgets(&model.budgets(), request.target_tokens, conversation);
+    if let Some(kept) = request.keep_messages {
+        keep_exactly(&mut budgets, kept, &conversation.sizes, conversation.estimated_tokens());
+    }
+    let rule = pay_rule(model, request.trigger, asks_model);
+    let particular = request.target_tokens.is_some() || request.keep_messages.is_some();
+    let by_itself = request.trigger.must_pay() && !particular;
+    let at_limit = request.room == Headroom::None || conversation.prompt_tokens > model.hard_limit_tokens();
+    let (plan, sum, deep) = planned(tools, gathered, &budgets, request.force, rule);
+    let pay = if by_itself && !at_limit { PayCheck::Require(rule) } else { PayCheck::Report(rule) };
+    let goes_deep = by_itself && at_limit && sum.is_some_and(|sum| !sum.pays);
+    match deep.filter(|_| goes_deep) {
+        Some(target_tokens) => {
+            let budgets = aimed_at(&budgets, target_tokens, conversation.fixed_tokens);
+            let (plan, sum, _) = planned(tools, gathered, &budgets, request.force, rule);
+            CompactionDecision { budgets, pay, cut_at: None, plan, sum }
+        }
+        None => CompactionDecision { budgets, pay, cut_at: None, plan, sum },
+    }
+}
+
+/// The plan with these budgets, its sum, and the size a compaction would have to come down to.
+fn planned(
+    tools: &CompactionTools,
+    gathered: &CompactionInput,
+    budgets: &Budgets,
+    force: bool,
+    rule: PayRule,
+) -> (Option<Plan>, Option<Payback>, Option<u64>) {
+    let aim = AttemptSpec {
+        budgets,
+        force,
+        focus: None,
+        pay: PayCheck::Report(rule),
+        cut_at: None,
+        tells_pinned: false,
+    };
+    let seen = tools.with_options(gathered, aim, preview);
+    let sum = seen.pay.map(|figures| payback(&figures, &rule));
+    let deep = seen.pay.map(|figures| deep_target(&figures, &rule));
+    (seen.plan.ok(), sum, deep)
+}
+
+/// The size, as the provider counts, at which a compaction of this conversation is due: the threshold, or as far beyond it
+/// as is needed for it to pay, and at the latest the hard limit.
+pub(crate) fn due_at(
+    tools: &CompactionTools,
+    gathered: &CompactionInput,
+    model: &ModelInForce,
+    asks_model: bool,
+) -> u64 {
+    let (threshold, hard) = (model.limits.threshold_tokens, model.hard_limit_tokens());
+    let budgets = scaled_budgets(&model.budgets(), None, &gathered.snapshot);
+    let rule = pay_rule(model, Trigger::Preflight, asks_model);
+    let (_, sum, _) = planned(tools, gathered, &budgets, true, rule);
+    let scale = Scale::of(&gathered.snapshot);
+    sum.map_or(threshold, |sum| scale.to_real(sum.pays_from_tokens()).min(hard).max(threshold))
+}
+
+#[cfg(test)]
+#[path = "decision_tests.rs"]
+mod tests;

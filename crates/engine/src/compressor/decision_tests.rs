@@ -1,0 +1,125 @@
+//! When a compaction waits, and how deep it goes at the hard limit.
+
+use std::sync::Arc;
+
+use throughline_tokens::{CachePrices, LimitPolicy, Limits};
+use throughline_transcript::Dialect;
+
+use super::*;
+use crate::compressor::{Compressor, CompressorSetup, OneSummariser};
+use crate::context_engine::ContextEngine as _;
+use crate::context_engine::outcome::{CompressOutcome, NoOpReason};
+use crate::limits::in_force::EngineLimits;
+use crate::test_talk::{Diary, MODEL, session, snapshot};
+
+/// A coding session of about so many tokens beside a fixed part.
+fn conversation(dialect: Dialect, message_tokens: u64, fixed_tokens: u64) -> Snapshot {
+    let all = session(dialect, 400, 1_200_000);
+    let whole = snapshot(dialect, &all);
+    let mut used = 0;
+    let within = |size: &&u64| {
+        let is_within = used < message_tokens;
+        used += **size;
+        is_within
+    };
+    let messages = whole.sizes.iter().take_while(within).count();
+    let mut found = snapshot(dialect, &all[..messages]);
+    found.fixed_tokens = fixed_tokens;
+    found.prompt_tokens = found.estimated_tokens();
+    found
+}
+
+fn model(window_tokens: u64, reserved_output_tokens: u64, fixed_tokens: u64) -> ModelInForce {
+    let policy = LimitPolicy { reserved_output_tokens, ..LimitPolicy::for_window(window_tokens) };
+    let limits = EngineLimits::from(&Limits::beside(&policy, fixed_tokens).unwrap());
+    // A model with a price for its answers.
+    let prices = CachePrices { output_permille: 5_000, ..CachePrices::default() };
+    ModelInForce { model: MODEL.to_owned(), provider: "test".to_owned(), window_tokens, limits, prices }
+}
+
+async fn engine(diary: &Arc<Diary>, model: &ModelInForce) -> Compressor {
+    let summariser: Arc<dyn throughline_compaction::Summariser> = Arc::<Diary>::clone(diary);
+    let setup =
+        CompressorSetup { summarisers: Arc::new(OneSummariser(summariser)), ..CompressorSetup::by_rules() };
+    let engine = Compressor::new(setup);
+    engine.update_model(model).await.unwrap();
+    engine
+}
+
+#[tokio::test]
+async fn a_compaction_at_the_threshold_waits_beside_a_large_fixed_part() {
+    for dialect in Dialect::ALL {
+        let model = model(90_000, 32_000, 31_000);
+        let now = conversation(dialect, 27_000, 31_000);
+        assert!(now.prompt_tokens >= model.limits.threshold_tokens, "{dialect}");
+        let diary = Arc::new(Diary::default());
+        let engine = engine(&diary, &model).await;
+        assert!(engine.should_compress(now.prompt_tokens).await.unwrap());
+        let worth = engine.worth_compressing(&now, Trigger::Preflight).await.unwrap();
+        assert!(matches!(worth, Worth::No { .. }), "{dialect}: {worth:?}");
+        let outcome = engine.compress(&automatic(&now, Trigger::Preflight)).await.unwrap();
+        let CompressOutcome::NoOp { reason: NoOpReason::DoesNotPay, detail } = &outcome else {
+            panic!("{dialect}: {outcome:?}")
+        };
+        assert!(detail.contains("required"), "{detail}");
+        assert!(engine.due_at(&now).unwrap() > now.prompt_tokens);
+        assert_eq!(diary.pages().len(), 0, "{dialect}: nobody was paid");
+        // Nor is anything prepared that nobody will use soon.
+        let early = conversation(dialect, 15_000, 31_000);
+        let due_at = engine.compaction_due_at(&early).await.unwrap().unwrap();
+        assert!(early.prompt_tokens * 100 < due_at * 80, "{dialect}: {due_at}");
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_at_the_hard_limit_goes_so_deep_that_it_pays() {
+    for dialect in Dialect::ALL {
+        let model = model(90_000, 32_000, 31_000);
+        let now = conversation(dialect, 47_500, 31_000);
+        assert!(now.prompt_tokens > model.hard_limit_tokens(), "{dialect}: {}", now.prompt_tokens);
+        let diary = Arc::new(Diary::default());
+        let engine = engine(&diary, &model).await;
+        let request = CompressRequest { room: Headroom::None, ..automatic(&now, Trigger::Preflight) };
+        let outcome = engine.compress(&request).await.unwrap();
+        let CompressOutcome::Completed(done) = outcome else { panic!("{dialect}: {outcome:?}") };
+        let sum = done.report.payback.unwrap();
+        let left = done.report.tokens.after - 31_000;
+        // A step is kept or dropped as a whole, so it may miss by one.
+        assert!(sum.freed_tokens + sum.growth_tokens >= sum.required_tokens, "{dialect}: {sum:?}");
+        assert!(left * 2 < done.report.tokens.before - 31_000, "{dialect}: {:?}", done.report.tokens);
+    }
+}
+
+#[tokio::test]
+async fn the_usual_numbers_pay_at_the_threshold() {
+    for dialect in Dialect::ALL {
+        let model = model(200_000, 32_000, 4_000);
+        let now = conversation(dialect, 97_000, 4_000);
+        assert!(now.prompt_tokens >= 100_000, "{dialect}: {}", now.prompt_tokens);
+        let engine = Compressor::new(CompressorSetup::by_rules());
+        engine.update_model(&model).await.unwrap();
+        assert_eq!(
+            engine.worth_compressing(&now, Trigger::Preflight).await.unwrap(),
+            Worth::Yes,
+            "{dialect}"
+        );
+        assert_eq!(engine.due_at(&now).unwrap(), 100_000, "{dialect}");
+        let outcome = engine.compress(&automatic(&now, Trigger::Preflight)).await.unwrap();
+        let CompressOutcome::Completed(done) = outcome else { panic!("{dialect}: {outcome:?}") };
+        assert!(done.report.payback.unwrap().pays, "{dialect}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_person_asks_for_and_what_was_refused_need_not_pay() {
+    let dialect = Dialect::Anthropic;
+    let model = model(90_000, 32_000, 31_000);
+    let now = conversation(dialect, 27_000, 31_000);
+    for trigger in [Trigger::Manual, Trigger::Overflow] {
+        let engine = engine(&Arc::new(Diary::default()), &model).await;
+        let request = CompressRequest { force: true, ..automatic(&now, trigger) };
+        let outcome = engine.compress(&request).await.unwrap();
+        let CompressOutcome::Completed(done) = outcome else { panic!("{trigger:?}: {outcome:?}") };
+        assert!(!done.report.payback.unwrap().pays, "{trigger:?}: and it is told that it does not");
+    }
+}

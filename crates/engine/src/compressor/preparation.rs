@@ -1,0 +1,128 @@
+//! A summary made ahead of time: used when a compaction comes, or extended by what came since.
+//!
+//! A conversation only grows at its end, so what a prepared summary covers is still there, unchanged, when it is needed.
+//! Head, tail and all words around the summary are those of the moment it is used; only the document is older. Where the
+//! tail of that moment starts no later than what the document covers, nobody is asked again. Where it starts later, the tail
+//! reaches back to the document as long as it stays within its bounds; otherwise the messages between are folded into
+//! the document, and only they.
+
+use throughline_compaction::{
+    Account, Attempt, Maker, Plan, Summariser, SummaryDocument, SummaryFuture, SummaryRequest, WrittenBy,
+    summarise_all,
+};
+
+use crate::context_engine::snapshot::Snapshot;
+
+/// A compaction that was made on an earlier state of the conversation and not committed.
+#[derive(Clone)]
+pub(crate) struct PreparedSummary {
+    /// The conversation as it was then.
+    snapshot: Snapshot,
+    /// The model that wrote it, and what that took.
+    written_by: Option<WrittenBy>,
+    /// The summary, with the messages it covers.
+    document: SummaryDocument,
+    plan: Plan,
+}
+
+impl PreparedSummary {
+    /// What a completed attempt prepared; `None` for one that changed nothing.
+    pub(crate) fn of(snapshot: Snapshot, attempt: Attempt, tells_pinned: bool) -> Option<Self> {
+        let mut plan = attempt.plan.clone().filter(|_| attempt.outcome.is_completed())?;
+        plan.pinned = plan.pinned.filter(|_| !tells_pinned);
+        let document = attempt.summary.clone()?;
+        Some(Self { snapshot, written_by: attempt.report.written_by, document, plan })
+    }
+
+    /// Messages the summary stands for.
+    pub(crate) fn covered(&self) -> usize {
+        self.plan.summarised().count()
+    }
+
+    /// Whether what it covers is still what `now` begins with.
+    pub(crate) fn holds_for(&self, now: &Snapshot) -> bool {
+        self.snapshot.precedes(now)
+    }
+
+    /// Where the tail starts behind what it covers.
+    pub(crate) fn cut(&self) -> usize {
+        self.plan.tail.start
+    }
+
+    /// Estimated tokens that stand behind what it covers.
+    pub(crate) fn tail_tokens(&self, now: &Snapshot) -> u64 {
+        now.sizes.get(self.plan.tail.start..).unwrap_or_default().iter().sum()
+    }
+
+    /// A summariser that starts from what was prepared and asks `inner` only for what it does not cover.
+    pub(crate) fn extending<'a>(&'a self, inner: &'a dyn Summariser) -> ExtendingSummariser<'a> {
+        ExtendingSummariser {
+            document: &self.document,
+            plan: &self.plan,
+            written_by: self.written_by.as_ref(),
+            inner,
+        }
+    }
+}
+
+/// Extends a prepared summary.
+pub(crate) struct ExtendingSummariser<'a> {
+    document: &'a SummaryDocument,
+    plan: &'a Plan,
+    written_by: Option<&'a WrittenBy>,
+    inner: &'a dyn Summariser,
+}
+
+impl ExtendingSummariser<'_> {
+    /// The first message a request asks for that the prepared summary does not tell of, and a plan that knows what it
+    /// does tell of. Mostly that is all before the old cut; but the head may end elsewhere now, and a human message that
+    /// stood apart then may no longer be the last one.
+    fn rest_of(&self, request: &SummaryRequest<'_>) -> Option<(usize, Plan)> {
+        let told = |index: &usize| {
+            self.plan.middle.contains(index)
+                && !self.plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index))
+        };
+        let first = request.summarised().find(|index| !told(index))?;
+        let mut plan = request.plan.clone();
+        plan.earlier.acknowledgements.extend((first..request.span.end).filter(told));
+        Some((first, plan))
+    }
+}
+
+impl Summariser for ExtendingSummariser<'_> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn maker(&self) -> Maker {
+        self.inner.maker()
+    }
+
+    /// Asked for the whole span at once, to see where the prepared part ends; what is left is split below.
+    fn window_tokens(&self) -> Option<u64> {
+        None
+    }
+
+    fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
+        Box::pin(async move {
+            let Some((first, plan)) = self.rest_of(&request) else { return Ok(self.document.clone()) };
+            let span = first..request.span.end;
+            let rest = SummaryRequest { span, earlier: Some(self.document), plan: &plan, ..request };
+            summarise_all(self.inner, rest).await
+        })
+    }
+
+    /// What preparing took counts too.
+    fn account(&self) -> Account {
+        let account = self.inner.account();
+        let written_by = match (account.written_by, self.written_by) {
+            (Some(now), Some(before)) => Some(now.after(before)),
+            (now, before) => now.or_else(|| before.cloned()),
+        };
+        Account { written_by, ..account }
+    }
+}
+
+#[cfg(test)]
+#[path = "preparation_tests.rs"]
+mod tests;

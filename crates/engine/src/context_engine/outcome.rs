@@ -1,0 +1,282 @@
+//! What an engine is asked when it shall compact, and what it may answer. Every attempt ends in one of these.
+
+use serde::{Deserialize, Serialize};
+use throughline_compaction::{self as compaction, Payback, WrittenBy};
+
+use crate::context_engine::snapshot::Snapshot;
+use crate::decide::trigger::Trigger;
+
+/// A compaction that is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CompressRequest {
+    /// The conversation.
+    pub conversation: Snapshot,
+    /// What brought it about.
+    pub trigger: Trigger,
+    /// Whether the conversation could go on without.
+    pub room: Headroom,
+    /// What most of the summary shall be about.
+    #[serde(default)]
+    pub focus: Option<String>,
+    /// Compact below the threshold too.
+    #[serde(default)]
+    pub force: bool,
+    /// What the whole prompt has to come below, where that is less than the usual.
+    #[serde(default)]
+    pub target_tokens: Option<u64>,
+    /// Newest messages that stay as they are, exactly these, while all before them is folded.
+    #[serde(default)]
+    pub keep_messages: Option<usize>,
+    /// What a memory has to say about the folded part, as data.
+    #[serde(default)]
+    pub memory_context: Option<String>,
+}
+
+/// Whether a conversation can go on without a compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Headroom {
+    /// It can: an attempt that fails may be made again later.
+    Left,
+    /// It cannot: without a smaller view nothing can be sent.
+    None,
+}
+
+/// How a compaction ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CompressOutcome {
+    /// There is a new view.
+    Completed(Box<CompactedView>),
+    /// Nothing was to be done.
+    NoOp {
+        /// Why.
+        reason: NoOpReason,
+        /// In words.
+        detail: String,
+    },
+    /// Given up; nothing changed.
+    Aborted {
+        /// Why.
+        reason: AbortReason,
+        /// In words.
+        detail: String,
+    },
+}
+
+/// Why there was nothing to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoOpReason {
+    /// The conversation is below the threshold.
+    BelowThreshold,
+    /// There is no message.
+    Empty,
+    /// Everything is protected as head or tail.
+    NothingInTheMiddle,
+    /// Nothing was said since the last summary that could be folded.
+    NothingNew,
+    /// The result would not have been smaller.
+    WouldNotShrink,
+    /// It would free too little to pay for itself; the view grows until it does, or until the hard limit.
+    DoesNotPay,
+}
+
+/// Whether a compaction would pay for itself now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Worth {
+    /// It would, or nobody can say before it was made.
+    Yes,
+    /// It would not.
+    No {
+        /// The sum, in words.
+        detail: String,
+    },
+}
+
+impl NoOpReason {
+    /// Whether the shape of the conversation leaves nothing to fold, or nothing that pays, so that no work was done and
+    /// none was in vain.
+    #[must_use]
+    pub fn is_structural(self) -> bool {
+        !matches!(self, Self::WouldNotShrink)
+    }
+}
+
+impl From<compaction::NoOpReason> for NoOpReason {
+    fn from(reason: compaction::NoOpReason) -> Self {
+        match reason {
+            compaction::NoOpReason::BelowThreshold => Self::BelowThreshold,
+            compaction::NoOpReason::Empty => Self::Empty,
+            compaction::NoOpReason::NothingInTheMiddle => Self::NothingInTheMiddle,
+            compaction::NoOpReason::NothingNew => Self::NothingNew,
+            compaction::NoOpReason::WouldNotShrink => Self::WouldNotShrink,
+            compaction::NoOpReason::DoesNotPay => Self::DoesNotPay,
+        }
+    }
+}
+
+/// Why an attempt was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AbortReason {
+    /// Whoever writes summaries is not to be had for now.
+    SummariserUnavailable,
+    /// It failed and will fail again.
+    SummariserFailed,
+    /// It answered with nothing of use.
+    SummaryUnusable,
+    /// The result broke a rule of its wire.
+    ResultInvalid,
+}
+
+impl From<compaction::AbortReason> for AbortReason {
+    fn from(reason: compaction::AbortReason) -> Self {
+        match reason {
+            compaction::AbortReason::SummariserUnavailable => Self::SummariserUnavailable,
+            compaction::AbortReason::SummariserFailed => Self::SummariserFailed,
+            compaction::AbortReason::SummaryUnusable => Self::SummaryUnusable,
+            compaction::AbortReason::ResultInvalid => Self::ResultInvalid,
+        }
+    }
+}
+
+/// How good a summary is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quality {
+    /// Written by a model and checked.
+    Model,
+    /// Made by rules.
+    Rules,
+}
+
+impl From<compaction::Quality> for Quality {
+    fn from(quality: compaction::Quality) -> Self {
+        match quality {
+            compaction::Quality::Model => Self::Model,
+            compaction::Quality::Rules => Self::Rules,
+        }
+    }
+}
+
+/// A new view and how it came about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompactedView {
+    /// What the model shall be shown, in order.
+    pub view: Vec<NewItem>,
+    /// The summary in it, if there is a new one.
+    pub summary: Option<SummaryDraft>,
+    /// How good it is.
+    pub quality: Quality,
+    /// In figures.
+    pub report: CompressReport,
+}
+
+/// One item of a new view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NewItem {
+    /// An item of the conversation as it is.
+    Kept {
+        /// Its place in the conversation.
+        item: usize,
+    },
+    /// An item of the conversation in other words, once and for good.
+    Rewritten {
+        /// Its place in the conversation.
+        item: usize,
+        /// What was changed: `pruned`, `trimmed`, `image_label`, `noted`, `mended`, or a name of the engine's own.
+        changes: Vec<String>,
+        /// The message as it is to be sent.
+        json: String,
+    },
+    /// The summary.
+    Summary {
+        /// The message as it is to be sent.
+        json: String,
+    },
+    /// A message that nobody said.
+    Synthetic {
+        /// What for: `acknowledgement`, `stub_result`, or a name of the engine's own.
+        role: String,
+        /// The message as it is to be sent.
+        json: String,
+    },
+}
+
+/// A summary for the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SummaryDraft {
+    /// Who wrote it: `rules`, or the name of a model.
+    pub author: String,
+    /// The document, as Markdown.
+    pub document: String,
+    /// Places in the conversation of the messages it stands for, earlier summaries it takes up among them.
+    pub covers: Vec<usize>,
+    /// Facts kept, attached and removed.
+    #[serde(default)]
+    pub facts: serde_json::Value,
+    /// Further figures of the engine's own.
+    #[serde(default)]
+    pub figures: serde_json::Value,
+}
+
+/// A figure before and after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeforeAfter {
+    /// Before.
+    pub before: u64,
+    /// After.
+    pub after: u64,
+}
+
+/// What a compaction did, in figures people are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompressReport {
+    /// Estimated tokens of the whole request.
+    pub tokens: BeforeAfter,
+    /// Messages.
+    pub messages: BeforeAfter,
+    /// Tokens of the summary.
+    pub summary_tokens: u64,
+    /// Exact facts of the folded part that matter.
+    pub facts_important: usize,
+    /// Of those, how many the summary told by itself.
+    pub facts_kept: usize,
+    /// How many were attached by the check.
+    pub facts_attached: usize,
+    /// Whether a summary that had been prepared was used.
+    #[serde(default)]
+    pub prepared: bool,
+    /// Whether it pays for itself, as it was planned, with the sum.
+    #[serde(default)]
+    pub payback: Option<Payback>,
+    /// The model that wrote the summary, how it was asked, and what that took.
+    #[serde(default)]
+    pub written_by: Option<WrittenBy>,
+    /// What people should know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// What came of preparing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PrepareOutcome {
+    /// The engine does not prepare, or there is nothing to prepare.
+    Nothing,
+    /// A summary is ready.
+    Ready {
+        /// Messages it covers.
+        messages: usize,
+    },
+    /// It was cancelled because the server was needed for a request that somebody waits for.
+    Postponed,
+    /// It could not be prepared; the compaction will try again.
+    Failed {
+        /// Why, in words.
+        detail: String,
+    },
+}

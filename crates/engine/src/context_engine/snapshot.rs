@@ -1,0 +1,119 @@
+//! A conversation as an engine sees it: a snapshot that costs a reference count, and its form in JSON.
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use throughline_store::SessionId;
+use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+
+use crate::prompt::cached_prompt::CachedPrompt;
+
+/// What would be sent, at one moment.
+///
+/// Within one session a conversation only grows: of two snapshots of the same session the longer begins with the other.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The session whose view it is.
+    pub session: SessionId,
+    /// The wire of its messages.
+    pub dialect: Dialect,
+    /// The messages as they would be sent.
+    pub messages: Arc<Vec<Message>>,
+    /// Tokens of each, by the estimate of the model in force.
+    pub sizes: Arc<Vec<u64>>,
+    /// Tokens of system prompt and tools, which stand outside the list.
+    pub fixed_tokens: u64,
+    /// Everything, as well as it is known: measured where it was, corrected by what was learnt of the model.
+    pub prompt_tokens: u64,
+    /// How its beginning was last sent, if it was in this process; it does not cross to an engine in another.
+    pub ride: Option<CachedPrompt>,
+}
+
+impl Snapshot {
+    /// Tokens of everything by the estimate alone; `prompt_tokens` in the same unit as `sizes`.
+    #[must_use]
+    pub fn estimated_tokens(&self) -> u64 {
+        self.sizes.iter().sum::<u64>().saturating_add(self.fixed_tokens)
+    }
+
+    /// Whether this is what `later` was earlier.
+    #[must_use]
+    pub fn precedes(&self, later: &Self) -> bool {
+        self.session == later.session && self.messages.len() <= later.messages.len()
+    }
+}
+
+/// One message on its way to an engine in another process.
+#[derive(Serialize, Deserialize)]
+struct MessageForm<'a> {
+    #[serde(borrow)]
+    json: &'a RawValue,
+    tokens: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    machine_written: bool,
+}
+
+struct MessageListForm<'a>(&'a Snapshot);
+
+impl Serialize for MessageListForm<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error as _;
+        let messages = self.0.messages.iter().enumerate().map(|(index, message)| {
+            let json = serde_json::from_str::<&RawValue>(message.json()).map_err(S::Error::custom)?;
+            let tokens = self.0.sizes.get(index).copied().unwrap_or(0);
+            Ok(MessageForm { json, tokens, machine_written: message.is_machine_written() })
+        });
+        let messages = messages.collect::<Result<Vec<_>, S::Error>>()?;
+        to.collect_seq(messages)
+    }
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut object = to.serialize_struct("Snapshot", 5)?;
+        object.serialize_field("session", &self.session)?;
+        object.serialize_field("dialect", &self.dialect)?;
+        object.serialize_field("messages", &MessageListForm(self))?;
+        object.serialize_field("fixed_tokens", &self.fixed_tokens)?;
+        object.serialize_field("prompt_tokens", &self.prompt_tokens)?;
+        object.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Snapshot {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct ContentForm<'a> {
+            session: SessionId,
+            dialect: Dialect,
+            #[serde(borrow)]
+            messages: Vec<MessageForm<'a>>,
+            fixed_tokens: u64,
+            prompt_tokens: u64,
+        }
+        let form = ContentForm::deserialize(from)?;
+        let sizes = form.messages.iter().map(|carried| carried.tokens).collect();
+        let read = |(index, carried): (usize, &MessageForm<'_>)| {
+            let message = decode_message(SharedText::new(carried.json.get().to_owned()));
+            let message = message.ok_or_else(|| D::Error::custom(format!("item {index} is no message")))?;
+            Ok(if carried.machine_written { message.marked_machine_written() } else { message })
+        };
+        let messages = form.messages.iter().enumerate().map(read).collect::<Result<_, D::Error>>()?;
+        Ok(Self {
+            session: form.session,
+            dialect: form.dialect,
+            messages: Arc::new(messages),
+            sizes: Arc::new(sizes),
+            fixed_tokens: form.fixed_tokens,
+            prompt_tokens: form.prompt_tokens,
+            ride: None,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "snapshot_tests.rs"]
+mod tests;

@@ -1,0 +1,208 @@
+//! Guards against thrash: compactions that save nothing, or fail again and again, are put off; never for good.
+//!
+//! A compaction has to make progress, and the first prompt measured after it has to be below the threshold; two that do
+//! not in a row block further automatic ones. A summariser that fails blocks them too. Every block ends by itself, by
+//! time or because the conversation grew so much that there is new matter to fold. Finding nothing to fold is no failure.
+//! The state is a small JSON value that is kept with the chain of sessions, so a continuation and a restarted process
+//! inherit it.
+//!
+//! Not for: blocking what a person asks for, or what must happen for anything to be sent.
+
+use serde::{Deserialize, Serialize};
+use throughline_store::Millis;
+
+use crate::context_engine::outcome::{AbortReason, BeforeAfter, NoOpReason};
+use crate::decide::trigger::Urgency;
+
+/// The name the state is kept under.
+pub const GUARD_NAME: &str = "compaction";
+
+/// Saving less than this is no progress.
+const LEAST_PROGRESS_PERCENT: u64 = 5;
+/// Compactions in vain before further ones are put off.
+const STRIKES_ALLOWED: u32 = 2;
+/// A block lets go when the conversation grew by this share of the threshold, ...
+const RELEASE_GROWTH_PERCENT: u64 = 10;
+/// ... and at least by so much.
+const RELEASE_LEAST_GROWTH_TOKENS: u64 = 4_096;
+
+const SECOND_MS: u64 = 1_000;
+const MINUTE_MS: u64 = 60 * SECOND_MS;
+/// How long compactions in vain are put off: the first time, the second, and from then on.
+const VAIN_LADDER_MS: [u64; 3] = [5 * MINUTE_MS, 15 * MINUTE_MS, 60 * MINUTE_MS];
+/// The same after a summariser failed for now.
+const PASSING_LADDER_MS: [u64; 3] = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS];
+/// The same after it failed in a way that needs a change.
+const LASTING_LADDER_MS: [u64; 3] = [10 * MINUTE_MS, 30 * MINUTE_MS, 60 * MINUTE_MS];
+
+/// Why compactions are put off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockCause {
+    /// The last ones saved next to nothing, or left the prompt over the threshold.
+    NoProgress,
+    /// Whoever writes summaries failed.
+    SummariserFailed,
+    /// The result could not be used.
+    ResultInvalid,
+}
+
+/// Compactions are put off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionBlock {
+    /// Why.
+    pub cause: BlockCause,
+    /// In words.
+    pub detail: String,
+    /// Until then.
+    pub until_ms: Millis,
+    /// Or until the prompt has so many tokens.
+    pub released_at_tokens: u64,
+}
+
+/// Whether an attempt may be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It may.
+    Go,
+    /// Not now.
+    Blocked(CompactionBlock),
+}
+
+/// What happened to a conversation's compactions lately.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuardState {
+    /// Compactions in vain, in a row.
+    strikes: u32,
+    /// Failures of the summariser, in a row.
+    failures: u32,
+    /// A compaction was completed, and no prompt has been measured since.
+    verdict_due: bool,
+    /// Further ones are put off.
+    block: Option<CompactionBlock>,
+}
+
+/// Figures of the moment something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuardInput {
+    /// Now.
+    pub now_ms: Millis,
+    /// The prompt as well as it is known.
+    pub tokens: u64,
+    /// Where a compaction starts.
+    pub threshold_tokens: u64,
+}
+
+impl GuardState {
+    /// Whether there is nothing to remember.
+    #[must_use]
+    pub fn is_clear(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The block in force, whatever may override it.
+    #[must_use]
+    pub fn block(&self) -> Option<&CompactionBlock> {
+        self.block.as_ref()
+    }
+
+    /// Whether an attempt may be made.
+    #[must_use]
+    pub fn admit(&self, moment: GuardInput, urgency: Urgency) -> Admission {
+        match &self.block {
+            Some(block)
+                if urgency == Urgency::Due
+                    && moment.now_ms < block.until_ms
+                    && moment.tokens < block.released_at_tokens =>
+            {
+                Admission::Blocked(block.clone())
+            }
+            _ => Admission::Go,
+        }
+    }
+
+    /// A compaction was completed.
+    pub fn completed(&mut self, tokens: BeforeAfter, moment: GuardInput) {
+        self.failures = 0;
+        self.block = None;
+        let saved = tokens.before.saturating_sub(tokens.after);
+        let enough =
+            saved.saturating_mul(100) >= tokens.before.saturating_mul(LEAST_PROGRESS_PERCENT) && saved > 0;
+        if enough {
+            self.verdict_due = true;
+        } else {
+            self.verdict_due = false;
+            self.strike(format!("the last compaction saved {saved} of {} tokens", tokens.before), moment);
+        }
+    }
+
+    /// A provider counted a prompt. The first after a compaction tells whether it was worth it.
+    pub fn measured(&mut self, moment: GuardInput) {
+        let verdict_due = std::mem::take(&mut self.verdict_due);
+        if moment.tokens < moment.threshold_tokens {
+            self.strikes = 0;
+            if self.block.as_ref().is_some_and(|block| block.cause == BlockCause::NoProgress) {
+                self.block = None;
+            }
+        } else if verdict_due {
+            let (tokens, threshold) = (moment.tokens, moment.threshold_tokens);
+            self.strike(format!("{tokens} tokens were left, over the threshold of {threshold}"), moment);
+        }
+    }
+
+    /// An answer came without figures: nothing can be said about the last compaction.
+    pub fn unmeasured(&mut self) {
+        self.verdict_due = false;
+    }
+
+    /// Nothing was done.
+    pub fn no_op(&mut self, reason: NoOpReason, moment: GuardInput) {
+        if !reason.is_structural() {
+            self.strike("a compaction would not have made the conversation smaller".to_owned(), moment);
+        }
+    }
+
+    /// An attempt was given up.
+    pub fn aborted(&mut self, reason: AbortReason, detail: &str, moment: GuardInput) {
+        let (cause, ladder) = match reason {
+            AbortReason::SummariserUnavailable => (BlockCause::SummariserFailed, PASSING_LADDER_MS),
+            AbortReason::SummaryUnusable => (BlockCause::SummariserFailed, PASSING_LADDER_MS),
+            AbortReason::SummariserFailed => (BlockCause::SummariserFailed, LASTING_LADDER_MS),
+            AbortReason::ResultInvalid => (BlockCause::ResultInvalid, LASTING_LADDER_MS),
+        };
+        self.set_block(cause, detail.to_owned(), rung(ladder, self.failures), moment);
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// Another model or another summariser: what happened before says nothing about it.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    fn strike(&mut self, detail: String, moment: GuardInput) {
+        self.strikes = self.strikes.saturating_add(1);
+        if let Some(step) = self.strikes.checked_sub(STRIKES_ALLOWED) {
+            self.set_block(BlockCause::NoProgress, detail, rung(VAIN_LADDER_MS, step), moment);
+        }
+    }
+
+    fn set_block(&mut self, cause: BlockCause, detail: String, for_ms: u64, moment: GuardInput) {
+        let growth = moment.threshold_tokens.saturating_mul(RELEASE_GROWTH_PERCENT) / 100;
+        self.block = Some(CompactionBlock {
+            cause,
+            detail,
+            until_ms: moment.now_ms.saturating_add_unsigned(for_ms),
+            released_at_tokens: moment.tokens.saturating_add(growth.max(RELEASE_LEAST_GROWTH_TOKENS)),
+        });
+    }
+}
+
+/// The time of a step; beyond the last rung it stays there.
+fn rung(ladder: [u64; 3], step: u32) -> u64 {
+    ladder[(step as usize).min(ladder.len() - 1)]
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

@@ -1,0 +1,398 @@
+//! From settings to a model that can be asked: who serves it, how large its window is and who says so, what its limits
+//! are, how its prompts are cached.
+//!
+//! Looking a model up is apart from asking it: what was found can be shown without a single call. Not for: reading
+//! settings or the environment; whoever calls passes them in.
+
+use std::sync::Arc;
+
+use throughline_config::{CacheTtl as TtlSetting, Secret, Settings, WindowScope, WindowSetting, WireChoice};
+use throughline_provider::{
+    BaseUrl, CachePolicy, CacheTtl, Client, Endpoint, EndpointError, EndpointKind, EndpointSettings,
+    EndpointWindow, ResolvedWindow, TimeLimits,
+};
+use throughline_store::GuardScope;
+use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
+use throughline_transcript::Dialect;
+
+use crate::limits::price_source::PriceSource;
+use crate::limits::resolve::{LimitSources, ResolvedLimits, resolve_limits};
+use crate::limits::target::ModelTarget;
+use crate::limits::threshold::ThresholdChoice;
+use crate::upstream::http::HttpUpstream;
+
+/// The longest answer where a wire wants a limit and nobody set one.
+const USUAL_OUTPUT_TOKENS: u64 = 16_384;
+
+/// The prefix of the settings for models that write summaries.
+const SUMMARIES: &str = "auxiliary.compression";
+
+/// A model as somebody asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelSpec {
+    /// Where in the settings it stands, for messages: `model`, `auxiliary.compression`.
+    pub prefix: &'static str,
+    /// Its name; may be empty where the provider is to be asked first.
+    pub model: String,
+    /// Who serves it, or `auto`.
+    pub provider: String,
+    /// Where, if not at the usual address.
+    pub base_url: String,
+    /// The wire, if not the one its provider speaks best.
+    pub wire: Option<Dialect>,
+    /// The key.
+    pub api_key: Secret,
+    /// The variable that holds it.
+    pub api_key_env: String,
+    /// The window that is configured, and for which models.
+    pub window: Option<WindowSetting>,
+}
+
+impl ModelSpec {
+    /// The model that does the work.
+    #[must_use]
+    pub fn main(settings: &Settings) -> Self {
+        let model = &settings.model;
+        Self {
+            prefix: "model",
+            model: model.default.clone(),
+            provider: model.provider.clone(),
+            base_url: model.base_url.clone(),
+            wire: dialect_of(model.wire),
+            api_key: model.api_key.clone(),
+            api_key_env: model.api_key_env.clone(),
+            window: WindowSetting::of(settings),
+        }
+    }
+
+    /// The model that writes summaries, if one was chosen: `None` leaves that to the model of the conversation.
+    #[must_use]
+    pub fn for_summaries(settings: &Settings) -> Option<Self> {
+        let summary = &settings.auxiliary.compression;
+        let (provider, model) = (summary.provider.trim(), summary.model.trim());
+        let has_address = !summary.base_url.trim().is_empty();
+        let nothing_named = model.is_empty() && (is_main(provider) || (is_open(provider) && !has_address));
+        (!is_main(model) && !nothing_named).then(|| Self::summary_model(settings, &summary.model))
+    }
+
+    /// Models to be asked when the model of the conversation, which none was put before, cannot write a summary.
+    #[must_use]
+    pub fn summary_fallbacks(settings: &Settings) -> Vec<Self> {
+        Self::summary_model(settings, "").fallbacks(settings)
+    }
+
+    /// A model for summaries by its name. Without a provider of its own it is one at the main endpoint, unless its name says
+    /// that it cannot be there; then it is looked for wherever there is a key for it.
+    fn summary_model(settings: &Settings, name: &str) -> Self {
+        let (summary, main) = (&settings.auxiliary.compression, &settings.model);
+        let asks_main = is_main(&summary.provider);
+        let own = Self {
+            prefix: SUMMARIES,
+            model: name.to_owned(),
+            provider: if asks_main { "auto".to_owned() } else { summary.provider.clone() },
+            base_url: summary.base_url.clone(),
+            wire: dialect_of(summary.wire),
+            api_key: summary.api_key.clone(),
+            api_key_env: summary.api_key_env.clone(),
+            window: summary.context_length.map(|tokens| WindowSetting {
+                tokens,
+                origin: "configured in auxiliary.compression.context_length".to_owned(),
+                scope: match summary.model.trim() {
+                    "" => WindowScope::Endpoint,
+                    name => WindowScope::Model(name.to_owned()),
+                },
+            }),
+        };
+        if !summary.base_url.trim().is_empty() || !(asks_main || is_open(&summary.provider)) {
+            return own;
+        }
+        let at_main = Self::main(settings);
+        let is_main_open = is_open(&main.provider) && main.base_url.trim().is_empty();
+        if is_main_open || (!asks_main && at_main.cannot_have(name)) {
+            return Self { provider: "auto".to_owned(), ..own };
+        }
+        let has_own_key = !own.api_key.expose().is_empty() || !own.api_key_env.trim().is_empty();
+        let keys = if has_own_key { &own } else { &at_main };
+        Self {
+            provider: at_main.provider.clone(),
+            base_url: at_main.base_url.clone(),
+            wire: own.wire.or(at_main.wire),
+            api_key: keys.api_key.clone(),
+            api_key_env: keys.api_key_env.clone(),
+            ..own.clone()
+        }
+    }
+
+    /// The same model wherever its name and the keys of the environment lead.
+    fn wherever_there_is_a_key(&self) -> Self {
+        Self {
+            provider: "auto".to_owned(),
+            base_url: String::new(),
+            wire: None,
+            api_key: Secret::new(""),
+            api_key_env: String::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the endpoint that the settings name cannot have a model of this name: another maker's own address, or a server
+    /// of one's own and a model that is not given away. An address of one's own may lead anywhere.
+    fn cannot_have(&self, name: &str) -> bool {
+        let (Some(kind), Some(serving)) = (self.named_kind(), EndpointKind::serving(name)) else {
+            return false;
+        };
+        let makers_own = [EndpointKind::Anthropic, EndpointKind::OpenAi];
+        match kind {
+            EndpointKind::Ollama | EndpointKind::LlamaCpp | EndpointKind::LmStudio => {
+                serving.iter().any(|kind| makers_own.contains(kind))
+            }
+            EndpointKind::OpenAiCodex => !serving.contains(&EndpointKind::OpenAi),
+            EndpointKind::Anthropic | EndpointKind::OpenAi => {
+                self.base_url.trim().is_empty() && !serving.contains(&kind)
+            }
+            EndpointKind::OpenRouter | EndpointKind::Custom => false,
+        }
+    }
+
+    /// Models to be asked when that one fails, in their order.
+    #[must_use]
+    pub fn fallbacks(&self, settings: &Settings) -> Vec<Self> {
+        let is_for_summaries = self.prefix == SUMMARIES;
+        let listed = match is_for_summaries {
+            true => &settings.auxiliary.compression.fallbacks,
+            false => &settings.model.fallbacks,
+        };
+        let names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
+        names
+            .map(|name| {
+                let base = match is_for_summaries {
+                    true => Self::summary_model(settings, name),
+                    false if self.cannot_have(name) => self.wherever_there_is_a_key(),
+                    false => self.clone(),
+                };
+                // A configured window is about the model that is asked first.
+                Self { window: self.window.clone().filter(|_| name == self.model), ..base.named(name) }
+            })
+            .collect()
+    }
+
+    /// Another model by its name: at the same place, or, as `provider:name`, at the usual place of another provider. Names
+    /// of models may hold colons themselves, so only what is a provider's name counts as one.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        let elsewhere = name.split_once(':').and_then(|(provider, model)| {
+            EndpointKind::parse(provider).filter(|_| !model.is_empty()).map(|kind| (kind, model))
+        });
+        match elsewhere {
+            Some((kind, model)) => Self {
+                prefix: self.prefix,
+                model: model.to_owned(),
+                provider: kind.name().to_owned(),
+                base_url: String::new(),
+                wire: None,
+                api_key: Secret::new(""),
+                api_key_env: String::new(),
+                // What counts for another model counts for none here, and is kept to be said.
+                window: self.window.clone().filter(|window| match &window.scope {
+                    WindowScope::Run => true,
+                    WindowScope::Endpoint => false,
+                    WindowScope::Model(_) => !window.counts_for(model),
+                }),
+            },
+            None => Self { model: name.to_owned(), ..self.clone() },
+        }
+    }
+
+    /// The kind of endpoint that the settings name, by provider or address. `None` where the keys of the environment
+    /// decide.
+    #[must_use]
+    pub fn named_kind(&self) -> Option<EndpointKind> {
+        EndpointKind::parse(self.provider.trim()).or_else(|| {
+            let base = BaseUrl::parse(self.base_url.trim()).ok()?;
+            Some(EndpointKind::at(&base))
+        })
+    }
+
+    /// Whether it is asked at the server that the settings name for the main model.
+    #[must_use]
+    pub fn is_at_main_server(&self, settings: &Settings) -> bool {
+        self.provider == settings.model.provider && self.base_url == settings.model.base_url
+    }
+
+    /// Who serves it. `variable` looks up the environment for the caller.
+    pub fn endpoint(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Endpoint, EndpointError> {
+        let settings = EndpointSettings {
+            prefix: self.prefix,
+            provider: &self.provider,
+            base_url: &self.base_url,
+            wire: self.wire,
+            api_key: self.api_key.expose(),
+            api_key_env: &self.api_key_env,
+            headers: &[],
+            model: &self.model,
+        };
+        Endpoint::resolve(&settings, variable)
+    }
+}
+
+/// Whether a name in the settings stands for the model of the conversation.
+pub(crate) fn is_main(name: &str) -> bool {
+    name.trim().eq_ignore_ascii_case("main")
+}
+
+/// Whether a provider is left to the model's name and the keys that are there.
+fn is_open(provider: &str) -> bool {
+    matches!(provider.trim().to_ascii_lowercase().as_str(), "" | "auto")
+}
+
+fn dialect_of(wire: WireChoice) -> Option<Dialect> {
+    match wire {
+        WireChoice::Auto => None,
+        WireChoice::Chat => Some(Dialect::Chat),
+        WireChoice::Responses => Some(Dialect::Responses),
+        WireChoice::Anthropic => Some(Dialect::Anthropic),
+    }
+}
+
+/// Everything found out about a model at an endpoint.
+#[derive(Clone, Debug)]
+pub struct ModelAtEndpoint {
+    /// Its name.
+    pub model: String,
+    /// Who serves it; `None` where only the model itself was looked up.
+    pub endpoint: Option<Endpoint>,
+    /// The wire it is asked on.
+    pub wire: Dialect,
+    /// Its window, and who says so.
+    pub window: ResolvedWindow,
+    /// Why the configured window does not count for it, where one is configured and does not.
+    pub unused_window: Option<String>,
+    /// What the catalogue knows.
+    pub known: KnownModel,
+    /// Where compaction starts, and why.
+    pub threshold: ThresholdChoice,
+    /// Every limit that follows.
+    pub policy: LimitPolicy,
+    /// How its prompts are cached.
+    pub cache: CachePolicy,
+    /// What its calls cost.
+    pub price_source: PriceSource,
+}
+
+/// What is known beforehand when a model is looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownFacts<'a> {
+    /// The settings.
+    pub settings: &'a Settings,
+    /// The catalogue.
+    pub catalogue: &'a Catalogue,
+    /// What the endpoint says about the window, if it was asked.
+    pub said: Option<EndpointWindow>,
+    /// What an error taught earlier.
+    pub learnt: Option<u64>,
+}
+
+/// Under what a model's learnt values are kept.
+#[must_use]
+pub fn learnt_scope(endpoint: &Endpoint, model: &str) -> GuardScope {
+    GuardScope::Model { endpoint: endpoint.base.as_str().to_owned(), model: model.to_owned() }
+}
+
+impl ModelAtEndpoint {
+    /// Puts together what is known.
+    #[must_use]
+    pub fn of(wish: &ModelSpec, endpoint: Option<Endpoint>, before: &KnownFacts<'_>) -> Self {
+        let KnownFacts { settings, catalogue, said, learnt } = *before;
+        let provider = endpoint.as_ref().map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
+        let limits = resolve_limits(&LimitSources {
+            model: &wish.model,
+            provider,
+            settings,
+            configured: wish.window.as_ref(),
+            catalogue,
+            endpoint: said,
+            learnt,
+            recorded: None,
+            output_cap_tokens: None,
+        });
+        let ResolvedLimits { window, unused_window, known, threshold, policy } = limits;
+        let seller = endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name()).to_owned();
+        let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(Dialect::Chat);
+        let ttl = match settings.prompt_caching.cache_ttl {
+            TtlSetting::FiveMinutes => CacheTtl::FiveMinutes,
+            TtlSetting::OneHour => CacheTtl::OneHour,
+        };
+        let cache = endpoint.as_ref().map_or(CachePolicy::Unmarked, |endpoint| {
+            CachePolicy::of(endpoint.cache_seller(), wire, &wish.model, ttl)
+        });
+        let cache = match cache {
+            CachePolicy::Marks { .. } if !settings.prompt_caching.markers => CachePolicy::Unmarked,
+            cache => cache,
+        };
+        Self {
+            model: wish.model.clone(),
+            endpoint,
+            wire,
+            window,
+            unused_window,
+            known,
+            threshold,
+            policy,
+            cache,
+            price_source: PriceSource { catalogue: catalogue.clone(), seller },
+        }
+    }
+
+    /// Asks the endpoint itself for the window, and puts together what is known. An endpoint that does not answer is no
+    /// trouble: the other sources count then.
+    pub async fn look_up(
+        wish: &ModelSpec,
+        endpoint: Endpoint,
+        client: &Client,
+        before: &KnownFacts<'_>,
+    ) -> Self {
+        let is_configured = wish.window.as_ref().is_some_and(|window| window.counts_for(&wish.model));
+        let said = if is_configured { None } else { client.ask_window(&endpoint, &wish.model).await };
+        Self::of(wish, Some(endpoint), &KnownFacts { said: said.or(before.said), ..*before })
+    }
+
+    /// The longest answer to ask for: what is configured, else a usual one where the wire demands a limit. Elsewhere the
+    /// provider's own is best.
+    #[must_use]
+    pub fn output_cap_tokens(&self, configured: Option<u64>) -> Option<u64> {
+        let usual = || {
+            let most = self.known.facts.max_output_tokens.unwrap_or(USUAL_OUTPUT_TOKENS);
+            most.min(USUAL_OUTPUT_TOKENS).min(self.window.tokens / 4).max(1)
+        };
+        configured.or_else(|| (self.wire == Dialect::Anthropic).then(usual))
+    }
+
+    /// The model, ready to be asked; `None` without an endpoint.
+    #[must_use]
+    pub fn target(&self, client: &Client) -> Option<ModelTarget> {
+        self.target_within(client, TimeLimits::of(self.endpoint.as_ref()?))
+    }
+
+    /// The same, with limits on time of the caller's.
+    #[must_use]
+    pub fn target_within(&self, client: &Client, limits: TimeLimits) -> Option<ModelTarget> {
+        let endpoint = self.endpoint.clone()?;
+        Some(ModelTarget {
+            model: self.model.clone(),
+            provider: endpoint.kind.name().to_owned(),
+            endpoint: endpoint.base.as_str().to_owned(),
+            dialect: self.wire,
+            policy: self.policy,
+            window_origin: self.window.source.to_string(),
+            threshold_origin: self.threshold.origin.clone(),
+            cache: self.cache,
+            cache_minimum_tokens: self.known.facts.cache_minimum_tokens,
+            price_source: self.price_source.clone(),
+            upstream: Arc::new(HttpUpstream::new(client, endpoint, limits)),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "model_spec_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! The limits of a model: its window, its threshold, what is reserved, each with where it came from.
+//!
+//! This is the only place where they are resolved. Every command collects what it knows into [`LimitSources`] and shows
+//! what [`resolve_limits`] makes of it, so the same settings give the same answer everywhere. Not for: reading settings,
+//! asking endpoints, and dividing a threshold into budgets.
+
+use throughline_config::{Settings, WindowScope, WindowSetting};
+use throughline_provider::{EndpointKind, EndpointWindow, ResolvedWindow, WindowFacts, WindowSource};
+use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
+
+use crate::limits::threshold::{ThresholdChoice, limit_policy, threshold_for};
+
+/// The window Claude Code works in unless its user chose the large one.
+const CLAUDE_CODE_TOKENS: u64 = 200_000;
+
+/// Everything that limits are resolved from.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitSources<'a> {
+    /// The model's name; empty where none is named.
+    pub model: &'a str,
+    /// Who serves it, where that is known.
+    pub provider: Option<EndpointKind>,
+    /// Thresholds, windows of single models, the longest answer.
+    pub settings: &'a Settings,
+    /// What `model.context_length`, or the setting in its place, says.
+    pub configured: Option<&'a WindowSetting>,
+    /// What is known of models.
+    pub catalogue: &'a Catalogue,
+    /// What the endpoint says, if it was asked.
+    pub endpoint: Option<EndpointWindow>,
+    /// What an error taught earlier.
+    pub learnt: Option<u64>,
+    /// Who held the conversation, if it is a recorded one.
+    pub recorded: Option<RecordedClient>,
+    /// The longest answer that requests ask for, where that is known. Counts before the setting.
+    pub output_cap_tokens: Option<u64>,
+}
+
+/// The program that a recorded conversation was held with, and what its log says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordedClient {
+    /// Claude Code. It never sends more than its window has, so its largest prompt tells which of its two windows it had.
+    ClaudeCode {
+        /// Tokens of the largest prompt in the log.
+        largest_prompt_tokens: u64,
+    },
+    /// A client whose log states the window.
+    Stated {
+        /// Tokens.
+        window_tokens: u64,
+    },
+}
+
+/// What holds for a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolvedLimits {
+    /// The window, who says so, and what others say.
+    pub window: ResolvedWindow,
+    /// Why the configured window does not count for this model, where one is configured and does not.
+    pub unused_window: Option<String>,
+    /// What the catalogue knows.
+    pub known: KnownModel,
+    /// Where compaction starts, and why.
+    pub threshold: ThresholdChoice,
+    /// Every limit that follows.
+    pub policy: LimitPolicy,
+}
+
+impl RecordedClient {
+    fn window(self) -> Option<(u64, String)> {
+        match self {
+            Self::ClaudeCode { largest_prompt_tokens } => {
+                (1..=CLAUDE_CODE_TOKENS).contains(&largest_prompt_tokens).then(|| {
+                    (
+                        CLAUDE_CODE_TOKENS,
+                        "the window of Claude Code, as no prompt of the log is larger".to_owned(),
+                    )
+                })
+            }
+            Self::Stated { window_tokens } => Some((window_tokens, "stated in the log".to_owned())),
+        }
+    }
+}
+
+/// Resolves the limits of a model.
+#[must_use]
+pub fn resolve_limits(sources: &LimitSources<'_>) -> ResolvedLimits {
+    let LimitSources { model, settings, .. } = *sources;
+    let known = sources.catalogue.of(model);
+    let configured = sources.configured.filter(|setting| setting.counts_for(model));
+    let unused_window = sources.configured.filter(|setting| !setting.counts_for(model)).map(unused_words);
+    let model_override = settings
+        .model
+        .for_model(model)
+        .and_then(|(pattern, own)| Some((format!("model.models.{pattern}"), own.context_length?)));
+    // A client of a recorded conversation may have had less than the model has, never more.
+    let recorded = sources.recorded.and_then(RecordedClient::window);
+    let recorded =
+        recorded.filter(|(tokens, _)| known.facts.entry.is_none() || *tokens < known.facts.window_tokens);
+    let window = WindowFacts {
+        configured: configured.map(|setting| (setting.tokens, setting.origin.clone())),
+        model_override,
+        endpoint: sources.endpoint,
+        learnt: sources.learnt,
+        refused_beyond: None,
+        recorded,
+        seller_limit: sources.provider.and_then(|kind| kind.window_limit_tokens(model)),
+        catalogue: known.clone(),
+    }
+    .resolve();
+    let provider = sources.provider.map_or("", EndpointKind::name);
+    let threshold = threshold_for(&settings.compression, provider, model);
+    let policy = limit_policy(settings, &threshold, window.tokens, sources.output_cap_tokens);
+    ResolvedLimits { window, unused_window, known, threshold, policy }
+}
+
+impl ResolvedLimits {
+    /// Where the window came from, to be written after its size.
+    #[must_use]
+    pub fn window_origin(&self, model: &str) -> String {
+        match &self.window.source {
+            WindowSource::Default if model.trim().is_empty() => "default, as no model is named".to_owned(),
+            source => source.to_string(),
+        }
+    }
+}
+
+fn unused_words(setting: &WindowSetting) -> String {
+    let WindowSetting { tokens, origin, scope } = setting;
+    let WindowScope::Model(model) = scope else { return String::new() };
+    format!(
+        "`model.context_length` ({tokens} tokens, {origin}) is the window of `{model}`, the model of \
+         `model.default`; `model.models` sets those of other models"
+    )
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

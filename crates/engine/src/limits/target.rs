@@ -1,0 +1,102 @@
+//! A model at an endpoint, with everything a call needs to know of it.
+
+use std::sync::Arc;
+
+use throughline_provider::{CachePolicy, CacheTtl};
+use throughline_store::{GuardScope, Millis};
+use throughline_tokens::{CachePrices, LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets, WrittenFor};
+use throughline_transcript::Dialect;
+
+use crate::limits::in_force::{EngineLimits, ModelInForce};
+use crate::limits::price_source::PriceSource;
+use crate::limits::threshold::ThresholdOrigin;
+use crate::limits::token_model::token_model_for;
+use crate::upstream::Upstream;
+
+/// A model that can be asked.
+#[derive(Clone)]
+pub struct ModelTarget {
+    /// Its name, as requests give it.
+    pub model: String,
+    /// Who serves it.
+    pub provider: String,
+    /// Where: what was learnt of the model holds for this address.
+    pub endpoint: String,
+    /// The wire it is asked on.
+    pub dialect: Dialect,
+    /// Its window and everything the settings ask for.
+    pub policy: LimitPolicy,
+    /// Where its window came from, to be written after its size.
+    pub window_origin: String,
+    /// Why its threshold is what it is.
+    pub threshold_origin: ThresholdOrigin,
+    /// How its prompts are cached.
+    pub cache: CachePolicy,
+    /// Prompts below this many tokens are not cached, where that is known.
+    pub cache_minimum_tokens: Option<u64>,
+    /// What its calls cost.
+    pub price_source: PriceSource,
+    /// Who answers.
+    pub upstream: Arc<dyn Upstream>,
+}
+
+impl std::fmt::Debug for ModelTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target")
+            .field("model", &self.model)
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ModelTarget {
+    /// The model with its limits, when a request has this cap on output, and a system prompt and tools of this size.
+    pub(crate) fn in_force(
+        &self,
+        output_cap_tokens: Option<u64>,
+        fixed_tokens: u64,
+        prices: CachePrices,
+    ) -> Result<ModelInForce, LimitError> {
+        // Room for as much as the whole window holds is asked for by clients that do not know the window.
+        let meant = output_cap_tokens.filter(|cap| *cap < self.policy.window_tokens);
+        let policy = LimitPolicy {
+            reserved_output_tokens: meant.unwrap_or(self.policy.reserved_output_tokens),
+            ..self.policy
+        };
+        let limits = Limits::beside(&policy, fixed_tokens)?;
+        Ok(ModelInForce {
+            model: self.model.clone(),
+            provider: self.provider.clone(),
+            window_tokens: limits.window_tokens,
+            limits: EngineLimits::from(&limits),
+            prices,
+        })
+    }
+
+    /// What its provider's cache costs.
+    pub(crate) fn prices(&self, at_ms: Millis) -> CachePrices {
+        let written_for = match self.cache {
+            CachePolicy::Marks { ttl: CacheTtl::OneHour, .. } => WrittenFor::AnHour,
+            CachePolicy::Marks { .. } | CachePolicy::Key | CachePolicy::Unmarked => WrittenFor::Minutes,
+        };
+        CachePrices::of(written_for, |usage, cache_write_1h| {
+            self.price_source.cost(&self.model, at_ms, usage, cache_write_1h).micro_usd
+        })
+    }
+
+    pub(crate) fn token_model(&self) -> TokenModel {
+        token_model_for(&self.model, self.dialect)
+    }
+
+    /// What results of tools may take up in its window.
+    pub(crate) fn tool_budgets(&self) -> ToolBudgets {
+        let LimitPolicy { window_tokens, tool_result_chars, tool_step_chars, tool_preview_chars, .. } =
+            self.policy;
+        ToolBudgets::compute(Some(window_tokens), tool_result_chars, tool_step_chars, tool_preview_chars)
+    }
+
+    /// What is learnt of it is kept under this.
+    pub(crate) fn scope(&self) -> GuardScope {
+        GuardScope::Model { endpoint: self.endpoint.clone(), model: self.model.clone() }
+    }
+}

@@ -1,0 +1,16 @@
+//! What is sent to a model: the view, the envelope around it, and the bytes of both.
+//!
+//! `view` holds the messages with their sizes and bytes, `envelope` the system prompt, tools and parameters. `encode` writes
+//! the request body. `pairs`, `tool_output` and `images` adjust messages before their first send.
+
+pub(crate) mod cached_prompt;
+pub(crate) mod encode;
+pub(crate) mod envelope;
+pub(crate) mod estimate;
+pub(crate) mod images;
+pub(crate) mod pairs;
+pub(crate) mod spare_body;
+pub(crate) mod tool_output;
+pub(crate) mod view;
+pub(crate) mod wire_form;
+pub(crate) mod wire_tools;

@@ -1,0 +1,110 @@
+//! The prompt as it was last sent, ready to be sent once more with an instruction behind it.
+//!
+//! Whatever asks the same model about the same conversation pays least by riding on what the provider has in its cache:
+//! the same system prompt, tools, parameters and messages, byte for byte, and one more message. Made from what the session
+//! knows anyway; nothing is written before [`CachedPrompt::body`] is asked for.
+//!
+//! Not for: deciding whether that is cheaper than a prompt of its own, or what the instruction says.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use throughline_store::Millis;
+use throughline_transcript::{Message, Role, SharedText, decode_message, text_message};
+use throughline_wire::{Request, RequestError, Streaming};
+
+use crate::limits::target::ModelTarget;
+use crate::prompt::encode::{CallOverrides, Marking, RequestEncoding};
+use crate::prompt::envelope::{Envelope, SystemNote};
+use crate::prompt::wire_form::WireForms;
+use crate::session::RequestExtras;
+
+/// A prompt that was sent, whose beginning the provider may still have in its cache.
+#[derive(Clone, Debug)]
+pub struct CachedPrompt {
+    pub(crate) target: ModelTarget,
+    pub(crate) envelope: Arc<Envelope>,
+    pub(crate) note: SystemNote,
+    pub(crate) conversation: String,
+    pub(crate) messages: Arc<Vec<Message>>,
+    pub(crate) sent: usize,
+    pub(crate) sent_at_ms: Millis,
+    pub(crate) prompt_tokens: Option<u64>,
+    pub(crate) cache_read_tokens: u64,
+    pub(crate) along: RequestExtras,
+    pub(crate) marking: Marking,
+}
+
+impl CachedPrompt {
+    /// Who was asked, and is to be asked again.
+    #[must_use]
+    pub fn target(&self) -> &ModelTarget {
+        &self.target
+    }
+
+    /// Messages it holds: the first ones of the conversation.
+    #[must_use]
+    pub fn messages(&self) -> usize {
+        self.sent
+    }
+
+    /// When it was sent.
+    #[must_use]
+    pub fn sent_at_ms(&self) -> Millis {
+        self.sent_at_ms
+    }
+
+    /// Its size as the provider counted it; `None` when it did not.
+    #[must_use]
+    pub fn prompt_tokens(&self) -> Option<u64> {
+        self.prompt_tokens
+    }
+
+    /// Tokens of it that the provider read from its cache, where it said so.
+    #[must_use]
+    pub fn cache_read_tokens(&self) -> u64 {
+        self.cache_read_tokens
+    }
+
+    /// What went along with it.
+    #[must_use]
+    pub fn along(&self) -> &RequestExtras {
+        &self.along
+    }
+
+    /// Its cap on output.
+    #[must_use]
+    pub fn output_cap_tokens(&self) -> Option<u64> {
+        self.envelope.output_cap_tokens()
+    }
+
+    /// What stands around its messages.
+    pub(crate) fn request(&self) -> &Request {
+        self.envelope.request()
+    }
+
+    /// How its answer is asked for.
+    #[must_use]
+    pub fn streaming(&self) -> Streaming {
+        self.envelope.request().streaming()
+    }
+
+    /// The body with one more message of the user's behind what was sent.
+    pub fn body(&self, instruction: &str) -> Result<Bytes, RequestError> {
+        let mut messages: Vec<Message> = self.messages.iter().take(self.sent).cloned().collect();
+        let asked = text_message(self.target.dialect, Role::User, instruction);
+        messages.extend(decode_message(SharedText::new(asked)));
+        let encoding = RequestEncoding {
+            envelope: &self.envelope,
+            forms: &WireForms::of_messages(self.target.cache, &messages),
+            messages: &messages,
+            note: self.note,
+            cache: self.target.cache,
+            marking: self.marking,
+            conversation: &self.conversation,
+            sent_items: self.sent,
+            for_this_call: &CallOverrides::default(),
+        };
+        Ok(encoding.encode()?.body)
+    }
+}

@@ -1,0 +1,209 @@
+//! What stands around the messages of a request: system prompt, tools and parameters, and how they are written.
+//!
+//! An envelope is what the caller wants sent; what is sent may differ in three ways, all of them decided here and none of
+//! them kept: a note behind the system prompt once something was folded, cache marks, and a lower output cap or another
+//! model for one call.
+//!
+//! Not for: the messages themselves.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use throughline_compaction::{SYSTEM_NOTE, append_note};
+use throughline_provider::{CachePolicy, MarkLayout};
+use throughline_store::{PreambleId, StoredPreamble};
+use throughline_tokens::{ContentProfile, profile_system, profile_tools};
+use throughline_transcript::{Dialect, RawJson, SharedText, compact_json_string};
+use throughline_wire::{Request, RequestError, RequestParts, System};
+
+/// Everything of a request but its messages.
+#[derive(Clone, Debug)]
+pub struct Envelope {
+    request: Request,
+    /// The system prompt of a chat request that was made from parts: it stands in front of the messages.
+    leading_system: Option<SharedText>,
+}
+
+impl Envelope {
+    /// The envelope of a request that somebody else made. Its messages are not sent: those of the session are.
+    #[must_use]
+    pub fn of_request(request: Request) -> Self {
+        Self { request, leading_system: None }
+    }
+
+    /// An envelope from parts.
+    pub fn build(dialect: Dialect, parts: &RequestParts<'_>) -> Result<Self, RequestError> {
+        let apart = (dialect == Dialect::Chat).then_some(parts.system).flatten();
+        let leading_system = apart.map(|system| match system {
+            System::Text(text) => SharedText::new(compact_json_string(text)),
+            System::Blocks(blocks) => SharedText::new(blocks.0.to_owned()),
+        });
+        let system = if leading_system.is_some() { None } else { parts.system };
+        let request = Request::build(dialect, &RequestParts { system, ..*parts }, Vec::new())?;
+        Ok(Self { request, leading_system })
+    }
+
+    /// The envelope of a call that was recorded; `None` when the record has something else there.
+    pub(crate) fn of_preamble(dialect: Dialect, preamble: &StoredPreamble) -> Option<Self> {
+        let parameters = preamble.parameters.as_deref().unwrap_or("{}");
+        let parameters = parameters.strip_suffix('}')?;
+        let comma = if parameters.ends_with('{') { "" } else { "," };
+        let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+        let body = format!("{parameters}{comma}\"{list}\":[]}}");
+        let mut request = Request::decode(dialect, body).ok()?;
+        let mut leading_system = None;
+        match (&preamble.system, dialect) {
+            (None, _) => {}
+            (Some(system), Dialect::Chat) => leading_system = Some(SharedText::new(system.clone())),
+            (Some(system), Dialect::Responses) => request.set_member("instructions", system).ok()?,
+            (Some(system), Dialect::Anthropic) => request.set_member("system", system).ok()?,
+        }
+        if let Some(tools) = &preamble.tools {
+            request.set_member("tools", tools).ok()?;
+        }
+        Some(Self { request, leading_system })
+    }
+
+    /// The request it was made of.
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Its wire.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.request.dialect()
+    }
+
+    /// Its own cap on output.
+    #[must_use]
+    pub fn output_cap_tokens(&self) -> Option<u64> {
+        self.request.output_cap_tokens()
+    }
+
+    /// The system prompt, where it stands outside the list of messages.
+    pub(crate) fn system(&self) -> Option<RawJson<'_>> {
+        match &self.leading_system {
+            Some(system) => Some(RawJson(system.as_str())),
+            None => self.request.system(),
+        }
+    }
+
+    pub(crate) fn has_leading_system(&self) -> bool {
+        self.leading_system.is_some()
+    }
+
+    /// Whether the client asks the provider to mark the end of the prompt by itself.
+    pub(crate) fn has_automatic_mark(&self) -> bool {
+        self.request.member("cache_control").is_some_and(|value| value.0 != "null")
+    }
+
+    /// What it is made of, as far as its size goes.
+    fn profile(&self) -> ContentProfile {
+        let mut found = ContentProfile::default();
+        if let Some(system) = self.system() {
+            found += profile_system(system.0);
+        }
+        if let Some(tools) = self.request.tools() {
+            found += profile_tools(tools.0);
+        }
+        found
+    }
+
+    /// As it is kept in the record.
+    fn preamble(&self) -> StoredPreamble {
+        StoredPreamble {
+            system: self.system().map(|system| system.0.to_owned()),
+            tools: self.request.tools().map(|tools| tools.0.to_owned()),
+            parameters: Some(self.request.parameters_json()),
+        }
+    }
+
+    /// The system prompt as it is sent, marks aside: with a note behind it once something was folded. Also how many
+    /// blocks at its end are ours.
+    pub(crate) fn noted_system(&self, note: SystemNote, cache: CachePolicy) -> (Option<Cow<'_, str>>, usize) {
+        let Some(system) = self.system() else { return (None, 0) };
+        if note == SystemNote::None {
+            return (Some(Cow::Borrowed(system.0)), 0);
+        }
+        // A block of its own leaves what was cached before it as it was; elsewhere it goes to the end of the text.
+        let in_blocks = self.dialect() == Dialect::Anthropic
+            || matches!(cache, CachePolicy::Marks { layout: MarkLayout::ChatParts, .. });
+        let text = RawJson(system.0).as_text();
+        let is_text = text.is_some();
+        // A block of white space is refused.
+        let has_words = text.is_some_and(|text| !text.trim().is_empty());
+        if in_blocks && has_words {
+            let note = compact_json_string(SYSTEM_NOTE);
+            let blocks = format!(
+                "[{{\"type\":\"text\",\"text\":{}}},{{\"type\":\"text\",\"text\":{note}}}]",
+                system.0
+            );
+            return (Some(Cow::Owned(blocks)), 1);
+        }
+        match append_note(system.0, SYSTEM_NOTE) {
+            Some(noted) => (Some(Cow::Owned(noted)), usize::from(!is_text)),
+            None => (Some(Cow::Borrowed(system.0)), 0),
+        }
+    }
+}
+
+/// Whether the system prompt tells of a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SystemNote {
+    /// Nothing was folded.
+    None,
+    /// Something was.
+    Folded,
+}
+
+/// What is known of the envelope in use: worked out once, and again only when it changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CurrentEnvelope {
+    envelope: Option<Arc<Envelope>>,
+    parameters: String,
+    profile: ContentProfile,
+    preamble: Option<(StoredPreamble, PreambleId)>,
+}
+
+impl CurrentEnvelope {
+    /// Brings what is known up to date with the envelope of the next call.
+    pub(crate) fn update(&mut self, envelope: &Envelope) {
+        let known = self.envelope.as_deref();
+        let same_text = known.is_some_and(|known| {
+            known.system() == envelope.system() && known.request.tools() == envelope.request.tools()
+        });
+        let parameters = envelope.request.parameters_json();
+        if same_text && self.parameters == parameters {
+            return;
+        }
+        if !same_text {
+            self.profile = envelope.profile();
+        }
+        let preamble = envelope.preamble();
+        let id = preamble.id();
+        self.parameters = parameters;
+        self.preamble = Some((preamble, id));
+        self.envelope = Some(Arc::new(envelope.clone()));
+    }
+
+    /// The envelope itself.
+    pub(crate) fn envelope(&self) -> Option<&Arc<Envelope>> {
+        self.envelope.as_ref()
+    }
+
+    /// What the fixed part is made of.
+    pub(crate) fn profile(&self) -> &ContentProfile {
+        &self.profile
+    }
+
+    /// The preamble for the record.
+    pub(crate) fn preamble(&self) -> Option<&(StoredPreamble, PreambleId)> {
+        self.preamble.as_ref()
+    }
+}
+
+#[cfg(test)]
+#[path = "envelope_tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! Pictures that are no longer needed, as labels: what a request that has too many bytes gives up first.
+//!
+//! A picture is old when it stands before the newest one a person sent, or came from a tool before the last step.
+
+use std::collections::HashMap;
+
+use throughline_compaction::{Earlier, Ledger, Plan, PruneRules, Rendition, RenditionKind, prune};
+use throughline_transcript::{Groups, Role};
+
+use crate::compressor::adapter::change_name;
+use crate::context_engine::outcome::{BeforeAfter, CompactedView, CompressReport, NewItem, Quality};
+use crate::prompt::view::LiveView;
+
+/// Messages with labels in place of old pictures.
+fn renditions(view: &LiveView) -> HashMap<usize, Rendition> {
+    let messages = view.messages();
+    if !messages.iter().any(|message| message.has_image()) {
+        return HashMap::new();
+    }
+    let groups = Groups::of(messages);
+    // The last group is what the model is about to answer to.
+    let end = groups.as_slice().last().map_or(0, |group| group.start);
+    let plan = Plan {
+        head: 0..end,
+        middle: end..end,
+        tail: end..messages.len(),
+        pinned: None,
+        earlier: Earlier::default(),
+        summary_role: Role::User,
+        acknowledge: false,
+    };
+    let everything_else_stays =
+        PruneRules { result_min_chars: usize::MAX / 16, argument_max_chars: usize::MAX / 2 };
+    let ledger = Ledger::of(messages, &groups, None);
+    let (renditions, _) = prune(messages, &plan, &ledger, everything_else_stays);
+    let has_image = |index: &usize| messages.get(*index).is_some_and(|message| message.has_image());
+    renditions.into_iter().filter(|(index, _)| has_image(index)).collect()
+}
+
+/// Bytes that labels in place of old pictures would save.
+pub(crate) fn old_image_bytes(view: &LiveView) -> u64 {
+    let saved = |(index, rendition): (usize, Rendition)| {
+        let before = view.messages().get(index).map_or(0, |message| message.json().len());
+        before.saturating_sub(rendition.json.len()) as u64
+    };
+    renditions(view).into_iter().map(saved).sum()
+}
+
+/// The view with labels in place of old pictures, and no summary.
+pub(crate) fn without_old_images(view: &LiveView, prompt_tokens: u64) -> CompactedView {
+    let mut renditions = renditions(view);
+    let item = |item: usize| match renditions.remove(&item) {
+        None => NewItem::Kept { item },
+        Some(Rendition { kinds, json }) => NewItem::Rewritten {
+            item,
+            changes: kinds.into_iter().map(|kind: RenditionKind| change_name(kind).to_owned()).collect(),
+            json,
+        },
+    };
+    let messages = view.len() as u64;
+    CompactedView {
+        view: (0..view.len()).map(item).collect(),
+        summary: None,
+        quality: Quality::Rules,
+        report: CompressReport {
+            tokens: BeforeAfter { before: prompt_tokens, after: prompt_tokens },
+            messages: BeforeAfter { before: messages, after: messages },
+            ..CompressReport::default()
+        },
+    }
+}

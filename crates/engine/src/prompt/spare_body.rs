@@ -1,0 +1,62 @@
+//! Memory for the bodies of requests. Getting so much of it anew for each call costs more than filling it, and a
+//! conversation that waits for an answer needs none: so a body that was sent leaves its memory to the next one, whichever
+//! conversation that belongs to.
+
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+
+/// As many are kept as are written at the same time, more or less.
+const MOST_SPARE: usize = 4;
+/// One that grew larger is rare, and would be kept for nothing.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+/// An empty buffer, with room where there is a spare one.
+pub(crate) fn spare_body() -> Vec<u8> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+}
+
+/// A body that is written, and whose memory is kept when nobody needs it any more.
+pub(crate) fn written_body(body: Vec<u8>) -> Bytes {
+    Bytes::from_owner(SpareBody(body))
+}
+
+struct SpareBody(Vec<u8>);
+
+impl AsRef<[u8]> for SpareBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for SpareBody {
+    fn drop(&mut self) {
+        let mut body = std::mem::take(&mut self.0);
+        if body.capacity() > MOST_BYTES {
+            return;
+        }
+        body.clear();
+        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < MOST_SPARE {
+            spare.push(body);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_leaves_its_memory_when_the_last_one_lets_it_go() {
+        let body = written_body(b"what was sent".to_vec());
+        let kept = body.clone();
+        drop(body);
+        assert_eq!(kept, "what was sent");
+        drop(kept);
+        let next = spare_body();
+        assert!(next.is_empty());
+    }
+}

@@ -1,0 +1,326 @@
+//! What the model is shown of long tool results, decided when they are first seen and never again.
+//!
+//! A result over its limit is set aside as a whole: it stays in the record as it came, is kept as an artifact that can be
+//! read in pieces, and the model is shown how it begins and ends. When all results of a step together are over theirs,
+//! the longest are set aside until they are not. Since this happens before the first send, what was sent stays sent.
+//!
+//! Not for: old results, which a compaction prunes; or writing anything.
+
+use std::borrow::Cow;
+
+use throughline_store::{ArtifactId, CallNames, count_lines};
+use throughline_tokens::ToolBudgets;
+use throughline_transcript::{Message, Part, Role, Span, compact_json_string, counted};
+
+/// Of a preview, so much shows the end: commands say there how they ended.
+const END_PERCENT: usize = 33;
+/// Digits of an artifact's name that the model is given; enough to name one.
+const NAME_DIGITS: usize = 16;
+/// What stands around what is left of a result.
+const TAG: &str = "persisted-output";
+/// Stands for the artifact's name in the words about how to read it.
+const ARTIFACT: &str = "{artifact}";
+/// Where nothing can read it.
+const NO_RECALL: &str = "If more of it is needed, call the tool again for a narrower part.";
+
+/// What becomes of long results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongResults {
+    /// They are set aside, and the model is shown how they begin and end.
+    Store,
+    /// They are sent as they are: for whoever has no means to read what was set aside.
+    LeftAlone,
+}
+
+/// What is done about long results, beside their limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolOutputPolicy {
+    /// What becomes of them.
+    pub long_results: LongResults,
+    /// Tools whose single results may have any length: they were asked for a piece of a known size.
+    pub exempt: Vec<String>,
+    /// Tools that look something up in the record, in answers that fit. What they return is never set aside: the model would
+    /// read it again with the same tools.
+    pub lookups: Vec<String>,
+    /// How the model can read what was set aside, in words for the model; `{artifact}` in them becomes its name.
+    pub recall: Option<String>,
+}
+
+impl Default for ToolOutputPolicy {
+    fn default() -> Self {
+        Self {
+            long_results: LongResults::Store,
+            exempt: vec!["read_file".to_owned()],
+            lookups: Vec::new(),
+            recall: None,
+        }
+    }
+}
+
+/// A result that was set aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredOutput {
+    /// The tool it came from, where that is known.
+    pub tool: Option<String>,
+    /// All of it.
+    pub text: String,
+    /// Its name.
+    pub artifact: ArtifactId,
+    /// Its length.
+    pub chars: u64,
+    /// What is left of it in the view.
+    pub shown_chars: u64,
+}
+
+/// What became of one message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FittedResult {
+    /// What the model is shown, where that is not the message itself.
+    pub json: Option<String>,
+    /// What was set aside for it.
+    pub set_aside: Vec<StoredOutput>,
+}
+
+/// Limits in characters, and what they do not hold for.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultFitter<'a> {
+    pub(crate) result_chars: usize,
+    pub(crate) step_chars: usize,
+    pub(crate) preview_chars: usize,
+    pub(crate) policy: &'a ToolOutputPolicy,
+}
+
+impl<'a> ResultFitter<'a> {
+    /// The limits in force for a model.
+    #[must_use]
+    pub fn new(budgets: &ToolBudgets, policy: &'a ToolOutputPolicy) -> Self {
+        let chars = |effective: u64| usize::try_from(effective).unwrap_or(usize::MAX);
+        Self {
+            result_chars: chars(budgets.result_chars.effective),
+            step_chars: chars(budgets.step_chars.effective),
+            preview_chars: chars(budgets.preview_chars.effective),
+            policy,
+        }
+    }
+
+    /// Fits messages that are new, in their order; `names` knows the calls before them. `None` when all stay as they are.
+    #[must_use]
+    pub fn fit(&self, messages: &[&Message], names: &mut CallNames) -> Option<Vec<FittedResult>> {
+        if self.policy.long_results == LongResults::LeftAlone {
+            return None;
+        }
+        let mut all: Vec<Vec<TrimmedOutput>> = messages.iter().map(|_| Vec::new()).collect();
+        let mut step = Vec::new();
+        for (index, message) in messages.iter().enumerate() {
+            names.tools_of(message);
+            if message.role() == Role::Assistant {
+                self.fit_step(std::mem::take(&mut step), &mut all);
+            }
+            step.extend(results_of(index, message, names));
+        }
+        self.fit_step(step, &mut all);
+        if all.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let fitted = messages.iter().zip(all).map(|(message, asides)| fitted(message, asides));
+        Some(fitted.collect())
+    }
+
+    /// Decides about the results of one step.
+    fn fit_step(&self, step: Vec<ResultLocation<'_>>, all: &mut [Vec<TrimmedOutput>]) {
+        // Characters are never more than bytes: the usual step is done here.
+        let bytes: usize = step.iter().map(|result| result.raw_bytes).sum();
+        if bytes <= self.step_chars && step.iter().all(|result| result.raw_bytes <= self.result_chars) {
+            return;
+        }
+        let mut rest = Vec::new();
+        let mut shown_chars = 0usize;
+        for result in step {
+            let read = ParsedResult::of(result);
+            if read.chars > self.result_chars && !self.is_exempt(&read.result) {
+                shown_chars += self.set_aside(read, all);
+            } else if self.is_lookup(&read.result) {
+                shown_chars += read.chars;
+            } else {
+                shown_chars += read.chars;
+                rest.push(read);
+            }
+        }
+        // The longest first; of equal ones the earlier.
+        rest.sort_by_key(|read| std::cmp::Reverse(read.chars));
+        for read in rest {
+            if shown_chars <= self.step_chars {
+                break;
+            }
+            shown_chars -= read.chars;
+            shown_chars += self.set_aside(read, all);
+        }
+    }
+
+    fn is_lookup(&self, result: &ResultLocation<'_>) -> bool {
+        result.tool.as_ref().is_some_and(|tool| self.policy.lookups.contains(tool))
+    }
+
+    fn is_exempt(&self, result: &ResultLocation<'_>) -> bool {
+        result.tool.as_ref().is_some_and(|tool| self.policy.exempt.contains(tool))
+    }
+
+    /// Sets a result aside, if that makes it shorter. Returns how many characters are shown.
+    fn set_aside(&self, read: ParsedResult<'_>, all: &mut [Vec<TrimmedOutput>]) -> usize {
+        if !read.result.is_plain_text {
+            return read.chars;
+        }
+        let artifact = ArtifactId::of(read.text.as_bytes());
+        let shown = self.shown(&read, &artifact);
+        let shown_chars = shown.chars().count();
+        if shown_chars >= read.chars {
+            return read.chars;
+        }
+        if let Some(asides) = all.get_mut(read.result.message) {
+            let kept = StoredOutput {
+                tool: read.result.tool,
+                artifact,
+                chars: read.chars as u64,
+                shown_chars: shown_chars as u64,
+                text: read.text.into_owned(),
+            };
+            asides.push(TrimmedOutput { value: read.result.value, shown, kept });
+        }
+        shown_chars
+    }
+
+    /// What the model is shown in place of a result: how large it is, where it is, how to read pieces of it, and how it
+    /// begins and ends.
+    fn shown(&self, read: &ParsedResult<'_>, artifact: &ArtifactId) -> String {
+        let text = &*read.text;
+        let name = artifact.as_str().get(..NAME_DIGITS).unwrap_or(artifact.as_str());
+        let recall = self.policy.recall.as_deref().unwrap_or(NO_RECALL).replace(ARTIFACT, name);
+        let (chars, size) = (read.chars, size_words(text.len()));
+        let lines = counted(count_lines(text) as u64, "line", "lines");
+        let about = format!(
+            "<{TAG}>\nToo long to be shown whole: {chars} characters ({size}) in {lines}.\nWhat the tool returned is \
+             kept as artifact {name}.\n{recall}"
+        );
+        if self.preview_chars == 0 {
+            return format!("{about}\n</{TAG}>");
+        }
+        let end_chars = self.preview_chars * END_PERCENT / 100;
+        let begins = beginning(text, self.preview_chars - end_chars);
+        let ends = ending(text.get(begins.len()..).unwrap_or_default(), end_chars);
+        let left_out = chars - begins.chars().count() - ends.chars().count();
+        let (begins, ends) = (unclosed(begins), unclosed(ends.trim_end_matches('\n')));
+        format!(
+            "{about}\nIt begins and ends like this:\n\n{begins}\n[... {left_out} characters left out ...]\n{ends}\n</{TAG}>"
+        )
+    }
+}
+
+/// Output that holds the closing tag does not end the block.
+fn unclosed(text: &str) -> Cow<'_, str> {
+    if text.contains("</") {
+        Cow::Owned(text.replace(&format!("</{TAG}"), &format!("< /{TAG}")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// A size as people say it.
+fn size_words(bytes: usize) -> String {
+    let kilobytes = bytes as f64 / 1_024.0;
+    if kilobytes < 1_024.0 { format!("{kilobytes:.1} KB") } else { format!("{:.1} MB", kilobytes / 1_024.0) }
+}
+
+/// A tool result where it stands.
+struct ResultLocation<'m> {
+    /// Which of the messages.
+    message: usize,
+    of: &'m Message,
+    content: &'m [Part],
+    value: Span,
+    raw_bytes: usize,
+    tool: Option<String>,
+    /// Whether it is text and nothing else.
+    is_plain_text: bool,
+}
+
+/// A result that has been read.
+struct ParsedResult<'m> {
+    result: ResultLocation<'m>,
+    text: Cow<'m, str>,
+    chars: usize,
+}
+
+impl<'m> ParsedResult<'m> {
+    fn of(result: ResultLocation<'m>) -> Self {
+        let text = result.of.result_text(result.content);
+        let chars = text.chars().count();
+        Self { result, text, chars }
+    }
+}
+
+/// A result that gives way to what is shown of it.
+struct TrimmedOutput {
+    value: Span,
+    shown: String,
+    kept: StoredOutput,
+}
+
+fn results_of<'m>(index: usize, message: &'m Message, names: &CallNames) -> Vec<ResultLocation<'m>> {
+    let result = |part: &'m Part| match part {
+        Part::ToolResult { call_id, content, value, .. } => Some(ResultLocation {
+            message: index,
+            of: message,
+            content,
+            value: *value,
+            raw_bytes: value.len(),
+            tool: names.name(&message.str(*call_id)).map(str::to_owned),
+            is_plain_text: content.iter().all(|piece| matches!(piece, Part::Text(_))),
+        }),
+        _ => None,
+    };
+    message.parts().iter().filter_map(result).collect()
+}
+
+fn fitted(message: &Message, mut asides: Vec<TrimmedOutput>) -> FittedResult {
+    if asides.is_empty() {
+        return FittedResult::default();
+    }
+    asides.sort_by_key(|aside| aside.value.start);
+    let json = message.json();
+    let mut out = String::new();
+    let mut copied_to = 0;
+    for aside in &asides {
+        out.push_str(json.get(copied_to..aside.value.start as usize).unwrap_or_default());
+        out.push_str(&compact_json_string(&aside.shown));
+        copied_to = aside.value.end as usize;
+    }
+    out.push_str(json.get(copied_to..).unwrap_or_default());
+    FittedResult { json: Some(out), set_aside: asides.into_iter().map(|aside| aside.kept).collect() }
+}
+
+/// The first characters, up to the end of a line if one ends in their second half.
+fn beginning(text: &str, chars: usize) -> &str {
+    let end = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let all = text.get(..end).unwrap_or_default();
+    match all.rfind('\n') {
+        Some(at) if end < text.len() && at >= all.len() / 2 => all.get(..at).unwrap_or_default(),
+        _ => all,
+    }
+}
+
+/// The last characters, from the beginning of a line if one begins in their first half.
+fn ending(text: &str, chars: usize) -> &str {
+    let start = match chars.checked_sub(1) {
+        None => text.len(),
+        Some(last) => text.char_indices().rev().nth(last).map_or(0, |(at, _)| at),
+    };
+    let all = text.get(start..).unwrap_or_default();
+    match all.find('\n') {
+        Some(at) if start > 0 && at < all.len() / 2 => all.get(at + 1..).unwrap_or_default(),
+        _ => all,
+    }
+}
+
+#[cfg(test)]
+#[path = "tool_output_tests.rs"]
+mod tests;

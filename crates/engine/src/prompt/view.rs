@@ -1,0 +1,318 @@
+//! The view of a session in memory: what would be sent, with everything a call needs known already.
+//!
+//! Each message is read once, when it comes in: its size, its hash, the bytes it is sent as. A call then only adds up and
+//! copies. The record stays the truth; a view can always be loaded from it again.
+//!
+//! Not for: deciding anything.
+
+use std::sync::Arc;
+
+use throughline_provider::CachePolicy;
+use throughline_store::{CallNames, Session, SessionId, Shown, StoreError, Summary, SummaryId};
+use throughline_tokens::{ContentProfile, TokenModel, profile_message};
+use throughline_transcript::{Message, SharedText, decode_message};
+
+use crate::context_engine::outcome::NewItem;
+use crate::prompt::envelope::SystemNote;
+use crate::prompt::wire_form::{WireForm, WireForms};
+
+/// Where an item of a view is in the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RecordLocation {
+    /// A message.
+    Message {
+        /// The session it was appended to.
+        session: SessionId,
+        /// Its place.
+        seq: u64,
+        /// What was changed about it; empty when it is shown as it is.
+        changes: Vec<String>,
+    },
+    /// A summary.
+    Summary(SummaryId),
+    /// A message of ours.
+    Synthetic(String),
+}
+
+/// One item of a view, read.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveItem {
+    pub(crate) place: RecordLocation,
+    /// What it is made of.
+    pub(crate) profile: ContentProfile,
+}
+
+/// What a model is shown, item by item.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveView {
+    session: Session,
+    items: Vec<LiveItem>,
+    forms: WireForms,
+    messages: Arc<Vec<Message>>,
+    sizes: Arc<Vec<u64>>,
+    summaries: Vec<Summary>,
+    token_model: TokenModel,
+    estimated_tokens: u64,
+    pub(crate) names: CallNames,
+}
+
+impl LiveView {
+    /// An empty view.
+    pub(crate) fn new(session: Session, token_model: TokenModel, cache: CachePolicy) -> Self {
+        Self {
+            session,
+            items: Vec::new(),
+            forms: WireForms::new(cache),
+            messages: Arc::default(),
+            sizes: Arc::default(),
+            summaries: Vec::new(),
+            token_model,
+            estimated_tokens: 0,
+            names: CallNames::default(),
+        }
+    }
+
+    /// The view as the record has it; `summaries` are those that stand in it.
+    pub(crate) fn load(
+        session: Session,
+        shown: Vec<Shown>,
+        summaries: Vec<Summary>,
+        token_model: TokenModel,
+        cache: CachePolicy,
+    ) -> Result<Self, StoreError> {
+        let mut view = Self { summaries, ..Self::new(session, token_model, cache) };
+        for item in shown {
+            let (place, message) = read_shown(item).ok_or_else(|| StoreError::Database {
+                what: "to read a message of a view back",
+                source: "its bytes are no message".into(),
+            })?;
+            view.push(place, message);
+        }
+        Ok(view)
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn items(&self) -> &[LiveItem] {
+        &self.items
+    }
+
+    pub(crate) fn messages(&self) -> &Arc<Vec<Message>> {
+        &self.messages
+    }
+
+    pub(crate) fn sizes(&self) -> &Arc<Vec<u64>> {
+        &self.sizes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Estimated tokens of all messages.
+    pub(crate) fn estimated_tokens(&self) -> u64 {
+        self.estimated_tokens
+    }
+
+    /// Items before a place of the session.
+    pub(crate) fn items_before(&self, to_seq: u64) -> usize {
+        let is_later = |item: &LiveItem| {
+            matches!(&item.place, RecordLocation::Message { session, seq, .. }
+                if *session == self.session.id && *seq >= to_seq)
+        };
+        self.items.iter().position(is_later).unwrap_or(self.items.len())
+    }
+
+    /// The messages as they are sent.
+    pub(crate) fn forms(&self) -> &WireForms {
+        &self.forms
+    }
+
+    /// Whether the system prompt has to tell of a summary.
+    pub(crate) fn note(&self) -> SystemNote {
+        if self.summaries.is_empty() { SystemNote::None } else { SystemNote::Folded }
+    }
+
+    /// A summary that stands in the view.
+    pub(crate) fn summary(&self, id: SummaryId) -> Option<&Summary> {
+        self.summaries.iter().find(|summary| summary.id == id)
+    }
+
+    /// Estimates a message.
+    pub(crate) fn estimate(&self, message: &Message) -> u64 {
+        self.estimate_profile(&profile_message(message))
+    }
+
+    /// Estimates what is sent beside the messages, with the estimator that the messages are counted with.
+    pub(crate) fn estimate_profile(&self, profile: &ContentProfile) -> u64 {
+        self.token_model.estimate_content(profile)
+    }
+
+    /// Adds an item at the end.
+    pub(crate) fn push(&mut self, place: RecordLocation, message: Message) {
+        let profile = profile_message(&message);
+        let form = self.forms.of(&message);
+        self.names.tools_of(&message);
+        self.push_read(LiveItem { place, profile }, form, message);
+    }
+
+    fn push_read(&mut self, item: LiveItem, form: WireForm, message: Message) {
+        let size = self.token_model.estimate_content(&item.profile);
+        self.estimated_tokens = self.estimated_tokens.saturating_add(size);
+        self.items.push(item);
+        self.forms.push(form);
+        // Nobody else holds these unless a summary is being prepared, which keeps the conversation as it was.
+        Arc::make_mut(&mut self.messages).push(message);
+        Arc::make_mut(&mut self.sizes).push(size);
+    }
+
+    /// Takes the last items back, so that `kept` are left.
+    pub(crate) fn truncate(&mut self, kept: usize) {
+        let gone: u64 = self.sizes.iter().skip(kept).sum();
+        self.estimated_tokens = self.estimated_tokens.saturating_sub(gone);
+        self.items.truncate(kept);
+        self.forms.truncate(kept);
+        Arc::make_mut(&mut self.messages).truncate(kept);
+        Arc::make_mut(&mut self.sizes).truncate(kept);
+    }
+
+    /// Words everything from an item on anew: each entry names the item it stands for. What no entry names is no longer
+    /// shown; what is worded as it was is not read again.
+    pub(crate) fn reword(&mut self, from: usize, worded: Vec<(usize, Message)>) {
+        let items = self.items.get(from..).unwrap_or_default().to_vec();
+        let forms = self.forms.all().get(from..).unwrap_or_default().to_vec();
+        let messages = self.messages.get(from..).unwrap_or_default().to_vec();
+        self.truncate(from);
+        for (item, message) in worded {
+            let at = item.saturating_sub(from);
+            let (Some(known), Some(form), Some(was)) = (items.get(at), forms.get(at), messages.get(at))
+            else {
+                continue;
+            };
+            if was.json() == message.json() {
+                self.push_read(known.clone(), form.clone(), was.clone());
+                continue;
+            }
+            let message = if was.is_machine_written() { message.marked_machine_written() } else { message };
+            self.push(known.place.clone(), message);
+        }
+    }
+
+    /// The places of items that were appended without any, once the record has them.
+    pub(crate) fn placed(&mut self, first_item: usize, first_seq: u64) {
+        let own = self.session.id.clone();
+        for (seq, item) in (first_seq..).zip(self.items.iter_mut().skip(first_item)) {
+            if let RecordLocation::Message { session, seq: place, .. } = &mut item.place {
+                session.clone_from(&own);
+                *place = seq;
+            }
+        }
+    }
+
+    /// The view is that of another session, which shows the same.
+    pub(crate) fn set_session(&mut self, session: Session) {
+        self.session = session;
+    }
+
+    /// The record's word on the session: where its next message goes.
+    pub(crate) fn set_next_seq(&mut self, next_seq: u64) {
+        self.session.next_seq = next_seq;
+    }
+
+    /// Another model reads it: sizes are worked out anew from what is known, messages are not read again.
+    pub(crate) fn set_model(&mut self, token_model: TokenModel, cache: CachePolicy) {
+        self.token_model = token_model;
+        let sizes: Vec<u64> =
+            self.items.iter().map(|item| self.token_model.estimate_content(&item.profile)).collect();
+        self.estimated_tokens = sizes.iter().sum();
+        self.sizes = Arc::new(sizes);
+        self.forms.set_cache(cache, &self.messages);
+    }
+
+    /// The view that a compaction made of this one, in its new session. What is kept is not read again. `None` when an
+    /// item is none.
+    pub(crate) fn refolded(
+        &self,
+        session: Session,
+        made: &[NewItem],
+        summary: Option<Summary>,
+    ) -> Option<Self> {
+        let mut view = Self {
+            names: self.names.clone(),
+            ..Self::new(session, self.token_model.clone(), self.forms.cache())
+        };
+        for item in made {
+            match item {
+                NewItem::Kept { item } => {
+                    let (known, message) = (self.items.get(*item)?, self.messages.get(*item)?);
+                    let form = self.forms.all().get(*item)?.clone();
+                    if let RecordLocation::Summary(id) = known.place {
+                        view.summaries.extend(self.summary(id).cloned());
+                    }
+                    view.push_read(known.clone(), form, message.clone());
+                }
+                NewItem::Rewritten { item, changes, json } => {
+                    let was = &self.items.get(*item)?.place;
+                    let machine = self.messages.get(*item)?.is_machine_written();
+                    let message = decode_message(SharedText::new(json.clone()))?;
+                    let message = if machine { message.marked_machine_written() } else { message };
+                    view.push(changed(was, changes), message);
+                }
+                NewItem::Summary { json } => {
+                    let summary = summary.clone()?;
+                    let message = decode_message(SharedText::new(json.clone()))?;
+                    view.push(RecordLocation::Summary(summary.id), message);
+                    view.summaries.push(summary);
+                }
+                NewItem::Synthetic { role, json } => {
+                    let message = decode_message(SharedText::new(json.clone()))?;
+                    view.push(RecordLocation::Synthetic(role.clone()), message);
+                }
+            }
+        }
+        Some(view)
+    }
+}
+
+/// A place with further changes noted.
+pub(crate) fn changed(place: &RecordLocation, further: &[String]) -> RecordLocation {
+    match place {
+        RecordLocation::Message { session, seq, changes } => {
+            let mut all = changes.clone();
+            for change in further {
+                if !all.contains(change) {
+                    all.push(change.clone());
+                }
+            }
+            RecordLocation::Message { session: session.clone(), seq: *seq, changes: all }
+        }
+        other => other.clone(),
+    }
+}
+
+pub(crate) fn read_shown(item: Shown) -> Option<(RecordLocation, Message)> {
+    let text = |json: String| decode_message(SharedText::new(json));
+    Some(match item {
+        Shown::Verbatim(stored) => {
+            let message = stored.decode()?;
+            (
+                RecordLocation::Message { session: stored.session, seq: stored.seq, changes: Vec::new() },
+                message,
+            )
+        }
+        Shown::Rendition(stored, rendition) => {
+            let message = text(rendition.json)?;
+            let message = if stored.machine_written { message.marked_machine_written() } else { message };
+            let place = RecordLocation::Message {
+                session: stored.session,
+                seq: stored.seq,
+                changes: rendition.kinds,
+            };
+            (place, message)
+        }
+        Shown::Summary { summary, json, .. } => (RecordLocation::Summary(summary), text(json)?),
+        Shown::Synthetic { kind, json, .. } => (RecordLocation::Synthetic(kind), text(json)?),
+    })
+}

@@ -1,0 +1,120 @@
+//! Summaries prepared while the conversation goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use super::ManagedSession;
+use crate::context_engine::EngineError;
+use crate::context_engine::outcome::PrepareOutcome;
+use crate::decide::trigger::{may_prepare_again, near_threshold};
+use crate::event::EngineEvent;
+
+/// An engine that takes longer than this over anything is given up. It has limits of its own; this is the net.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
+
+/// A summary on its way. Given up when dropped.
+pub(super) struct PreparationTask(JoinHandle<Result<PrepareOutcome, EngineError>>);
+
+impl Drop for PreparationTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// How far preparing has come, as people were told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PreparationProgress {
+    /// It began.
+    Begun,
+    /// A summary covers so many messages.
+    Covered(usize),
+    /// It was cancelled in favour of a request that somebody waits for.
+    Postponed,
+    /// It failed.
+    Failed,
+}
+
+impl ManagedSession {
+    /// Whether a summary is on its way while the conversation goes on.
+    #[must_use]
+    pub fn is_preparing(&self) -> bool {
+        self.preparing.as_ref().is_some_and(|preparing| !preparing.0.is_finished())
+    }
+
+    /// Starts preparing before a call is sent: the summary is written while the answer is. Where background requests give
+    /// way there is no such while, and what is begun now would be cancelled by the call itself.
+    pub(super) async fn prepare_beside_call(&mut self, tokens: u64) {
+        if !self.setup.target.upstream.cancels_background() {
+            self.prepare_ahead(tokens).await;
+        }
+    }
+
+    /// Starts preparing a summary if the threshold is near and none is on its way. Tells of one that became ready since.
+    pub(super) async fn prepare_ahead(&mut self, tokens: u64) {
+        if self.is_preparing() {
+            return;
+        }
+        self.finish_preparing().await;
+        let threshold_tokens = self.model.limits.threshold_tokens;
+        if !near_threshold(self.setup.policy.automatic, tokens, threshold_tokens) {
+            return;
+        }
+        // Begun again at once, it would be cancelled again at once.
+        if self.postponed_at_tokens.is_some_and(|at| !may_prepare_again(tokens, at, threshold_tokens)) {
+            return;
+        }
+        let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
+        // A compaction that does not pay yet is due later; a summary of now would be of no use then.
+        let due = engine.compaction_due_at(&snapshot).await;
+        let due_at = self.note_engine(due).flatten().unwrap_or(threshold_tokens).max(threshold_tokens);
+        if !near_threshold(self.setup.policy.automatic, tokens, due_at) {
+            return;
+        }
+        self.preparing_at_tokens = tokens;
+        if self.prepared.is_none() {
+            self.prepared = Some(PreparationProgress::Begun);
+            self.tell(EngineEvent::PreparationStarted);
+        }
+        let task = tokio::spawn(async move { engine.prepare(&snapshot).await });
+        self.preparing = Some(PreparationTask(task));
+    }
+
+    /// Waits until a summary that is on its way is there: for whoever holds the clock of a conversation, and whose next
+    /// call comes only when everything due until then is done; and for whoever tells a person of it meanwhile. May be
+    /// dropped at any moment.
+    pub async fn until_prepared(&mut self) {
+        self.finish_preparing().await;
+    }
+
+    /// Waits for a summary that is on its way.
+    pub(super) async fn finish_preparing(&mut self) {
+        // It stays where it is until it is there: whoever stops waiting does not give it up.
+        let Some(preparing) = &mut self.preparing else { return };
+        let outcome = match tokio::time::timeout(LONGEST_WAIT, &mut preparing.0).await {
+            Ok(Ok(Ok(outcome))) => outcome,
+            Ok(Ok(Err(error))) => PrepareOutcome::Failed { detail: error.to_string() },
+            Ok(Err(error)) => PrepareOutcome::Failed { detail: error.to_string() },
+            Err(_) => PrepareOutcome::Failed { detail: "it took too long".to_owned() },
+        };
+        self.preparing = None;
+        let (reached, event) = match outcome {
+            PrepareOutcome::Nothing => return,
+            PrepareOutcome::Postponed => {
+                self.postponed_at_tokens = Some(self.preparing_at_tokens);
+                (PreparationProgress::Postponed, EngineEvent::PreparationPostponed)
+            }
+            PrepareOutcome::Ready { messages } => {
+                (PreparationProgress::Covered(messages), EngineEvent::PreparationReady { messages })
+            }
+            PrepareOutcome::Failed { detail } => {
+                (PreparationProgress::Failed, EngineEvent::PreparationFailed { detail })
+            }
+        };
+        // The same is not told with every call.
+        if self.prepared.replace(reached) != Some(reached) {
+            self.tell(event);
+        }
+    }
+}

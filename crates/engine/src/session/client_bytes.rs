@@ -1,0 +1,72 @@
+//! A client that holds the conversation itself sends all of it each time, and words some of it otherwise than before: its
+//! cache marks move on, an answer comes back in another notation, old results are blanked.
+//!
+//! As long as nothing is folded its words are sent as they are. Once something is, what was sent stays sent: only what
+//! has not been sent yet, and marks, follow the client.
+
+use throughline_provider::without_marks;
+use throughline_transcript::Message;
+
+use super::ManagedSession;
+use crate::prompt::view::RecordLocation;
+
+/// How a client words the end of a view.
+#[derive(Clone, Debug, Default)]
+pub struct ClientBytes {
+    /// The first item it is about; everything from there on is listed.
+    pub from: usize,
+    /// Items of the view with the client's words for each. One that the client left out is not listed.
+    pub worded: Vec<(usize, Message)>,
+}
+
+impl ManagedSession {
+    /// Whether anything in the view stands for something else.
+    #[must_use]
+    pub fn is_folded(&self) -> bool {
+        self.first_own_item() > 0
+    }
+
+    /// The first item after everything that stands for something else: from there on the view is the conversation.
+    #[must_use]
+    pub fn first_own_item(&self) -> usize {
+        let is_message = |place: &RecordLocation| matches!(place, RecordLocation::Message { .. });
+        self.view.items().iter().rposition(|item| !is_message(&item.place)).map_or(0, |last| last + 1)
+    }
+
+    /// Takes over the client's words for what it said before, as far as that keeps what was sent.
+    pub fn reword(&mut self, rewording: ClientBytes) {
+        let ClientBytes { from, mut worded } = rewording;
+        let from = from.max(self.first_own_item());
+        worded.retain(|(item, _)| *item >= from);
+        let is_folded = self.is_folded();
+        let (sent, messages) = (self.sent_items(), self.view.messages());
+        let mut is_changed = worded.len() != self.view.len().saturating_sub(from);
+        if is_folded && is_changed {
+            // What the client leaves out was sent already; the rest is worded in its place.
+            let mut all: Vec<(usize, Message)> = (from..).zip(messages.iter().skip(from).cloned()).collect();
+            for (item, message) in worded {
+                if let Some(known) = all.get_mut(item - from) {
+                    known.1 = message;
+                }
+            }
+            worded = all;
+            is_changed = false;
+        }
+        for (item, message) in &mut worded {
+            let Some(was) = messages.get(*item).filter(|was| was.json() != message.json()) else { continue };
+            let is_shown_otherwise = self.view.items().get(*item).is_some_and(
+                |known| matches!(&known.place, RecordLocation::Message { changes, .. } if !changes.is_empty()),
+            );
+            let stays =
+                is_folded && *item < sent && without_marks(was.json()) != without_marks(message.json());
+            if is_shown_otherwise || stays {
+                *message = was.clone();
+            } else {
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            self.view.reword(from, worded);
+        }
+    }
+}

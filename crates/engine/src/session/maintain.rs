@@ -1,0 +1,303 @@
+//! Between calls: beginning and ending, compacting by hand, another model, idle time, going back.
+
+use std::sync::Arc;
+
+use throughline_provider::CachePolicy;
+use throughline_store::{EndReason, Millis, NewSession, Selection, SessionId};
+use throughline_tokens::{LimitPolicy, ToolBudgets};
+
+use super::compaction::{CompactionResult, CompactionSpec, ManualCompaction};
+use super::{ManagedSession, SessionError, in_force, record};
+use crate::compressor::{Compressor, CompressorSetup};
+use crate::context_engine::lifecycle::{BoundaryReason, SessionEnd, SessionStart};
+use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom};
+use crate::context_engine::status::EngineStatus;
+use crate::context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
+use crate::context_engine::{ContextEngine as _, EngineError};
+use crate::decide::trigger::{
+    CompactionVerdict, IdleInput, ModelSwitch, Trigger, Urgency, idle_in_ms, switch, while_idle,
+};
+use crate::limits::target::ModelTarget;
+use crate::prompt::estimate::Estimator;
+
+/// The notice about a raised threshold is remembered under this name.
+const RAISE_TOLD: &str = "notice_codex_autoraise";
+/// How long a provider that says nothing is taken to keep a prompt.
+const USUAL_CACHE_TTL_MS: u64 = 5 * 60 * 1_000;
+
+impl ManagedSession {
+    /// What a conversation begins with.
+    pub(super) async fn begin(&mut self) {
+        self.book_summaries();
+        self.tell_target();
+        self.inform_engine().await;
+        self.tell_of_raise().await;
+    }
+
+    /// Tells the engine what it is there for. One that cannot be told is no reason to stop: the conversation goes on
+    /// without compaction, people are told, and the next call tries again.
+    pub(super) async fn inform_engine(&mut self) {
+        let engine = Arc::clone(&self.setup.engine);
+        let start = SessionStart {
+            session: self.id().clone(),
+            conversation: self.conversation.clone(),
+            dialect: self.dialect,
+            program: self.view.session().origin.program.clone(),
+            compactions: self.compactions,
+        };
+        let told = match engine.update_model(&self.model).await {
+            Ok(()) => engine.session_started(&start).await,
+            Err(error) => Err(error),
+        };
+        self.is_engine_informed = told.is_ok();
+        if let Err(error) = told
+            && self.told_of_engine.is_news(&error)
+        {
+            self.notice(format!("{error}; the conversation goes on, and is not compacted until it answers"));
+        }
+    }
+
+    /// Tells people of an engine that failed, once as long as it fails in the same way; what it answered otherwise.
+    pub(super) fn note_engine<T>(&mut self, answer: Result<T, EngineError>) -> Option<T> {
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                if self.told_of_engine.is_news(&error) {
+                    self.notice(error.to_string());
+                }
+                None
+            }
+        }
+    }
+
+    async fn tell_of_raise(&self) {
+        let target = &self.setup.target;
+        if let Some(text) = target.threshold_origin.notice(&target.model) {
+            self.notice_once(RAISE_TOLD, text).await;
+        }
+    }
+
+    /// How the engine stands.
+    pub async fn status(&self) -> Result<EngineStatus, EngineError> {
+        self.setup.engine.status().await
+    }
+
+    /// Compacts because a person wants it: below the threshold too, whatever guards say, and also when automatic
+    /// compaction is off.
+    pub async fn compact(&mut self, manual: ManualCompaction) -> CompactionResult {
+        let ManualCompaction { focus, keep_exchanges, memory_context } = manual;
+        let keep_messages = keep_exchanges.map(|exchanges| self.messages_of_last(exchanges));
+        let usual = CompactionSpec::new(Trigger::Manual, Urgency::Overdue);
+        let ask = CompactionSpec { force: true, focus, keep_messages, memory_context, ..usual };
+        self.fold(ask).await
+    }
+
+    /// What a compaction by hand would come to, by rules: nobody is asked and nothing is changed.
+    pub async fn preview(&self, manual: &ManualCompaction) -> Result<CompressOutcome, EngineError> {
+        let by_rules = Compressor::new(CompressorSetup::by_rules());
+        by_rules.update_model(&self.model).await?;
+        let request = CompressRequest {
+            conversation: self.snapshot(),
+            trigger: Trigger::Manual,
+            room: Headroom::Left,
+            focus: manual.focus.clone(),
+            force: true,
+            target_tokens: None,
+            keep_messages: manual.keep_exchanges.map(|exchanges| self.messages_of_last(exchanges)),
+            memory_context: manual.memory_context.clone(),
+        };
+        by_rules.compress(&request).await
+    }
+
+    /// How many messages of the view the newest exchanges are made of, counted by what a person said.
+    #[must_use]
+    pub fn messages_of_last(&self, exchanges: usize) -> usize {
+        let messages = self.view.messages();
+        let mut human = messages.iter().enumerate().rev().filter(|(_, message)| message.is_human());
+        let first = human.nth(exchanges.saturating_sub(1)).map_or(0, |(index, _)| index);
+        messages.len() - first
+    }
+
+    /// Another model takes over. If it has less room, the next call compacts first.
+    pub async fn switch_model(&mut self, target: ModelTarget) -> Result<(), SessionError> {
+        if target.dialect != self.dialect {
+            return Err(SessionError::OtherWire { conversation: self.dialect, request: target.dialect });
+        }
+        let prices = target.prices(self.setup.host.now_ms());
+        let model = in_force(&target, None, self.model.limits.fixed_tokens, prices)?;
+        let calibrator = record::calibrator(&self.setup, target.scope(), self.setup.host.now_ms()).await?;
+        self.switch = switch(&self.model, &model);
+        self.setup.target = target;
+        self.tell_target();
+        self.model = model;
+        self.update_engine().await;
+        self.view.set_model(self.token_model(), self.setup.target.cache);
+        self.estimator = Estimator::new(calibrator);
+        self.preparing = None;
+        self.prepared = None;
+        self.nothing_to_fold_at = None;
+        self.told_of_waiting = false;
+        self.forget_sent_items();
+        // What happened to compactions with the old model says nothing about the new one.
+        self.guard.reset();
+        self.keep_guard().await;
+        self.tell_of_raise().await;
+        Ok(())
+    }
+
+    /// How long until [`idle`](Self::idle) may be worth while; `None` when time alone makes no difference.
+    #[must_use]
+    pub fn idle_in_ms(&self) -> Option<u64> {
+        idle_in_ms(&self.while_idle()?)
+    }
+
+    /// Compacts if the provider's cache is cold anyway and the view is large enough to be worth it.
+    pub async fn idle(&mut self) -> Option<CompactionResult> {
+        let figures = self.while_idle()?;
+        let CompactionVerdict::Compact { trigger, urgency } = while_idle(&figures) else { return None };
+        // Whatever comes of it, the same view is not looked at again.
+        self.idle_looked_at = Some(self.view.len());
+        let has_content = self.setup.engine.has_content_to_compress(&self.snapshot()).await;
+        match self.note_engine(has_content) {
+            Some(true) => {
+                Some(self.fold(CompactionSpec { force: true, ..CompactionSpec::new(trigger, urgency) }).await)
+            }
+            Some(false) | None => None,
+        }
+    }
+
+    fn while_idle(&self) -> Option<IdleInput> {
+        if self.idle_looked_at == Some(self.view.len()) {
+            return None;
+        }
+        let cache_ttl_ms = self.cache_ttl_ms();
+        Some(IdleInput {
+            automatic: self.setup.policy.automatic,
+            tokens: self.pending().total_tokens,
+            fixed_tokens: self.model.limits.fixed_tokens,
+            threshold_tokens: self.model.limits.threshold_tokens,
+            last_call_ms: self.last_call_ms?,
+            cache_ttl_ms,
+            now_ms: self.setup.host.now_ms(),
+        })
+    }
+
+    /// Goes back to the view before the last compaction, with everything said since. Refused if that would not fit.
+    pub async fn undo(&mut self) -> Result<(), SessionError> {
+        self.select(Selection::Undo, BoundaryReason::Undo).await
+    }
+
+    /// Goes forward again to the view of a compaction that was undone.
+    pub async fn redo(&mut self) -> Result<(), SessionError> {
+        self.select(Selection::Redo, BoundaryReason::Redo).await
+    }
+
+    async fn select(&mut self, selection: Selection, reason: BoundaryReason) -> Result<(), SessionError> {
+        self.write_unrecorded().await?;
+        let old = self.id().clone();
+        let at_ms = self.setup.host.now_ms();
+        let successor = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
+        let limit_tokens = self.model.prompt_room_tokens().saturating_sub(self.fixed_tokens());
+        let (store, owner, from) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), old.clone());
+        let select = move || store.select_view(&owner, &from, selection, successor, at_ms, limit_tokens);
+        let (session, _) = self.move_on(move || select().map(|session| (session, None))).await?;
+        let loaded = record::load(&self.setup, &session.id, at_ms).await?;
+        self.view = loaded.view;
+        self.version = loaded.version;
+        self.compactions = loaded.compactions;
+        self.writing = None;
+        self.moved_on(reason, old).await;
+        // Whoever chose this view does not want it folded as soon as they look away.
+        self.idle_looked_at = Some(self.view.len());
+        Ok(())
+    }
+
+    /// Tools the engine offers to the model; none where it does not say. The same for the whole conversation: tools that
+    /// come and go move the prefix.
+    pub async fn tool_schemas(&mut self) -> Vec<ToolSchema> {
+        let schemas = self.setup.engine.tool_schemas().await;
+        self.note_engine(schemas).unwrap_or_default()
+    }
+
+    /// Runs a tool of the engine, one of so many calls in an answer: its result has to fit beside the others'.
+    pub async fn handle_tool_call(
+        &self,
+        name: &str,
+        arguments: serde_json::Value,
+        calls_in_step: usize,
+    ) -> Result<ToolAnswer, EngineError> {
+        let max_chars = Some(self.lookup_chars(calls_in_step));
+        let call = ToolRequest { session: self.id().clone(), name: name.to_owned(), arguments, max_chars };
+        self.setup.engine.handle_tool_call(&call).await
+    }
+
+    /// Characters that each of so many lookups in one answer may return without any of them being set aside.
+    #[must_use]
+    pub fn lookup_chars(&self, calls_in_step: usize) -> u64 {
+        let LimitPolicy { window_tokens, tool_result_chars, tool_step_chars, tool_preview_chars, .. } =
+            self.setup.target.policy;
+        let budgets =
+            ToolBudgets::compute(Some(window_tokens), tool_result_chars, tool_step_chars, tool_preview_chars);
+        let calls = u64::try_from(calls_in_step).unwrap_or(u64::MAX).max(1);
+        budgets.result_chars.effective.min(budgets.step_chars.effective / calls)
+    }
+
+    /// Results of these tools are never set aside: they are bounded where they are made.
+    pub fn leave_alone(&mut self, tools: impl IntoIterator<Item = String>) {
+        let lookups = &mut self.setup.tool_output.lookups;
+        for tool in tools {
+            if !lookups.contains(&tool) {
+                lookups.push(tool);
+            }
+        }
+    }
+
+    /// Whether the provider's cache no longer holds the last prompt, so that a new prefix costs nothing extra.
+    #[must_use]
+    pub fn is_cache_cold(&self) -> bool {
+        let age_ms = |last: Millis| u64::try_from(self.setup.host.now_ms().saturating_sub(last)).unwrap_or(0);
+        self.last_call_ms.is_some_and(|last| age_ms(last) > self.cache_ttl_ms())
+    }
+
+    /// How long the provider keeps a prompt.
+    fn cache_ttl_ms(&self) -> u64 {
+        match self.setup.target.cache {
+            CachePolicy::Marks { ttl, .. } => u64::try_from(ttl.duration().as_millis()).unwrap_or(u64::MAX),
+            CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL_MS,
+        }
+    }
+
+    /// Ends the conversation and begins another with the same engine, which forgets what it gathered.
+    pub async fn start_over(mut self, reason: EndReason, new: NewSession) -> Result<Self, SessionError> {
+        let setup = self.setup.clone();
+        self.close(reason).await?;
+        let reset = setup.engine.session_reset().await;
+        self.note_engine(reset);
+        // The record holds the conversation until this one is gone.
+        drop(self);
+        Self::create(setup, new).await
+    }
+
+    /// Ends the conversation.
+    pub async fn end(mut self, reason: EndReason) -> Result<(), SessionError> {
+        self.close(reason).await
+    }
+
+    async fn close(&mut self, reason: EndReason) -> Result<(), SessionError> {
+        self.write_unrecorded().await?;
+        let at_ms: Millis = self.setup.host.now_ms();
+        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+        let why = reason.clone();
+        record::blocking(move || store.end_session(&owner, &id, &why, at_ms)).await?;
+        let end = SessionEnd { session: self.id().clone(), reason };
+        let ended = self.setup.engine.session_ended(&end).await;
+        self.note_engine(ended);
+        Ok(())
+    }
+
+    /// Whether a model with less room has just taken over.
+    #[must_use]
+    pub fn has_switched_to_smaller(&self) -> bool {
+        self.switch == ModelSwitch::ToSmallerWindow
+    }
+}

@@ -1,0 +1,350 @@
+//! The door to the record: blocking calls on threads of their own, and what is kept in it about a conversation.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use throughline_store::{
+    Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Shown,
+    Store, StoreError, StoredPreamble, Summary, Version, compactions_in_view, conversation_lock,
+};
+use throughline_tokens::Calibrator;
+use tokio::task::JoinError;
+
+use super::{ManagedSession, SessionError, SessionSetup};
+use crate::decide::guard::{GUARD_NAME, GuardState};
+use crate::prompt::view::LiveView;
+
+/// What was learnt about a model's tokens is kept under this name.
+pub(super) const CALIBRATION: &str = "calibration";
+/// A window that an error stated is kept under this name, with its model and endpoint.
+pub const LEARNT_WINDOW: &str = "window";
+/// How often a conversation is read that somebody else keeps writing to.
+const READS_IN_A_ROW: usize = 4;
+/// A lock lasts this long unless it is renewed; dead holders lose it at once.
+const LEASE_MS: u64 = 10 * 60 * 1_000;
+
+/// Runs a call that blocks.
+pub(super) async fn blocking<T: Send + 'static>(
+    act: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    joined(tokio::task::spawn_blocking(act).await)
+}
+
+/// What became of a call that ran on a thread of its own.
+pub(super) fn joined<T>(done: Result<Result<T, StoreError>, JoinError>) -> Result<T, StoreError> {
+    done.unwrap_or_else(|error| Err(StoreError::Database { what: "to be asked", source: error.into() }))
+}
+
+/// A conversation as the record has it.
+pub(super) struct LoadedConversation {
+    pub(super) view: LiveView,
+    pub(super) version: Version,
+    pub(super) root: SessionId,
+    pub(super) compactions: u64,
+    pub(super) guard: GuardState,
+    pub(super) calibrator: Calibrator,
+}
+
+/// Loads the newest session of a chain.
+pub(super) async fn load(
+    setup: &SessionSetup,
+    id: &SessionId,
+    now_ms: Millis,
+) -> Result<LoadedConversation, StoreError> {
+    let (store, owner, id) = (Arc::clone(&setup.store), setup.owner.clone(), id.clone());
+    let scope = setup.target.scope();
+    let (session, version, root, compactions, shown, summaries, guard, calibrator) = blocking(move || {
+        let (version, chain) = chain_with_version(store.as_ref(), &owner, &id)?;
+        let compactions = compactions_in_view(&chain);
+        let root = chain.first().map_or_else(|| id.clone(), |first| first.id.clone());
+        let tip = chain
+            .into_iter()
+            .next_back()
+            .ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() })?;
+        let (shown, summaries) = shown(store.as_ref(), &owner, &tip)?;
+        let guard = kept::<GuardState>(
+            store.as_ref(),
+            &GuardScope::Chain(owner.clone(), tip.id.clone()),
+            GUARD_NAME,
+            now_ms,
+        )?;
+        let calibrator = kept::<Calibrator>(store.as_ref(), &scope, CALIBRATION, now_ms)?;
+        Ok((tip, version, root, compactions, shown, summaries, guard, calibrator))
+    })
+    .await?;
+    let target = &setup.target;
+    let view = LiveView::load(session, shown, summaries, target.token_model(), target.cache)?;
+    Ok(LoadedConversation { view, version, root, compactions, guard, calibrator })
+}
+
+/// A chain and its version at the same moment.
+fn chain_with_version(
+    store: &dyn Store,
+    owner: &Owner,
+    id: &SessionId,
+) -> Result<(Version, Vec<Session>), StoreError> {
+    // Whoever writes between the two questions moves the end of the conversation. One that is written to too often is taken
+    // as it is: its version is older than the chain, so the next comparison finds that somebody wrote, and loads again.
+    let mut version = store.version(owner, id)?;
+    let mut chain = store.chain(owner, id)?;
+    for _ in 0..READS_IN_A_ROW {
+        let is_end = |tip: &Session| tip.id == version.tip && tip.next_seq == version.next_seq;
+        if chain.last().is_some_and(is_end) {
+            break;
+        }
+        version = store.version(owner, id)?;
+        chain = store.chain(owner, id)?;
+    }
+    Ok((version, chain))
+}
+
+/// The last call of a session that was answered.
+pub(super) struct LastCall {
+    pub(super) call: NewCall,
+    /// Up to where its view was sent.
+    pub(super) to_seq: u64,
+    pub(super) preamble: StoredPreamble,
+}
+
+/// The last call of a session, if one was answered.
+pub(super) async fn last_call(
+    setup: &SessionSetup,
+    session: &Session,
+) -> Result<Option<LastCall>, StoreError> {
+    let (store, owner, id) = (Arc::clone(&setup.store), setup.owner.clone(), session.id.clone());
+    blocking(move || {
+        let calls = store.calls(&owner, &id)?;
+        let mut answered =
+            calls.into_iter().rev().filter(|call| call.session == id && call.call.error.is_none());
+        // Calls beside the conversation do not name what they sent of it.
+        let found =
+            answered.find_map(|call| Some((call.call.sent_to_seq?, call.call.preamble.clone()?, call.call)));
+        let Some((to_seq, preamble, call)) = found else { return Ok(None) };
+        Ok(store.preamble(&preamble)?.map(|preamble| LastCall { call, to_seq, preamble }))
+    })
+    .await
+}
+
+fn shown(
+    store: &dyn Store,
+    owner: &Owner,
+    session: &Session,
+) -> Result<(Vec<Shown>, Vec<Summary>), StoreError> {
+    let shown = store.view(owner, &session.id, Some(session.next_seq))?;
+    let summaries = shown.iter().filter_map(|item| match item {
+        Shown::Summary { summary, .. } => Some(store.summary(owner, *summary)),
+        _ => None,
+    });
+    let summaries = summaries.collect::<Result<_, _>>()?;
+    Ok((shown, summaries))
+}
+
+/// A value kept as a guard; the default where there is none, or one that a later version wrote.
+fn kept<T: serde::de::DeserializeOwned + Default>(
+    store: &dyn Store,
+    scope: &GuardScope,
+    name: &str,
+    now_ms: Millis,
+) -> Result<T, StoreError> {
+    let guard = store.guard(scope, name, now_ms)?;
+    Ok(guard.and_then(|guard| serde_json::from_value(guard.value).ok()).unwrap_or_default())
+}
+
+/// The window of a model that an error stated, if one ever did.
+pub fn learnt_window(
+    store: &dyn Store,
+    scope: &GuardScope,
+    now_ms: Millis,
+) -> Result<Option<u64>, StoreError> {
+    let guard = store.guard(scope, LEARNT_WINDOW, now_ms)?;
+    Ok(guard.and_then(|guard| guard.value.get("tokens")?.as_u64()))
+}
+
+/// What was learnt of a model, from the record.
+pub(crate) fn learnt_calibration(
+    store: &dyn Store,
+    scope: &GuardScope,
+    now_ms: Millis,
+) -> Result<Calibrator, StoreError> {
+    kept(store, scope, CALIBRATION, now_ms)
+}
+
+/// What was learnt of a model.
+pub(super) async fn calibrator(
+    setup: &SessionSetup,
+    scope: GuardScope,
+    now_ms: Millis,
+) -> Result<Calibrator, StoreError> {
+    let store = Arc::clone(&setup.store);
+    blocking(move || kept(store.as_ref(), &scope, CALIBRATION, now_ms)).await
+}
+
+/// Learns from two figures what a model's tokens weigh, together with whatever other conversations learnt.
+pub(super) async fn learn(
+    setup: &SessionSetup,
+    scope: GuardScope,
+    (estimated_added, measured_added): (u64, u64),
+    now_ms: Millis,
+) -> Result<Calibrator, StoreError> {
+    let store = Arc::clone(&setup.store);
+    blocking(move || {
+        let mut calibrator = kept::<Calibrator>(store.as_ref(), &scope, CALIBRATION, now_ms)?;
+        calibrator.observe(estimated_added, measured_added);
+        let guard = Guard {
+            name: CALIBRATION.to_owned(),
+            value: json!(calibrator),
+            set_ms: now_ms,
+            expires_ms: None,
+        };
+        store.set_guard(&scope, CALIBRATION, Some(&guard))?;
+        Ok(calibrator)
+    })
+    .await
+}
+
+/// Calls that could not be booked.
+pub(super) struct BookingFailure {
+    pub(super) error: StoreError,
+    /// Those that were not.
+    pub(super) rest: Vec<(SessionId, NewCall)>,
+}
+
+/// Books calls, each to the session whose view it sent. A call is booked also where its key is another's: some servers
+/// give every answer the same.
+pub(super) fn book(
+    store: &dyn Store,
+    owner: &Owner,
+    preamble: Option<StoredPreamble>,
+    calls: Vec<(SessionId, NewCall)>,
+) -> Result<(), BookingFailure> {
+    if let Some(preamble) = preamble
+        && let Err(error) = store.put_preamble(&preamble)
+    {
+        return Err(BookingFailure { error, rest: calls });
+    }
+    let book = |session: &SessionId, call: &NewCall| {
+        if store.record_calls(owner, session, vec![call.clone()])? == 0 {
+            store.record_calls(owner, session, vec![NewCall { key: None, ..call.clone() }])?;
+        }
+        Ok(())
+    };
+    for (at, (session, call)) in calls.iter().enumerate() {
+        if let Err(error) = book(session, call) {
+            let rest = calls.get(at..).unwrap_or_default().to_vec();
+            return Err(BookingFailure { error, rest });
+        }
+    }
+    Ok(())
+}
+
+/// A conversation that is locked against other processes; let go when dropped.
+pub(super) struct ConversationLock {
+    store: Arc<dyn Store>,
+    name: String,
+    holder: Holder,
+}
+
+impl Drop for ConversationLock {
+    fn drop(&mut self) {
+        // Short, and worth it also where nobody can wait: otherwise others would wait for the lease to end. A failure
+        // means just that.
+        let _ = self.store.unlock(&self.name, &self.holder);
+    }
+}
+
+/// Locks a conversation until what is returned is dropped.
+pub(super) async fn hold(setup: &SessionSetup, chain: u64) -> Result<ConversationLock, SessionError> {
+    lock(setup, chain).await?;
+    let (store, holder) = (Arc::clone(&setup.store), setup.host.holder());
+    Ok(ConversationLock { store, name: conversation_lock(chain), holder })
+}
+
+/// Takes the lock of a conversation; whoever has it already renews it.
+pub(super) async fn lock(setup: &SessionSetup, chain: u64) -> Result<(), SessionError> {
+    let (store, host) = (Arc::clone(&setup.store), Arc::clone(&setup.host));
+    let now_ms = host.now_ms();
+    let request = LockRequest {
+        name: conversation_lock(chain),
+        holder: host.holder(),
+        now_ms,
+        expires_ms: now_ms.saturating_add_unsigned(LEASE_MS),
+    };
+    match blocking(move || store.lock(&request, &|holder| host.is_alive(holder))).await? {
+        LockOutcome::Taken { .. } => Ok(()),
+        LockOutcome::HeldBy(held) => {
+            Err(SessionError::Locked { holder: held.holder, until_ms: held.expires_ms })
+        }
+    }
+}
+
+impl ManagedSession {
+    /// Keeps the state of the guards, if it changed. A failure is told and does not stop anything: the state is in memory.
+    pub(super) async fn keep_guard(&mut self) {
+        if self.guard == self.guard_as_kept {
+            return;
+        }
+        let (store, guard) = (Arc::clone(&self.setup.store), self.guard.clone());
+        let scope = GuardScope::Chain(self.setup.owner.clone(), self.id().clone());
+        let now_ms = self.setup.host.now_ms();
+        let kept = blocking(move || {
+            let value =
+                Guard { name: GUARD_NAME.to_owned(), value: json!(guard), set_ms: now_ms, expires_ms: None };
+            store.set_guard(&scope, GUARD_NAME, (!guard.is_clear()).then_some(&value))
+        })
+        .await;
+        match kept {
+            Ok(()) => self.guard_as_kept = self.guard.clone(),
+            Err(error) => {
+                self.notice(format!("the guards of this conversation could not be recorded: {error}"))
+            }
+        }
+    }
+
+    /// Keeps what the conversation is held with, if that changed. Where it cannot be kept, commands show what the settings
+    /// say instead; the next call tries again.
+    pub(super) async fn keep_limits(&mut self) {
+        if self.limits_as_kept.as_ref().is_some_and(|kept| self.is_held_with(kept)) {
+            return;
+        }
+        let (store, owner, session) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+        let (now_ms, limits) = (self.setup.host.now_ms(), self.limits_in_use());
+        let kept = blocking(move || limits.save(store.as_ref(), owner, session, now_ms).map(|()| limits));
+        if let Ok(limits) = kept.await {
+            self.limits_as_kept = Some(limits);
+        }
+    }
+
+    /// Keeps a window that the provider stated.
+    pub(super) async fn keep_window(&self, scope: GuardScope, window_tokens: u64) {
+        let store = Arc::clone(&self.setup.store);
+        let now_ms = self.setup.host.now_ms();
+        let kept = blocking(move || {
+            let value = json!({ "tokens": window_tokens });
+            let guard = Guard { name: LEARNT_WINDOW.to_owned(), value, set_ms: now_ms, expires_ms: None };
+            store.set_guard(&scope, LEARNT_WINDOW, Some(&guard))
+        })
+        .await;
+        if let Err(error) = kept {
+            self.notice(format!("the window of {window_tokens} tokens could not be recorded: {error}"));
+        }
+    }
+
+    /// Says something once, for good.
+    pub(super) async fn notice_once(&self, key: &'static str, text: String) {
+        let store = Arc::clone(&self.setup.store);
+        let now_ms = self.setup.host.now_ms();
+        let first = blocking(move || {
+            if store.guard(&GuardScope::Global, key, now_ms)?.is_some() {
+                return Ok(false);
+            }
+            let guard = Guard { name: key.to_owned(), value: json!(true), set_ms: now_ms, expires_ms: None };
+            store.set_guard(&GuardScope::Global, key, Some(&guard)).map(|()| true)
+        })
+        .await;
+        // Where it cannot be remembered it is said again rather than never.
+        if first.unwrap_or(true) {
+            self.notice(text);
+        }
+    }
+}

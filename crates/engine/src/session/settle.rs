@@ -1,0 +1,213 @@
+//! After an answer: recorded, booked, learnt from.
+
+use std::sync::Arc;
+
+use throughline_provider::{CacheOutcome, CachePolicy, CacheRules, SentPrompt, Trouble, cache_outcome};
+use throughline_store::{NewCall, UsageKind};
+use throughline_tokens::Usage;
+use throughline_wire::Answer;
+
+use super::call::{CallOutcome, CallState, SentRequest};
+use super::record::BookingFailure;
+use super::{LastRequest, ManagedSession, Responder, record};
+use crate::accounting::{CallRecord, CallUsage};
+use crate::context_engine::status::MeasuredUsage;
+use crate::decide::guard::GuardInput;
+use crate::decide::trigger::{CompactionVerdict, Trigger, after_answer, settled_tokens};
+use crate::upstream::UpstreamAnswer;
+
+/// Calls that could not be booked yet are kept up to this number; then the oldest go.
+const MOST_UNBOOKED: usize = 1_000;
+
+impl ManagedSession {
+    /// Takes an answer in. It was paid for and is the caller's, whatever becomes of the record.
+    pub(super) async fn settle(
+        &mut self,
+        sent: SentRequest,
+        received: UpstreamAnswer,
+        mut way: CallState,
+        task: &str,
+    ) -> CallOutcome {
+        let used = CallUsage::of(&received.answer, || self.estimated_usage(&sent, &received.answer));
+        let usage = used.reading.usage;
+        let cache = self.cache_outcome(&sent, &used, &way);
+        let made = self.made(&sent, &way, task);
+        let (model, latency_ms) = (made.target.model.clone(), made.latency_ms);
+        let cost = used.cost(made.target, sent.at_ms);
+        let by = if way.alternative.is_none() { Responder::OwnModel } else { Responder::Another };
+        let call = NewCall { cache_miss: missed(&cache), ..made.answered(&received, &used) };
+        let call = self.named(call, &sent);
+        let answer = received.answer;
+        self.note_sent(&sent, &used, by);
+        self.take_answer(&answer).await;
+        self.book(&sent, call).await;
+        if let Some(recorded) = way.on_recorded.take() {
+            // Whoever asked may be gone.
+            let _ = recorded.send(());
+        }
+        if by == Responder::OwnModel {
+            self.learn_from(&sent, &usage, used.kind).await;
+        }
+        self.keep_guard().await;
+        self.keep_limits().await;
+        let pressure = self.pressure();
+        self.prepare_ahead(pressure.tokens).await;
+        CallOutcome {
+            answer,
+            session: self.id().clone(),
+            model,
+            usage,
+            usage_kind: used.kind,
+            cost,
+            cache,
+            marks: sent.encoded.marks,
+            pressure,
+            latency_ms,
+            tried: way.tried,
+        }
+    }
+
+    /// What a call must have used, by estimate.
+    fn estimated_usage(&self, sent: &SentRequest, answer: &Answer) -> Usage {
+        let output = answer.messages.iter().map(|message| self.view.estimate(message)).sum();
+        Usage { input: sent.pending.total_tokens, output, ..Usage::default() }
+    }
+
+    /// A call as the ledger wants it told.
+    fn made<'a>(&'a self, sent: &SentRequest, way: &CallState, task: &'a str) -> CallRecord<'a> {
+        CallRecord { target: self.asked(way), task, at_ms: sent.at_ms, latency_ms: sent.latency_ms() }
+    }
+
+    /// A call with what it sent.
+    fn named(&self, call: NewCall, sent: &SentRequest) -> NewCall {
+        let preamble = self.known.preamble().map(|(_, id)| id.clone());
+        NewCall { preamble, sent_to_seq: Some(sent.to_seq), ..call }
+    }
+
+    fn cache_outcome(&self, sent: &SentRequest, used: &CallUsage, way: &CallState) -> CacheOutcome {
+        let target = self.asked(way);
+        let lifetime = match target.cache {
+            CachePolicy::Marks { ttl, .. } => Some(ttl.duration()),
+            CachePolicy::Key | CachePolicy::Unmarked => None,
+        };
+        let rules = CacheRules { lifetime, minimum_tokens: target.cache_minimum_tokens };
+        let now = SentPrompt {
+            fingerprint: sent.encoded.fingerprint.clone(),
+            sent_at_ms: sent.at_ms,
+            prompt_tokens: Some(used.reading.usage.prompt()),
+            is_cached: is_cached(target.cache, sent),
+        };
+        let usage = used.tells_of_cache.then_some(&used.reading.usage);
+        cache_outcome(self.last_sent.as_ref().map(|last| &last.prompt), &now, usage, rules)
+    }
+
+    /// What the next call is compared with.
+    fn note_sent(&mut self, sent: &SentRequest, used: &CallUsage, by: Responder) {
+        let prompt_tokens = (used.kind == UsageKind::Measured).then(|| used.reading.usage.prompt());
+        let prompt = SentPrompt {
+            fingerprint: sent.encoded.fingerprint.clone(),
+            sent_at_ms: sent.at_ms,
+            prompt_tokens,
+            is_cached: is_cached(self.setup.target.cache, sent),
+        };
+        self.has_placed_marks |= sent.encoded.marks.are_ours();
+        self.last_sent = Some(LastRequest {
+            prompt,
+            items: sent.pending.messages,
+            by,
+            cache_read_tokens: used.reading.usage.cache_read,
+            along: Some(sent.along.clone()),
+        });
+        self.last_call_ms = Some(self.setup.host.now_ms());
+    }
+
+    /// What the measured prompt teaches: sizes, whether the last compaction was worth it, whether the next is due.
+    async fn learn_from(&mut self, sent: &SentRequest, usage: &Usage, kind: UsageKind) {
+        let engine = Arc::clone(&self.setup.engine);
+        let session = self.id().clone();
+        let measured = (kind == UsageKind::Measured).then_some(*usage);
+        let told = engine.update_from_response(&MeasuredUsage { session, usage: measured }).await;
+        self.note_engine(told);
+        if measured.is_none() {
+            self.guard.unmeasured();
+            return;
+        }
+        let tokens = settled_tokens(usage);
+        self.anchor_at(tokens, sent.estimated_tokens()).await;
+        let threshold_tokens = self.model.limits.threshold_tokens;
+        self.guard.measured(GuardInput { now_ms: self.setup.host.now_ms(), tokens, threshold_tokens });
+        let wants = engine.should_compress(tokens).await;
+        let wants = self.note_engine(wants).unwrap_or(false);
+        if let CompactionVerdict::Compact { .. } = after_answer(self.setup.policy.automatic, wants) {
+            self.due = Some(Trigger::Settle);
+        }
+        let told = engine.messages_appended(&self.snapshot()).await;
+        self.note_engine(told);
+    }
+
+    /// A provider counted a prompt that had been estimated: the next one is measured from there.
+    pub(super) async fn anchor_at(&mut self, measured_tokens: u64, estimated_tokens: u64) {
+        let Some(lesson) = self.estimator.measured(measured_tokens, estimated_tokens) else { return };
+        let now_ms = self.setup.host.now_ms();
+        match record::learn(&self.setup, self.setup.target.scope(), lesson, now_ms).await {
+            Ok(calibrator) => self.estimator.set_calibrator(calibrator),
+            Err(error) => self.notice(format!("what was learnt of the model could not be recorded: {error}")),
+        }
+    }
+
+    /// Books a call that failed, and what had arrived of its answer.
+    pub(super) async fn book_failure(
+        &mut self,
+        sent: &SentRequest,
+        error: &str,
+        arrived: Option<&Answer>,
+        way: &CallState,
+        task: &str,
+    ) {
+        let used =
+            arrived.map(|answer| (answer, CallUsage::of_part(answer, || self.estimated_usage(sent, answer))));
+        let call = self.made(sent, way, task).failed(error, used);
+        self.book(sent, self.named(call, sent)).await;
+    }
+
+    /// Writes a call into the ledger. One that cannot be written is kept and written with the next.
+    async fn book(&mut self, sent: &SentRequest, call: NewCall) {
+        // Taken out while they are written: a call that is given up meanwhile is not booked twice.
+        let mut calls = std::mem::take(&mut self.unbooked);
+        calls.push((sent.session.clone(), call));
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let preamble = self.known.preamble().filter(|(_, id)| !self.kept_preambles.contains(id)).cloned();
+        let new_preamble = preamble.as_ref().map(|(_, id)| id.clone());
+        let booked = record::blocking(move || {
+            Ok(record::book(store.as_ref(), &owner, preamble.map(|(preamble, _)| preamble), calls))
+        });
+        match booked.await {
+            Ok(Ok(())) => self.kept_preambles.extend(new_preamble),
+            Ok(Err(BookingFailure { error, mut rest })) => {
+                self.notice(format!("a call could not be booked yet: {error}"));
+                let surplus = rest.len().saturating_sub(MOST_UNBOOKED);
+                self.unbooked = rest.split_off(surplus);
+            }
+            Err(error) => self.notice(format!("a call could not be booked: {error}")),
+        }
+    }
+}
+
+/// Whether a provider keeps a prompt for later calls: those that cache what is marked keep nothing without a mark.
+fn is_cached(cache: CachePolicy, sent: &SentRequest) -> bool {
+    let marks = &sent.encoded.marks;
+    !matches!(cache, CachePolicy::Marks { .. }) || marks.are_ours() || marks.of_client > 0
+}
+
+/// Why the cache was not read, for the record; `None` where it was, or nobody knows.
+fn missed(cache: &CacheOutcome) -> Option<String> {
+    match cache {
+        CacheOutcome::Hit | CacheOutcome::NotReported => None,
+        miss => Some(miss.to_string()),
+    }
+}
+
+/// The words a failed call is booked with.
+pub(super) fn failure_words(trouble: &Trouble) -> String {
+    format!("{}: {trouble}", trouble.kind.name())
+}

@@ -1,0 +1,155 @@
+//! Conversations that other processes write to as well: what is in memory is a copy of one version of the record.
+//!
+//! Before it is used the versions are compared ([`ManagedSession::refresh`]), and every write is made on the condition that
+//! the record is still at that version. Of two writers at once one is first. The other goes behind it where the record
+//! knows what the conversation consists of; where the client does, its call goes on as a branch, because its prompt holds
+//! nothing of what the first one wrote. So nothing is lost and nothing is recorded twice.
+
+use std::sync::Arc;
+
+use throughline_store::{
+    Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, Session, SessionId, Store, StoreError, Version,
+    numbered_key,
+};
+
+use super::{Freshness, History, ManagedSession, record};
+use crate::context_engine::lifecycle::BoundaryReason;
+
+/// How often a write is made again that others keep getting ahead of.
+const WRITES_IN_A_ROW: usize = 8;
+
+impl ManagedSession {
+    /// Who knows what the conversation consists of, from now on.
+    pub fn set_history(&mut self, history: History) {
+        self.history = history;
+    }
+
+    /// Whether the client knows what the conversation consists of.
+    #[must_use]
+    pub fn client_holds_history(&self) -> bool {
+        matches!(self.history, History::Client { .. })
+    }
+
+    /// The version of the record that the view is a copy of.
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// Compares the session with the record, and loads it again where somebody else wrote to the conversation. What could
+    /// not be written so far is written first.
+    pub async fn refresh(&mut self) -> Result<Freshness, StoreError> {
+        let before = self.writing.is_some().then(|| self.version.clone());
+        self.write_unrecorded().await?;
+        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+        let now = record::blocking(move || store.version(&owner, &id)).await?;
+        if now == self.version {
+            // Only a write whose end nobody saw may have loaded something else on the way.
+            let is_current = before.is_none_or(|before| self.version == before);
+            return Ok(if is_current { Freshness::Current } else { Freshness::Reloaded });
+        }
+        self.follow_elsewhere().await?;
+        Ok(Freshness::Reloaded)
+    }
+
+    /// Writes what a first attempt could not, because somebody else wrote to the conversation.
+    pub(super) async fn write_after_conflict(&mut self) -> Result<(), StoreError> {
+        let mut written = Ok(());
+        for _ in 0..WRITES_IN_A_ROW {
+            if !self.client_holds_history() || self.is_only_continued().await? {
+                self.follow_elsewhere().await?;
+            } else {
+                self.become_branch().await?;
+            }
+            written = self.append().await;
+            if !matches!(written, Err(StoreError::VersionConflict { .. })) {
+                return written;
+            }
+        }
+        written
+    }
+
+    /// Whether nothing was said since the view was loaded: the conversation was only compacted, or a compaction undone.
+    async fn is_only_continued(&self) -> Result<bool, StoreError> {
+        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
+        let now = record::blocking(move || store.version(&owner, &id)).await?;
+        Ok(now.tip != self.version.tip && now.next_seq == self.version.next_seq)
+    }
+
+    /// Goes on as a branch that leaves the conversation where the view was loaded.
+    async fn become_branch(&mut self) -> Result<(), StoreError> {
+        let old = self.id().clone();
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let (conversation, version) = (self.conversation.clone(), self.version.clone());
+        let at_ms = self.setup.host.now_ms();
+        let id = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
+        let key = match &self.history {
+            History::Client { branch_key } => branch_key.clone(),
+            History::Record => None,
+        };
+        let from = self.view.session().clone();
+        let opened = record::blocking(move || {
+            let link = branch_link(store.as_ref(), &owner, &conversation, &from, &version)?;
+            let new = NewSession {
+                id,
+                owner,
+                link,
+                started_ms: at_ms,
+                model: from.model.clone(),
+                title: None,
+                origin: Origin { key: None, ..from.origin.clone() },
+                dialect: from.dialect,
+            };
+            open_with_free_key(store.as_ref(), &new, key.as_deref())
+        })
+        .await?;
+        self.notice(format!(
+            "another process wrote to {old} at the same time; this call is recorded as the branch {}",
+            opened.id
+        ));
+        self.version = Version { tip: opened.id.clone(), next_seq: opened.next_seq, last: None };
+        self.conversation = opened.id.clone();
+        self.branchings += 1;
+        self.compactions = 0;
+        self.view.set_session(opened);
+        self.moved_on(BoundaryReason::Elsewhere, old).await;
+        Ok(())
+    }
+}
+
+/// How a branch hangs on the conversation it leaves. Where nothing was said that both share it is no branch, and hangs
+/// on whatever the conversation hangs on.
+fn branch_link(
+    store: &dyn Store,
+    owner: &Owner,
+    conversation: &SessionId,
+    from: &Session,
+    version: &Version,
+) -> Result<Option<Link>, StoreError> {
+    if version.next_seq == 0 {
+        return Ok(store.session(owner, conversation)?.link);
+    }
+    // The words up to this place are those of the record: it can only have grown since, unless it was replaced.
+    let now = store.session(owner, &from.id)?;
+    if now.next_seq < version.next_seq {
+        return Err(StoreError::VersionConflict { id: from.id.clone(), tip: now.id });
+    }
+    Ok(Some(Link { parent: from.id.clone(), kind: LinkKind::Branch, leaves_at: version.next_seq }))
+}
+
+/// Opens a session under the first key that no session of its program has yet. Another process may take that key first,
+/// and the next one is tried then.
+fn open_with_free_key(store: &dyn Store, new: &NewSession, key: Option<&str>) -> Result<Session, StoreError> {
+    for number in 1..=MAX_NUMBERED {
+        let Some(key) = key.map(|key| numbered_key(key, number)) else { break };
+        if store.session_by_origin(&new.owner, &new.origin.program, &key)?.is_some() {
+            continue;
+        }
+        let named = NewSession { origin: Origin { key: Some(key), ..new.origin.clone() }, ..new.clone() };
+        match store.open_session(named, None) {
+            Err(StoreError::SessionExists { id }) if id != new.id => {}
+            opened => return opened,
+        }
+    }
+    store.open_session(new.clone(), None)
+}

@@ -1,0 +1,54 @@
+//! What an engine's summariser is told of the conversation, and the door by which its calls get into the record.
+
+use std::sync::Arc;
+
+use throughline_store::{NewCall, Owner, SessionId, Store};
+
+use super::{ManagedSession, record};
+use crate::event::{EngineEvent, EventSink};
+use crate::summary::{BookingFuture, SummaryCalls};
+
+/// Writes calls for summaries into the record.
+struct SummaryBooking {
+    store: Arc<dyn Store>,
+    owner: Owner,
+    events: Arc<dyn EventSink>,
+}
+
+impl SummaryCalls for SummaryBooking {
+    fn finished<'a>(&'a self, session: &'a SessionId, call: NewCall) -> BookingFuture<'a> {
+        let (store, owner, id) = (Arc::clone(&self.store), self.owner.clone(), session.clone());
+        Box::pin(async move {
+            let calls = vec![(id, call)];
+            let book = move || Ok(record::book(store.as_ref(), &owner, None, calls));
+            let booked = match record::blocking(book).await {
+                Ok(booked) => booked.map_err(|not_booked| not_booked.error),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = booked {
+                let text = format!("a call for a summary could not be booked: {error}");
+                self.events.tell(EngineEvent::Notice { text });
+            }
+        })
+    }
+}
+
+impl ManagedSession {
+    /// Where calls for summaries are booked, told once.
+    pub(super) fn book_summaries(&self) {
+        if let Some(line) = self.setup.engine.main_line() {
+            line.set_calls(Arc::new(SummaryBooking {
+                store: Arc::clone(&self.setup.store),
+                owner: self.setup.owner.clone(),
+                events: Arc::clone(&self.setup.events),
+            }));
+        }
+    }
+
+    /// The model that holds the conversation from now on.
+    pub(super) fn tell_target(&self) {
+        if let Some(line) = self.setup.engine.main_line() {
+            line.set_target(self.setup.target.clone());
+        }
+    }
+}

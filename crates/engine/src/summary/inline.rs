@@ -1,0 +1,192 @@
+//! Asking the conversation's own model behind what it was sent last, byte for byte, so that its cache is read.
+
+use std::time::Duration;
+
+use throughline_compaction::{SummaryDocument, SummaryRequest, find_summary};
+use throughline_provider::{CachePolicy, OutgoingCall};
+use throughline_store::Millis;
+use throughline_tokens::profile_text;
+use throughline_transcript::{Message, Part, RawJson};
+use throughline_wire::{Request, Streaming};
+
+use super::answer_budget::answer_room;
+use super::form::InlineObstacle;
+use super::prompt::{HasNotes, SummaryBrief};
+use super::standalone::cap_member;
+use super::transcript::shortened;
+use crate::limits::token_model::token_model_for;
+use crate::prompt::cached_prompt::CachedPrompt;
+
+/// How long a provider that says nothing is taken to keep a prompt.
+const USUAL_CACHE_TTL: Duration = Duration::from_secs(300);
+/// The smallest prompt that is cached where nobody says otherwise.
+const USUAL_CACHE_MINIMUM: u64 = 1_024;
+/// Of the room a window leaves, so much is used: sizes are estimates.
+const USED_ROOM_PERCENT: u64 = 95;
+/// Less room for the answer than this share of the budget is too little.
+const LEAST_ANSWER_PERCENT: u64 = 125;
+/// Characters by which a message is pointed at.
+const POINTER_CHARS: usize = 100;
+
+/// A call that rides on the conversation.
+pub(crate) struct InlineCall {
+    pub(crate) call: OutgoingCall,
+    /// Tokens that are in the cache.
+    pub(crate) cached_tokens: u64,
+    /// Tokens that are not.
+    pub(crate) new_tokens: u64,
+    /// Tokens the answer may have.
+    pub(crate) answer_tokens: u64,
+}
+
+impl InlineCall {
+    /// The conversation as it was sent, with the request for notes behind it; or why that is not possible.
+    pub(crate) fn on(
+        ride: &CachedPrompt,
+        request: &SummaryRequest<'_>,
+        brief: &SummaryBrief<'_>,
+        window_tokens: u64,
+        now_ms: Millis,
+    ) -> Result<Self, InlineObstacle> {
+        let target = ride.target();
+        let cut = request.plan.middle.end;
+        let kept = ride.messages().checked_sub(cut).ok_or(InlineObstacle::SentTooLittle)?;
+        if ride.request().leans_on_provider_state() {
+            return Err(InlineObstacle::ProviderState);
+        }
+        if is_constrained(ride.request()) {
+            return Err(InlineObstacle::Constrained);
+        }
+        let instruction = instruction(request, brief, kept);
+        let token_model = token_model_for(&target.model, target.dialect);
+        let instruction_tokens = token_model.estimate(&profile_text(&instruction));
+        let sent_tokens = ride.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
+        let prompt_tokens = sent_tokens.saturating_add(instruction_tokens);
+        // Thinking as the conversation asks for it comes on top: asking for less would be another prompt to the cache.
+        let thinking_tokens = thinking_tokens(ride.request());
+        let wanted = answer_room(brief.budget_tokens, &target.model, window_tokens);
+        let wanted = wanted.saturating_add(thinking_tokens);
+        let room = window_tokens.saturating_sub(prompt_tokens);
+        let answer_tokens = wanted.min(room.saturating_mul(USED_ROOM_PERCENT) / 100);
+        let words_tokens = answer_tokens.saturating_sub(thinking_tokens);
+        if words_tokens.saturating_mul(100) < brief.budget_tokens.saturating_mul(LEAST_ANSWER_PERCENT) {
+            return Err(InlineObstacle::NoRoom);
+        }
+        let body = ride.body(&instruction).map_err(|_| InlineObstacle::NotSent)?;
+        let mut body = Request::decode(target.dialect, &body).map_err(|_| InlineObstacle::NotSent)?;
+        body.set_streaming(Streaming::Streamed);
+        body.ask_for_stream_usage();
+        // A model that does not stop by itself would write until its window is full.
+        match cap_member(target) {
+            _ if body.output_cap_tokens().is_some() => body.set_output_cap(answer_tokens),
+            Some(name) => body.set_output_cap_as(name, answer_tokens),
+            None => {}
+        }
+        let cached_tokens = cached_tokens(ride, sent_tokens, now_ms);
+        let call = OutgoingCall {
+            headers: ride.along().headers.clone(),
+            query: ride.along().query.clone(),
+            ..OutgoingCall::of(&body, body.encode(), Some(window_tokens))
+        };
+        Ok(Self { call, cached_tokens, new_tokens: prompt_tokens - cached_tokens, answer_tokens })
+    }
+
+    /// The whole prompt.
+    pub(crate) fn prompt_tokens(&self) -> u64 {
+        self.cached_tokens.saturating_add(self.new_tokens)
+    }
+}
+
+/// Tokens that a request on the Anthropic wire sets apart for thinking.
+fn thinking_tokens(request: &Request) -> u64 {
+    let budget = request.member("thinking").and_then(|thinking| thinking.get("budget_tokens"));
+    budget.and_then(|tokens| tokens.0.parse().ok()).unwrap_or(0)
+}
+
+/// The one message that is put behind the conversation.
+fn instruction(request: &SummaryRequest<'_>, brief: &SummaryBrief<'_>, kept: usize) -> String {
+    let first_kept = request.messages.get(request.plan.middle.end).map_or_else(String::new, pointer);
+    let has_notes = notes_in_conversation(request);
+    let asked = brief.riding_request(kept, &first_kept, has_notes);
+    match request.earlier {
+        // Notes that were prepared meanwhile stand nowhere in the conversation.
+        Some(earlier) if has_notes == HasNotes::No => {
+            format!("{}\n\n{asked}", brief.quoted_notes(&earlier.to_markdown()))
+        }
+        _ => asked,
+    }
+}
+
+/// How much of what was sent last the provider still has.
+fn cached_tokens(ride: &CachedPrompt, sent_tokens: u64, now_ms: Millis) -> u64 {
+    let target = ride.target();
+    let ttl = match target.cache {
+        CachePolicy::Marks { ttl, .. } => ttl.duration(),
+        CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL,
+    };
+    let elapsed_ms = u64::try_from(now_ms.saturating_sub(ride.sent_at_ms())).unwrap_or(0);
+    let is_warm = u128::from(elapsed_ms) < ttl.as_millis();
+    let minimum = target.cache_minimum_tokens.unwrap_or(USUAL_CACHE_MINIMUM);
+    let caches = match target.cache {
+        CachePolicy::Marks { .. } | CachePolicy::Key => true,
+        // Whoever read from a cache the last time has one.
+        CachePolicy::Unmarked => ride.cache_read_tokens() > 0,
+    };
+    if is_warm && caches && sent_tokens >= minimum { sent_tokens } else { 0 }
+}
+
+/// Whether a request leaves a model no choice but to call a tool, to answer in some form, or to stop at some word.
+fn is_constrained(request: &Request) -> bool {
+    let is_set = |value: &RawJson<'_>| !matches!(value.0, "null" | "[]" | "{}" | "\"\"");
+    let chosen = request.member("tool_choice").filter(is_set).is_some_and(|choice| {
+        let kind = choice.as_text().or_else(|| choice.get("type").and_then(RawJson::as_text));
+        !kind.is_some_and(|kind| matches!(kind.as_ref(), "auto" | "none"))
+    });
+    let format = request.member("response_format").or_else(|| request.member("text")?.get("format"));
+    let formed = format.filter(is_set).is_some_and(|format| {
+        let kind = format.get("type").and_then(RawJson::as_text);
+        kind.is_none_or(|kind| kind != "text")
+    });
+    let stops =
+        ["stop", "stop_sequences"].iter().any(|name| request.member(name).is_some_and(|v| is_set(&v)));
+    let several = request.member("n").is_some_and(|n| !matches!(n.0, "1" | "null"));
+    chosen || formed || stops || several
+}
+
+/// Whether the notes to be brought up to date are those the conversation shows.
+fn notes_in_conversation(request: &SummaryRequest<'_>) -> HasNotes {
+    let Some(earlier) = request.earlier else { return HasNotes::No };
+    let shown = request.plan.earlier.summaries.iter().filter_map(|index| request.messages.get(*index));
+    let is_earlier = |message: &Message| {
+        find_summary(message).is_some_and(|found| SummaryDocument::parse(&found.body) == *earlier)
+    };
+    if shown.into_iter().any(is_earlier) { HasNotes::Yes } else { HasNotes::No }
+}
+
+/// Words by which a reader of the conversation finds a message.
+fn pointer(message: &Message) -> String {
+    let quoted = |text: &str| {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        shortened(&line, POINTER_CHARS)
+    };
+    let text = message.text();
+    if !text.trim().is_empty() {
+        return format!("the one that begins \"{}\"", quoted(&text));
+    }
+    for part in message.parts() {
+        match part {
+            Part::ToolCall { name, .. } => {
+                return format!("the one that calls {}", quoted(&message.str(*name)));
+            }
+            Part::ToolResult { content, .. } => {
+                return format!("the result that begins \"{}\"", quoted(&message.result_text(content)));
+            }
+            _ => {}
+        }
+    }
+    "there".to_owned()
+}
+
+#[cfg(test)]
+#[path = "inline_tests.rs"]
+mod tests;

@@ -1,0 +1,289 @@
+//! From what a model answered to a summary, or to the reason why it is none.
+//!
+//! Tolerant of form: thinking in front, a preamble, a fence around it all, headings of any level, bold or numbered. Strict
+//! about substance: our headings have to be there, something has to stand under them, and it has to be shorter than what
+//! it stands for. Not for: whether what it says is true (that is the check of every compaction).
+
+use std::fmt;
+
+use throughline_compaction::{Section, SummaryDocument};
+use throughline_wire::{Answer, StopReason};
+
+use super::prompt::guidance;
+
+/// Of the thirteen headings so many have to be there; a section that is missing is taken to have nothing to say.
+const FEWEST_HEADINGS: usize = 7;
+/// Tags that models wrap their thinking in.
+const THINKING_TAGS: [&str; 6] = ["think", "thinking", "thought", "reasoning", "reflection", "scratchpad"];
+/// A longer line is no heading.
+const LONGEST_HEADING_CHARS: usize = 60;
+/// Words of a model that are repeated to people are cut here.
+const LONGEST_QUOTE_CHARS: usize = 120;
+
+/// Why an answer is no summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SummaryDefect {
+    /// There was nothing in it.
+    Empty,
+    /// There was nothing but white space in it.
+    Blank,
+    /// The model thought and then said nothing.
+    OnlyReasoning,
+    /// The model called a tool instead.
+    CalledTool {
+        /// Which.
+        name: String,
+    },
+    /// The model declined.
+    Declined {
+        /// In its words.
+        words: String,
+    },
+    /// It reached the end of the room for answers.
+    CutOff,
+    /// The headings are not ours: another language, or another structure.
+    OtherSections {
+        /// How many of ours there are.
+        known: usize,
+        /// The first of the others.
+        others: Vec<String>,
+    },
+    /// The headings are there and nothing is under them.
+    SaysNothing,
+    /// It is not shorter than what it stands for.
+    LongerThanSource {
+        /// Its tokens.
+        tokens: u64,
+        /// The tokens of what it stands for.
+        source_tokens: u64,
+    },
+}
+
+impl fmt::Display for SummaryDefect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the answer was empty"),
+            Self::Blank => f.write_str("the answer was blank"),
+            Self::OnlyReasoning => f.write_str("the answer was reasoning and nothing else"),
+            Self::CalledTool { name } => write!(f, "it called the tool `{name}` instead of answering"),
+            Self::Declined { words } if words.is_empty() => f.write_str("it declined"),
+            Self::Declined { words } => write!(f, "it declined: {words}"),
+            Self::CutOff => f.write_str("the answer was cut off at its longest allowed length"),
+            Self::OtherSections { known, others } if others.is_empty() => {
+                write!(f, "it has {known} of the thirteen headings")
+            }
+            Self::OtherSections { known, others } => {
+                write!(f, "it has {known} of the thirteen headings, and others: {}", others.join(", "))
+            }
+            Self::SaysNothing => f.write_str("its sections say nothing"),
+            Self::LongerThanSource { tokens, source_tokens } => {
+                write!(f, "it has {tokens} tokens, and what it stands for {source_tokens}")
+            }
+        }
+    }
+}
+
+/// A summary as a model wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notes {
+    pub(crate) document: SummaryDocument,
+    /// Sections it left out.
+    pub(crate) missing: Vec<Section>,
+}
+
+/// Reads an answer.
+pub(crate) fn read_answer(answer: &Answer) -> Result<Notes, SummaryDefect> {
+    if let Some(call) = answer.tool_calls().next() {
+        return Err(SummaryDefect::CalledTool { name: call.name.clone() });
+    }
+    if let Some(words) = answer.refusal() {
+        return Err(SummaryDefect::Declined { words: shown(&words) });
+    }
+    if matches!(answer.stop.reason, StopReason::OutputLimit | StopReason::WindowLimit) {
+        return Err(SummaryDefect::CutOff);
+    }
+    let text = answer.text();
+    if answer.stop.reason == StopReason::Refused {
+        return Err(SummaryDefect::Declined { words: shown(&text) });
+    }
+    if text.trim().is_empty() {
+        let thought = !answer.reasoning_text().is_empty();
+        return Err(match (thought, text.is_empty()) {
+            (true, _) => SummaryDefect::OnlyReasoning,
+            (false, true) => SummaryDefect::Empty,
+            (false, false) => SummaryDefect::Blank,
+        });
+    }
+    read_text(&text)
+}
+
+/// Reads the words of an answer.
+fn read_text(text: &str) -> Result<Notes, SummaryDefect> {
+    let said = without_thinking(text).ok_or(SummaryDefect::OnlyReasoning)?;
+    let lines: Vec<&str> = said.lines().map(|line| line.trim_end_matches('\r')).collect();
+    let body = notes_in(&lines);
+    let sectioned = SectionedText::of(body);
+    let missing: Vec<Section> =
+        Section::ALL.into_iter().filter(|section| !sectioned.found.contains(section)).collect();
+    let known = Section::ALL.len() - missing.len();
+    if known < FEWEST_HEADINGS {
+        return Err(SummaryDefect::OtherSections { known, others: other_headings(&lines) });
+    }
+    let mut document = SummaryDocument::parse(&sectioned.markdown);
+    for section in Section::ALL {
+        document.entries_mut(section).retain(|entry| entry.text.trim() != guidance(section));
+    }
+    if document.is_empty() {
+        return Err(SummaryDefect::SaysNothing);
+    }
+    Ok(Notes { document, missing })
+}
+
+/// Whether fences in an answer part code from words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fences {
+    /// Lines between two of them are code, whatever they look like.
+    Count,
+    /// They mean nothing: somebody was quoted who opened one and never closed it.
+    Ignored,
+}
+
+/// An answer with our headings in the form the document knows.
+struct SectionedText {
+    markdown: String,
+    /// The headings in the order they came.
+    found: Vec<Section>,
+}
+
+impl SectionedText {
+    /// Reads with fences, unless that loses headings which stand there one after the other, each of them once.
+    fn of(body: &[&str]) -> Self {
+        let with_fences = Self::read(body, Fences::Count);
+        let without = Self::read(body, Fences::Ignored);
+        let in_order = without.found.windows(2).all(|pair| pair[0] < pair[1]);
+        if in_order && without.found.len() > with_fences.found.len() { without } else { with_fences }
+    }
+
+    fn read(body: &[&str], fences: Fences) -> Self {
+        let mut read = Self { markdown: String::new(), found: Vec::new() };
+        let mut fence: Option<&str> = None;
+        for line in body {
+            if fence.is_none()
+                && let Some(section) = heading(line)
+            {
+                read.found.push(section);
+                read.markdown.push_str("## ");
+                read.markdown.push_str(section.heading());
+            } else {
+                // Code may hold lines that look like headings; indented they are words.
+                if fence.is_some() && !line.starts_with("  ") {
+                    read.markdown.push_str("  ");
+                }
+                read.markdown.push_str(line);
+                if let Some(marker) = fence_of(line).filter(|_| fences == Fences::Count) {
+                    fence = if fence.is_some() { None } else { Some(marker) };
+                }
+            }
+            read.markdown.push('\n');
+        }
+        read
+    }
+}
+
+/// What a model said after it had thought aloud; `None` when it never came to that.
+fn without_thinking(text: &str) -> Option<&str> {
+    let said = text.trim();
+    for tag in THINKING_TAGS {
+        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+        // Some templates open the tag in the prompt, so only its end is in the answer.
+        let opened = starts_with_ignoring_case(said, &open);
+        let end = find_ignoring_case(said, &close);
+        let first_open = find_ignoring_case(said, &open);
+        match (opened, end) {
+            (true, None) => return None,
+            (true, Some(end)) => return without_thinking(said.get(end + close.len()..)?),
+            (false, Some(end)) if first_open.is_none_or(|open| open > end) => {
+                let rest = said.get(end + close.len()..)?;
+                if rest.lines().any(|line| heading(line).is_some()) {
+                    return without_thinking(rest);
+                }
+            }
+            (false, _) => {}
+        }
+    }
+    (!said.is_empty()).then_some(said)
+}
+
+fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
+    text.get(..start.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(start))
+}
+
+fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(found) = text.get(at..)?.find('<') {
+        let here = at + found;
+        if starts_with_ignoring_case(text.get(here..)?, wanted) {
+            return Some(here);
+        }
+        at = here + 1;
+    }
+    None
+}
+
+/// The lines from the first heading of ours on; when a fence opens right before it, only as far as that fence goes.
+fn notes_in<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
+    let Some(first) = lines.iter().position(|line| heading(line).is_some()) else { return &[] };
+    let before = lines.iter().take(first).rev().find(|line| !line.trim().is_empty());
+    let fence = before.and_then(|line| fence_of(line));
+    let end = fence.and_then(|fence| lines.iter().rposition(|line| line.trim() == fence));
+    let end = end.filter(|end| *end > first).unwrap_or(lines.len());
+    lines.get(first..end).unwrap_or_default()
+}
+
+/// The characters of a code fence that a line opens or closes.
+fn fence_of(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = line.chars().take_while(|c| *c == mark).count();
+    (length >= 3).then(|| line.get(..length)).flatten()
+}
+
+/// The section a line is the heading of.
+fn heading(line: &str) -> Option<Section> {
+    if line.chars().count() > LONGEST_HEADING_CHARS {
+        return None;
+    }
+    let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
+    if (1..=6).contains(&hashes) {
+        return line.get(hashes..).and_then(Section::parse);
+    }
+    if line.starts_with(char::is_whitespace) {
+        return None;
+    }
+    // Without hashes only our very words count: others may stand in a sentence or a list.
+    let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let after_number = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < line.len());
+    let bare = after_number.unwrap_or(line).trim();
+    let bare = bare.trim_matches(['*', '_', ':']).trim();
+    Section::ALL.into_iter().find(|section| bare.eq_ignore_ascii_case(section.heading()))
+}
+
+/// The first headings of an answer that are not ours.
+fn other_headings(lines: &[&str]) -> Vec<String> {
+    let is_heading = |line: &&&str| line.starts_with('#') || (line.starts_with("**") && line.ends_with("**"));
+    let others = lines.iter().filter(is_heading).filter(|line| heading(line).is_none());
+    others.take(3).map(|line| format!("\"{}\"", shown(line.trim_matches(['#', '*', ' ', ':'])))).collect()
+}
+
+/// Words of a model as people are shown them: one line, not too long.
+fn shown(words: &str) -> String {
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_QUOTE_CHARS) {
+        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or_default()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

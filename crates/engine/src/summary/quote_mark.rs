@@ -1,0 +1,59 @@
+//! The mark by which lines of ours are told from lines that are quoted.
+//!
+//! A mark is drawn when a quotation is written and stands in none of the quoted texts, so nothing in them can end the
+//! quotation or pass for another message, however well its author knows this program.
+
+use std::fmt;
+
+/// Drawn again so often at most; a mark that stands in a text by chance is rare, twice in a row nearly impossible.
+const MOST_DRAWS: u32 = 64;
+
+/// A mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QuoteMark(String);
+
+impl QuoteMark {
+    /// Draws a mark that none of the texts contains.
+    pub(crate) fn draw<'a>(
+        random: &dyn Fn() -> u32,
+        texts: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Self {
+        let mut mark = String::new();
+        for draw in 0..=MOST_DRAWS {
+            mark = format!("{:08x}", random());
+            if draw == MOST_DRAWS {
+                // A source of chance that has stuck: longer than any run of such characters in the texts.
+                let longest = texts.clone().into_iter().map(longest_run).max().unwrap_or(0);
+                mark = "0".repeat(longest + 1);
+            }
+            if texts.clone().into_iter().all(|text| !text.contains(&mark)) {
+                break;
+            }
+        }
+        Self(mark)
+    }
+
+    /// A line of ours.
+    pub(crate) fn line(&self, words: &str) -> String {
+        format!("---- {self} {words}")
+    }
+
+    /// A text between two lines of ours.
+    pub(crate) fn quote(&self, what: &str, text: &str) -> String {
+        format!("{}\n{}\n{}", self.line(what), text.trim_end(), self.line(&format!("end of {what}")))
+    }
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '0').map(str::len).max().unwrap_or(0)
+}
+
+impl fmt::Display for QuoteMark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+#[path = "quote_mark_tests.rs"]
+mod tests;

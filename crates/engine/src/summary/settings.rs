@@ -1,0 +1,117 @@
+//! From settings to the models that write summaries: who is asked, in which order, and what stands in the way.
+//!
+//! Not for: reading settings or the environment; whoever calls passes them in.
+
+use throughline_config::Settings;
+use throughline_provider::Client;
+use throughline_store::GuardScope;
+use throughline_tokens::Catalogue;
+
+use super::route::SummaryRoute;
+use super::summariser::OwnModel;
+use crate::limits::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, is_main, learnt_scope};
+
+/// Asks no model at all, as a provider's name.
+const RULES: &str = "rules";
+
+/// Models that shall write summaries, as the settings have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummarySettings {
+    /// Other models than the conversation's own, in their order.
+    pub others: Vec<ModelSpec>,
+    /// When that one is asked.
+    pub own_model: OwnModel,
+}
+
+impl SummarySettings {
+    /// What the settings ask for; `None` when summaries are made by rules alone.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Option<Self> {
+        let summary = &settings.auxiliary.compression;
+        if summary.provider.trim().eq_ignore_ascii_case(RULES) {
+            return None;
+        }
+        let (mut others, own_model) = match ModelSpec::for_summaries(settings) {
+            Some(named) => {
+                let fallbacks = named.fallbacks(settings);
+                (std::iter::once(named).chain(fallbacks).collect(), OwnModel::Last)
+            }
+            None => (ModelSpec::summary_fallbacks(settings), OwnModel::First),
+        };
+        // Among the others that name stands for no model of its own.
+        others.retain(|wish| !is_main(&wish.model));
+        Some(Self { others, own_model })
+    }
+
+    /// The same for a host whose conversations run on somebody else's key: no model is asked that the settings do not name.
+    /// The conversation's own has the name `main`.
+    #[must_use]
+    pub fn named_in(settings: &Settings) -> Option<Self> {
+        let wishes = Self::of(settings)?;
+        let summary = &settings.auxiliary.compression;
+        let mut names = summary.fallbacks.split(',').chain([summary.provider.as_str(), &summary.model]);
+        if names.any(is_main) {
+            return Some(wishes);
+        }
+        (!wishes.others.is_empty()).then_some(Self { own_model: OwnModel::Never, ..wishes })
+    }
+}
+
+/// Models that can be asked, and what is wrong with those that cannot.
+#[derive(Clone, Debug, Default)]
+pub struct SummaryRoutes {
+    /// Ready to be asked, in their order.
+    pub routes: Vec<SummaryRoute>,
+    /// What people should know at the start: which setting keeps a model from being asked.
+    pub problems: Vec<String>,
+}
+
+/// What is needed to find models.
+pub struct RouteSearch<'a> {
+    /// The settings.
+    pub settings: &'a Settings,
+    /// The catalogue.
+    pub catalogue: &'a Catalogue,
+    /// Asks endpoints about windows, and models for summaries.
+    pub client: &'a Client,
+    /// Looks up the environment.
+    pub variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// Looks up windows that errors taught.
+    pub learnt: &'a (dyn Fn(&GuardScope) -> Option<u64> + Sync),
+}
+
+impl RouteSearch<'_> {
+    /// Finds the models. One that cannot be found is told and left out: the others can still be asked.
+    pub async fn find(&self, wishes: &SummarySettings) -> SummaryRoutes {
+        let mut found = SummaryRoutes::default();
+        for wish in &wishes.others {
+            match self.find_one(wish).await {
+                Ok(route) => found.routes.push(route),
+                Err(problem) => {
+                    found.problems.push(format!("a model for summaries cannot be asked: {problem}"))
+                }
+            }
+        }
+        found
+    }
+
+    async fn find_one(&self, wish: &ModelSpec) -> Result<SummaryRoute, String> {
+        if wish.model.trim().is_empty() {
+            return Err(format!("`{}.model` has to name it", wish.prefix));
+        }
+        let endpoint = wish.endpoint(self.variable).map_err(|error| error.to_string())?;
+        let before = KnownFacts {
+            settings: self.settings,
+            catalogue: self.catalogue,
+            said: None,
+            learnt: (self.learnt)(&learnt_scope(&endpoint, &wish.model)),
+        };
+        let model = ModelAtEndpoint::look_up(wish, endpoint, self.client, &before).await;
+        let target = model.target(self.client).ok_or_else(|| "nobody serves it".to_owned())?;
+        Ok(SummaryRoute { target, time_limit: self.settings.auxiliary.compression.timeout })
+    }
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

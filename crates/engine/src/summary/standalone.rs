@@ -1,0 +1,377 @@
+//! Asking any model apart from the conversation: what is folded quoted as data, in parts where its window is too small.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use throughline_compaction::{
+    Maker, Manner, Section, SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
+};
+use throughline_provider::{AskedFor, OutgoingCall, RequestComplaint, TroubleKind};
+use throughline_redact::Redactor;
+use throughline_tokens::{TokenModel, profile_text};
+use throughline_transcript::{Dialect, Role, SharedText, decode_message, human_words, text_message};
+use throughline_wire::{CapMember, Request, RequestParts, Streaming, System};
+
+use super::answer_budget::answer_room;
+use super::call::{SummaryCall, SummaryCaller};
+use super::failure::RouteFailure;
+use super::form::SummaryForm;
+use super::parse::{Notes, SummaryDefect};
+use super::prompt::SummaryBrief;
+use super::quote_mark::QuoteMark;
+use super::route::SummaryRoute;
+use super::transcript::{RenderedTranscript, shortened};
+use crate::limits::target::ModelTarget;
+
+/// Tries to get one part summarised: one, one more, and one with a parameter mended.
+const MOST_TRIES: u32 = 3;
+/// Estimates of prompts are off by up to this share of the window.
+const MARGIN_PERCENT: u64 = 8;
+/// Share of the window that a summary may take up.
+const SUMMARY_PERCENT: u64 = 25;
+/// Less room than this for messages is none.
+const LEAST_PART_TOKENS: u64 = 200;
+/// The summary of a part gets at least so much of the room.
+const LEAST_PART_BUDGET_TOKENS: u64 = 300;
+/// Parts tell some things twice, which merging takes out.
+const PART_BUDGET_PERCENT: u64 = 125;
+/// Characters of what the person says next, ...
+const NEXT_CHARS: u64 = 700;
+/// ... and at most one for so many tokens of the window.
+const NEXT_CHAR_TOKENS: u64 = 16;
+/// A second try after one that was too long aims at this share of the room.
+const SHORTER_PERCENT: u64 = 65;
+
+/// A model that is asked apart.
+pub(crate) struct StandaloneCall<'a> {
+    pub(crate) route: &'a SummaryRoute,
+    pub(crate) desk: &'a SummaryCaller<'a>,
+    pub(crate) rendered: &'a RenderedTranscript,
+    pub(crate) redactor: Option<&'a Redactor>,
+    pub(crate) memory: Option<&'a str>,
+    pub(crate) today: &'a str,
+    pub(crate) window_tokens: u64,
+    pub(crate) token_model: TokenModel,
+    /// All that is to be summarised, which may be more than one part.
+    pub(crate) whole: Range<usize>,
+    pub(crate) happened: Mutex<AttemptLog>,
+}
+
+/// What happened while parts were written.
+#[derive(Debug, Default)]
+pub(crate) struct AttemptLog {
+    pub(crate) failure: Option<RouteFailure>,
+    pub(crate) missing: Vec<Section>,
+}
+
+/// Texts of a prompt beside the messages.
+struct PromptParts {
+    earlier: Option<String>,
+    next: Option<String>,
+    focus: Option<String>,
+    memory: Option<String>,
+    manner: Manner,
+}
+
+/// What differs between tries.
+struct StandaloneAttempt {
+    budget_tokens: u64,
+    problem: Option<String>,
+    cap: Cap,
+}
+
+/// How the cap on output is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cap {
+    Usual,
+    AtMost(u64),
+    Unsaid,
+}
+
+impl StandaloneCall<'_> {
+    /// What came of the parts.
+    pub(crate) fn into_happened(self) -> AttemptLog {
+        self.happened.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tokens that asking for all of it would send, and in how many calls.
+    pub(crate) fn size(&self, request: &SummaryRequest<'_>) -> (u64, u64) {
+        let parts = throughline_compaction::split_span(request, self).map_or(1, |parts| parts.len() as u64);
+        let messages: u64 = self.whole.clone().map(|message| self.reads_tokens(request, message)).sum();
+        (messages.saturating_add(self.overhead_tokens(request).saturating_mul(parts)), parts)
+    }
+
+    fn masked(&self, text: &str) -> String {
+        self.redactor.map_or_else(|| text.to_owned(), |redactor| redactor.redact(text).into_owned())
+    }
+
+    fn around(&self, request: &SummaryRequest<'_>) -> PromptParts {
+        // What the person said last and what is not folded shows what matters.
+        let last = request.messages.iter().enumerate().rfind(|(_, message)| message.is_human());
+        let next = last.filter(|(index, _)| !request.plan.summarised().any(|folded| folded == *index));
+        let next = next.and_then(|(_, message)| human_words(message)).filter(|words| !words.is_empty());
+        let next_chars = NEXT_CHARS.min(self.window_tokens / NEXT_CHAR_TOKENS) as usize;
+        PromptParts {
+            earlier: request.earlier.map(|earlier| self.masked(&earlier.to_markdown())),
+            next: next.map(|words| shortened(&self.masked(&words), next_chars)),
+            focus: request.focus.map(|focus| self.masked(focus)),
+            memory: self.memory.map(|memory| self.masked(memory)),
+            manner: request.manner,
+        }
+    }
+
+    /// The largest summary this model can write at once.
+    fn most_budget(&self, request: &SummaryRequest<'_>) -> u64 {
+        request.budget_tokens.min(self.window_tokens.saturating_mul(SUMMARY_PERCENT) / 100)
+    }
+
+    fn answer_tokens(&self, budget_tokens: u64) -> u64 {
+        let most = self.window_tokens.saturating_mul(2 * SUMMARY_PERCENT) / 100;
+        answer_room(budget_tokens, &self.route.target.model, self.window_tokens).min(most)
+    }
+
+    /// Tokens of a prompt beside the messages.
+    fn overhead_tokens(&self, request: &SummaryRequest<'_>) -> u64 {
+        let around = self.around(request);
+        let mark = QuoteMark::draw(&|| 0, std::iter::empty());
+        let brief = self.brief(&mark, self.most_budget(request), &around, None);
+        let text = brief.apart_request(around.earlier.as_deref(), "", around.next.as_deref());
+        self.estimate(&brief.apart_system()).saturating_add(self.estimate(&text))
+    }
+
+    fn estimate(&self, text: &str) -> u64 {
+        self.token_model.estimate(&profile_text(text))
+    }
+
+    fn brief<'b>(
+        &'b self,
+        mark: &'b QuoteMark,
+        budget_tokens: u64,
+        around: &'b PromptParts,
+        problem: Option<&'b str>,
+    ) -> SummaryBrief<'b> {
+        SummaryBrief {
+            mark,
+            budget_tokens,
+            today: self.today,
+            focus: around.focus.as_deref(),
+            manner: around.manner,
+            memory: around.memory.as_deref(),
+            problem,
+        }
+    }
+
+    /// Room for the summary of a part: its share of the whole, and a little more.
+    fn part_budget(&self, request: &SummaryRequest<'_>) -> u64 {
+        let most = self.most_budget(request);
+        if request.span == self.whole {
+            return most;
+        }
+        let tokens =
+            |span: Range<usize>| span.map(|message| self.reads_tokens(request, message)).sum::<u64>();
+        let (part, whole) = (tokens(request.span.clone()), tokens(self.whole.clone()).max(1));
+        let carried = request.earlier.map_or(0, |earlier| (request.count_tokens)(&earlier.to_markdown()));
+        let new = request.budget_tokens.saturating_sub(carried);
+        let share = new.saturating_mul(part) / whole * PART_BUDGET_PERCENT / 100;
+        share.saturating_add(carried).max(LEAST_PART_BUDGET_TOKENS).min(most)
+    }
+
+    async fn part(&self, request: &SummaryRequest<'_>) -> Result<SummaryDocument, RouteFailure> {
+        let around = self.around(request);
+        let mut next =
+            StandaloneAttempt { budget_tokens: self.part_budget(request), problem: None, cap: Cap::Usual };
+        let mut second_tries = 0;
+        for left in (0..MOST_TRIES).rev() {
+            let failure = match self.once(request, &around, &next).await {
+                Ok(notes) => return Ok(self.finished(notes, request)),
+                Err(failure) => failure,
+            };
+            if let Some(cap) = self.mended_cap(&failure).filter(|cap| *cap != next.cap && left > 0) {
+                next.cap = cap;
+                continue;
+            }
+            let wait = failure.second_try().filter(|_| second_tries == 0 && left > 0);
+            let Some(wait) = wait else { return Err(failure) };
+            second_tries += 1;
+            tokio::time::sleep(wait).await;
+            if let RouteFailure::Defect(unfit) = &failure {
+                next.problem = Some(unfit.to_string());
+                if matches!(unfit, SummaryDefect::CutOff | SummaryDefect::LongerThanSource { .. }) {
+                    next.budget_tokens = next.budget_tokens.saturating_mul(SHORTER_PERCENT) / 100;
+                }
+            }
+        }
+        Err(RouteFailure::NotWritable("no try was left".to_owned()))
+    }
+
+    /// The cap that a refusal asks for.
+    fn mended_cap(&self, failure: &RouteFailure) -> Option<Cap> {
+        let RouteFailure::Trouble(trouble) = failure else { return None };
+        match &trouble.kind {
+            TroubleKind::OutputCapTooLarge { largest_cap_tokens: Some(most), .. } => Some(Cap::AtMost(*most)),
+            TroubleKind::MalformedRequest {
+                complaint: RequestComplaint::UnknownParameter { name: Some(name) },
+            } if self.route.target.dialect != Dialect::Anthropic && name.contains("max") => Some(Cap::Unsaid),
+            _ => None,
+        }
+    }
+
+    async fn once(
+        &self,
+        request: &SummaryRequest<'_>,
+        around: &PromptParts,
+        this: &StandaloneAttempt,
+    ) -> Result<Notes, RouteFailure> {
+        let host = self.desk.host;
+        let beside = [&around.earlier, &around.next, &around.focus, &around.memory];
+        let beside = beside.into_iter().flatten().map(String::as_str);
+        let mark = QuoteMark::draw(&|| host.random(), self.rendered.texts().chain(beside));
+        let brief = self.brief(&mark, this.budget_tokens, around, this.problem.as_deref());
+        let room = self.part_tokens(request).unwrap_or(0);
+        let written = self.rendered.within(request.span.clone(), &mark, room, &self.token_model);
+        let Some(transcript) = written else {
+            let tokens = request.span.clone().map(|message| self.reads_tokens(request, message)).sum();
+            return Err(RouteFailure::WindowTooSmall {
+                window_tokens: self.window_tokens,
+                needed_tokens: tokens,
+            });
+        };
+        let system = brief.apart_system();
+        let text = brief.apart_request(around.earlier.as_deref(), &transcript, around.next.as_deref());
+        let answer_tokens = self.answer_tokens(this.budget_tokens);
+        let (call, answer_tokens) =
+            plain_call(self.route, self.window_tokens, (&system, &text), answer_tokens, this.cap)?;
+        let prompt_tokens = self.estimate(&system).saturating_add(self.estimate(&text));
+        let ask = SummaryCall {
+            route: self.route,
+            form: SummaryForm::Standalone,
+            call,
+            prompt_tokens,
+            answer_tokens,
+            judge: &|document| is_shorter(document, request, &self.whole),
+        };
+        self.desk.ask(ask).await
+    }
+
+    fn finished(&self, notes: Notes, request: &SummaryRequest<'_>) -> SummaryDocument {
+        let mut document = notes.document;
+        if let Some(earlier) = request.earlier {
+            carry_rules(&mut document, earlier);
+        }
+        let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
+        happened.missing.extend(notes.missing);
+        document
+    }
+}
+
+impl Summariser for StandaloneCall<'_> {
+    fn name(&self) -> &str {
+        &self.route.target.model
+    }
+
+    fn maker(&self) -> Maker {
+        Maker::Model
+    }
+
+    fn window_tokens(&self) -> Option<u64> {
+        Some(self.window_tokens)
+    }
+
+    fn part_tokens(&self, request: &SummaryRequest<'_>) -> Option<u64> {
+        let margin = self.window_tokens.saturating_mul(MARGIN_PERCENT) / 100;
+        let answer = self.answer_tokens(self.most_budget(request));
+        let room = self
+            .window_tokens
+            .saturating_sub(margin)
+            .saturating_sub(answer)
+            .saturating_sub(self.overhead_tokens(request));
+        Some(if room < LEAST_PART_TOKENS { 0 } else { room })
+    }
+
+    fn reads_tokens(&self, _request: &SummaryRequest<'_>, message: usize) -> u64 {
+        self.rendered.tokens(message, &self.token_model)
+    }
+
+    fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> SummaryFuture<'a> {
+        Box::pin(async move {
+            self.part(&request).await.map_err(|failure| {
+                let words = failure.to_string();
+                self.happened.lock().unwrap_or_else(PoisonError::into_inner).failure = Some(failure);
+                // What it is in kind is kept above.
+                SummariseError::Permanent(words)
+            })
+        })
+    }
+}
+
+/// What the cap on output is called where a model is asked; `None` where none is taken.
+pub(crate) fn cap_member(target: &ModelTarget) -> Option<CapMember> {
+    match target.dialect {
+        // A subscription of Codex takes no cap at all.
+        _ if target.provider == "openai-codex" => None,
+        // Only OpenAI insists on the new name of it.
+        Dialect::Chat if target.provider != "openai" => Some(CapMember::MaxTokens),
+        dialect => Some(CapMember::usual(dialect)),
+    }
+}
+
+/// Instructions and a text as a request on the wire of a model, with the tokens its answer may have.
+pub(crate) fn plain_call(
+    route: &SummaryRoute,
+    window_tokens: u64,
+    (system, text): (&str, &str),
+    answer_tokens: u64,
+    cap: Cap,
+) -> Result<(OutgoingCall, u64), RouteFailure> {
+    let target = &route.target;
+    let dialect = target.dialect;
+    let answer_tokens = if let Cap::AtMost(most) = cap { answer_tokens.min(most) } else { answer_tokens };
+    let name = cap_member(target).filter(|_| cap != Cap::Unsaid);
+    let parameters: &[(&str, &str)] = if dialect == Dialect::Responses { &[("store", "false")] } else { &[] };
+    let parts = RequestParts {
+        system: Some(System::Text(system)),
+        streaming: Streaming::Streamed,
+        output_cap: name.map(|name| (name, answer_tokens)),
+        parameters,
+        ..RequestParts::new(&target.model)
+    };
+    let message = decode_message(SharedText::new(text_message(dialect, Role::User, text)));
+    let request = Request::build(dialect, &parts, message.into_iter().collect())
+        .map_err(|error| RouteFailure::NotWritable(error.to_string()))?;
+    let asked =
+        AskedFor { output_cap_tokens: request.output_cap_tokens(), window_tokens: Some(window_tokens) };
+    let body = request.encode();
+    Ok((OutgoingCall { asked, ..OutgoingCall::new(dialect, Streaming::Streamed, body) }, answer_tokens))
+}
+
+/// Whether a summary is shorter than what it stands for. Of a part only its words count: its headings are those of the
+/// whole.
+pub(crate) fn is_shorter(
+    document: &SummaryDocument,
+    request: &SummaryRequest<'_>,
+    whole: &Range<usize>,
+) -> Result<(), SummaryDefect> {
+    let count = |document: &SummaryDocument| (request.count_tokens)(&document.to_markdown());
+    let frame = if request.span == *whole { 0 } else { count(&SummaryDocument::default()) };
+    let tokens = count(document).saturating_sub(frame);
+    let folded = request.summarised().filter_map(|message| request.sizes.get(message));
+    let source_tokens = folded.sum::<u64>().saturating_add(request.earlier.map_or(0, count));
+    if tokens < source_tokens {
+        return Ok(());
+    }
+    Err(SummaryDefect::LongerThanSource { tokens, source_tokens })
+}
+
+/// Rules of the person's in earlier notes stay, word for word, whatever became of them on the way through a model.
+pub(crate) fn carry_rules(document: &mut SummaryDocument, earlier: &SummaryDocument) {
+    let folded = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = folded(&document.to_markdown());
+    let lost: Vec<String> = earlier
+        .entries(Section::Constraints)
+        .iter()
+        .filter(|entry| !told.contains(&folded(&entry.text)))
+        .map(|entry| entry.text.clone())
+        .collect();
+    let rules = document.entries_mut(Section::Constraints);
+    rules.splice(0..0, lost.into_iter().map(throughline_compaction::Entry::plain));
+}

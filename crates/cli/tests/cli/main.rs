@@ -31,6 +31,7 @@ mod golden_inputs;
 mod harness;
 mod inspect;
 mod limits;
+mod reference;
 #[cfg(unix)]
 #[expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #[path = "../../../engine/tests/local_model/server.rs"]

@@ -31,7 +31,6 @@ mod golden_inputs;
 mod harness;
 mod inspect;
 mod limits;
-mod reference;
 #[cfg(unix)]
 #[expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #[path = "../../../engine/tests/local_model/server.rs"]
@@ -41,6 +40,7 @@ mod models;
 #[cfg(unix)]
 mod one_figure;
 mod record;
+mod reference;
 mod replay;
 mod samples;
 mod settings;

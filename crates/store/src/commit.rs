@@ -14,10 +14,10 @@ use throughline_transcript::{Message, SharedText, decode_message};
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::message::StoredRendition;
-use crate::session::{EndReason, Session};
+use crate::sessions::session::{EndReason, Session};
 use crate::store::Store;
-use crate::summary::{Continuation, NewSummary, Run, Summary};
-use crate::view::{NewViewItem, Shown, ViewItem};
+use crate::views::item::{NewViewItem, Shown, ViewItem};
+use crate::views::summary::{Continuation, NewSummary, Run, Summary};
 
 /// Who wrote a summary that was made without a model.
 const RULES: &str = "rules";

@@ -7,8 +7,8 @@ use throughline_transcript::{ContentHash, Dialect, Role};
 
 use super::*;
 use crate::message::StoredMessage;
-use crate::session::{Counters, Origin};
-use crate::summary::SummaryId;
+use crate::sessions::session::{Counters, Origin};
+use crate::views::summary::SummaryId;
 
 fn id(name: &str) -> SessionId {
     SessionId::from_text(name)

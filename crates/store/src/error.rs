@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::artifact::ArtifactId;
+use crate::artifacts::artifact::ArtifactId;
 use crate::ids::SessionId;
-use crate::lock::Holder;
+use crate::sessions::lock::Holder;
 
 /// Result of an operation on the record.
 pub type Result<T> = std::result::Result<T, StoreError>;

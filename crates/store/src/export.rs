@@ -13,10 +13,10 @@ use throughline_transcript::{Dialect, Role, compact_json_string, text_message, u
 
 use crate::call::{PreambleId, StoredPreamble};
 use crate::error::Result;
-use crate::guard::GuardScope;
 use crate::ids::{Owner, SessionId};
 use crate::import::PREAMBLE_GUARD;
-use crate::session::Session;
+use crate::sessions::guard::GuardScope;
+use crate::sessions::session::Session;
 use crate::store::Store;
 
 /// How JSON inside strings of JSON is followed.

@@ -12,10 +12,10 @@ use crate::call::{NewCall, StoredPreamble};
 use crate::ids::{Owner, SessionId};
 use crate::memory::MemoryStore;
 use crate::message::NewMessage;
-use crate::session::{EndReason, NewSession, Origin, Session};
+use crate::sessions::session::{EndReason, NewSession, Origin, Session};
 use crate::store::Store;
-use crate::summary::Continuation;
-use crate::view::{NewViewItem, ViewItem};
+use crate::views::item::{NewViewItem, ViewItem};
+use crate::views::summary::Continuation;
 
 const SAID: ExportOptions<'static> =
     ExportOptions { side: ExportSide::Said, form: ExportForm::List, redactor: None };

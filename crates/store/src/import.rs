@@ -6,11 +6,11 @@
 //!
 //! Not for: finding the home directory (the caller names it), or showing progress (the caller is told of it).
 
-mod booking;
+mod calls;
 mod claude_code;
 mod codex;
+mod conversation;
 mod files;
-mod foreign;
 mod hermes;
 mod hermes_messages;
 mod hermes_rows;
@@ -19,9 +19,9 @@ mod hermes_testing;
 mod plain;
 mod recorder;
 mod report;
-mod shown;
 #[cfg(test)]
 mod testing;
+mod views;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,8 @@ use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::store::Store;
 
+use conversation::Foreign;
 use files::{Asked, Listed};
-use foreign::Foreign;
 use hermes::HermesDatabase;
 use recorder::Recorder;
 

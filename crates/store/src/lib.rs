@@ -6,79 +6,56 @@
 //!
 //! Not for: deciding when to compact, talking to models, printing.
 
-mod artifact;
-mod artifact_folder;
-mod artifact_pieces;
-mod artifact_table;
-mod assembly;
+mod artifacts;
 mod call;
-mod chain;
-mod clues;
 mod commit;
-mod dag;
 mod error;
 mod export;
-mod fold;
-mod guard;
 mod ids;
 mod import;
-mod lineage;
-mod lock;
-mod matching;
 mod memory;
 mod message;
-mod node;
 mod overview;
-mod page;
-mod query;
-mod rank;
 mod search;
-mod searchable;
-mod session;
-mod sieve;
-mod snippet;
-mod splice;
+mod sessions;
 mod sqlite;
 mod store;
-mod summary;
-mod terms;
-mod version;
-mod view;
+mod views;
 
-pub use artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
-pub use artifact_folder::{ArtifactFile, ArtifactFolder, FolderListing};
+pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
+pub use artifacts::folder::{ArtifactFile, ArtifactFolder, FolderListing};
 pub use call::{
     Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
 };
-pub use chain::compactions_in_view;
 pub use commit::{CommitAs, LoadedView};
-pub use dag::{Link as NodeLink, node_problems};
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};
-pub use guard::{Guard, GuardScope};
 pub use ids::{IdLength, Millis, Owner, SessionId};
 pub use import::{
     FileOutcome, FileReport, HistoryPlace, ImportCounts, ImportEvent, ImportReport, Importer, history_places,
 };
-pub use lineage::{Turning, find_session, find_tip, lineage, turnings, turnings_along};
-pub use lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
 pub use memory::MemoryStore;
 pub use message::{Appended, CallNames, NewMessage, StoredMessage, StoredRendition};
-pub use node::{
-    Child, LEAF_LEVEL, NewNode, Node, NodeHead, TOP_LEVEL, TOP_NODES, bounds, holds, joined as joined_runs,
-};
 pub use overview::{UsageOverview, cache_misses};
-pub use page::{ItemEntry, MessageEntry};
-pub use search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
-pub use session::{
+pub use search::request::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+pub use sessions::chain::compactions_in_view;
+pub use sessions::guard::{Guard, GuardScope};
+pub use sessions::lineage::{Turning, find_session, find_tip, lineage, turnings, turnings_along};
+pub use sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest, conversation_lock};
+pub use sessions::session::{
     Conversation, Counters, EndReason, Link, LinkKind, ListPlace, MAX_NUMBERED, NewSession, Origin, Session,
     SessionFilter, numbered_key,
 };
+pub use sessions::version::{LastMessage, Version};
 pub use sqlite::{
     BackupReport, BroughtForward, Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport,
     MessagePlace, Progress, Remedy, SalvageReport, SalvagedTable, Severity, SqliteStore, diagnose, mend,
 };
 pub use store::{Dependants, Store};
-pub use summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};
-pub use version::{LastMessage, Version};
-pub use view::{NewViewItem, Shown, ViewItem};
+pub use views::item::{NewViewItem, Shown, ViewItem};
+pub use views::node::{
+    Child, LEAF_LEVEL, NewNode, Node, NodeHead, TOP_LEVEL, TOP_NODES, bounds, holds, joined as joined_runs,
+};
+pub use views::node_graph::{Link as NodeLink, node_problems};
+pub use views::page::{ItemEntry, MessageEntry};
+pub use views::summary::{Continuation, NewSummary, Run, Selection, Summary, SummaryId};

@@ -5,7 +5,7 @@
 
 mod artifacts;
 mod calls;
-mod continuing;
+mod commit;
 mod locks;
 mod nodes;
 mod search;
@@ -15,20 +15,20 @@ mod views;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
+use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
 use crate::call::{Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageTotal};
 use crate::error::Result;
-use crate::guard::{Guard, GuardScope};
 use crate::ids::{Millis, Owner, SessionId};
-use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::message::{Appended, NewMessage, StoredMessage};
-use crate::node::{NewNode, NodeHead};
-use crate::search::{SearchAnswer, SearchQuery};
-use crate::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
+use crate::search::request::{SearchAnswer, SearchQuery};
+use crate::sessions::guard::{Guard, GuardScope};
+use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
+use crate::sessions::version::Version;
 use crate::store::{Dependants, Store};
-use crate::summary::{Continuation, Run, Selection, Summary, SummaryId};
-use crate::version::Version;
-use crate::view::{Shown, ViewItem};
+use crate::views::item::{Shown, ViewItem};
+use crate::views::node::{NewNode, NodeHead};
+use crate::views::summary::{Continuation, Run, Selection, Summary, SummaryId};
 
 use state::State;
 

@@ -1,135 +1,19 @@
-//! Questions to the search, and what it answers.
+//! Search without a database: reading a query, matching texts, ranking hits, cutting passages.
+//!
+//! A query goes through these parts in order: `request` (what callers pass in and get back), `query` (the words and
+//! phrases in it), `fingerprint` (the hashes by which an index proposes texts), `prefilter` (rejects messages by their
+//! raw JSON), `searchable` (the text of a message), `matching` (whether and where a text matches), `rank` (the order of
+//! hits), `snippet` (the passage shown). `terms` and `case_fold` define what a word is, for all of them.
+//!
+//! Not for: where the index is stored and which rows it covers; that is the store's part.
 
-use throughline_transcript::Role;
-
-use crate::artifact::ArtifactId;
-use crate::ids::{Millis, SessionId};
-
-/// How the words of a question are meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SearchMode {
-    /// Words in any order, `"phrases"` in theirs; when no words fit, as a substring.
-    #[default]
-    Words,
-    /// The question as it stands, anywhere in a text.
-    Substring,
-}
-
-/// A question to the search. Any text is safe.
-#[derive(Clone, Debug, Default)]
-pub struct SearchQuery {
-    /// What to look for.
-    pub text: String,
-    /// How.
-    pub mode: SearchMode,
-    /// Only in the conversation this session belongs to.
-    pub session: Option<SessionId>,
-    /// Only messages of this role. Results of tools are the tool's, also where a wire sends them in the user's name.
-    pub role: Option<Role>,
-    /// Only messages that call this tool or hold its results.
-    pub tool: Option<String>,
-    /// Only what was said at or after this time.
-    pub since_ms: Option<Millis>,
-    /// Only what was said before this time.
-    pub until_ms: Option<Millis>,
-    /// At most so many hits; 20 when zero.
-    pub limit: usize,
-    /// How many messages before and after a hit to show.
-    pub neighbours: usize,
-}
-
-/// Hits when no limit is given.
-const DEFAULT_LIMIT: usize = 20;
-
-impl SearchQuery {
-    /// Whether a message passes the filters that are about it alone. Case makes no difference to the names of tools.
-    pub(crate) fn admits(&self, role: Role, tools: &[String], at_ms: Millis) -> bool {
-        self.role.is_none_or(|wanted| wanted == role)
-            && self.since_ms.is_none_or(|since| at_ms >= since)
-            && self.until_ms.is_none_or(|until| at_ms < until)
-            && self.tool.as_ref().is_none_or(|wanted| {
-                let wanted = wanted.to_lowercase();
-                tools.iter().any(|tool| tool.to_lowercase() == wanted)
-            })
-    }
-
-    /// How many hits to show.
-    pub(crate) fn limit(&self) -> usize {
-        if self.limit == 0 { DEFAULT_LIMIT } else { self.limit }
-    }
-}
-
-/// A passage around a hit.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Snippet {
-    /// The passage, on one line.
-    pub text: String,
-    /// What of it was looked for, as byte ranges.
-    pub marks: Vec<(usize, usize)>,
-    /// Whether something stands before it.
-    pub cut_before: bool,
-    /// Whether something stands after it.
-    pub cut_after: bool,
-}
-
-/// A message beside a hit.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Neighbour {
-    /// Its place in the conversation.
-    pub seq: u64,
-    /// Who speaks.
-    pub role: &'static str,
-    /// Its beginning, on one line.
-    pub text: String,
-}
-
-/// Where an artifact was hit.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct ArtifactPlace {
-    /// The artifact.
-    pub id: ArtifactId,
-    /// The line of the hit, counted from one.
-    pub line: u64,
-}
-
-/// Something that was found.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Hit {
-    /// The session the message was appended to.
-    pub session: SessionId,
-    /// Title of its conversation.
-    pub title: Option<String>,
-    /// Its place in the conversation.
-    pub seq: u64,
-    /// The number of the message.
-    pub message: u64,
-    /// Who speaks.
-    pub role: &'static str,
-    /// Tools it calls or answers for.
-    pub tools: Vec<String>,
-    /// When it was said.
-    pub at_ms: Millis,
-    /// How well it fits; larger is better.
-    pub score: f64,
-    /// The passage.
-    pub snippet: Snippet,
-    /// The artifact, if the words stand in one.
-    pub artifact: Option<ArtifactPlace>,
-    /// Other messages with the very same content that were left out.
-    pub repeats: u64,
-    /// What was said before it.
-    pub before: Vec<Neighbour>,
-    /// What was said after it.
-    pub after: Vec<Neighbour>,
-}
-
-/// What the search answers.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
-pub struct SearchAnswer {
-    /// The best hits first.
-    pub hits: Vec<Hit>,
-    /// More fits than was looked at: only the newest so many were ranked.
-    pub ranked_newest: Option<u64>,
-    /// Words did not fit anywhere; these hits hold the question as a substring.
-    pub as_substring: bool,
-}
+pub(crate) mod case_fold;
+pub(crate) mod fingerprint;
+pub(crate) mod matching;
+pub(crate) mod prefilter;
+pub(crate) mod query;
+pub(crate) mod rank;
+pub(crate) mod request;
+pub(crate) mod searchable;
+pub(crate) mod snippet;
+pub(crate) mod terms;

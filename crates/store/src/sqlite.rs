@@ -13,24 +13,24 @@
 
 mod artifacts;
 mod backup;
-mod body;
 mod calls;
-mod clues;
-mod continuing;
-mod contract;
+mod commit;
+mod connection;
 mod deletion;
 mod doctor;
-mod door;
+mod error;
+mod fingerprint_index;
 mod guards;
-mod index;
+mod indexing;
+mod message_codec;
 mod messages;
 mod migrate;
 mod nodes;
 mod rows;
 mod search;
 mod sessions;
+mod store_impl;
 mod tar;
-mod trouble;
 mod views;
 
 use std::path::{Path, PathBuf};
@@ -39,20 +39,20 @@ use std::time::Duration;
 
 use rusqlite::{Connection, MAIN_DB, TransactionBehavior};
 
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
-use door::{Access, Identity};
+use connection::{Access, Identity};
+use error::{Outcome, Trouble};
 use migrate::{Arrival, STEPS};
-use trouble::{Outcome, Trouble};
 
 pub use backup::{BackupReport, Progress};
+pub(crate) use connection::open_foreign;
 pub use doctor::{
     Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport, MessagePlace, Remedy, SalvageReport,
     SalvagedTable, Severity, diagnose, mend,
 };
-pub(crate) use door::open_foreign;
 
 /// Name of the folder of artifacts beside the database.
 const ARTIFACTS: &str = "artifacts";
@@ -76,7 +76,7 @@ pub struct SqliteStore {
     read_access: Access,
     brought_forward: Option<BroughtForward>,
     /// The file that was opened.
-    file: Option<door::FileId>,
+    file: Option<connection::FileId>,
 }
 
 /// A record was of an older version when it was opened, and is not any more.
@@ -134,7 +134,7 @@ impl SqliteStore {
     /// As [`open`](Self::open), telling how far it is when the record has to be brought up to date, which may take a
     /// minute for a million messages.
     pub fn open_following(path: &Path, now_ms: Millis, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
-        Self::open_with(path, now_ms, STEPS, door::BUSY_TIMEOUT, progress)
+        Self::open_with(path, now_ms, STEPS, connection::BUSY_TIMEOUT, progress)
     }
 
     fn open_with(
@@ -145,10 +145,10 @@ impl SqliteStore {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         let folder = artifacts_beside(path);
-        let opening = door::opening();
-        door::prepare_file(path, &folder)?;
+        let opening = connection::opening();
+        connection::prepare_file(path, &folder)?;
         let mut connect = || -> Outcome<(Connection, Arrival)> {
-            let mut conn = door::connect(path, Access::Write, busy_timeout)?;
+            let mut conn = connection::connect(path, Access::Write, busy_timeout)?;
             if conn.is_readonly(MAIN_DB)? {
                 let problem = "its permissions do not allow it".to_owned();
                 return Err(StoreError::ReadOnly { path: path.to_path_buf(), problem }.into());
@@ -171,23 +171,23 @@ impl SqliteStore {
                 }
                 Arrival::AsItWas | Arrival::Made => None,
             },
-            file: door::file_id(path),
+            file: connection::file_id(path),
         })
     }
 
     /// Opens the record at `path` for reading; nothing is made or changed. Every write is refused.
     pub fn open_read_only(path: &Path) -> Result<Self> {
         let told = |trouble: Trouble| trouble.told("opening the record", path);
-        let found = std::fs::metadata(path).map_err(|source| trouble::told_io("opening", path, source))?;
+        let found = std::fs::metadata(path).map_err(|source| error::told_io("opening", path, source))?;
         if found.is_dir() {
-            return Err(door::is_a_folder(path));
+            return Err(connection::is_a_folder(path));
         }
-        let _opening = door::opening();
+        let _opening = connection::opening();
         let (reader, read_access) = match recognise(path, Access::Read) {
             Ok(reader) => (reader, Access::Read),
             // In a folder that cannot be written, not even the files readers share can be made. If nobody has left
             // anything in the journal, the file is the whole record, and nobody can be changing it.
-            Err(Trouble::Database(_)) if !door::has_journal(path) => {
+            Err(Trouble::Database(_)) if !connection::has_journal(path) => {
                 (recognise(path, Access::ReadUnchanging).map_err(told)?, Access::ReadUnchanging)
             }
             Err(other) => return Err(told(other)),
@@ -195,12 +195,12 @@ impl SqliteStore {
         Ok(Self {
             path: path.to_path_buf(),
             artifacts: ArtifactFolder::at(artifacts_beside(path)),
-            busy_timeout: door::BUSY_TIMEOUT,
+            busy_timeout: connection::BUSY_TIMEOUT,
             writer: None,
             readers: Mutex::new(vec![reader]),
             read_access,
             brought_forward: None,
-            file: door::file_id(path),
+            file: connection::file_id(path),
         })
     }
 
@@ -238,7 +238,7 @@ impl SqliteStore {
         let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match kept {
             Some(conn) => Ok(conn),
-            None => door::connect(&self.path, self.read_access, self.busy_timeout),
+            None => connection::connect(&self.path, self.read_access, self.busy_timeout),
         }
     }
 
@@ -281,8 +281,8 @@ fn artifacts_beside(path: &Path) -> PathBuf {
 /// A connection to a record of the newest version, for reading.
 fn recognise(path: &Path, access: Access) -> Outcome<Connection> {
     let known = migrate::version_after(STEPS);
-    let conn = door::connect(path, access, door::BUSY_TIMEOUT)?;
-    let problem = match door::identify(&conn, path, known)? {
+    let conn = connection::connect(path, access, connection::BUSY_TIMEOUT)?;
+    let problem = match connection::identify(&conn, path, known)? {
         Identity::Record { version } if version == known => return Ok(conn),
         Identity::Record { version } => {
             format!("its schema version is {version}; it has to be brought to {known} first")

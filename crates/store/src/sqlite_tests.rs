@@ -9,12 +9,12 @@ use throughline_transcript::decode_message_text;
 use super::test_home::*;
 use super::*;
 use crate::call::{CallFilter, NewCall, UsageBy};
-use crate::lock::{Holder, LockOutcome, LockRequest};
 use crate::message::NewMessage;
-use crate::session::{EndReason, SessionFilter};
+use crate::sessions::lock::{Holder, LockOutcome, LockRequest};
+use crate::sessions::session::{EndReason, SessionFilter};
 use crate::store::{Dependants, Store};
-use crate::summary::Continuation;
-use crate::view::{NewViewItem, ViewItem};
+use crate::views::item::{NewViewItem, ViewItem};
+use crate::views::summary::Continuation;
 
 #[test]
 fn two_stores_on_one_database_take_turns() {
@@ -69,7 +69,7 @@ fn two_compactions_of_one_session_make_one_continuation() {
             end_seq: Some(1),
         })],
     };
-    let outcomes: Vec<Result<crate::session::Session>> = std::thread::scope(|scope| {
+    let outcomes: Vec<Result<crate::sessions::session::Session>> = std::thread::scope(|scope| {
         let tries: Vec<_> = stores
             .iter()
             .zip(["left", "right"])
@@ -233,7 +233,7 @@ fn the_journal_does_not_grow_without_end() {
     for _ in 0..40 {
         say(&store, "one", &vec!["quite a number of words ".repeat(40); 200]);
     }
-    let journal = fs::metadata(door::beside(&home.path(), "-wal")).unwrap().len();
+    let journal = fs::metadata(connection::beside(&home.path(), "-wal")).unwrap().len();
     let database = fs::metadata(home.path()).unwrap().len();
     // Twice the limit: the batch that goes over it is written before the journal is emptied.
     assert!(journal < 2 * JOURNAL_PAGES as u64 * 4096, "{journal} bytes of journal, {database} of database");

@@ -3,9 +3,9 @@
 use throughline_transcript::{LogCall, LogFacts, NewView, Transcript};
 
 use crate::ids::Millis;
-use crate::session::LinkKind;
+use crate::sessions::session::LinkKind;
 
-use super::foreign::{Attached, AttachedAt, Foreign, ForeignCall, ForeignCompaction, Said};
+use super::conversation::{Attached, AttachedAt, Foreign, ForeignCall, ForeignCompaction, Said};
 
 /// What sessions of this program are recorded under.
 pub(super) const PROGRAM: &str = "claude-code";

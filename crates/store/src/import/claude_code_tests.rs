@@ -6,10 +6,10 @@ use crate::call::UsageKind;
 use crate::ids::SessionId;
 use crate::import::ImportCounts;
 use crate::import::testing::{World, answer, user};
-use crate::session::{EndReason, LinkKind};
+use crate::sessions::session::{EndReason, LinkKind};
 use crate::store::Store;
-use crate::summary::Continuation;
-use crate::view::{NewViewItem, ViewItem};
+use crate::views::item::{NewViewItem, ViewItem};
+use crate::views::summary::Continuation;
 
 #[test]
 fn a_log_is_recorded_once() {

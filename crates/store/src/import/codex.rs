@@ -4,9 +4,9 @@ use throughline_transcript::{LogCall, LogFacts, Message, NewView, Role, Transcri
 
 use crate::call::StoredPreamble;
 use crate::ids::Millis;
-use crate::session::LinkKind;
+use crate::sessions::session::LinkKind;
 
-use super::foreign::{Attached, AttachedAt, Foreign, ForeignCall, ForeignCompaction, ForeignItem, Said};
+use super::conversation::{Attached, AttachedAt, Foreign, ForeignCall, ForeignCompaction, ForeignItem, Said};
 
 /// What sessions of this program are recorded under.
 pub(super) const PROGRAM: &str = "codex";

@@ -4,7 +4,7 @@ use throughline_transcript::Dialect;
 
 use crate::import::testing::World;
 use crate::store::Store;
-use crate::view::ViewItem;
+use crate::views::item::ViewItem;
 
 const CODEX_HEAD: &str = r#"{"timestamp":"2026-03-04T10:00:00Z","type":"session_meta","payload":{"id":"c1","cwd":"/srv/app","model_provider":"openai","base_instructions":{"text":"be brief"}}}"#;
 const CODEX_TURN: &str = r#"{"timestamp":"2026-03-04T10:00:01Z","type":"turn_context","payload":{"cwd":"/srv/app","model":"gpt-5.2-codex"}}"#;

@@ -10,10 +10,10 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use crate::call::StoredPreamble;
-use crate::session::{EndReason, LinkKind};
+use crate::sessions::session::{EndReason, LinkKind};
 use crate::sqlite::open_foreign;
 
-use super::foreign::{Attached, AttachedAt, Foreign};
+use super::conversation::{Attached, AttachedAt, Foreign};
 use super::hermes_messages::{Told, tell};
 use super::hermes_rows::{SessionRow, read_calls, read_messages, read_sessions};
 

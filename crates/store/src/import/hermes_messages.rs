@@ -9,7 +9,7 @@ use throughline_transcript::{Message, SharedText, compact_json_string, decode_me
 
 use crate::ids::Millis;
 
-use super::foreign::{ForeignCompaction, ForeignItem, Said};
+use super::conversation::{ForeignCompaction, ForeignItem, Said};
 use super::hermes_rows::MessageRow;
 
 /// Marks content that is not a plain text.

@@ -8,7 +8,7 @@ use throughline_tokens::Usage;
 use crate::call::UsageKind;
 use crate::ids::Millis;
 
-use super::foreign::ForeignCall;
+use super::conversation::ForeignCall;
 
 /// A session.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::ids::{IdLength, Millis, Owner, SessionId};
 use crate::import::{ImportCounts, ImportReport, Importer};
 use crate::memory::MemoryStore;
-use crate::session::Session;
+use crate::sessions::session::Session;
 use crate::store::Store;
 
 const SESSIONS: &str = "CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, model TEXT, model_config TEXT, \

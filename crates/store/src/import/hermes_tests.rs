@@ -3,9 +3,9 @@
 use crate::ids::Owner;
 use crate::import::hermes_testing::{Hermes, SUMMARY};
 use crate::import::{FileOutcome, ImportCounts};
-use crate::session::{EndReason, LinkKind, SessionFilter};
+use crate::sessions::session::{EndReason, LinkKind, SessionFilter};
 use crate::store::Store;
-use crate::view::ViewItem;
+use crate::views::item::ViewItem;
 
 fn names(numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|number| format!("m{number}")).collect()

@@ -10,7 +10,7 @@ use throughline_transcript::Transcript;
 use crate::call::StoredPreamble;
 use crate::ids::Millis;
 
-use super::foreign::{Foreign, Said};
+use super::conversation::{Foreign, Said};
 
 /// What such conversations are recorded under.
 pub(super) const PROGRAM: &str = "file";

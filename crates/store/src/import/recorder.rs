@@ -10,17 +10,17 @@ use throughline_tokens::{Catalogue, TokenModel, model_facts, profile_message};
 use throughline_transcript::Message;
 
 use crate::error::{Result, StoreError};
-use crate::guard::{Guard, GuardScope};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::message::{CallNames, NewMessage, StoredMessage};
-use crate::session::{EndReason, Link, LinkKind, NewSession, Origin, Session};
+use crate::sessions::guard::{Guard, GuardScope};
+use crate::sessions::session::{EndReason, Link, LinkKind, NewSession, Origin, Session};
 use crate::store::Store;
-use crate::summary::Continuation;
+use crate::views::summary::Continuation;
 
-use super::booking;
-use super::foreign::{Attached, AttachedAt, Foreign, ForeignCompaction, Said};
+use super::calls;
+use super::conversation::{Attached, AttachedAt, Foreign, ForeignCompaction, Said};
 use super::report::ImportCounts;
-use super::shown;
+use super::views;
 
 /// The guard that names the preamble a conversation came with.
 pub(crate) const PREAMBLE_GUARD: &str = "preamble";
@@ -255,7 +255,7 @@ impl Recorder<'_> {
                     tokens: tokens_of(&said.message, model),
                     at_ms: said.at_ms,
                     tools: tools.clone(),
-                    rendition: said.sent.as_ref().map(|sent| shown::rendition(sent, tokens_of(sent, model))),
+                    rendition: said.sent.as_ref().map(|sent| views::rendition(sent, tokens_of(sent, model))),
                 })
                 .collect();
             let added = batch.len() as u64;
@@ -283,7 +283,7 @@ impl Recorder<'_> {
         let tip = if tip.ended_ms.is_some() { self.go_on(foreign, &tip, compaction.at_ms)? } else { tip };
         let (view, summary) = match compaction.view.is_empty() {
             true => (Vec::new(), None),
-            false => shown::view_of(self.store, &self.owner, foreign, &tip, compaction, &|message| {
+            false => views::view_of(self.store, &self.owner, foreign, &tip, compaction, &|message| {
                 tokens_of(message, model)
             })?,
         };
@@ -328,14 +328,8 @@ impl Recorder<'_> {
                 self.store.set_guard(&scope, PREAMBLE_GUARD, Some(&guard))?;
             }
         }
-        counts.calls += booking::book_calls(
-            self.store,
-            &self.owner,
-            foreign,
-            &chain,
-            preamble.as_ref(),
-            &self.catalogue,
-        )?;
+        counts.calls +=
+            calls::book_calls(self.store, &self.owner, foreign, &chain, preamble.as_ref(), &self.catalogue)?;
         if let Some(title) = &foreign.title
             && chain.iter().all(|member| member.title.is_none())
         {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::ids::{IdLength, Millis, Owner, SessionId};
 use crate::import::{ImportCounts, ImportReport, Importer};
 use crate::memory::MemoryStore;
-use crate::session::{Session, SessionFilter};
+use crate::sessions::session::{Session, SessionFilter};
 use crate::store::Store;
 
 /// A record and a folder to import from.

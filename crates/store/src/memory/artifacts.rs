@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
+use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
 use crate::error::{Result, StoreError};
 use crate::ids::{Owner, SessionId};
 

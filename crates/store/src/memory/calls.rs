@@ -8,7 +8,7 @@ use crate::call::{
 };
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::session::Session;
+use crate::sessions::session::Session;
 
 use super::state::State;
 

@@ -1,9 +1,9 @@
 //! Guards and locks of the record in memory.
 
 use crate::error::Result;
-use crate::guard::{Guard, GuardScope};
 use crate::ids::Millis;
-use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::guard::{Guard, GuardScope};
+use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 
 use super::state::State;
 

@@ -1,10 +1,10 @@
 //! Nodes of the record in memory.
 
-use crate::chain::ended;
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::node::{NewNode, NodeHead};
-use crate::summary::{NewSummary, SummaryId};
+use crate::sessions::chain::ended;
+use crate::views::node::{NewNode, NodeHead};
+use crate::views::summary::{NewSummary, SummaryId};
 
 use super::state::State;
 

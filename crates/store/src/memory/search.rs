@@ -5,19 +5,19 @@ use std::cmp::Ordering;
 
 use throughline_transcript::{ContentHash, Role};
 
-use crate::artifact::ArtifactId;
-use crate::artifact_pieces::pieces;
-use crate::chain::Stretch;
+use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::pieces::pieces;
 use crate::error::Result;
 use crate::ids::{Millis, Owner};
-use crate::matching::Matcher;
 use crate::message::StoredMessage;
-use crate::query::{ParsedQuery, Way};
-use crate::rank::{Candidate, Ranked, Speaker, best};
-use crate::search::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
-use crate::searchable::searchable_text;
-use crate::session::Session;
-use crate::snippet::{beginning, passage};
+use crate::search::matching::Matcher;
+use crate::search::query::{ParsedQuery, Way};
+use crate::search::rank::{Candidate, Ranked, Speaker, best};
+use crate::search::request::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+use crate::search::searchable::searchable_text;
+use crate::search::snippet::{beginning, passage};
+use crate::sessions::chain::Stretch;
+use crate::sessions::session::Session;
 
 use super::artifacts::{KeptArtifact, Tie};
 use super::state::State;

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::assembly::{closed, open_run, push, settled};
-use crate::chain::{
+use crate::error::{Result, StoreError};
+use crate::ids::{Millis, Owner, SessionId};
+use crate::sessions::chain::{
     Place, Stretch, attached, conversation, end_by_continuation, inherited_base, line, place_of_root,
     place_on, title_key,
 };
-use crate::error::{Result, StoreError};
-use crate::ids::{Millis, Owner, SessionId};
-use crate::session::{Conversation, Counters, EndReason, Link, LinkKind, NewSession, Session, SessionFilter};
+use crate::sessions::session::{
+    Conversation, Counters, EndReason, Link, LinkKind, NewSession, Session, SessionFilter,
+};
 use crate::store::Dependants;
-use crate::view::ViewItem;
+use crate::views::assembly::{closed, open_run, push, settled};
+use crate::views::item::ViewItem;
 
 use super::state::State;
 

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::artifact::ArtifactId;
+use crate::artifacts::artifact::ArtifactId;
 use crate::call::{Call, PreambleId, StoredPreamble};
 use crate::error::{Result, StoreError};
-use crate::guard::Guard;
 use crate::ids::{Owner, SessionId};
-use crate::lock::HeldLock;
 use crate::message::StoredMessage;
-use crate::session::Session;
-use crate::summary::Summary;
-use crate::view::ViewItem;
+use crate::sessions::guard::Guard;
+use crate::sessions::lock::HeldLock;
+use crate::sessions::session::Session;
+use crate::views::item::ViewItem;
+use crate::views::summary::Summary;
 
 use super::artifacts::KeptArtifact;
 use super::locks::GuardPlace;

@@ -1,15 +1,15 @@
 //! Messages and views of the record in memory: appending and reading.
 
-use crate::artifact::{ArtifactId, NewArtifact};
-use crate::assembly::{as_told, closed, grown, push};
-use crate::chain::{Stretch, ended};
+use crate::artifacts::artifact::{ArtifactId, NewArtifact};
+use crate::artifacts::extract::artifact_texts;
 use crate::error::{Result, StoreError};
 use crate::ids::{Owner, SessionId};
 use crate::message::{Appended, NewMessage, StoredMessage, StoredRendition};
-use crate::session::Session;
-use crate::splice::artifact_texts;
-use crate::version::{LastMessage, Version};
-use crate::view::{Shown, ViewItem};
+use crate::sessions::chain::{Stretch, ended};
+use crate::sessions::session::Session;
+use crate::sessions::version::{LastMessage, Version};
+use crate::views::assembly::{as_told, closed, grown, push};
+use crate::views::item::{Shown, ViewItem};
 
 use super::state::State;
 

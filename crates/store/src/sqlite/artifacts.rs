@@ -2,13 +2,13 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
-use crate::artifact::{Artifact, ArtifactId};
-use crate::artifact_folder::{ArtifactFile, ArtifactFolder};
+use crate::artifacts::artifact::{Artifact, ArtifactId};
+use crate::artifacts::folder::{ArtifactFile, ArtifactFolder};
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner};
 
-use super::index::{Indexing, forget_pieces};
-use super::trouble::Outcome;
+use super::error::Outcome;
+use super::indexing::{Indexing, forget_pieces};
 
 /// At most so many artifacts are named when a shortened name fits several.
 const CANDIDATES: usize = 20;

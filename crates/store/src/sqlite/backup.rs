@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use crate::artifact::ArtifactId;
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::error::Result;
 use crate::ids::Millis;
 
-use super::door::{self, Access, make_private_file};
+use super::connection::{self, Access, make_private_file};
+use super::error::{Outcome, Trouble, told_io};
 use super::tar::{TarWriter, read_tar};
-use super::trouble::{Outcome, Trouble, told_io};
 use super::{ARTIFACTS, SqliteStore, artifacts};
 
 /// Name of the database in a backup.
@@ -138,7 +138,7 @@ pub(super) fn back_up_files(
         let (archive, _) = begin(to)?;
         let mut entries = Vec::new();
         for suffix in ["", "-wal", "-journal"] {
-            let path = door::beside(database, suffix);
+            let path = connection::beside(database, suffix);
             if path.is_file() {
                 entries.push(Entry::of_file(format!("{DATABASE}{suffix}"), &path)?);
             }
@@ -186,7 +186,7 @@ fn copy_database(source: &Connection, to: &Path, progress: &mut dyn FnMut(Progre
     let moment = source.unchecked_transaction()?;
     moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     make_private_file(to).map_err(|source| Trouble::from(told_io("writing the backup", to, source)))?;
-    let mut copy = door::connect(to, Access::Write, door::BUSY_TIMEOUT)?;
+    let mut copy = connection::connect(to, Access::Write, connection::BUSY_TIMEOUT)?;
     {
         let backup = Backup::new(&moment, &mut copy)?;
         loop {
@@ -287,7 +287,7 @@ fn finish(
     let bytes = archive.as_file().metadata().map_err(told)?.len();
     archive.persist_noclobber(to).map_err(|failed| told(failed.error))?;
     if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        door::sync_folder(folder).map_err(told)?;
+        connection::sync_folder(folder).map_err(told)?;
     }
     Ok(bytes)
 }

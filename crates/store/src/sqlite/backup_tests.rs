@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
 use super::*;
-use crate::artifact::{ArtifactRange, NewArtifact};
+use crate::artifacts::artifact::{ArtifactRange, NewArtifact};
 use crate::ids::{Owner, SessionId};
 use crate::message::NewMessage;
-use crate::search::SearchQuery;
-use crate::session::{NewSession, Origin};
+use crate::search::request::SearchQuery;
+use crate::sessions::session::{NewSession, Origin};
 use crate::store::Store;
 
 fn said(text: &str) -> NewMessage {

@@ -11,11 +11,11 @@ use crate::call::{
     UsageTotal,
 };
 use crate::ids::{Millis, Owner, SessionId};
-use crate::session::Session;
+use crate::sessions::session::Session;
 
+use super::error::{Outcome, Trouble};
 use super::rows::{count, int, known_session, names, write_progress};
 use super::sessions::SessionIds;
-use super::trouble::{Outcome, Trouble};
 
 const COMPRESSION_LEVEL: i32 = 3;
 /// No part of a preamble is larger: a request is not.

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use crate::artifact::ArtifactId;
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::store::Dependants;
 
 use super::artifacts::{self, Released};
-use super::index::read_again;
+use super::error::Outcome;
+use super::indexing::read_again;
 use super::rows::{int, known_session};
-use super::trouble::Outcome;
 
 /// What a deletion took away.
 pub(super) struct Deleted {

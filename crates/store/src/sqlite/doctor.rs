@@ -7,34 +7,34 @@
 //! another, `nodes` at summaries of summaries, `doubled` at turns that were recorded twice, `indexes` at what makes them findable, `contents` at every byte; `mend` puts things right (`reindex` a row
 //! of an index), `salvage` copies what can be read of a damaged database (`beginning` where not even its schema can be).
 
-mod beginning;
-mod contents;
-mod doubled;
+mod duplicates;
+mod file_header;
 mod files;
-mod finding;
 mod index;
-mod mend;
+mod message_bytes;
 mod nodes;
+mod problem;
 mod relations;
+mod repair;
 mod salvage;
 
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::artifact_folder::{ArtifactFolder, FolderListing};
+use crate::artifacts::folder::{ArtifactFolder, FolderListing};
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
-use crate::lock::Holder;
+use crate::sessions::lock::Holder;
 
 use super::backup::{Progress, problems_of};
-use super::door::{self, Access, Identity};
+use super::connection::{self, Access, Identity};
+use super::error::{Outcome, Trouble};
 use super::migrate::{STEPS, version_after};
-use super::trouble::{Outcome, Trouble};
 use super::{artifacts_beside, guards};
 
-pub use finding::{Finding, LostArtifact, MessagePlace, Remedy, Severity};
-pub use mend::{MendReport, mend};
+pub use problem::{Finding, LostArtifact, MessagePlace, Remedy, Severity};
+pub use repair::{MendReport, mend};
 pub use salvage::{SalvageReport, SalvagedTable};
 
 /// At most so many things are named in a finding.
@@ -123,7 +123,7 @@ enum Recognised {
 
 /// Finds out what lies at the place of a record, for a program that knows schema versions up to `known`.
 fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<Recognised> {
-    let has_traces = || door::has_journal(path) || !listing.artifacts.is_empty();
+    let has_traces = || connection::has_journal(path) || !listing.artifacts.is_empty();
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -160,13 +160,13 @@ fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<Recogni
 /// Opens a database for reading, also where its folder cannot be written.
 fn open_for_reading(path: &Path, known: i64) -> Outcome<(Connection, Identity)> {
     let open = |access| -> Outcome<(Connection, Identity)> {
-        let conn = door::connect(path, access, door::BUSY_TIMEOUT)?;
-        let identity = door::identify(&conn, path, known)?;
+        let conn = connection::connect(path, access, connection::BUSY_TIMEOUT)?;
+        let identity = connection::identify(&conn, path, known)?;
         Ok((conn, identity))
     };
-    let _opening = door::opening();
+    let _opening = connection::opening();
     match open(Access::Read) {
-        Err(Trouble::Database(_)) if !door::has_journal(path) => open(Access::ReadUnchanging),
+        Err(Trouble::Database(_)) if !connection::has_journal(path) => open(Access::ReadUnchanging),
         other => other,
     }
 }
@@ -232,12 +232,12 @@ fn examine(
     };
     add(relations::check(conn, progress))?;
     add(nodes::check(conn))?;
-    add(doubled::check(conn))?;
+    add(duplicates::check(conn))?;
     add(index::check(conn, folder, examination.depth, progress))?;
     add(files::check_artifacts(place, examination.depth, progress))?;
     add(stale_locks(conn, examination))?;
     if examination.depth == Depth::Thorough {
-        add(contents::check(conn, folder, progress))?;
+        add(message_bytes::check(conn, folder, progress))?;
     }
     if !damage.is_empty() {
         damage.dedup();
@@ -258,7 +258,7 @@ fn damage_of(trouble: Trouble) -> Outcome<String> {
 }
 
 fn stale_locks(conn: &Connection, examination: &Examination<'_>) -> Outcome<Vec<Finding>> {
-    let is_stale = |lock: &crate::lock::HeldLock| {
+    let is_stale = |lock: &crate::sessions::lock::HeldLock| {
         lock.expires_ms <= examination.now_ms || !(examination.is_alive)(&lock.holder)
     };
     let locks: Vec<_> = guards::locks(conn)?.into_iter().filter(is_stale).collect();
@@ -266,7 +266,7 @@ fn stale_locks(conn: &Connection, examination: &Examination<'_>) -> Outcome<Vec<
 }
 
 #[cfg(test)]
-#[path = "doctor_mend_tests.rs"]
+#[path = "doctor_repair_tests.rs"]
 mod mend_tests;
 #[cfg(test)]
 #[path = "doctor_salvage_tests.rs"]

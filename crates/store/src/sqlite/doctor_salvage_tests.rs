@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::tests::*;
 use super::*;
-use crate::search::SearchMode;
-use crate::session::SessionFilter;
+use crate::search::request::SearchMode;
+use crate::sessions::session::SessionFilter;
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
 
@@ -26,7 +26,7 @@ fn large() -> Home {
         store.append(&owner(), &id("other"), messages).unwrap();
     }
     drop(store);
-    assert!(!door::has_journal(&home.path()));
+    assert!(!connection::has_journal(&home.path()));
     home
 }
 
@@ -107,7 +107,7 @@ fn large_copy(database: &[u8], like: &Home) -> Home {
     let to = ArtifactFolder::at(artifacts_beside(&home.path())).list().unwrap();
     assert_eq!(from, to, "the same artifacts in both");
     for suffix in ["-wal", "-shm"] {
-        let _ = fs::remove_file(door::beside(&home.path(), suffix));
+        let _ = fs::remove_file(connection::beside(&home.path(), suffix));
     }
     fs::write(home.path(), database).unwrap();
     home
@@ -189,14 +189,14 @@ fn what_is_only_in_the_journal_is_saved_too() {
     let home = large();
     let store = home.open();
     store.append(&owner(), &id("other"), vec![said("only in the journal")]).unwrap();
-    let journal = fs::read(door::beside(&home.path(), "-wal")).unwrap();
+    let journal = fs::read(connection::beside(&home.path(), "-wal")).unwrap();
     assert!(!journal.is_empty());
     let database = fs::read(home.path()).unwrap();
     drop(store);
     // As after a crash: the journal was never taken into the database, and then a page went bad.
     fs::write(home.path(), database).unwrap();
-    write_private(&door::beside(&home.path(), "-wal"), &journal);
-    let _ = fs::remove_file(door::beside(&home.path(), "-shm"));
+    write_private(&connection::beside(&home.path(), "-wal"), &journal);
+    let _ = fs::remove_file(connection::beside(&home.path(), "-shm"));
     let last = fs::metadata(home.path()).unwrap().len() as usize / PAGE - 1;
     overwrite(&home.path(), last - 3, &[0xa5; PAGE]);
     let report = home.mend();
@@ -204,7 +204,7 @@ fn what_is_only_in_the_journal_is_saved_too() {
     assert!(home.finds("journal", SearchMode::Words));
     if let Some(salvaged) = report.salvaged {
         assert!(
-            door::beside(&salvaged.damaged, "-wal").is_file(),
+            connection::beside(&salvaged.damaged, "-wal").is_file(),
             "the journal stays with the damaged database"
         );
     }
@@ -213,7 +213,7 @@ fn what_is_only_in_the_journal_is_saved_too() {
 #[test]
 fn a_damaged_index_costs_nothing_but_time() {
     let home = large();
-    let conn = door::connect(&home.path(), Access::Write, door::BUSY_TIMEOUT).unwrap();
+    let conn = connection::connect(&home.path(), Access::Write, connection::BUSY_TIMEOUT).unwrap();
     conn.execute("UPDATE clues_open SET clues = zeroblob(40), covered = 0", []).unwrap();
     drop(conn);
     let all = words(&home, "other");
@@ -303,7 +303,7 @@ proptest! {
                 prop_assert!(!is_whole || all.contains(message.json.as_str()));
             }
         }
-        store.search(&owner(), &crate::search::SearchQuery { text: "words".into(), ..Default::default() }).unwrap();
+        store.search(&owner(), &crate::search::request::SearchQuery { text: "words".into(), ..Default::default() }).unwrap();
         store.conversations(&owner(), &SessionFilter::default()).unwrap();
     }
 }

@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
 use super::*;
-use crate::artifact::{Artifact, NewArtifact};
+use crate::artifacts::artifact::{Artifact, NewArtifact};
 use crate::call::{NewCall, StoredPreamble};
 use crate::ids::{Owner, SessionId};
 
 use crate::message::{NewMessage, StoredRendition};
-use crate::search::{SearchMode, SearchQuery};
-use crate::session::{EndReason, Link, LinkKind, NewSession, Origin};
+use crate::search::request::{SearchMode, SearchQuery};
+use crate::sessions::session::{EndReason, Link, LinkKind, NewSession, Origin};
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
-use crate::summary::Continuation;
-use crate::view::NewViewItem;
+use crate::views::item::NewViewItem;
+use crate::views::summary::Continuation;
 
 pub(super) struct Home {
     folder: tempfile::TempDir,
@@ -113,7 +113,7 @@ impl Home {
 
     /// Changes the database behind the record's back.
     pub(super) fn sql(&self, sql: &str) {
-        let conn = door::connect(&self.path(), Access::Write, door::BUSY_TIMEOUT).unwrap();
+        let conn = connection::connect(&self.path(), Access::Write, connection::BUSY_TIMEOUT).unwrap();
         conn.execute_batch(sql).unwrap();
     }
 
@@ -173,7 +173,7 @@ impl Home {
 /// Writes a file that others may not read.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) {
     let _ = fs::remove_file(path);
-    door::make_private_file(path).unwrap();
+    connection::make_private_file(path).unwrap();
     fs::write(path, bytes).unwrap();
 }
 

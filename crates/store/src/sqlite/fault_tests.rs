@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use super::door;
+use super::connection;
 use super::test_home::*;
 use super::*;
 use crate::message::NewMessage;
-use crate::session::SessionFilter;
+use crate::sessions::session::SessionFilter;
 use crate::store::Store;
 
 #[cfg(unix)]
@@ -28,7 +28,7 @@ mod permissions {
         open_session(&store, "one");
         say(&store, "one", &["hello"]);
         for suffix in ["", "-wal", "-shm"] {
-            assert_eq!(mode(&door::beside(&path, suffix)), 0o600, "record.db{suffix}");
+            assert_eq!(mode(&connection::beside(&path, suffix)), 0o600, "record.db{suffix}");
         }
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         assert_eq!(mode(&path.parent().unwrap().join(ARTIFACTS)), 0o700);
@@ -40,13 +40,13 @@ mod permissions {
         let reader = stranger(&home.path());
         let _: i64 = reader.query_row("SELECT count(*) FROM messages", [], |row| row.get(0)).unwrap();
         for suffix in ["", "-wal", "-shm"] {
-            fs::set_permissions(door::beside(&home.path(), suffix), fs::Permissions::from_mode(0o644))
+            fs::set_permissions(connection::beside(&home.path(), suffix), fs::Permissions::from_mode(0o644))
                 .unwrap();
         }
         let store = home.open();
         assert_eq!(count(&store, "one"), 3);
         for suffix in ["", "-wal", "-shm"] {
-            assert_eq!(mode(&door::beside(&home.path(), suffix)), 0o600, "record.db{suffix}");
+            assert_eq!(mode(&connection::beside(&home.path(), suffix)), 0o600, "record.db{suffix}");
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::guard::{Guard, GuardScope};
 use crate::ids::Millis;
-use crate::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::guard::{Guard, GuardScope};
+use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
 use crate::store::{CHECK_BYTES, CHECK_GUARD};
 
+use super::error::Outcome;
 use super::rows::{chain_of, from_json_text, json_text};
-use super::trouble::Outcome;
 
 /// Where a guard is kept: kind, chain, endpoint, model.
 type Place<'a> = (i64, i64, &'a str, &'a str);

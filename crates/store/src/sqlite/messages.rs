@@ -3,25 +3,25 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use throughline_transcript::ContentHash;
 
-use crate::artifact_folder::ArtifactFolder;
-use crate::chain::Stretch;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{Appended, NewMessage, StoredMessage, speaks_as};
-use crate::session::Session;
-use crate::summary::Run;
-use crate::version::{LastMessage, Version};
+use crate::sessions::chain::Stretch;
+use crate::sessions::session::Session;
+use crate::sessions::version::{LastMessage, Version};
+use crate::views::summary::Run;
 
 use super::artifacts::{self, Reference};
-use super::body::{self, PackedBody};
-use super::continuing::require_open;
-use super::index::{Belonging, Indexing, take_numbers};
+use super::commit::require_open;
+use super::error::Outcome;
+use super::indexing::{Belonging, Indexing, take_numbers};
+use super::message_codec::{self, PackedBody};
 use super::rows::{
     MACHINE_WRITTEN, RESULTS_ONLY, count, int, known_session, members_of, names_text, role_code,
     write_progress,
 };
 use super::sessions::line_of;
-use super::trouble::Outcome;
 use super::views;
 
 /// Appends messages to a session. What it costs does not depend on what is there already.
@@ -137,7 +137,7 @@ fn write(
 ) -> Outcome<ContentHash> {
     let message = &new.message;
     let hash = message.content_hash();
-    let PackedBody { coding, bytes, artifacts } = body::pack(message, folder)?;
+    let PackedBody { coding, bytes, artifacts } = message_codec::pack(message, folder)?;
     let mut flags = if message.is_machine_written() { MACHINE_WRITTEN } else { 0 };
     if speaks_as(message) != message.role() {
         flags |= RESULTS_ONLY;

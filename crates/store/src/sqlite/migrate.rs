@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::Millis;
 
 use super::backup::Progress;
-use super::door::{APPLICATION_ID, Access, Identity, beside, connect, identify, make_private_file};
-use super::trouble::{Outcome, Trouble, told_io};
-use super::{artifacts, artifacts_beside, clues, index};
+use super::connection::{APPLICATION_ID, Access, Identity, beside, connect, identify, make_private_file};
+use super::error::{Outcome, Trouble, told_io};
+use super::{artifacts, artifacts_beside, fingerprint_index, indexing};
 
 /// What a step works on.
 pub(super) struct Bench<'a> {
@@ -37,7 +37,7 @@ fn create(bench: &mut Bench<'_>) -> Outcome<()> {
     bench.conn.execute_batch(include_str!("schema.sql"))?;
     bench.conn.execute_batch(artifacts::SCHEMA)?;
     bench.conn.execute_batch(artifacts::PIECES_SCHEMA)?;
-    Ok(bench.conn.execute_batch(clues::SCHEMA)?)
+    Ok(bench.conn.execute_batch(fingerprint_index::SCHEMA)?)
 }
 
 /// The second version finds words by longer hashes and by pairs of neighbours. Records of the first may have such an
@@ -54,8 +54,8 @@ fn index_by_longer_clues(bench: &mut Bench<'_>) -> Outcome<()> {
          INSERT OR IGNORE INTO numbers (name, next) VALUES ('piece', 1);",
     )?;
     bench.conn.execute_batch(artifacts::PIECES_SCHEMA)?;
-    bench.conn.execute_batch(clues::SCHEMA)?;
-    index::make_anew(bench.conn, &bench.folder, bench.progress)
+    bench.conn.execute_batch(fingerprint_index::SCHEMA)?;
+    indexing::make_anew(bench.conn, &bench.folder, bench.progress)
 }
 
 /// The version that a list of steps leads to.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::*;
-use crate::artifact::NewArtifact;
-use crate::search::SearchQuery;
-use crate::sqlite::door::{BUSY_TIMEOUT, prepare_file};
+use crate::artifacts::artifact::NewArtifact;
+use crate::search::request::SearchQuery;
+use crate::sqlite::connection::{BUSY_TIMEOUT, prepare_file};
 use crate::sqlite::{Depth, Examination, SqliteStore, diagnose, test_home};
 use crate::store::Store;
 

@@ -4,13 +4,13 @@ use rusqlite::{Connection, Row};
 
 use crate::error::StoreError;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::node::{NewNode, NodeHead};
-use crate::summary::{NewSummary, Summary, SummaryId};
+use crate::views::node::{NewNode, NodeHead};
+use crate::views::summary::{NewSummary, Summary, SummaryId};
 
-use super::continuing::{put_summary, require_open};
+use super::commit::{put_summary, require_open};
+use super::error::Outcome;
 use super::rows::{count, from_json_text, int, known_session};
 use super::sessions::SessionIds;
-use super::trouble::Outcome;
 
 pub(super) fn put(
     conn: &Connection,

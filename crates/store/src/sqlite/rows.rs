@@ -5,14 +5,14 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use throughline_tokens::Usage;
 use throughline_transcript::{ContentHash, Dialect, Role, SharedText};
 
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::StoredMessage;
-use crate::session::{Counters, EndReason, Link, LinkKind, Origin, Session};
+use crate::sessions::session::{Counters, EndReason, Link, LinkKind, Origin, Session};
 
-use super::body;
-use super::trouble::{Outcome, Trouble};
+use super::error::{Outcome, Trouble};
+use super::message_codec;
 
 /// A number as the database keeps it: it has no unsigned ones. What does not fit is as large as can be.
 pub(super) fn int(number: u64) -> i64 {
@@ -241,7 +241,7 @@ pub(super) fn message(
         tokens: get_count(row, 5)?,
         hash: ContentHash(row.get(6)?),
         tools: names(row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?)?,
-        json: SharedText::new(body::unpack(coding, origin, artifacts)?),
+        json: SharedText::new(message_codec::unpack(coding, origin, artifacts)?),
     })
 }
 

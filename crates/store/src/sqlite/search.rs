@@ -12,15 +12,15 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::Owner;
-use crate::matching::Matcher;
-use crate::query::{ParsedQuery, Way};
-use crate::rank::{Candidate, best};
-use crate::search::{SearchAnswer, SearchMode, SearchQuery};
-use crate::sieve::Sieve;
+use crate::search::matching::Matcher;
+use crate::search::prefilter::Sieve;
+use crate::search::query::{ParsedQuery, Way};
+use crate::search::rank::{Candidate, best};
+use crate::search::request::{SearchAnswer, SearchMode, SearchQuery};
 
-use super::trouble::Outcome;
+use super::error::Outcome;
 use candidates::{Row, read_text};
 use hits::Showing;
 use proposals::{substring_candidates, word_candidates};

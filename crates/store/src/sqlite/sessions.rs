@@ -5,21 +5,21 @@ use std::collections::HashMap;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, named_params, params_from_iter};
 
-use crate::assembly::{closed, settled};
-use crate::chain::{
+use crate::error::StoreError;
+use crate::ids::{Millis, Owner, SessionId};
+use crate::sessions::chain::{
     Place, Stretch, attached, conversation, end_by_continuation, inherited_base, line, place_of_root,
     place_on, title_key,
 };
-use crate::error::StoreError;
-use crate::ids::{Millis, Owner, SessionId};
-use crate::session::{Conversation, EndReason, Link, LinkKind, NewSession, Session, SessionFilter};
-use crate::view::ViewItem;
+use crate::sessions::session::{Conversation, EndReason, Link, LinkKind, NewSession, Session, SessionFilter};
+use crate::views::assembly::{closed, settled};
+use crate::views::item::ViewItem;
 
+use super::error::{Outcome, Trouble};
 use super::rows::{
     CHAIN_COLUMN, count, find_session, int, known_session, members_of, session, session_at, session_columns,
     tip_of,
 };
-use super::trouble::{Outcome, Trouble};
 use super::views;
 
 /// At most so many sessions are named when a reference fits several.

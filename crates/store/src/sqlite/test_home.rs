@@ -7,10 +7,10 @@ use rusqlite::Connection;
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
 use super::SqliteStore;
-use super::door::{self, Access};
+use super::connection::{self, Access};
 use crate::ids::{Owner, SessionId};
 use crate::message::NewMessage;
-use crate::session::{NewSession, Origin};
+use crate::sessions::session::{NewSession, Origin};
 use crate::store::Store;
 
 /// A folder with a record in it, gone with this.
@@ -42,7 +42,7 @@ impl Home {
             &(0..count).map(|at| format!("message {at} {}", "x".repeat(300))).collect::<Vec<_>>(),
         );
         drop(store);
-        assert!(!door::has_journal(&home.path()), "closing empties the journal");
+        assert!(!connection::has_journal(&home.path()), "closing empties the journal");
         home
     }
 }
@@ -85,5 +85,5 @@ pub(super) fn count(store: &SqliteStore, name: &str) -> usize {
 
 /// A connection of somebody else.
 pub(super) fn stranger(path: &Path) -> Connection {
-    door::connect(path, Access::Write, Duration::ZERO).unwrap()
+    connection::connect(path, Access::Write, Duration::ZERO).unwrap()
 }

@@ -2,18 +2,18 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use crate::artifact_folder::ArtifactFolder;
-use crate::assembly::{as_told, closed, grown, open_run, push};
+use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::{StoredMessage, StoredRendition};
-use crate::session::Session;
-use crate::summary::SummaryId;
-use crate::view::{Shown, ViewItem};
+use crate::sessions::session::Session;
+use crate::views::assembly::{as_told, closed, grown, open_run, push};
+use crate::views::item::{Shown, ViewItem};
+use crate::views::summary::SummaryId;
 
+use super::error::{Outcome, Trouble};
 use super::rows::{count, from_json_text, int, json_text, known_session, message, message_columns};
 use super::sessions::SessionIds;
-use super::trouble::{Outcome, Trouble};
 
 pub(super) const RANGE: i64 = 0;
 pub(super) const RENDITION: i64 = 1;

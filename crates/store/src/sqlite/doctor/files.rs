@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::artifact::ArtifactId;
-use crate::artifact_folder::{ArtifactFolder, FolderListing};
+use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::folder::{ArtifactFolder, FolderListing};
 use crate::error::{Result, StoreError};
 use crate::ids::SessionId;
 
 use super::super::backup::Progress;
-use super::super::door;
-use super::super::trouble::Outcome;
-use super::finding::{Finding, LostArtifact};
+use super::super::connection;
+use super::super::error::Outcome;
+use super::problem::{Finding, LostArtifact};
 use super::{Depth, NAMED, Place};
 
 /// How the names of files begin that are being written.
@@ -28,7 +28,7 @@ pub(super) fn listing(folder: &ArtifactFolder) -> Result<FolderListing> {
 /// Files of a record that others may read or write.
 pub(super) fn open_to_others(database: &Path, artifacts: &Path) -> Option<Finding> {
     let mut paths = Vec::new();
-    let files = ["", "-wal", "-shm", "-journal"].map(|suffix| door::beside(database, suffix));
+    let files = ["", "-wal", "-shm", "-journal"].map(|suffix| connection::beside(database, suffix));
     let mut folders = vec![artifacts.to_path_buf()];
     paths.extend(files.into_iter().filter(|path| is_open_to_others(path)));
     while let Some(folder) = folders.pop() {

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 
-use crate::artifact::ArtifactId;
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::artifact::ArtifactId;
+use crate::artifacts::folder::ArtifactFolder;
 
 use super::super::backup::Progress;
-use super::super::clues::{self, BlockMaker, RowSet, Segment};
-use super::super::index::add_clues;
-use super::super::trouble::Outcome;
+use super::super::error::Outcome;
+use super::super::fingerprint_index::{self, BlockMaker, RowSet, Segment};
+use super::super::indexing::add_clues;
 use super::Depth;
-use super::finding::Finding;
+use super::problem::Finding;
 
 /// Artifacts that were not cut into pieces, or not all of them, though they could be.
 pub(super) fn artifacts_without_pieces(
@@ -78,7 +78,7 @@ pub(super) fn gaps(
         let row: i64 = row.get(0)?;
         wanted.entry(Segment::of_row(row)).or_default().add(row);
     }
-    let covered = clues::covered(conn)?;
+    let covered = fingerprint_index::covered(conn)?;
     let all: BTreeSet<Segment> = wanted.keys().chain(covered.keys()).copied().collect();
     let none = RowSet::default();
     let read_row = |row, set: &mut _| add_clues(conn, folder, row, set);
@@ -103,7 +103,7 @@ pub(super) fn gaps(
 
 /// Rows of blocks whose clues are not those of what their rows say.
 fn wrong_rows(conn: &Connection, segment: Segment, maker: &mut BlockMaker<'_>) -> Outcome<u64> {
-    let known = clues::read(conn, segment)?;
+    let known = fingerprint_index::read(conn, segment)?;
     let mut wrong = 0;
     for place in 0..segment.blocks() {
         let known = known.as_ref().and_then(|known| known.get(&place));

@@ -1,18 +1,18 @@
-//! Nodes and what they took up: looked over with the rules of [`dag`](crate::dag), and mended by making a leaf of what
+//! Nodes and what they took up: looked over with the rules of [`dag`](crate::views::node_graph), and mended by making a leaf of what
 //! does not hold together. A leaf leads to the messages at once, so nothing is lost but the steps between.
 
 use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use crate::dag::{Link, node_problems};
-use crate::node::{LEAF_LEVEL, NODE, Node, TOP_NODES};
-use crate::summary::SummaryId;
+use crate::views::node::{LEAF_LEVEL, NODE, Node, TOP_NODES};
+use crate::views::node_graph::{Link, node_problems};
+use crate::views::summary::SummaryId;
 
+use super::super::error::Outcome;
 use super::super::rows::{count, from_json_text, int, json_text};
-use super::super::trouble::Outcome;
 use super::NAMED;
-use super::finding::Finding;
+use super::problem::Finding;
 
 /// Every summary as far as nodes are concerned.
 fn links(conn: &Connection) -> Outcome<HashMap<SummaryId, Link>> {

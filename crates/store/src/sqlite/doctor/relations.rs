@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rusqlite::{Connection, Row};
 
 use crate::ids::SessionId;
-use crate::session::{EndReason, LinkKind};
+use crate::sessions::session::{EndReason, LinkKind};
 
 use super::super::backup::Progress;
-use super::super::trouble::Outcome;
+use super::super::error::Outcome;
 use super::NAMED;
-use super::finding::Finding;
+use super::problem::Finding;
 
 /// Tables whose rows belong to a session, with the column that names it.
 pub(super) const OF_SESSIONS: [(&str, &str); 6] = [

@@ -16,10 +16,10 @@ use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
 use super::super::backup::Progress;
-use super::super::door::{self, Access};
+use super::super::connection::{self, Access};
+use super::super::error::{Outcome, Trouble, told_io};
 use super::super::migrate::{STEPS, bring_up_to_date};
-use super::super::trouble::{Outcome, Trouble, told_io};
-use super::beginning::{Beginning, replace_beginning};
+use super::file_header::{Beginning, replace_beginning};
 
 /// How often a table that is badly damaged is asked for another part of a gap.
 const PROBES_A_TABLE: usize = 20_000;
@@ -78,7 +78,9 @@ pub(super) fn looks_like_ours(path: &Path) -> bool {
                    ('sessions', 'messages', 'view_items', 'clues_sealed', 'artifact_pieces')";
         conn.query_row(sql, [], |row| row.get::<_, i64>(0))
     };
-    door::connect(path, Access::Read, door::BUSY_TIMEOUT).and_then(count).is_ok_and(|tables| tables == 5)
+    connection::connect(path, Access::Read, connection::BUSY_TIMEOUT)
+        .and_then(count)
+        .is_ok_and(|tables| tables == 5)
 }
 
 /// Copies what can be read of the database at `path` into a new one, which takes its place; the damaged one is kept
@@ -90,7 +92,7 @@ pub(super) fn salvage(
 ) -> Result<Option<SalvageReport>> {
     let mut work = || -> Outcome<Option<SalvageReport>> {
         // What others write from now on would go to the damaged file.
-        if door::is_in_use(path) {
+        if connection::is_in_use(path) {
             return Err(StoreError::Busy { path: path.to_path_buf() }.into());
         }
         let folder =
@@ -117,10 +119,10 @@ pub(super) fn salvage(
 
 /// Makes a record with nothing in it.
 fn make_empty(path: &Path, now_ms: Millis) -> Outcome<Connection> {
-    door::make_private_file(path)
+    connection::make_private_file(path)
         .map_err(|source| Trouble::from(told_io("making a new database", path, source)))?;
-    let mut conn = door::connect(path, Access::Write, door::BUSY_TIMEOUT)?;
-    bring_up_to_date(&mut conn, path, STEPS, now_ms, door::BUSY_TIMEOUT, &mut |_| ())?;
+    let mut conn = connection::connect(path, Access::Write, connection::BUSY_TIMEOUT)?;
+    bring_up_to_date(&mut conn, path, STEPS, now_ms, connection::BUSY_TIMEOUT, &mut |_| ())?;
     conn.pragma_update(None, "synchronous", "OFF")?;
     // Its first page may be needed, in the file.
     conn.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?;
@@ -136,8 +138,8 @@ fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> Outcome<Option<Conn
         let copy = workshop.join(format!("damaged-{number}.db"));
         let told = |source| Trouble::from(told_io("copying the damaged database", &copy, source));
         fs::copy(path, &copy).map_err(told)?;
-        if door::beside(path, "-wal").is_file() {
-            fs::copy(door::beside(path, "-wal"), door::beside(&copy, "-wal")).map_err(told)?;
+        if connection::beside(path, "-wal").is_file() {
+            fs::copy(connection::beside(path, "-wal"), connection::beside(&copy, "-wal")).map_err(told)?;
         }
         replace_beginning(&copy, new, part).map_err(told)?;
         if let Ok(conn) = open_if_readable(&copy) {
@@ -149,7 +151,7 @@ fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> Outcome<Option<Conn
 
 /// Opens a database if the tables of a record are known in it.
 fn open_if_readable(path: &Path) -> rusqlite::Result<Connection> {
-    let conn = door::connect(path, Access::Read, door::BUSY_TIMEOUT)?;
+    let conn = connection::connect(path, Access::Read, connection::BUSY_TIMEOUT)?;
     // Lets a database be read that is shorter than it says, or whose schema has errors in it.
     conn.pragma_update(None, "writable_schema", true)?;
     conn.prepare("SELECT id FROM messages")?;
@@ -340,18 +342,18 @@ impl<'a> Copier<'a> {
 fn put_in_place(path: &Path, new: &Path, now_ms: Millis) -> std::io::Result<PathBuf> {
     let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let stamp = time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
-    let damaged = door::beside(path, &format!(".damaged-{stamp}"));
+    let damaged = connection::beside(path, &format!(".damaged-{stamp}"));
     if fs::symlink_metadata(&damaged).is_ok() {
         return Err(std::io::ErrorKind::AlreadyExists.into());
     }
     // The journal goes first: beside another database it would be taken for that one's.
     for suffix in ["-wal", "-journal"] {
-        let journal = door::beside(path, suffix);
+        let journal = connection::beside(path, suffix);
         if journal.is_file() {
-            fs::rename(&journal, door::beside(&damaged, suffix))?;
+            fs::rename(&journal, connection::beside(&damaged, suffix))?;
         }
     }
-    if let Err(error) = fs::remove_file(door::beside(path, "-shm"))
+    if let Err(error) = fs::remove_file(connection::beside(path, "-shm"))
         && error.kind() != std::io::ErrorKind::NotFound
     {
         return Err(error);
@@ -362,7 +364,7 @@ fn put_in_place(path: &Path, new: &Path, now_ms: Millis) -> std::io::Result<Path
     fs::File::open(new)?.sync_all()?;
     fs::rename(new, path)?;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        door::sync_folder(folder)?;
+        connection::sync_folder(folder)?;
     }
     Ok(damaged)
 }

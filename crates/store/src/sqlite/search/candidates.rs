@@ -6,15 +6,15 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use throughline_transcript::{Role, SharedText, decode_message};
 
-use crate::artifact_folder::ArtifactFolder;
+use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::Millis;
-use crate::rank::{Candidate, Speaker};
-use crate::searchable::searchable_text;
+use crate::search::rank::{Candidate, Speaker};
+use crate::search::searchable::searchable_text;
 
-use super::super::body::unpack_skeleton;
-use super::super::index::PieceText;
+use super::super::error::Outcome;
+use super::super::indexing::PieceText;
+use super::super::message_codec::unpack_skeleton;
 use super::super::rows::{MACHINE_WRITTEN, names, role_of, speaker_of};
-use super::super::trouble::Outcome;
 use super::scope::Scope;
 use super::{Gathered, MAX_LOOKED_AT, MAX_PIECES_READ, MAX_READ};
 

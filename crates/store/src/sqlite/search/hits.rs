@@ -5,17 +5,17 @@ use std::rc::Rc;
 
 use rusqlite::Connection;
 
-use crate::artifact_folder::ArtifactFolder;
-use crate::chain::{Stretch, line};
+use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::SessionId;
-use crate::matching::Matcher;
-use crate::rank::Ranked;
-use crate::search::{ArtifactPlace, Hit, Neighbour, Snippet};
-use crate::snippet::{beginning, passage};
+use crate::search::matching::Matcher;
+use crate::search::rank::Ranked;
+use crate::search::request::{ArtifactPlace, Hit, Neighbour, Snippet};
+use crate::search::snippet::{beginning, passage};
+use crate::sessions::chain::{Stretch, line};
 
-use super::super::index::{ARTIFACT_ROWS, PieceText};
+use super::super::error::Outcome;
+use super::super::indexing::{ARTIFACT_ROWS, PieceText};
 use super::super::rows::{find_session, int, members_of, session_at};
-use super::super::trouble::Outcome;
 use super::candidates::{ArtifactReference, Row, newest_reference, row_columns};
 use super::scope::Scope;
 

@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use rusqlite::{Connection, Statement, params};
 
-use crate::artifact_folder::ArtifactFolder;
-use crate::clues::{clues_of_one, rarest_triples};
-use crate::query::ParsedQuery;
+use crate::artifacts::folder::ArtifactFolder;
+use crate::search::fingerprint::{clues_of_one, rarest_triples};
+use crate::search::query::ParsedQuery;
 
-use super::super::clues::{Holders, Segment, Wanted};
-use super::super::trouble::Outcome;
+use super::super::error::Outcome;
+use super::super::fingerprint_index::{Holders, Segment, Wanted};
 use super::Gathered;
 use super::candidates::{Bounds, Row, row_columns};
 use super::scope::Scope;

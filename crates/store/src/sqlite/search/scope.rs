@@ -5,15 +5,15 @@ use std::collections::hash_map::Entry;
 
 use rusqlite::Connection;
 
-use crate::chain::Stretch;
 use crate::ids::Owner;
-use crate::search::SearchQuery;
-use crate::session::Session;
+use crate::search::request::SearchQuery;
+use crate::sessions::chain::Stretch;
+use crate::sessions::session::Session;
 
-use super::super::index::{chain_clue, owner_clue, role_clue, tool_clue};
+use super::super::error::Outcome;
+use super::super::indexing::{chain_clue, owner_clue, role_clue, tool_clue};
 use super::super::rows::{int, known_session, session_at, tip_of};
 use super::super::sessions::line_of;
-use super::super::trouble::Outcome;
 use super::candidates::Row;
 
 /// The bounds of a search.

@@ -1,0 +1,326 @@
+//! The folder of artifacts: one compressed file a text, named by the hash of what it holds.
+//!
+//! A file is a row of independent zstd frames of about 256 KB of text, then a skippable frame with a table of them; any
+//! zstd tool reads the text, and we read a piece of it without unpacking the rest. Files appear whole or not at all,
+//! and only their owner may read them. Frames carry checksums; a whole read is also checked against the name.
+//!
+//! Not for: who refers to an artifact; that is in the database.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
+use crate::artifacts::frame_table::{FrameEntry, FrameTable, TRAILER_BYTES};
+use crate::error::{Result, StoreError};
+
+/// Text in one frame, unless a line is longer.
+const FRAME_TEXT_BYTES: usize = 256 * 1024;
+/// A good deal smaller than the fastest level, still faster than the disk.
+const COMPRESSION_LEVEL: i32 = 3;
+const EXTENSION: &str = "zst";
+
+/// The folder.
+#[derive(Clone, Debug)]
+pub struct ArtifactFolder {
+    path: PathBuf,
+}
+
+/// An artifact's file, as far as the folder knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArtifactFile {
+    /// Size of the text.
+    pub bytes: u64,
+    /// Lines of the text.
+    pub lines: u64,
+    /// Size of the file.
+    pub stored_bytes: u64,
+}
+
+/// What lies in the folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FolderListing {
+    /// Artifacts by their names, in order.
+    pub artifacts: Vec<ArtifactId>,
+    /// Files that are none: left behind when a process died, or put there by somebody else.
+    pub strangers: Vec<PathBuf>,
+}
+
+impl ArtifactFolder {
+    /// Opens the folder, making it if it is not there.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        make_private_folder(&path).map_err(|source| write_error("making the folder", &path, source))?;
+        Ok(Self { path })
+    }
+
+    /// The folder, for reading; it need not be there.
+    #[must_use]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the file of an artifact is or would be.
+    #[must_use]
+    pub fn file_path(&self, id: &ArtifactId) -> PathBuf {
+        let name = id.as_str();
+        self.path.join(name.get(..2).unwrap_or("__")).join(format!("{name}.{EXTENSION}"))
+    }
+
+    /// Keeps a text. When this returns it is on disk; a text that is there already is not written again.
+    pub fn put(&self, text: &str) -> Result<(ArtifactId, ArtifactFile)> {
+        let id = ArtifactId::of(text.as_bytes());
+        if let Ok(present) = self.stat(&id)
+            && present.bytes == text.len() as u64
+        {
+            return Ok((id, present));
+        }
+        let path = self.file_path(&id);
+        let folder = path.parent().unwrap_or(&self.path);
+        let table = self
+            .write_file(text, folder, &path)
+            .map_err(|source| write_error("writing the artifact", &path, source))?;
+        let stored_bytes = table.file_bytes();
+        Ok((id, ArtifactFile { bytes: table.text_bytes(), lines: table.lines(), stored_bytes }))
+    }
+
+    fn write_file(&self, text: &str, folder: &Path, path: &Path) -> io::Result<FrameTable> {
+        if !folder.is_dir() {
+            make_private_folder(folder)?;
+            sync_folder(&self.path)?;
+        }
+        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
+        let mut compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
+        compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
+        let mut table = FrameTable::default();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (frame, after) = rest.split_at(frame_end(rest));
+            let packed = compressor.compress(frame.as_bytes())?;
+            file.write_all(&packed)?;
+            table.push(packed.len(), frame.as_bytes());
+            rest = after;
+        }
+        file.write_all(&table.encode())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|failed| failed.error)?;
+        sync_folder(folder)?;
+        Ok(table)
+    }
+
+    /// What is known of an artifact without unpacking it.
+    pub fn stat(&self, id: &ArtifactId) -> Result<ArtifactFile> {
+        let (_, table) = self.open_file(id)?;
+        let stored_bytes = table.file_bytes();
+        Ok(ArtifactFile { bytes: table.text_bytes(), lines: table.lines(), stored_bytes })
+    }
+
+    /// Reads a piece. What lies beyond the end is left out.
+    pub fn read(&self, id: &ArtifactId, range: ArtifactRange) -> Result<String> {
+        let (mut file, table) = self.open_file(id)?;
+        match range {
+            ArtifactRange::All => {
+                let text = self.read_frames(id, &mut file, &table, 0..table.frames().len())?;
+                if &ArtifactId::of(text.as_bytes()) == id {
+                    Ok(text)
+                } else {
+                    Err(self.damaged(id, "not what its name says"))
+                }
+            }
+            ArtifactRange::Bytes { first, count } => {
+                let end = first.saturating_add(count).min(table.text_bytes());
+                let frames = table.frames_of_bytes(first, end);
+                let offset = table.bytes_before(frames.start);
+                let text = self.read_frames(id, &mut file, &table, frames)?;
+                let first = first.saturating_sub(offset);
+                let piece = ArtifactRange::Bytes { first, count: end.saturating_sub(offset + first) };
+                Ok(piece.of(&text).to_owned())
+            }
+            ArtifactRange::Lines { first, count } => {
+                let skip = first.saturating_sub(1);
+                let frames = table.frames_of_lines(skip, skip.saturating_add(count));
+                let skip_here = skip - table.newlines_before(frames.start).min(skip);
+                let text = self.read_frames(id, &mut file, &table, frames)?;
+                Ok(ArtifactRange::Lines { first: skip_here + 1, count }.of(&text).to_owned())
+            }
+        }
+    }
+
+    /// Reads an artifact frame by frame: `each` gets the line its text begins on (counted from one) and the text. A
+    /// frame begins at the beginning of a line, unless a line fills more than one.
+    pub fn for_each_frame(&self, id: &ArtifactId, mut each: impl FnMut(u64, &str)) -> Result<()> {
+        let (mut file, table) = self.open_file(id)?;
+        for at in 0..table.frames().len() {
+            let text = self.read_frames(id, &mut file, &table, at..at + 1)?;
+            each(table.newlines_before(at) + 1, &text);
+        }
+        Ok(())
+    }
+
+    /// Reads everything and compares it with the name.
+    pub fn verify(&self, id: &ArtifactId) -> Result<()> {
+        self.read(id, ArtifactRange::All).map(drop)
+    }
+
+    /// Everything in the folder.
+    pub fn list(&self) -> Result<FolderListing> {
+        let mut listing = FolderListing::default();
+        let fail = |source| StoreError::Io { what: "listing", path: self.path.clone(), source };
+        let mut folders = vec![self.path.clone()];
+        if !self.path.exists() {
+            return Ok(listing);
+        }
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).map_err(fail)? {
+                let entry = entry.map_err(fail)?;
+                let path = entry.path();
+                if folder == self.path && entry.file_type().map_err(fail)?.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                match self.id_of(&path) {
+                    Some(id) => listing.artifacts.push(id),
+                    None => listing.strangers.push(path),
+                }
+            }
+        }
+        listing.artifacts.sort();
+        listing.strangers.sort();
+        Ok(listing)
+    }
+
+    /// Takes the file of an artifact away. One that is not there is no error.
+    pub fn remove(&self, id: &ArtifactId) -> Result<()> {
+        let path = self.file_path(id);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(write_error("removing the artifact", &path, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The artifact whose file this path is.
+    fn id_of(&self, path: &Path) -> Option<ArtifactId> {
+        let name = path.file_name()?.to_str()?.strip_suffix(EXTENSION)?.strip_suffix('.')?;
+        let is_name = name.len() == 32 && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let id = ArtifactId::from_text(name);
+        (is_name && self.file_path(&id) == path).then_some(id)
+    }
+
+    fn open_file(&self, id: &ArtifactId) -> Result<(File, FrameTable)> {
+        let path = self.file_path(id);
+        let mut file = File::open(&path).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => self.damaged(id, "missing"),
+            _ => StoreError::Io { what: "opening the artifact", path: path.clone(), source },
+        })?;
+        match read_table(&mut file) {
+            Ok(Some(table)) => Ok((file, table)),
+            Ok(None) => Err(self.damaged(id, "cut short or not an artifact")),
+            Err(source) => Err(StoreError::Io { what: "reading the artifact", path, source }),
+        }
+    }
+
+    fn read_frames(
+        &self,
+        id: &ArtifactId,
+        file: &mut File,
+        table: &FrameTable,
+        frames: std::ops::Range<usize>,
+    ) -> Result<String> {
+        let offset = table.offset_of(frames.start);
+        let wanted = table.frames().get(frames).unwrap_or_default();
+        let packed_bytes = wanted.iter().map(|frame| frame.packed_bytes as usize).sum::<usize>();
+        let mut packed = vec![0; packed_bytes];
+        file.seek(SeekFrom::Start(offset))
+            .and_then(|_| file.read_exact(&mut packed))
+            .map_err(|_| self.damaged(id, "cut short"))?;
+        let text = unpack_frames(&packed, wanted).ok_or_else(|| self.damaged(id, "damaged"))?;
+        String::from_utf8(text).map_err(|_| self.damaged(id, "damaged"))
+    }
+
+    fn damaged(&self, id: &ArtifactId, problem: &str) -> StoreError {
+        StoreError::ArtifactDamaged {
+            id: id.as_str().to_owned(),
+            problem: problem.to_owned(),
+            path: self.file_path(id),
+        }
+    }
+}
+
+fn unpack_frames(mut packed: &[u8], frames: &[FrameEntry]) -> Option<Vec<u8>> {
+    let mut decompressor = zstd::bulk::Decompressor::new().ok()?;
+    let text_bytes = frames.iter().map(|frame| frame.text_bytes as usize).sum::<usize>();
+    let mut text = Vec::with_capacity(text_bytes);
+    for frame in frames {
+        let (this, rest) = packed.split_at_checked(frame.packed_bytes as usize)?;
+        packed = rest;
+        let piece = decompressor.decompress(this, frame.text_bytes as usize).ok()?;
+        if piece.len() != frame.text_bytes as usize {
+            return None;
+        }
+        text.extend_from_slice(&piece);
+    }
+    Some(text)
+}
+
+/// The table at the end of a file; `None` when there is none or it does not fit the file.
+fn read_table(file: &mut File) -> io::Result<Option<FrameTable>> {
+    let file_bytes = file.metadata()?.len();
+    if file_bytes < TRAILER_BYTES as u64 {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(file_bytes - TRAILER_BYTES as u64))?;
+    let mut trailer = [0; TRAILER_BYTES];
+    file.read_exact(&mut trailer)?;
+    let Some(table_bytes) = FrameTable::encoded_bytes(&trailer).filter(|&bytes| bytes <= file_bytes) else {
+        return Ok(None);
+    };
+    file.seek(SeekFrom::Start(file_bytes - table_bytes))?;
+    let mut encoded = Vec::new();
+    file.read_to_end(&mut encoded)?;
+    Ok(FrameTable::decode(&encoded).filter(|table| table.file_bytes() == file_bytes))
+}
+
+/// Where the next frame of a text ends: at a line end if there is one in reach, else between two characters.
+fn frame_end(text: &str) -> usize {
+    if text.len() <= FRAME_TEXT_BYTES {
+        return text.len();
+    }
+    let limit = text.floor_char_boundary(FRAME_TEXT_BYTES);
+    memchr::memrchr(b'\n', &text.as_bytes()[..limit]).map_or(limit, |newline| newline + 1)
+}
+
+fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes names in a folder survive a loss of power.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+fn write_error(what: &'static str, path: &Path, source: io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::DiskFull { path },
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+            StoreError::ReadOnly { path, problem: source.to_string() }
+        }
+        _ => StoreError::Io { what, path, source },
+    }
+}
+
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod tests;

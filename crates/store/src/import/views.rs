@@ -1,0 +1,117 @@
+//! Views that another program's compactions made, in references to the record.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+use throughline_transcript::Message;
+
+use crate::error::Result;
+use crate::ids::{Owner, SessionId};
+use crate::message::{StoredMessage, StoredRendition};
+use crate::sessions::session::Session;
+use crate::store::Store;
+use crate::views::item::{NewViewItem, ViewItem};
+use crate::views::summary::{NewSummary, Run};
+
+use super::conversation::{Foreign, ForeignCompaction, ForeignItem};
+
+/// What is noted as the kind of a message that the other program changed or made up.
+const KIND: &str = "imported";
+
+/// The view a compaction made of what `tip` has by now, and its summary.
+pub(super) fn view_of(
+    store: &dyn Store,
+    owner: &Owner,
+    foreign: &Foreign,
+    tip: &Session,
+    compaction: &ForeignCompaction,
+    tokens_of: &dyn Fn(&Message) -> u64,
+) -> Result<(Vec<NewViewItem>, Option<NewSummary>)> {
+    let recorded = store.transcript(owner, &tip.id)?;
+    let place = |message: usize| recorded.get(message).map(|stored| (stored.session.clone(), stored.seq));
+    let mut view: Vec<NewViewItem> = Vec::new();
+    let mut summary = None;
+    for item in &compaction.view {
+        match item {
+            ForeignItem::Said(message) => {
+                let Some((session, seq)) = place(*message) else { continue };
+                match foreign.messages.get(*message).and_then(|said| said.sent.as_ref()) {
+                    Some(sent) => {
+                        let rendition = rendition(sent, tokens_of(sent));
+                        view.push(NewViewItem::Kept(ViewItem::Rendition { session, seq, rendition }));
+                    }
+                    None => push_said(&mut view, session, seq),
+                }
+            }
+            ForeignItem::Changed { message, shown } => {
+                let rendition = rendition(shown, tokens_of(shown));
+                let kept =
+                    place(*message).map(|(session, seq)| ViewItem::Rendition { session, seq, rendition });
+                view.extend(kept.map(NewViewItem::Kept));
+            }
+            ForeignItem::Summary { shown, document } => {
+                summary = Some(document.clone());
+                let (json, tokens) = (shown.json().to_owned(), tokens_of(shown));
+                view.push(NewViewItem::Summary { json, tokens });
+            }
+            ForeignItem::Synthetic(shown) => {
+                let (json, tokens) = (shown.json().to_owned(), tokens_of(shown));
+                let kind = KIND.to_owned();
+                view.push(NewViewItem::Kept(ViewItem::Synthetic { kind, json, tokens }));
+            }
+        }
+    }
+    let summary = match summary {
+        Some(document) => Some(NewSummary {
+            author: foreign.program.to_owned(),
+            document,
+            sources: sources_of(&recorded, &compaction.view),
+            supersedes: store.summaries(owner, &tip.id)?.last().map(|last| last.id),
+            facts: json!({}),
+            figures: json!({}),
+        }),
+        None => None,
+    };
+    Ok((view, summary))
+}
+
+/// What was shown in the place of a message.
+pub(super) fn rendition(shown: &Message, tokens: u64) -> StoredRendition {
+    StoredRendition { kinds: vec![KIND.to_owned()], json: shown.json().to_owned(), tokens }
+}
+
+/// Adds a message to a view; one that follows the last makes its run longer.
+fn push_said(view: &mut Vec<NewViewItem>, session: SessionId, seq: u64) {
+    if let Some(NewViewItem::Kept(ViewItem::Range { session: last, end_seq, .. })) = view.last_mut()
+        && *last == session
+        && *end_seq == Some(seq)
+    {
+        *end_seq = Some(seq + 1);
+        return;
+    }
+    let run = ViewItem::Range { session, first_seq: seq, end_seq: Some(seq + 1) };
+    view.push(NewViewItem::Kept(run));
+}
+
+/// The messages that are not shown any more, as runs: what a summary stands for.
+fn sources_of(recorded: &[StoredMessage], view: &[ForeignItem]) -> Vec<Run> {
+    let shown: HashSet<usize> = view
+        .iter()
+        .filter_map(|item| match item {
+            ForeignItem::Said(message) | ForeignItem::Changed { message, .. } => Some(*message),
+            ForeignItem::Summary { .. } | ForeignItem::Synthetic(_) => None,
+        })
+        .collect();
+    let mut runs: Vec<Run> = Vec::new();
+    for (_, message) in recorded.iter().enumerate().filter(|(index, _)| !shown.contains(index)) {
+        match runs.last_mut() {
+            Some(run) if run.session == message.session && run.end_seq == message.seq => run.end_seq += 1,
+            _ => runs.push(Run {
+                session: message.session.clone(),
+                first_seq: message.seq,
+                end_seq: message.seq + 1,
+            }),
+        }
+    }
+    runs
+}

@@ -1,0 +1,289 @@
+//! Clues: what texts are found by, and the two forms in which blocks of texts are known by theirs.
+//!
+//! A clue is a small number, a hash: of a word, of the beginning of one, of three characters that follow one another, of
+//! two words that do, of a name like that of a tool. A text that holds a word has the word's clue, one that holds a
+//! substring the clues of all its triples; whether it holds them is for the text to say. So clues need not be exact, and
+//! neither must they be kept for every text: some texts make a block, which has the clues of all of them.
+//!
+//! While a block may still grow it has a list of its clues (`list`), sorted, in which one is found by halving. Once a
+//! whole segment of blocks is complete, it is turned around (`slices`): every clue has the blocks that hold it, and a
+//! segment is cut into slices, so that a question reads a few hundred bytes of each segment for each of its clues.
+//!
+//! Not for: which texts make a block, and where any of this is kept.
+
+mod list;
+mod rice;
+mod slices;
+
+use crate::search::case_fold::fold_text;
+use crate::search::query::IndexTerm;
+use crate::search::terms::{TextTerm, each_term, is_one_glyph};
+
+pub(crate) use list::{ClueList, encode_list};
+pub(crate) use slices::{BlockSet, MAX_BLOCKS, SLICES, holders_of, slice_of, slices, unfold_slice};
+
+/// Bits of a clue other than that of a pair. Many texts share such clues, so that a few more bits cost little; with these
+/// one of six thousand blocks is proposed for a clue that it does not hold.
+const CLUE_BITS: u32 = 22;
+/// Bits of the clue of a pair. Hardly two texts share one, and each bit costs one a pair. One block of two thousand is
+/// proposed for a pair that it does not hold.
+const PAIR_BITS: u32 = 18;
+/// Clues of pairs are numbered after all others.
+const FIRST_PAIR: u32 = 1 << CLUE_BITS;
+/// How many clues there are.
+const CLUES: u32 = FIRST_PAIR + (1 << PAIR_BITS);
+
+/// What a clue other than that of a triple is made of. The same letters have different clues as different things. These
+/// numbers, and how clues are made of them, are part of the stored format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClueOf {
+    /// A whole term.
+    Term = 1,
+    /// The first two or six characters of a term, or the only one where it stands for a word.
+    Beginning = 2,
+    /// An owner.
+    Owner = 3,
+    /// The chain of a session.
+    Chain = 4,
+    /// A role.
+    Role = 5,
+    /// A tool.
+    Tool = 6,
+}
+
+/// Mixes well, and is odd.
+const MIXER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(23) ^ word).wrapping_mul(MIXER)
+}
+
+fn hash(of: ClueOf, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let hash = words.iter().fold(of as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    mix(mix(hash, u64::from_le_bytes(last)), bytes.len() as u64)
+}
+
+fn clue_of_hash(hash: u64) -> u32 {
+    (hash >> (u64::BITS - CLUE_BITS)) as u32
+}
+
+/// The clue of something.
+pub(crate) fn clue(of: ClueOf, bytes: &[u8]) -> u32 {
+    clue_of_hash(hash(of, bytes))
+}
+
+/// The clue of two terms side by side, from their hashes.
+fn clue_of_pair(first: u64, second: u64) -> u32 {
+    FIRST_PAIR + (mix(first, second) >> (u64::BITS - PAIR_BITS)) as u32
+}
+
+/// Calls `each` with the clues of the triples of a folded text, in order, repeated ones too.
+pub(crate) fn each_triple(folded: &str, mut each: impl FnMut(u32)) {
+    const CHARACTER_BITS: u32 = 21;
+    let mut window = 0_u64;
+    for (at, c) in folded.chars().enumerate() {
+        window = (window >> CHARACTER_BITS) | (u64::from(u32::from(c)) << (2 * CHARACTER_BITS));
+        if at >= 2 {
+            each((window.wrapping_mul(MIXER) >> (u64::BITS - CLUE_BITS)) as u32);
+        }
+    }
+}
+
+/// Characters of beginnings that have clues, longest first.
+const BEGINNINGS: [usize; 2] = [6, 2];
+
+/// The beginnings of a term that have clues.
+fn beginnings(term: &str) -> impl Iterator<Item = &str> {
+    BEGINNINGS.into_iter().filter_map(move |characters| {
+        let (at, last) = term.char_indices().nth(characters - 1)?;
+        term.get(..at + last.len_utf8())
+    })
+}
+
+/// The clues by which a term is looked up: every text has them that holds the term. The first tells most.
+fn clues_to_look_up(wanted: &IndexTerm) -> Vec<u32> {
+    let stem = match wanted {
+        IndexTerm::Whole(term) => return vec![clue(ClueOf::Term, term.as_bytes())],
+        IndexTerm::Pair(first, second) => {
+            let hash_of = |term: &str| hash(ClueOf::Term, term.as_bytes());
+            return vec![clue_of_pair(hash_of(first), hash_of(second))];
+        }
+        IndexTerm::Beginning(stem) => stem,
+    };
+    // One character has a clue where it stands for a word.
+    let beginning = beginnings(stem).next().or_else(|| is_one_glyph(stem).then_some(stem));
+    let mut clues: Vec<u32> =
+        beginning.map(|beginning| clue(ClueOf::Beginning, beginning.as_bytes())).into_iter().collect();
+    clues.extend(rarest_triples(stem));
+    clues
+}
+
+/// What every text has that holds one of these terms: of each of the sets of clues one.
+pub(crate) fn clues_of_one(terms: &[IndexTerm]) -> Vec<Vec<u32>> {
+    if let [term] = terms {
+        return clues_to_look_up(term).into_iter().map(|clue| vec![clue]).collect();
+    }
+    // The first of each is enough; a term that has none may be anywhere.
+    let first_of_each: Option<Vec<u32>> =
+        terms.iter().map(|term| clues_to_look_up(term).first().copied()).collect();
+    first_of_each.into_iter().collect()
+}
+
+/// Triples that are looked up of one thing: these narrow it down enough, and each costs a slice to read.
+const MAX_TRIPLES: usize = 8;
+
+/// The clues of triples of a folded text by which to look it up: of a long one those that are rarest, by their look.
+pub(crate) fn rarest_triples(folded: &str) -> Vec<u32> {
+    let starts: Vec<usize> = folded.char_indices().map(|(at, _)| at).chain([folded.len()]).collect();
+    let mut triples: Vec<&str> =
+        starts.windows(4).filter_map(|ends| folded.get(*ends.first()?..*ends.last()?)).collect();
+    triples.sort_unstable();
+    triples.dedup();
+    triples.sort_by_key(|triple| triple.chars().map(commonness).sum::<u32>());
+    triples.truncate(MAX_TRIPLES);
+    let mut clues = Vec::with_capacity(triples.len());
+    triples.into_iter().for_each(|triple| each_triple(triple, |clue| clues.push(clue)));
+    clues
+}
+
+/// How often a character is met, roughly, on a scale of doublings.
+fn commonness(c: char) -> u32 {
+    match c {
+        ' ' => 9,
+        'e' | 't' | 'a' => 8,
+        'o' | 'i' | 'n' | 's' | 'r' => 7,
+        'd' | 'h' | 'l' | 'u' | 'c' | 'm' => 6,
+        'p' | 'f' | 'g' | 'b' | 'y' | 'w' | '.' => 5,
+        'v' | 'k' | '0' | '1' | '2' | '/' | '_' | '-' | ',' | '"' => 4,
+        'x' | 'j' | 'q' | 'z' | '3'..='9' | '!'..='~' => 3,
+        _ => 1,
+    }
+}
+
+/// A set of clues that is filled, read out in order and used again.
+pub(crate) struct ClueSet {
+    /// As they came, some repeated.
+    clues: Vec<u32>,
+    /// Where they are put in order.
+    scratch: Vec<u32>,
+    /// Clues that came of late, each at a place that follows from it: most that are repeated are passed over by these.
+    recent: Box<[u32; RECENT]>,
+    folded: String,
+}
+
+const RECENT: usize = 4096;
+
+impl Default for ClueSet {
+    fn default() -> Self {
+        Self {
+            clues: Vec::new(),
+            scratch: Vec::new(),
+            recent: Box::new([u32::MAX; RECENT]),
+            folded: String::new(),
+        }
+    }
+}
+
+impl ClueSet {
+    /// Adds the clues of a text: of its triples, its terms and its pairs of terms. White space around it does not count:
+    /// no question has any.
+    pub(crate) fn add_text(&mut self, text: &str) {
+        let mut folded = std::mem::take(&mut self.folded);
+        folded.clear();
+        fold_text(text, &mut folded);
+        each_triple(folded.trim(), |clue| self.add(clue));
+        self.folded = folded;
+        let mut before = 0;
+        each_term(text, |term| match term {
+            TextTerm::Atom { term, follows } => {
+                let hash = self.add_word(term);
+                if follows {
+                    self.add(clue_of_pair(before, hash));
+                }
+                before = hash;
+            }
+            TextTerm::Word(word) => {
+                self.add_word(word);
+            }
+            // In the text it is written with hyphens; whoever asks for it need not.
+            TextTerm::Compound(compound) => {
+                self.add_word(compound);
+                each_triple(compound, |clue| self.add(clue));
+            }
+            TextTerm::Glyphs(glyphs) => {
+                self.add_term(glyphs);
+            }
+            TextTerm::Glyph(glyph) => self.add(clue(ClueOf::Beginning, glyph.as_bytes())),
+        });
+    }
+
+    fn add_word(&mut self, word: &str) -> u64 {
+        for beginning in beginnings(word) {
+            self.add(clue(ClueOf::Beginning, beginning.as_bytes()));
+        }
+        self.add_term(word)
+    }
+
+    fn add_term(&mut self, term: &str) -> u64 {
+        let hash = hash(ClueOf::Term, term.as_bytes());
+        self.add(clue_of_hash(hash));
+        hash
+    }
+
+    /// Adds a clue.
+    pub(crate) fn add(&mut self, clue: u32) {
+        let recent = &mut self.recent[clue as usize % RECENT];
+        if *recent != clue {
+            *recent = clue;
+            self.clues.push(clue);
+        }
+    }
+
+    /// Everything in it, in order, each once. It is empty afterwards.
+    pub(crate) fn take(&mut self) -> Vec<u32> {
+        sort(&mut self.clues, &mut self.scratch);
+        self.clues.dedup();
+        let taken = self.clues.as_slice().to_vec();
+        self.clues.clear();
+        self.recent.fill(u32::MAX);
+        taken
+    }
+}
+
+/// Puts clues in order. Comparing a block's many clues with one another would cost more than everything else about it.
+fn sort(clues: &mut Vec<u32>, scratch: &mut Vec<u32>) {
+    const FEW: usize = 256;
+    const DIGIT_BITS: u32 = 12;
+    const DIGITS: usize = 1 << DIGIT_BITS;
+    const { assert!(CLUES <= 1 << (2 * DIGIT_BITS), "two digits tell clues apart") };
+    if clues.len() < FEW {
+        clues.sort_unstable();
+        return;
+    }
+    for shift in [0, DIGIT_BITS] {
+        let digit = |clue: u32| (clue >> shift) as usize % DIGITS;
+        let mut starts = [0_u32; DIGITS];
+        for clue in clues.iter() {
+            starts[digit(*clue)] += 1;
+        }
+        let mut before = 0;
+        for start in &mut starts {
+            before += std::mem::replace(start, before);
+        }
+        scratch.clear();
+        scratch.resize(clues.len(), 0);
+        for clue in clues.iter() {
+            let start = &mut starts[digit(*clue)];
+            scratch[*start as usize] = *clue;
+            *start += 1;
+        }
+        std::mem::swap(clues, scratch);
+    }
+}
+
+#[cfg(test)]
+#[path = "fingerprint_tests.rs"]
+mod tests;

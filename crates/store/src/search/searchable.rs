@@ -1,0 +1,67 @@
+//! The text of a message that search looks at: words, reasoning, calls with their arguments, results; not pictures, not
+//! encrypted blocks, and not what is kept as an artifact, which is searched as such.
+
+use throughline_transcript::{Arguments, Message, Part, unescape_into};
+
+use crate::artifacts::extract::artifact_texts;
+
+/// Strings without a space that are longer than this are data, not words.
+const MAX_OPAQUE_STRING_BYTES: usize = 256;
+
+/// Appends the searchable text of a message.
+pub(crate) fn searchable_text(message: &Message, out: &mut String) {
+    let artifacts: Vec<u32> = artifact_texts(message).iter().map(|text| text.string.span.start).collect();
+    add_parts(message, message.parts(), &artifacts, out);
+}
+
+fn add_parts(message: &Message, parts: &[Part], artifacts: &[u32], out: &mut String) {
+    for part in parts {
+        match part {
+            Part::Text(string) if artifacts.contains(&string.span.start) => {}
+            Part::Text(string) | Part::Reasoning { text: Some(string), .. } => {
+                begin_line(out);
+                unescape_into(string.raw(message.json()), out);
+            }
+            Part::ToolCall { name, arguments, .. } => {
+                begin_line(out);
+                unescape_into(name.raw(message.json()), out);
+                match arguments {
+                    Arguments::Absent => {}
+                    // JSON as text: its own escapes would run into the words after them.
+                    Arguments::Json(span) => {
+                        out.push(' ');
+                        unescape_into(message.raw(*span), out);
+                    }
+                    Arguments::Text(string) => {
+                        out.push(' ');
+                        unescape_into(&message.str(*string), out);
+                    }
+                }
+            }
+            Part::ToolResult { content, .. } => add_parts(message, content, artifacts, out),
+            Part::Opaque { block, .. } => add_opaque(message.raw(*block), out),
+            Part::Reasoning { text: None, .. } | Part::Image { .. } => {}
+        }
+    }
+}
+
+/// What is not understood is searched too, but for its data.
+fn add_opaque(raw: &str, out: &mut String) {
+    begin_line(out);
+    for piece in raw.split('"') {
+        if piece.len() <= MAX_OPAQUE_STRING_BYTES || piece.contains(' ') {
+            unescape_into(piece, out);
+            out.push('"');
+        }
+    }
+}
+
+fn begin_line(out: &mut String) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+}
+
+#[cfg(test)]
+#[path = "searchable_tests.rs"]
+mod tests;

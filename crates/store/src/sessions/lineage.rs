@@ -1,0 +1,155 @@
+//! How a conversation came to be what it is: the sessions its transcript went through, and where another window began.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::error::{Result, StoreError};
+use crate::ids::{Millis, Owner, SessionId};
+use crate::sessions::session::{EndReason, LinkKind, Session};
+use crate::store::Store;
+use crate::views::item::Shown;
+use crate::views::summary::Summary;
+
+/// So many candidates a store names at most; there may be more then.
+const ALL_CANDIDATES: usize = 20;
+
+/// Where a conversation went on in another window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Turning {
+    /// What happened: `compression`, `undo`, `redo`, `branch`, or why else the window ended.
+    pub kind: String,
+    /// The message before which it stands.
+    pub at_seq: u64,
+    /// When.
+    pub at_ms: Millis,
+    /// The session that ended, or was left.
+    pub from: Option<SessionId>,
+    /// The session that took over.
+    pub to: SessionId,
+    /// Who wrote the summary, or the program that made the compaction.
+    pub author: Option<String>,
+    /// Messages in the view before.
+    pub messages_before: Option<u64>,
+    /// Messages in the view after.
+    pub messages_after: Option<u64>,
+    /// Tokens of the view before.
+    pub tokens_before: Option<u64>,
+    /// Tokens of the view after.
+    pub tokens_after: Option<u64>,
+}
+
+impl Turning {
+    /// Whether it is a compaction.
+    #[must_use]
+    pub fn is_compaction(&self) -> bool {
+        self.kind == EndReason::COMPRESSION.as_str()
+    }
+
+    /// Whether it is a compaction that nobody kept figures of.
+    #[must_use]
+    pub fn needs_figures(&self) -> bool {
+        self.is_compaction() && self.tokens_before.is_none()
+    }
+
+    /// Takes the figures from the views themselves. A view that begins with what is said next has none of its own.
+    pub fn measure(&mut self, before: &[Shown], after: &[Shown]) {
+        let tokens = |view: &[Shown]| view.iter().map(Shown::tokens).sum::<u64>();
+        self.messages_before = Some(before.len() as u64);
+        self.tokens_before = Some(tokens(before));
+        if !after.is_empty() {
+            self.messages_after = Some(after.len() as u64);
+            self.tokens_after = Some(tokens(after));
+        }
+    }
+}
+
+/// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one conversation, and
+/// no other, means the newest of them.
+pub fn find_session(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
+    let (reference, candidates) = match store.resolve(owner, reference) {
+        Err(StoreError::AmbiguousSession { reference, candidates }) => (reference, candidates),
+        found => return found,
+    };
+    let sessions = candidates.iter().map(|id| store.session(owner, id)).collect::<Result<Vec<Session>>>()?;
+    let is_one = sessions.windows(2).all(|pair| matches!(pair, [a, b] if a.chain == b.chain));
+    match sessions.into_iter().max_by_key(|session| session.ordinal) {
+        Some(newest) if is_one && candidates.len() < ALL_CANDIDATES => Ok(newest),
+        _ => Err(StoreError::AmbiguousSession { reference, candidates }),
+    }
+}
+
+/// The newest session of the conversation that a reference names.
+pub fn find_tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session> {
+    let session = find_session(store, owner, reference)?;
+    let chain = store.chain(owner, &session.id)?;
+    Ok(chain.into_iter().next_back().unwrap_or(session))
+}
+
+/// The sessions a transcript went through, oldest first: up the links that share what was said.
+pub fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Session>> {
+    let mut lineage = vec![session.clone()];
+    let mut seen: HashSet<SessionId> = HashSet::from([session.id.clone()]);
+    while let Some(link) = lineage.last().and_then(|session| session.link.clone()) {
+        if !link.kind.shares_messages() || !seen.insert(link.parent.clone()) {
+            break;
+        }
+        match store.session(owner, &link.parent) {
+            Ok(parent) => lineage.push(parent),
+            // It may have been deleted; what is left is shown.
+            Err(StoreError::UnknownSession { .. }) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    lineage.reverse();
+    Ok(lineage)
+}
+
+/// Where the conversation of a session turned, oldest first. A compaction whose figures nobody kept is measured by the
+/// views before and after it.
+pub fn turnings(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Turning>> {
+    let lineage = lineage(store, owner, session)?;
+    let mut chains: HashSet<u64> = HashSet::new();
+    let mut summaries = Vec::new();
+    for session in lineage.iter().filter(|session| chains.insert(session.chain)) {
+        summaries.extend(store.summaries(owner, &session.id)?);
+    }
+    let mut turnings = turnings_along(&lineage, &summaries);
+    let pairs = lineage.iter().zip(lineage.iter().skip(1));
+    for (turning, (before, after)) in turnings.iter_mut().zip(pairs) {
+        if turning.needs_figures() {
+            let before = store.view(owner, &before.id, None)?;
+            turning.measure(&before, &store.view(owner, &after.id, Some(after.first_seq))?);
+        }
+    }
+    Ok(turnings)
+}
+
+/// Where a lineage turned, by what the sessions and summaries themselves say.
+#[must_use]
+pub fn turnings_along(lineage: &[Session], summaries: &[Summary]) -> Vec<Turning> {
+    let pairs = lineage.iter().zip(lineage.iter().skip(1));
+    pairs
+        .map(|(before, after)| {
+            let summary = summaries.iter().find(|summary| summary.session == after.id);
+            let figure = |path: &str| summary.and_then(|summary| summary.figures.pointer(path)?.as_u64());
+            let is_branch = after.link.as_ref().is_some_and(|link| link.kind != LinkKind::Continuation);
+            let ended = before.end_reason.as_ref().map_or("continuation", |reason| reason.as_str());
+            let kind = if is_branch { "branch" } else { ended };
+            let author = summary.map(|summary| summary.author.clone());
+            let is_compaction = kind == EndReason::COMPRESSION.as_str();
+            Turning {
+                author: author.or_else(|| is_compaction.then(|| before.origin.program.clone())),
+                kind: kind.to_owned(),
+                at_seq: after.first_seq,
+                at_ms: after.started_ms,
+                from: Some(before.id.clone()),
+                to: after.id.clone(),
+                messages_before: figure("/messages/before"),
+                messages_after: figure("/messages/after"),
+                tokens_before: figure("/tokens/before"),
+                tokens_after: figure("/tokens/after"),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,291 @@
+//! The one door to database files: how they are made, opened and recognised. Nothing else in the workspace opens one.
+//!
+//! A connection waits for others rather than failing at once, and keeps its journal beside the file (WAL, so that
+//! readers and a writer do not wait for one another). The file is not mapped into memory: a page that cannot be read
+//! must be an error, not a signal that ends the process.
+//!
+//! The database file is never opened by other means while it is in use: closing it then would drop SQLite's own locks.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::error::{Result, StoreError};
+
+use super::error::{Outcome, Trouble, told_io};
+
+/// Marks a database as ours: "Thru".
+pub(super) const APPLICATION_ID: i64 = 0x5468_7275;
+
+/// How long a connection waits for another process before it gives up.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a file may be empty while it is being made.
+const BEING_MADE: Duration = Duration::from_secs(3);
+/// Prepared statements a connection keeps.
+const STATEMENTS_KEPT: usize = 96;
+/// Pages a connection keeps, in KiB.
+const CACHE_KIB: i64 = 32 * 1024;
+/// The journal is cut back to this size once it is no longer needed.
+const JOURNAL_KEPT_BYTES: i64 = 64 * 1024 * 1024;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Reading and writing.
+    Write,
+    /// Reading while others may write.
+    Read,
+    /// Reading a file nobody can write, where not even a lock can be made.
+    ReadUnchanging,
+}
+
+/// Held while a database is being opened. Making the file closes it, which would drop the locks another thread of this
+/// process just took on it.
+static OPENING: Mutex<()> = Mutex::new(());
+
+pub(super) fn opening() -> MutexGuard<'static, ()> {
+    OPENING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a connection to a file that is there.
+pub(super) fn connect(path: &Path, access: Access, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+    let threading = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = match access {
+        Access::Write => open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | threading)?,
+        Access::Read => open_file(path, OpenFlags::SQLITE_OPEN_READ_ONLY | threading)?,
+        Access::ReadUnchanging => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | threading;
+            open_file(&unchanging_uri(path), flags)?
+        }
+    };
+    conn.busy_timeout(busy_timeout)?;
+    // A statement is planned once, not again for other values: that would cost more than most of them do.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    conn.pragma_update(None, "mmap_size", 0)?;
+    conn.pragma_update(None, "temp_store", "MEMORY")?;
+    if access == Access::Write {
+        conn.pragma_update(None, "journal_size_limit", JOURNAL_KEPT_BYTES)?;
+        // The store decides when the journal goes into the database, so that no short write pays for a long one.
+        conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+    }
+    Ok(conn)
+}
+
+/// Whether somebody else has a database open. Of one that SQLite cannot open any more it cannot be told.
+pub(super) fn is_in_use(path: &Path) -> bool {
+    let ask = || -> rusqlite::Result<()> {
+        let conn = open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        // Asking must not move the journal into the database.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Before anything is read: a connection that begins so needs the file to itself.
+        conn.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
+        conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+    };
+    ask().is_err_and(|error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy))
+}
+
+/// Opens a database of another program, for reading.
+pub(crate) fn open_foreign(path: &Path) -> Result<Connection> {
+    let told = |error: rusqlite::Error| Trouble::from(error).told("opening another program's database", path);
+    fs::metadata(path).map_err(|source| told_io("opening", path, source))?;
+    let conn = connect(path, Access::Read, BUSY_TIMEOUT).map_err(told)?;
+    match conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
+        Ok(_) => Ok(conn),
+        // Its folder cannot be written, and nobody writes it: read the file as it stands.
+        Err(_) if !has_journal(path) => connect(path, Access::ReadUnchanging, BUSY_TIMEOUT).map_err(told),
+        Err(error) => Err(told(error)),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one door")]
+fn open_file(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, flags)
+}
+
+/// The path as a URI that promises the file does not change.
+fn unchanging_uri(path: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                uri.push(char::from(*byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    PathBuf::from(uri)
+}
+
+/// A file that SQLite keeps beside a database.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Whether there is something in the journal that is not in the database yet.
+pub(super) fn has_journal(path: &Path) -> bool {
+    ["-wal", "-journal"]
+        .iter()
+        .any(|suffix| fs::metadata(beside(path, suffix)).is_ok_and(|journal| journal.len() > 0))
+}
+
+/// Makes the file if it is not there, with its folders, for its owner only; keeps others out of what is there. Call it
+/// while [`opening`].
+pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
+    let told = |source| told_io("making the record", path, source);
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(is_a_folder(path)),
+        Ok(found) if found.len() == 0 && stays_emptied(path, artifacts) => {
+            return Err(StoreError::Damaged {
+                path: path.to_path_buf(),
+                problem: "the file is empty, but there are traces of what was in it".to_owned(),
+            });
+        }
+        Ok(_) => {}
+        Err(missing) if missing.kind() == ErrorKind::NotFound => make_file(path).map_err(told)?,
+        Err(other) => return Err(told(other)),
+    }
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        keep_others_out(&beside(path, suffix)).map_err(told)?;
+    }
+    Ok(())
+}
+
+/// The refusal of a folder where the file should be.
+pub(super) fn is_a_folder(path: &Path) -> StoreError {
+    StoreError::NotOurs { path: path.to_path_buf(), problem: "it is a folder".to_owned() }
+}
+
+/// Whether a file is empty though there was something in it. One that another process is just making looks the same, but
+/// not for long.
+fn stays_emptied(path: &Path, artifacts: &Path) -> bool {
+    let began = Instant::now();
+    loop {
+        let is_empty = fs::metadata(path).is_ok_and(|found| found.len() == 0);
+        if !is_empty || !(has_journal(path) || has_entries(artifacts)) {
+            return false;
+        }
+        if began.elapsed() >= BEING_MADE {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn has_entries(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Makes an empty file that only its owner may read; one that another process makes at the same time will do as well.
+fn make_file(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        make_private_folder(folder)?;
+    }
+    match make_private_file(path) {
+        Err(exists) if exists.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(other) => Err(other),
+        // The name must survive a loss of power, as what is written under it will.
+        Ok(()) => folder.map_or(Ok(()), sync_folder),
+    }
+}
+
+/// What tells a file from another one of the same name.
+pub(super) type FileId = (u64, u64);
+
+/// Which file a name stands for now; `None` where there is none.
+#[cfg(unix)]
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Which file a name stands for now; systems that give files no numbers only tell that there is one.
+#[cfg(not(unix))]
+pub(super) fn file_id(path: &Path) -> Option<FileId> {
+    fs::metadata(path).ok().map(|_| (0, 0))
+}
+
+/// Makes a file that was not there, for its owner only.
+pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { fs::File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+/// Takes everybody else's rights to a file away, if it is there.
+#[cfg(unix)]
+fn keep_others_out(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    if found.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(found.permissions().mode() & 0o700))
+}
+
+#[cfg(not(unix))]
+fn keep_others_out(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// What a database file turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// Nothing is in it yet.
+    Empty,
+    /// A record of this schema version.
+    Record {
+        /// The version.
+        version: i64,
+    },
+}
+
+/// Recognises a database. One of another program is refused, as is one of a newer version than `known`.
+pub(super) fn identify(conn: &Connection, path: &Path, known: i64) -> Outcome<Identity> {
+    // All of it as of one moment: another process may be making the database right now.
+    let _reading = conn.is_autocommit().then(|| conn.unchecked_transaction()).transpose()?;
+    let application: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version: i64 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let objects: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let path = path.to_path_buf();
+    match (application, version, objects) {
+        (0, 0, 0) => Ok(Identity::Empty),
+        (APPLICATION_ID, found, _) if found > known => {
+            Err(StoreError::FutureSchema { path, found, known }.into())
+        }
+        (APPLICATION_ID, version, _) if version > 0 => Ok(Identity::Record { version }),
+        (APPLICATION_ID, version, _) => {
+            let problem = format!("there is no schema version {version}");
+            Err(StoreError::Damaged { path, problem }.into())
+        }
+        _ => {
+            let problem = "it is a database of another program".to_owned();
+            Err(StoreError::NotOurs { path, problem }.into())
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Conversations in which a run of messages stands twice in a row, the second time as if it were new.
+//!
+//! Two gateways on one home wrote that, before they compared versions: the second one knew nothing of a turn that went
+//! through the first, so that what its client repeated of it counted as new. People may well say the same twice and be
+//! answered the same. What tells the two apart is the call: an answer is written by a call whose prompt ended where the
+//! answer begins, and no call led to the answer of such a copy.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::Connection;
+use throughline_transcript::Role;
+
+use super::super::error::Outcome;
+use super::super::rows::role_code;
+use super::super::sessions::SessionIds;
+use super::NAMED;
+use super::problem::Finding;
+
+/// A longer run is not looked for: a turn that went through another gateway is a few messages.
+const LONGEST_RUN: usize = 512;
+
+/// A message as far as it matters here.
+struct Row {
+    seq: i64,
+    role: i64,
+    hash: Vec<u8>,
+}
+
+pub(super) fn check(conn: &Connection) -> Outcome<Vec<Finding>> {
+    let mut ids = SessionIds::default();
+    let (mut count, mut sessions) = (0, Vec::new());
+    let mut with_calls =
+        conn.prepare("SELECT DISTINCT session FROM calls WHERE sent_to_seq IS NOT NULL ORDER BY session")?;
+    let mut rows = with_calls.query([])?;
+    while let Some(row) = rows.next()? {
+        let session: i64 = row.get(0)?;
+        let doubled = doubled(&messages_of(conn, session)?, &answered_at(conn, session)?);
+        if doubled > 0 {
+            count += doubled as u64;
+            if sessions.len() < NAMED {
+                sessions.push(ids.get(conn, session)?);
+            }
+        }
+    }
+    Ok(if count == 0 { Vec::new() } else { vec![Finding::DoubledMessages { count, sessions }] })
+}
+
+fn messages_of(conn: &Connection, session: i64) -> rusqlite::Result<Vec<Row>> {
+    conn.prepare_cached("SELECT seq, role, hash FROM messages WHERE session = ?1 ORDER BY seq")?
+        .query_map([session], |row| Ok(Row { seq: row.get(0)?, role: row.get(1)?, hash: row.get(2)? }))?
+        .collect()
+}
+
+/// The places at which calls were answered.
+fn answered_at(conn: &Connection, session: i64) -> rusqlite::Result<BTreeSet<i64>> {
+    conn.prepare_cached(
+        "SELECT sent_to_seq FROM calls WHERE session = ?1 AND sent_to_seq IS NOT NULL AND error IS NULL",
+    )?
+    .query_map([session], |row| row.get(0))?
+    .collect()
+}
+
+/// How many messages of a session are copies.
+fn doubled(messages: &[Row], answered_at: &BTreeSet<i64>) -> usize {
+    let mut newest: HashMap<&[u8], usize> = HashMap::new();
+    let (mut at, mut doubled) = (0, 0);
+    while let Some(message) = messages.get(at) {
+        if !is_answer(message)
+            && let Some(first) = newest.get(message.hash.as_slice())
+            && is_copy(messages, *first, at, answered_at)
+        {
+            let run = at - first;
+            doubled += run;
+            at += run;
+            continue;
+        }
+        newest.insert(&message.hash, at);
+        at += 1;
+    }
+    doubled
+}
+
+/// Whether the run from `first` to `second` stands there once more, without calls of its own.
+fn is_copy(messages: &[Row], first: usize, second: usize, answered_at: &BTreeSet<i64>) -> bool {
+    let run = second - first;
+    let (Some(original), Some(copy)) = (messages.get(first..second), messages.get(second..second + run))
+    else {
+        return false;
+    };
+    // An answer comes back in the client's notation, so its bytes may differ.
+    let is_same =
+        |(one, other): (&Row, &Row)| one.role == other.role && (is_answer(one) || one.hash == other.hash);
+    let was_answered = |rows: &[Row]| rows.iter().any(|row| is_answer(row) && answered_at.contains(&row.seq));
+    (2..=LONGEST_RUN).contains(&run)
+        && original.iter().zip(copy).all(is_same)
+        && was_answered(original)
+        && copy.iter().any(is_answer)
+        && !was_answered(copy)
+}
+
+fn is_answer(row: &Row) -> bool {
+    row.role == role_code(Role::Assistant) || row.role == role_code(Role::Other)
+}

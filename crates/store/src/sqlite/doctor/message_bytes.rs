@@ -1,0 +1,66 @@
+//! The bytes of messages: whether each can be read and is what was said.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+use throughline_transcript::ContentHash;
+
+use crate::artifacts::folder::ArtifactFolder;
+use crate::error::StoreError;
+use crate::ids::SessionId;
+
+use super::super::backup::Progress;
+use super::super::error::Outcome;
+use super::super::message_codec;
+use super::super::rows::count;
+use super::NAMED;
+use super::problem::{Finding, MessagePlace};
+
+/// Messages between two reports of progress.
+const MESSAGES_AT_ONCE: u64 = 1_000;
+
+/// Reads every message and compares it with its hash.
+pub(super) fn check(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<Vec<Finding>> {
+    let total: u64 = conn.query_row("SELECT count(*) FROM messages", [], |row| row.get(0))?;
+    let sessions: HashMap<i64, String> = conn
+        .prepare("SELECT ordinal, id FROM sessions")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut statement =
+        conn.prepare("SELECT session, seq, hash, coding, origin FROM messages ORDER BY id")?;
+    let mut rows = statement.query([])?;
+    let mut unreadable = 0;
+    let mut places = Vec::new();
+    let mut done = 0;
+    while let Some(row) = rows.next()? {
+        if done % MESSAGES_AT_ONCE == 0 {
+            progress(Progress { what: "messages", done, total });
+        }
+        done += 1;
+        let hash: Option<[u8; 32]> = row.get(2).ok();
+        let origin = row.get_ref(4)?.as_blob().unwrap_or_default();
+        let is_right = match message_codec::unpack(row.get(3)?, origin, folder) {
+            Ok(json) => hash == Some(ContentHash::of(&json).0),
+            // What is missing then is the artifact, which is told as such.
+            Err(StoreError::ArtifactDamaged { .. }) => true,
+            Err(_) => false,
+        };
+        if !is_right {
+            unreadable += 1;
+            if places.len() < NAMED {
+                let session: i64 = row.get(0)?;
+                let id = sessions.get(&session).cloned().unwrap_or_else(|| session.to_string());
+                places.push(MessagePlace { session: SessionId::from_text(id), seq: row.get(1).map(count)? });
+            }
+        }
+    }
+    progress(Progress { what: "messages", done: total, total });
+    Ok(match unreadable {
+        0 => Vec::new(),
+        count => vec![Finding::UnreadableMessages { count, places }],
+    })
+}

@@ -1,0 +1,413 @@
+//! Mending: after a backup, everything is put right that can be, and what is left is told.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, named_params, params};
+
+use crate::artifacts::folder::ArtifactFolder;
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::message::StoredRendition;
+use crate::sessions::session::Session;
+use crate::views::assembly::{open_run, push};
+use crate::views::item::ViewItem;
+
+use super::super::backup::{self, Progress};
+use super::super::error::{Outcome, Trouble, told_io};
+use super::super::index::{cut_anew, read_again};
+use super::super::migrate::{STEPS, version_after};
+use super::super::rows::{count, int, members_of, session_at};
+use super::super::{SqliteStore, Write, artifacts, artifacts_beside, guards, views};
+use super::problem::Finding;
+use super::relations::{self, OF_SESSIONS, Patient, Patients};
+use super::salvage::{self, SalvageReport};
+use super::{Depth, Diagnosis, Examination, diagnose, files, index, nodes};
+
+/// The owner of messages whose session is lost, where it cannot be told whose they were.
+const NOBODY: &str = "recovered";
+
+/// What mending did.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct MendReport {
+    /// What was wrong.
+    pub before: Vec<Finding>,
+    /// What still is.
+    pub after: Vec<Finding>,
+    /// Where everything is as it was before; nothing if nothing was to be mended.
+    pub backup: Option<PathBuf>,
+    /// What was saved, if the database had to be made anew.
+    pub salvaged: Option<SalvageReport>,
+}
+
+/// Mends the record at `path` as far as that can be done. Everything is first put into the file `backup_to`, which must
+/// not be there yet. Nobody else should be using the record.
+pub fn mend(
+    path: &Path,
+    examination: &Examination<'_>,
+    backup_to: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<MendReport> {
+    let Diagnosis { findings: before, .. } = diagnose(path, examination, progress)?;
+    if !before.iter().any(Finding::is_mendable) {
+        return Ok(MendReport { after: before.clone(), before, backup: None, salvaged: None });
+    }
+    back_up(path, backup_to, examination, progress)?;
+    let is_beyond_repair =
+        |finding: &Finding| matches!(finding, Finding::Damage { .. } | Finding::NotADatabase { .. });
+    let salvaged = match before.iter().any(is_beyond_repair) {
+        true => salvage::salvage(path, examination.now_ms, progress)?,
+        false => None,
+    };
+    take_rights_of_others(path, &before)?;
+    if is_record(path) {
+        let store = SqliteStore::open_following(path, examination.now_ms, progress)?;
+        mend_rows(&store, examination, progress)?;
+        mend_index(&store, examination.depth, progress)?;
+        // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
+        if salvaged.is_none() {
+            remove_orphans(&store)?;
+        }
+    }
+    let Diagnosis { findings: after, .. } = diagnose(path, examination, progress)?;
+    Ok(MendReport { before, after, backup: Some(backup_to.to_path_buf()), salvaged })
+}
+
+/// Puts everything into a backup: as a consistent copy where the database can be opened, else as the files lie there.
+fn back_up(
+    path: &Path,
+    to: &Path,
+    examination: &Examination<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let folder = ArtifactFolder::at(artifacts_beside(path));
+    let copied = match SqliteStore::open_read_only(path) {
+        Ok(store) => store.back_up_everything(to, examination.now_ms, progress).is_ok(),
+        Err(_) => false,
+    };
+    match copied {
+        true => Ok(()),
+        false => backup::back_up_files(path, &folder, to, examination.now_ms, progress).map(drop),
+    }
+}
+
+/// Whether there is something at a place that may be opened as a record; opening would make one otherwise.
+fn is_record(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.len() > 0)
+        && super::open_for_reading(path, version_after(STEPS)).is_ok()
+}
+
+#[cfg(unix)]
+fn take_rights_of_others(database: &Path, findings: &[Finding]) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    if !findings.iter().any(|finding| matches!(finding, Finding::OpenToOthers { .. })) {
+        return Ok(());
+    }
+    let Some(Finding::OpenToOthers { paths, .. }) =
+        files::open_to_others(database, &artifacts_beside(database))
+    else {
+        return Ok(());
+    };
+    for path in paths {
+        let told = |source| told_io("taking the rights of others away", &path, source);
+        let mode = fs::metadata(&path).map_err(told)?.permissions().mode();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode & 0o700)).map_err(told)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn take_rights_of_others(_database: &Path, _findings: &[Finding]) -> Result<()> {
+    Ok(())
+}
+
+/// Puts rows right that should fit one another, in one transaction.
+fn mend_rows(
+    store: &SqliteStore,
+    examination: &Examination<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    const STEPS: u64 = 4;
+    let mut step = |done| progress(Progress { what: "mending", done, total: STEPS });
+    step(0);
+    store.write("mending", Write::Heavy, |conn| {
+        let adopted = adopt_messages(conn)?;
+        // They belong to somebody else now, and are found by that.
+        read_again(conn, store.artifact_folder(), &adopted)?;
+        for (table, column) in OF_SESSIONS {
+            let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT ordinal FROM sessions)");
+            conn.execute(&sql, [])?;
+        }
+        step(1);
+        mend_links(conn, &relations::patients(conn)?)?;
+        recount(conn, &relations::patients(conn)?)?;
+        step(2);
+        let patients = relations::patients(conn)?;
+        for ordinal in relations::broken_views(conn, &patients)? {
+            mend_view(conn, ordinal, &patients)?;
+        }
+        for patient in relations::dead_ends(&patients).filter(|patient| !patient.is_imported) {
+            conn.execute(
+                "UPDATE sessions SET ended_ms = NULL, end_reason = NULL WHERE ordinal = ?1",
+                [patient.ordinal],
+            )?;
+        }
+        nodes::mend(conn)?;
+        step(3);
+        let largest: i64 =
+            conn.query_row("SELECT coalesce(max(id), 0) FROM messages", [], |row| row.get(0))?;
+        conn.execute("UPDATE numbers SET next = max(next, ?1) WHERE name = 'message'", [largest + 1])?;
+        for lock in guards::locks(conn)? {
+            if lock.expires_ms <= examination.now_ms || !(examination.is_alive)(&lock.holder) {
+                guards::unlock(conn, &lock.name, &lock.holder)?;
+            }
+        }
+        Ok(())
+    })?;
+    step(STEPS);
+    Ok(())
+}
+
+/// Gives messages whose session is lost a session of their own, so that they can be read and found. Gives their ids.
+fn adopt_messages(conn: &Connection) -> Outcome<Vec<i64>> {
+    let adopted: Vec<i64> = conn
+        .prepare("SELECT id FROM messages WHERE session NOT IN (SELECT ordinal FROM sessions)")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let lost: Vec<(i64, i64, i64, i64, i64)> = conn
+        .prepare(
+            "SELECT session, min(seq), max(seq), min(at_ms), max(at_ms) FROM messages
+             WHERE session NOT IN (SELECT ordinal FROM sessions) GROUP BY session",
+        )?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let owners: Vec<String> = conn
+        .prepare("SELECT DISTINCT owner FROM sessions LIMIT 2")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    // Where there is only one owner, or none is left to tell, it is clear enough whose they are.
+    let owner = match owners.as_slice() {
+        [] => Owner::LOCAL,
+        [only] => only,
+        _ => NOBODY,
+    };
+    for (ordinal, first_seq, last_seq, started_ms, active_ms) in lost {
+        conn.execute(
+            "INSERT INTO sessions (ordinal, id, owner, chain, base, tree, first_seq, next_seq, started_ms, active_ms,
+                                   title, title_key, program, dialect)
+             VALUES (:ordinal, :id, :owner, :ordinal, :ordinal, :ordinal, :first_seq, :next_seq, :started_ms,
+                     :active_ms, :title, lower(:title), 'recovered', 'chat')",
+            named_params! {
+                ":ordinal": ordinal,
+                ":id": format!("recovered_{ordinal}"),
+                ":owner": owner,
+                ":first_seq": first_seq,
+                ":next_seq": last_seq + 1,
+                ":started_ms": started_ms,
+                ":active_ms": active_ms,
+                ":title": format!("Recovered {ordinal}"),
+            },
+        )?;
+    }
+    Ok(adopted)
+}
+
+fn mend_links(conn: &Connection, patients: &Patients) -> Outcome<()> {
+    let mut update = conn.prepare(
+        "UPDATE sessions SET tree = ?2, is_tip = ?3, is_attached = ?4, parent = ?5 WHERE ordinal = ?1",
+    )?;
+    for (ordinal, right) in relations::right_places(patients) {
+        update.execute(params![ordinal, right.tree, right.is_tip, right.is_attached, right.parent])?;
+    }
+    Ok(())
+}
+
+fn recount(conn: &Connection, patients: &Patients) -> Outcome<()> {
+    let mut update = conn.prepare(
+        "UPDATE sessions SET next_seq = :next_seq, messages = :messages, message_tokens = :message_tokens,
+                calls = :calls, input = :input, output = :output, cache_read = :cache_read,
+                cache_write = :cache_write, reasoning = :reasoning, cost_micro_usd = :cost,
+                unpriced_calls = :unpriced WHERE ordinal = :ordinal",
+    )?;
+    for patient in patients.values().filter(|patient| relations::has_wrong_counters(patient)) {
+        let counted = patient.counted;
+        update.execute(named_params! {
+            ":ordinal": patient.ordinal,
+            ":next_seq": patient.next_seq_by_messages(),
+            ":messages": counted.messages,
+            ":message_tokens": counted.message_tokens,
+            ":calls": counted.calls,
+            ":input": counted.input,
+            ":output": counted.output,
+            ":cache_read": counted.cache_read,
+            ":cache_write": counted.cache_write,
+            ":reasoning": counted.reasoning,
+            ":cost": counted.cost_micro_usd,
+            ":unpriced": counted.unpriced_calls,
+        })?;
+    }
+    Ok(())
+}
+
+/// Leaves out of a view what is not there, and lets it grow again. A message that is lost but was shown in other words
+/// is still shown in them. A view of which nothing is left shows what is left of the conversation.
+fn mend_view(conn: &Connection, ordinal: i64, patients: &Patients) -> Outcome<()> {
+    let Some(session) = session_at(conn, count(ordinal))? else { return Ok(()) };
+    let mut kept = Vec::new();
+    let mut items = conn.prepare(
+        "SELECT v.kind, v.of_session, v.first_seq, v.end_seq, v.number, v.name, coalesce(v.json, r.json),
+                coalesce(v.tokens, r.tokens), r.kinds
+         FROM view_items v LEFT JOIN renditions r ON v.kind = 1 AND r.number = v.number
+         WHERE v.session = ?1 ORDER BY v.position",
+    )?;
+    let mut rows = items.query([ordinal])?;
+    let mut own_end = session.first_seq;
+    while let Some(row) = rows.next()? {
+        let of: Option<&Patient> = row.get::<_, Option<i64>>(1)?.and_then(|of| patients.get(&of));
+        let (first, end): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
+        match (row.get(0)?, of) {
+            (views::RANGE, Some(of)) => {
+                // The open run of a session comes last, and is put there again below.
+                let end = end.unwrap_or_else(|| of.next_seq_by_messages());
+                add_present(conn, of, first.unwrap_or_default(), end, &mut kept)?;
+                if of.ordinal == ordinal {
+                    own_end = own_end.max(count(end));
+                }
+            }
+            (views::RENDITION, Some(of)) => {
+                let (seq, json): (u64, Option<String>) = (first.map(count).unwrap_or_default(), row.get(6)?);
+                if of.ordinal == ordinal {
+                    own_end = own_end.max(seq + 1);
+                }
+                let is_there = is_there(conn, of, int(seq))?;
+                match json {
+                    Some(json) if is_there => {
+                        let kinds = serde_json::from_str(&row.get::<_, String>(8)?).unwrap_or_default();
+                        let rendition = StoredRendition { kinds, json, tokens: row.get(7).map(count)? };
+                        push(&mut kept, ViewItem::Rendition { session: of.id.clone(), seq, rendition });
+                    }
+                    Some(json) => push(&mut kept, lost_message(json, row.get(7).map(count)?)),
+                    None if is_there => {
+                        let end_seq = Some(seq + 1);
+                        push(&mut kept, ViewItem::Range { session: of.id.clone(), first_seq: seq, end_seq });
+                    }
+                    None => {}
+                }
+            }
+            (views::RENDITION, None) => {
+                if let Some(json) = row.get::<_, Option<String>>(6)? {
+                    push(&mut kept, lost_message(json, row.get(7).map(count)?));
+                }
+            }
+            (views::SUMMARY, _) => push(
+                &mut kept,
+                ViewItem::Summary {
+                    summary: crate::views::summary::SummaryId(row.get(4).map(count)?),
+                    json: row.get(6)?,
+                    tokens: row.get(7).map(count)?,
+                },
+            ),
+            (views::SYNTHETIC, _) => push(
+                &mut kept,
+                ViewItem::Synthetic { kind: row.get(5)?, json: row.get(6)?, tokens: row.get(7).map(count)? },
+            ),
+            _ => {}
+        }
+    }
+    if kept.is_empty() {
+        own_end = session.first_seq;
+        for member in
+            members_of(conn, session.chain)?.iter().filter(|member| member.ordinal < session.ordinal)
+        {
+            if let Some(of) = patients.get(&int(member.ordinal)) {
+                add_present(conn, of, of.first_seq, of.next_seq_by_messages(), &mut kept)?;
+            }
+        }
+    }
+    write_view(conn, &session, patients, own_end, kept)
+}
+
+/// Writes a mended view: its items, and the run of the session's own messages that grows, which leaves out what is lost.
+fn write_view(
+    conn: &Connection,
+    session: &Session,
+    patients: &Patients,
+    own_end: u64,
+    mut kept: Vec<ViewItem>,
+) -> Outcome<()> {
+    if let Some(own) = patients.get(&int(session.ordinal)) {
+        add_present(conn, own, int(own_end), own.next_seq_by_messages(), &mut kept)?;
+        push(&mut kept, open_run(&session.id, count(own.next_seq_by_messages())));
+    }
+    conn.execute("DELETE FROM view_items WHERE session = ?1", [int(session.ordinal)])?;
+    views::write_from(conn, session, 0, &kept)
+}
+
+/// What a lost message was shown as.
+fn lost_message(json: String, tokens: u64) -> ViewItem {
+    ViewItem::Synthetic { kind: "lost_message".to_owned(), json, tokens }
+}
+
+fn is_there(conn: &Connection, of: &Patient, seq: i64) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM messages WHERE session = ?1 AND seq = ?2)")?
+        .query_row((of.ordinal, seq), |row| row.get(0))
+}
+
+/// Adds the messages of a run that are there, as runs.
+fn add_present(
+    conn: &Connection,
+    of: &Patient,
+    first: i64,
+    end: i64,
+    kept: &mut Vec<ViewItem>,
+) -> rusqlite::Result<()> {
+    let mut statement = conn.prepare_cached(
+        "SELECT seq FROM messages WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq",
+    )?;
+    let mut rows = statement.query((of.ordinal, first, end))?;
+    while let Some(row) = rows.next()? {
+        let seq = row.get(0).map(count)?;
+        push(kept, ViewItem::Range { session: of.id.clone(), first_seq: seq, end_seq: Some(seq + 1) });
+    }
+    Ok(())
+}
+
+/// Makes the index whole.
+fn mend_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    let folder = store.artifact_folder().clone();
+    store.write("mending the index", Write::Heavy, |conn| {
+        for row in index::pieces_without_artifact(conn)? {
+            conn.execute("DELETE FROM artifact_pieces WHERE row = ?1", [row])?;
+        }
+        for artifact in index::artifacts_without_pieces(conn, &folder)? {
+            cut_anew(conn, artifact, &folder)?;
+        }
+        Ok(())
+    })?;
+    let gaps = store.read("looking at the index", |conn| index::gaps(conn, &folder, depth, progress))?;
+    let total = gaps.len() as u64;
+    for (done, gap) in (0..).zip(gaps) {
+        progress(Progress { what: "indexing", done, total });
+        let rows: Vec<i64> = gap.segment.rows().collect();
+        store.write("mending the index", Write::Heavy, |conn| Ok(read_again(conn, &folder, &rows)?))?;
+    }
+    Ok(())
+}
+
+/// Removes artifacts nobody refers to and files that were left behind. In a transaction: whoever writes artifacts holds
+/// the right to write, so no file goes that is just being made.
+fn remove_orphans(store: &SqliteStore) -> Result<()> {
+    let folder = store.artifact_folder();
+    store.write("releasing artifacts", Write::Heavy, |conn| {
+        let released = artifacts::release_orphans(conn)?;
+        Ok(read_again(conn, folder, &released.rows)?)
+    })?;
+    store.write("removing artifacts", Write::Heavy, |conn| {
+        let listing = folder.list()?;
+        artifacts::sweep(conn, folder, &listing.artifacts)??;
+        for path in listing.strangers.iter().filter(|path| files::is_unfinished(path)) {
+            fs::remove_file(path).map_err(|source| Trouble::from(told_io("removing", path, source)))?;
+        }
+        Ok(())
+    })
+}

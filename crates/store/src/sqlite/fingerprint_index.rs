@@ -1,0 +1,464 @@
+//! The index of the record: which blocks of rows hold which clues. It is written with the rows, in their transaction.
+//!
+//! Two messages make a block, and a piece of an artifact, which is longer than many messages, is one by itself; blocks
+//! make segments. Which block a row belongs to follows from its number, and numbers are given out in order: only the last
+//! segment of messages and the last of pieces grow, all others are sealed (see `crate::search::fingerprint` for the two forms). A row
+//! that comes late, or goes, has its segment opened and sealed again.
+//!
+//! A block's clues are exactly those of the rows it covers. Not for: what clues a row has.
+
+mod lookup;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use rusqlite::{Connection, params};
+
+use crate::search::fingerprint::{ClueList, ClueSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice};
+
+use super::indexing::ARTIFACT_ROWS;
+
+pub(super) use lookup::{Holders, Wanted};
+
+/// The two forms of segments. A slice after the last of a sealed segment tells which rows it covers.
+pub(super) const SCHEMA: &str = "
+CREATE TABLE clues_open (
+    block    INTEGER PRIMARY KEY,
+    covered  INTEGER NOT NULL,
+    clues    BLOB    NOT NULL
+) STRICT;
+CREATE TABLE clues_sealed (
+    slice    INTEGER PRIMARY KEY,
+    entries  BLOB    NOT NULL
+) STRICT;
+";
+
+/// Keys of blocks and of slices, a segment.
+const BLOCK_KEYS: i64 = MAX_BLOCKS as i64;
+const SLICE_KEYS: i64 = 2 * SLICES as i64;
+/// The slice that tells which rows are covered.
+const COVERED_SLICE: i64 = SLICES as i64;
+
+/// How rows are numbered, gathered in blocks, and blocks in segments. All are powers of two.
+#[derive(Debug, PartialEq, Eq)]
+struct Family {
+    /// What its numbers are given out as.
+    numbers: &'static str,
+    first_row: i64,
+    block_rows: i64,
+    segment_blocks: i64,
+    /// So many blocks are read rather than looked up any further.
+    blocks_worth_reading: usize,
+}
+
+const MESSAGES: Family =
+    Family { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024, blocks_worth_reading: 1 };
+const PIECES: Family = Family {
+    numbers: "piece",
+    first_row: ARTIFACT_ROWS,
+    block_rows: 1,
+    segment_blocks: 128,
+    blocks_worth_reading: 0,
+};
+
+impl Family {
+    fn of_row(row: i64) -> &'static Self {
+        if row < ARTIFACT_ROWS { &MESSAGES } else { &PIECES }
+    }
+
+    fn segment_rows(&self) -> i64 {
+        self.block_rows * self.segment_blocks
+    }
+}
+
+/// A segment, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Segment(i64);
+
+impl Segment {
+    /// The segment a row belongs to.
+    pub(super) fn of_row(row: i64) -> Self {
+        Self(row / Family::of_row(row).segment_rows())
+    }
+
+    fn of_block_key(key: i64) -> Self {
+        Self(key.div_euclid(BLOCK_KEYS))
+    }
+
+    fn family(self) -> &'static Family {
+        // Numbers of segments of pieces are larger than any of messages: their rows are so much larger.
+        if self.0 < PIECES.first_row / PIECES.segment_rows() { &MESSAGES } else { &PIECES }
+    }
+
+    /// It and those after it up to another.
+    pub(super) fn through(self, last: Self) -> impl Iterator<Item = Self> {
+        (self.0..=last.0).map(Self)
+    }
+
+    /// Rows that belong to it.
+    pub(super) fn rows(self) -> Range<i64> {
+        let rows = self.family().segment_rows();
+        self.0 * rows..(self.0 + 1) * rows
+    }
+
+    /// Rows of one of its blocks.
+    pub(super) fn rows_of(self, block: usize) -> Range<i64> {
+        let rows = self.family().block_rows;
+        let first = self.rows().start + block as i64 * rows;
+        first..first + rows
+    }
+
+    /// How many blocks it has when it is complete.
+    pub(super) fn blocks(self) -> usize {
+        self.family().segment_blocks as usize
+    }
+
+    fn block_keys(self) -> Range<i64> {
+        self.0 * BLOCK_KEYS..(self.0 + 1) * BLOCK_KEYS
+    }
+
+    fn slice_keys(self) -> Range<i64> {
+        self.0 * SLICE_KEYS..(self.0 + 1) * SLICE_KEYS
+    }
+}
+
+/// The key of the block of a row, and the bit of the row in it.
+fn place_of(row: i64) -> (i64, i64) {
+    let segment = Segment::of_row(row);
+    let within = row - segment.rows().start;
+    let rows = segment.family().block_rows;
+    (segment.block_keys().start + within / rows, 1 << (within % rows))
+}
+
+/// Adds rows to the index, block by block.
+#[derive(Default)]
+pub(super) struct ClueWriter {
+    set: ClueSet,
+    /// The block that is being filled, and which of its rows are new.
+    filling: Option<(i64, i64)>,
+}
+
+impl ClueWriter {
+    /// Adds a row with its clues. Rows are best added in their order.
+    pub(super) fn add(
+        &mut self,
+        conn: &Connection,
+        row: i64,
+        add_clues: impl FnOnce(&mut ClueSet),
+    ) -> rusqlite::Result<()> {
+        let (key, bit) = place_of(row);
+        let covered = match self.filling {
+            Some((filling, covered)) if filling == key => covered,
+            _ => {
+                self.write_block(conn)?;
+                0
+            }
+        };
+        self.filling = Some((key, covered | bit));
+        add_clues(&mut self.set);
+        Ok(())
+    }
+
+    /// Writes what is left, and seals segments that will grow no more. Without this the last rows are not indexed.
+    pub(super) fn finish(mut self, conn: &Connection) -> rusqlite::Result<()> {
+        self.write_block(conn)?;
+        seal_complete(conn)
+    }
+
+    fn write_block(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        let Some((key, mut covered)) = self.filling.take() else { return Ok(()) };
+        let mut known = conn.prepare_cached("SELECT covered, clues FROM clues_open WHERE block = ?1")?;
+        let mut known = known.query([key])?;
+        if let Some(row) = known.next()? {
+            covered |= row.get::<_, i64>(0)?;
+            if let Some(list) = ClueList::new(row.get_ref(1)?.as_blob()?) {
+                list.iter().for_each(|clue| self.set.add(clue));
+            }
+        }
+        write_open(conn, key, covered, &self.set.take())
+    }
+}
+
+fn write_open(conn: &Connection, key: i64, covered: i64, clues: &[u32]) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO clues_open (block, covered, clues) VALUES (?1, ?2, ?3)")?
+        .execute(params![key, covered, encode_list(clues)])?;
+    Ok(())
+}
+
+/// The segment that grows.
+fn growing(conn: &Connection, family: &Family) -> rusqlite::Result<Segment> {
+    let next: i64 = conn
+        .prepare_cached("SELECT next FROM numbers WHERE name = ?1")?
+        .query_row([family.numbers], |row| row.get(0))?;
+    Ok(Segment::of_row(family.first_row + (next - 1).max(0)))
+}
+
+/// Seals segments that do not grow any more.
+fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
+    let mut lowest =
+        conn.prepare_cached("SELECT min(block) FROM clues_open WHERE block >= ?1 AND block < ?2")?;
+    for family in [&MESSAGES, &PIECES] {
+        let end = growing(conn, family)?.block_keys().start;
+        let mut from = Segment::of_row(family.first_row).block_keys().start;
+        while let Some(key) = lowest.query_row([from, end], |row| row.get::<_, Option<i64>>(0))? {
+            let segment = Segment::of_block_key(key);
+            // One that is damaged is searched as it is, and mended by others.
+            if let Some(blocks) = read(conn, segment)? {
+                replace(conn, segment, &blocks)?;
+            }
+            from = segment.block_keys().end;
+        }
+    }
+    Ok(())
+}
+
+/// A block of a segment that is read or written as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Rows it covers, a bit each.
+    covered: i64,
+    clues: Vec<u32>,
+}
+
+impl Block {
+    /// How many rows it covers.
+    pub(super) fn rows(&self) -> u64 {
+        u64::from(self.covered.count_ones())
+    }
+}
+
+/// Blocks of a segment by their places in it.
+pub(super) type Blocks = BTreeMap<usize, Block>;
+
+/// Everything known of a segment; `None` where that is damaged.
+pub(super) fn read(conn: &Connection, segment: Segment) -> rusqlite::Result<Option<Blocks>> {
+    let mut blocks = Blocks::new();
+    let Some(()) = read_sealed(conn, segment, &mut blocks)? else { return Ok(None) };
+    let keys = segment.block_keys();
+    let mut open = conn.prepare_cached(
+        "SELECT block, covered, clues FROM clues_open WHERE block >= ?1 AND block < ?2 ORDER BY block",
+    )?;
+    let mut open = open.query([keys.start, keys.end])?;
+    while let Some(row) = open.next()? {
+        let Some(list) = ClueList::new(row.get_ref(2)?.as_blob()?) else { return Ok(None) };
+        let place = (row.get::<_, i64>(0)? - keys.start) as usize;
+        let block = blocks.entry(place).or_default();
+        block.covered |= row.get::<_, i64>(1)?;
+        block.clues.extend(list.iter());
+        if !block.clues.is_sorted() {
+            block.clues.sort_unstable();
+            block.clues.dedup();
+        }
+    }
+    Ok(Some(blocks))
+}
+
+fn read_sealed(conn: &Connection, segment: Segment, blocks: &mut Blocks) -> rusqlite::Result<Option<()>> {
+    let keys = segment.slice_keys();
+    let mut sealed = conn.prepare_cached(
+        "SELECT slice, entries FROM clues_sealed WHERE slice >= ?1 AND slice < ?2 ORDER BY slice",
+    )?;
+    let mut sealed = sealed.query([keys.start, keys.end])?;
+    let mut held: Vec<Vec<u32>> = Vec::new();
+    while let Some(row) = sealed.next()? {
+        held.resize_with(segment.blocks(), Vec::new);
+        let (slice, entries) = (row.get::<_, i64>(0)? - keys.start, row.get_ref(1)?.as_blob()?);
+        if slice == COVERED_SLICE {
+            for (place, covered) in covered_blocks(segment, entries) {
+                blocks.entry(place).or_default().covered = covered;
+            }
+            continue;
+        }
+        let add = |block: usize, clue| {
+            if let Some(clues) = held.get_mut(block) {
+                clues.push(clue);
+            }
+        };
+        if unfold_slice(slice as usize, entries, segment.blocks(), add).is_none() {
+            return Ok(None);
+        }
+    }
+    for (place, clues) in held.into_iter().enumerate().filter(|(_, clues)| !clues.is_empty()) {
+        blocks.entry(place).or_default().clues = clues;
+    }
+    Ok(Some(()))
+}
+
+/// The covered rows of the blocks of a sealed segment, from one bit a row.
+fn covered_blocks(segment: Segment, bits: &[u8]) -> impl Iterator<Item = (usize, i64)> {
+    let rows = segment.family().block_rows as usize;
+    let is_set = move |row: usize| bits.get(row / 8).is_some_and(|byte| byte & (1 << (row % 8)) != 0);
+    (0..segment.blocks()).filter_map(move |block| {
+        let covered: i64 = (0..rows).filter(|at| is_set(block * rows + at)).map(|at| 1 << at).sum();
+        (covered != 0).then_some((block, covered))
+    })
+}
+
+/// Writes a segment anew, in the form that is due to it.
+pub(super) fn replace(conn: &Connection, segment: Segment, blocks: &Blocks) -> rusqlite::Result<()> {
+    let (slice_keys, block_keys) = (segment.slice_keys(), segment.block_keys());
+    conn.prepare_cached("DELETE FROM clues_sealed WHERE slice >= ?1 AND slice < ?2")?
+        .execute([slice_keys.start, slice_keys.end])?;
+    conn.prepare_cached("DELETE FROM clues_open WHERE block >= ?1 AND block < ?2")?
+        .execute([block_keys.start, block_keys.end])?;
+    if segment >= growing(conn, segment.family())? {
+        return blocks.iter().try_for_each(|(place, block)| {
+            write_open(conn, block_keys.start + *place as i64, block.covered, &block.clues)
+        });
+    }
+    if blocks.is_empty() {
+        return Ok(());
+    }
+    let mut insert = conn.prepare_cached("INSERT INTO clues_sealed (slice, entries) VALUES (?1, ?2)")?;
+    let clues: Vec<(usize, &[u32])> =
+        blocks.iter().map(|(place, block)| (*place, block.clues.as_slice())).collect();
+    for (key, entries) in (slice_keys.start..).zip(slices(&clues, segment.blocks())) {
+        if !entries.is_empty() {
+            insert.execute(params![key, entries])?;
+        }
+    }
+    let rows = segment.family().block_rows as usize;
+    let mut covered = vec![0_u8; (segment.blocks() * rows).div_ceil(8)];
+    for (place, block) in blocks {
+        for at in (0..rows).filter(|at| block.covered & (1 << at) != 0) {
+            let row = place * rows + at;
+            if let Some(byte) = covered.get_mut(row / 8) {
+                *byte |= 1 << (row % 8);
+            }
+        }
+    }
+    insert.execute(params![slice_keys.start + COVERED_SLICE, covered])?;
+    Ok(())
+}
+
+/// What came of reading a row for its clues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowState {
+    /// There is no such row.
+    Gone,
+    /// It is there, and what it says cannot be read.
+    Unreadable,
+    /// It was read.
+    Read,
+}
+
+/// Adds the clues of a row to a set.
+pub(super) type ReadRow<'a> = dyn Fn(i64, &mut ClueSet) -> rusqlite::Result<RowState> + 'a;
+
+/// Makes blocks out of what rows say.
+pub(super) struct BlockMaker<'a> {
+    read_row: &'a ReadRow<'a>,
+    set: ClueSet,
+}
+
+impl<'a> BlockMaker<'a> {
+    /// Of rows that are read so.
+    pub(super) fn new(read_row: &'a ReadRow<'a>) -> Self {
+        Self { read_row, set: ClueSet::default() }
+    }
+
+    /// A block as it has to be, given what is known of it; `None` if none of its rows is there. Where a row cannot be
+    /// read, what is known stays.
+    pub(super) fn make(
+        &mut self,
+        segment: Segment,
+        place: usize,
+        known: Option<&Block>,
+    ) -> rusqlite::Result<Option<Block>> {
+        let mut covered = 0;
+        for row in segment.rows_of(place) {
+            match (self.read_row)(row, &mut self.set)? {
+                RowState::Gone => continue,
+                RowState::Unreadable => {
+                    known.iter().flat_map(|block| &block.clues).for_each(|clue| self.set.add(*clue));
+                }
+                RowState::Read => {}
+            }
+            covered |= place_of(row).1;
+        }
+        let clues = self.set.take();
+        Ok((covered != 0).then_some(Block { covered, clues }))
+    }
+}
+
+/// Makes the blocks of these rows anew.
+pub(super) fn read_again(conn: &Connection, rows: &[i64], read_row: &ReadRow<'_>) -> rusqlite::Result<()> {
+    let mut changed: BTreeMap<Segment, BTreeSet<usize>> = BTreeMap::new();
+    for row in rows {
+        let segment = Segment::of_row(*row);
+        let place = (place_of(*row).0 - segment.block_keys().start) as usize;
+        changed.entry(segment).or_default().insert(place);
+    }
+    let mut maker = BlockMaker::new(read_row);
+    for (segment, mut places) in changed {
+        let mut blocks = match read(conn, segment)? {
+            Some(blocks) => blocks,
+            None => {
+                places = (0..segment.blocks()).collect();
+                Blocks::new()
+            }
+        };
+        for place in places {
+            match maker.make(segment, place, blocks.get(&place))? {
+                Some(block) => blocks.insert(place, block),
+                None => blocks.remove(&place),
+            };
+        }
+        replace(conn, segment, &blocks)?;
+    }
+    Ok(())
+}
+
+/// The rows each segment says it covers.
+pub(super) fn covered(conn: &Connection) -> rusqlite::Result<BTreeMap<Segment, RowSet>> {
+    let mut covered: BTreeMap<Segment, RowSet> = BTreeMap::new();
+    let mut add = |segment: Segment, place: usize, bits: i64| {
+        let rows = covered.entry(segment).or_default();
+        (0..)
+            .zip(segment.rows_of(place))
+            .filter(|(at, _)| bits & (1 << at) != 0)
+            .for_each(|(_, row)| rows.add(row));
+    };
+    let mut first = conn.prepare("SELECT min(slice) FROM clues_sealed WHERE slice >= ?1")?;
+    let mut told = conn.prepare("SELECT entries FROM clues_sealed WHERE slice = ?1")?;
+    let mut from = i64::MIN;
+    while let Some(slice) = first.query_row([from], |row| row.get::<_, Option<i64>>(0))? {
+        let segment = Segment(slice.div_euclid(SLICE_KEYS));
+        let mut rows = told.query([segment.slice_keys().start + COVERED_SLICE])?;
+        if let Some(row) = rows.next()? {
+            covered_blocks(segment, row.get_ref(0)?.as_blob()?)
+                .for_each(|(place, bits)| add(segment, place, bits));
+        }
+        from = segment.slice_keys().end;
+    }
+    let mut open = conn.prepare("SELECT block, covered FROM clues_open")?;
+    let mut open = open.query([])?;
+    while let Some(row) = open.next()? {
+        let key: i64 = row.get(0)?;
+        let segment = Segment::of_block_key(key);
+        add(segment, key.rem_euclid(BLOCK_KEYS) as usize, row.get(1)?);
+    }
+    Ok(covered)
+}
+
+/// Some rows of a segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RowSet(BTreeMap<i64, u64>);
+
+impl RowSet {
+    pub(super) fn add(&mut self, row: i64) {
+        *self.0.entry(row >> 6).or_default() |= 1 << (row & 63);
+    }
+
+    /// How many of them are not in another set.
+    pub(super) fn missing_in(&self, other: &Self) -> u64 {
+        self.0
+            .iter()
+            .map(|(at, bits)| u64::from((bits & !other.0.get(at).copied().unwrap_or_default()).count_ones()))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+#[path = "fingerprint_index_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+//! Asking the index which blocks hold what is wanted.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{CachedStatement, Connection};
+
+use crate::search::fingerprint::{BlockSet, ClueList, holders_of, slice_of};
+
+use super::Segment;
+
+/// What has to be in a block: of every set of clues one.
+pub(in crate::sqlite) type Wanted = [Vec<u32>];
+
+/// Asks segments, one after the other.
+pub(in crate::sqlite) struct Holders<'c> {
+    sealed: CachedStatement<'c>,
+    open: CachedStatement<'c>,
+    /// Segments that have blocks in the open form: hardly ever another than the one that grows.
+    open_segments: BTreeSet<Segment>,
+}
+
+impl<'c> Holders<'c> {
+    /// Of the index as it is now.
+    pub(in crate::sqlite) fn new(conn: &'c Connection) -> rusqlite::Result<Self> {
+        let mut open_segments = BTreeSet::new();
+        let mut last = conn.prepare_cached("SELECT max(block) FROM clues_open WHERE block < ?1")?;
+        let mut end = i64::MAX;
+        while let Some(key) = last.query_row([end], |row| row.get::<_, Option<i64>>(0))? {
+            let segment = Segment::of_block_key(key);
+            end = segment.block_keys().start;
+            open_segments.insert(segment);
+        }
+        Ok(Self {
+            sealed: conn.prepare_cached("SELECT entries FROM clues_sealed WHERE slice = ?1")?,
+            open: conn
+                .prepare_cached("SELECT block, clues FROM clues_open WHERE block >= ?1 AND block < ?2")?,
+            open_segments,
+        })
+    }
+
+    /// The blocks of a segment that hold what is wanted, and perhaps a few others; best that first which tells most.
+    pub(in crate::sqlite) fn of(&mut self, segment: Segment, wanted: &Wanted) -> rusqlite::Result<BlockSet> {
+        // Blocks that are not there have no rows either.
+        let mut found = BlockSet::all();
+        for alternatives in wanted {
+            // Reading a block or two costs no more than looking for a reason not to.
+            if found.len() <= segment.family().blocks_worth_reading {
+                break;
+            }
+            let mut holders = BlockSet::none();
+            for clue in alternatives {
+                holders.join(&self.in_sealed(segment, *clue)?);
+            }
+            found.keep(&holders);
+        }
+        if self.open_segments.contains(&segment) {
+            self.add_open(segment, wanted, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Adds the blocks in the open form.
+    fn add_open(&mut self, segment: Segment, wanted: &Wanted, found: &mut BlockSet) -> rusqlite::Result<()> {
+        let keys = segment.block_keys();
+        let mut open = self.open.query([keys.start, keys.end])?;
+        while let Some(row) = open.next()? {
+            let list = ClueList::new(row.get_ref(1)?.as_blob()?);
+            let holds_one = |list: &ClueList<'_>, any: &Vec<u32>| any.iter().any(|clue| list.holds(*clue));
+            if list.is_none_or(|list| wanted.iter().all(|any| holds_one(&list, any))) {
+                found.add((row.get::<_, i64>(0)? - keys.start) as usize);
+            }
+        }
+        Ok(())
+    }
+
+    /// The blocks of a sealed segment that hold a clue.
+    fn in_sealed(&mut self, segment: Segment, clue: u32) -> rusqlite::Result<BlockSet> {
+        let mut rows = self.sealed.query([segment.slice_keys().start + slice_of(clue) as i64])?;
+        Ok(match rows.next()? {
+            None => BlockSet::none(),
+            // Where a slice is damaged, any block may hold the clue: the texts decide.
+            Some(row) => {
+                let holders = holders_of(clue, row.get_ref(0)?.as_blob()?, segment.blocks());
+                holders.unwrap_or_else(BlockSet::all)
+            }
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! What the rows of the record are found by: the clues of their texts, and of where they belong.
+//!
+//! The index holds no text: what it proposes is verified against the row it names. A row's number is the message's id;
+//! pieces of artifacts have numbers of their own, from [`ARTIFACT_ROWS`] up. Beside its text, a message is found by its
+//! owner, conversation, role and tools, so that a filtered search looks at no more than it has to.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use throughline_transcript::{Message, Role, SharedText, decode_message};
+
+use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
+use crate::artifacts::folder::ArtifactFolder;
+use crate::artifacts::pieces::pieces;
+use crate::error::Result;
+use crate::search::fingerprint::{ClueOf, ClueSet, clue};
+use crate::search::searchable::searchable_text;
+
+use super::backup::Progress;
+use super::error::Outcome;
+use super::fingerprint_index::{self, ClueWriter, RowState, Segment};
+use super::message_codec::unpack_skeleton;
+use super::rows::{count, names, role_of, speaker_of};
+
+/// Rows of pieces of artifacts begin here; no message ever gets so large an id.
+pub(super) const ARTIFACT_ROWS: i64 = 1 << 40;
+
+/// What a message is found by beside its text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Belonging<'a> {
+    /// Whose it is.
+    pub(super) owner: &'a str,
+    /// Ordinal of the first session of its chain.
+    pub(super) chain: u64,
+    /// Who speaks.
+    pub(super) role: Role,
+    /// Tools it calls or answers for.
+    pub(super) tools: &'a [String],
+}
+
+/// The clue of an owner.
+pub(super) fn owner_clue(owner: &str) -> u32 {
+    clue(ClueOf::Owner, owner.as_bytes())
+}
+
+/// The clue of a chain.
+pub(super) fn chain_clue(chain: u64) -> u32 {
+    clue(ClueOf::Chain, &chain.to_le_bytes())
+}
+
+/// The clue of a role.
+pub(super) fn role_clue(role: Role) -> u32 {
+    clue(ClueOf::Role, role.name().as_bytes())
+}
+
+/// The clue of a tool, whose case makes no difference.
+pub(super) fn tool_clue(tool: &str) -> u32 {
+    clue(ClueOf::Tool, tool.to_lowercase().as_bytes())
+}
+
+impl Belonging<'_> {
+    fn add_to(&self, set: &mut ClueSet) {
+        set.add(owner_clue(self.owner));
+        set.add(chain_clue(self.chain));
+        set.add(role_clue(self.role));
+        self.tools.iter().for_each(|tool| set.add(tool_clue(tool)));
+    }
+}
+
+/// Indexes the rows that one transaction writes.
+pub(super) struct Indexing<'c> {
+    conn: &'c Connection,
+    clues: ClueWriter,
+    text: String,
+}
+
+impl<'c> Indexing<'c> {
+    /// Begins with nothing.
+    pub(super) fn new(conn: &'c Connection) -> Self {
+        Self { conn, clues: ClueWriter::default(), text: String::new() }
+    }
+
+    /// Indexes a message whose row was written.
+    pub(super) fn message(
+        &mut self,
+        id: i64,
+        message: &Message,
+        belonging: &Belonging<'_>,
+    ) -> rusqlite::Result<()> {
+        self.text.clear();
+        searchable_text(message, &mut self.text);
+        self.clues.add(self.conn, id, |set| {
+            belonging.add_to(set);
+            set.add_text(&self.text);
+        })
+    }
+
+    /// Cuts an artifact that was recorded into pieces, and indexes those.
+    pub(super) fn artifact(&mut self, artifact: i64, text: &str) -> rusqlite::Result<()> {
+        let mut add_piece = self.conn.prepare_cached(
+            "INSERT INTO artifact_pieces (row, artifact, first_byte, bytes, first_line) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        let pieces: Vec<_> = pieces(text).collect();
+        let first = ARTIFACT_ROWS + take_numbers(self.conn, "piece", pieces.len())?;
+        for (row, piece) in (first..).zip(pieces) {
+            let bytes = piece.text.len();
+            add_piece.execute(params![row, artifact, piece.first_byte, bytes, piece.first_line])?;
+            self.clues.add(self.conn, row, |set| set.add_text(piece.text))?;
+        }
+        Ok(())
+    }
+
+    /// Completes the index. Without this the last rows cannot be found.
+    pub(super) fn finish(self) -> rusqlite::Result<()> {
+        self.clues.finish(self.conn)
+    }
+}
+
+/// Takes the next so many numbers of a kind; they are never given out again, whatever is deleted.
+pub(super) fn take_numbers(conn: &Connection, name: &str, how_many: usize) -> rusqlite::Result<i64> {
+    conn.prepare_cached("UPDATE numbers SET next = next + ?2 WHERE name = ?1 RETURNING next - ?2")?
+        .query_row(params![name, how_many as i64], |row| row.get(0))
+}
+
+/// Brings the index in line with rows that are gone, or say something else.
+pub(super) fn read_again(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    rows: &[i64],
+) -> rusqlite::Result<()> {
+    fingerprint_index::read_again(conn, rows, &|row, set| add_clues(conn, artifacts, row, set))
+}
+
+/// Takes the pieces of an artifact away. Their rows, which are given, are then to be read again.
+pub(super) fn forget_pieces(conn: &Connection, artifact: i64) -> rusqlite::Result<Vec<i64>> {
+    conn.prepare_cached("DELETE FROM artifact_pieces WHERE artifact = ?1 RETURNING row")?
+        .query_map([artifact], |row| row.get(0))?
+        .collect()
+}
+
+/// Cuts an artifact into pieces anew and indexes them. One whose file cannot be read is left alone.
+pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) -> Outcome<()> {
+    let name: String = conn
+        .prepare_cached("SELECT name FROM artifacts WHERE n = ?1")?
+        .query_row([number], |row| row.get(0))?;
+    if let Ok(text) = folder.read(&ArtifactId::from_text(name), ArtifactRange::All) {
+        let gone = forget_pieces(conn, number)?;
+        let mut indexing = Indexing::new(conn);
+        indexing.artifact(number, &text)?;
+        indexing.finish()?;
+        read_again(conn, folder, &gone)?;
+    }
+    Ok(())
+}
+
+/// Fills an index in which there is nothing yet, and cuts artifacts of which there are no pieces.
+pub(super) fn make_anew(
+    conn: &Connection,
+    folder: &ArtifactFolder,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome<()> {
+    let range: (Option<i64>, Option<i64>) =
+        conn.query_row("SELECT min(id), max(id) FROM messages", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let segments: Vec<Segment> = match range {
+        (Some(first), Some(last)) => Segment::of_row(first).through(Segment::of_row(last)).collect(),
+        _ => Vec::new(),
+    };
+    let artifacts: Vec<i64> = conn
+        .prepare("SELECT n FROM artifacts ORDER BY n")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let total = (segments.len() + artifacts.len()) as u64;
+    let mut done = 0;
+    let mut step = || {
+        progress(Progress { what: "indexing", done, total });
+        done += 1;
+    };
+    for segment in segments {
+        step();
+        read_again(conn, folder, &segment.rows().collect::<Vec<i64>>())?;
+    }
+    for artifact in artifacts {
+        step();
+        cut_anew(conn, artifact, folder)?;
+    }
+    Ok(())
+}
+
+/// Adds the clues of a row to a set.
+pub(super) fn add_clues(
+    conn: &Connection,
+    artifacts: &ArtifactFolder,
+    row: i64,
+    set: &mut ClueSet,
+) -> rusqlite::Result<RowState> {
+    if row < ARTIFACT_ROWS {
+        return add_clues_of_message(conn, row, set);
+    }
+    let piece = conn
+        .prepare_cached(
+            "SELECT a.name, p.first_byte, p.bytes FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact
+             WHERE p.row = ?1",
+        )?
+        .query_row([row], |row| PieceText::from_row(row, 0))
+        .optional()?;
+    Ok(match piece.map(|piece| piece.read(artifacts)) {
+        None => RowState::Gone,
+        Some(Err(_)) => RowState::Unreadable,
+        Some(Ok(text)) => {
+            set.add_text(&text);
+            RowState::Read
+        }
+    })
+}
+
+fn add_clues_of_message(conn: &Connection, id: i64, set: &mut ClueSet) -> rusqlite::Result<RowState> {
+    let mut select = conn.prepare_cached(
+        "SELECT coalesce(s.owner, ''), coalesce(s.chain, m.session), m.role, m.flags, m.tools, m.coding, m.origin
+         FROM messages m LEFT JOIN sessions s ON s.ordinal = m.session WHERE m.id = ?1",
+    )?;
+    let mut rows = select.query([id])?;
+    let Some(row) = rows.next()? else { return Ok(RowState::Gone) };
+    let owner: String = row.get(0)?;
+    let role = speaker_of(role_of(row.get(2)?).unwrap_or(Role::Other), row.get(3)?);
+    let tools = names(row.get::<_, Option<String>>(4)?.as_deref()).unwrap_or_default();
+    Belonging { owner: &owner, chain: row.get(1).map(count)?, role, tools: &tools }.add_to(set);
+    Ok(match message_without_artifacts(row.get(5)?, row.get_ref(6)?.as_blob()?) {
+        None => RowState::Unreadable,
+        Some(message) => {
+            let mut text = String::new();
+            searchable_text(&message, &mut text);
+            set.add_text(&text);
+            RowState::Read
+        }
+    })
+}
+
+/// The message in a row, without the texts that are kept as artifacts.
+fn message_without_artifacts(coding: i64, origin: &[u8]) -> Option<Message> {
+    decode_message(SharedText::new(unpack_skeleton(coding, origin).ok()?.json.into_owned()))
+}
+
+/// Where the text of a piece is.
+pub(super) struct PieceText {
+    pub(super) artifact: ArtifactId,
+    pub(super) first_byte: u64,
+    pub(super) bytes: u64,
+}
+
+impl PieceText {
+    /// From three columns of a row: name, first byte, bytes.
+    pub(super) fn from_row(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Self> {
+        Ok(Self {
+            artifact: ArtifactId::from_text(row.get::<_, String>(at)?),
+            first_byte: row.get(at + 1)?,
+            bytes: row.get(at + 2)?,
+        })
+    }
+
+    /// Reads it.
+    pub(super) fn read(&self, artifacts: &ArtifactFolder) -> Result<String> {
+        artifacts.read(&self.artifact, ArtifactRange::Bytes { first: self.first_byte, count: self.bytes })
+    }
+}

@@ -1,0 +1,184 @@
+//! Nodes: summaries of summaries, down to the messages they stand for.
+//!
+//! A node is kept among the summaries, with what it hangs together with under the name [`NODE`] in its figures. A leaf
+//! stands for a run of messages, a condensed node for the nodes it took up. What a view shows is one summary that names
+//! the nodes it is made of under [`TOP_NODES`]; a summary of another engine counts as a leaf. Nodes are kept the moment
+//! they are made and never changed: whatever is interrupted finds them again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Millis, SessionId};
+use crate::views::summary::{Run, Summary, SummaryId};
+
+/// The member of a summary's figures that makes it a node.
+pub(crate) const NODE: &str = "node";
+/// The member of the figures of a summary in a view that names the nodes it is made of.
+pub const TOP_NODES: &str = "nodes";
+
+/// Leaves stand for messages.
+pub const LEAF_LEVEL: u32 = 0;
+/// No node stands higher: from a view, three expansions lead to any message.
+pub const TOP_LEVEL: u32 = 2;
+
+/// A node that another took up, with the places its messages lie between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Child {
+    /// Its number.
+    pub id: SummaryId,
+    /// The place of its first message.
+    pub first_seq: u64,
+    /// The place after its last.
+    pub end_seq: u64,
+}
+
+/// What a node is, beside its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// How far it is from messages: zero for a leaf.
+    pub level: u32,
+    /// What it took up, oldest first; nothing for a leaf.
+    #[serde(default)]
+    pub children: Vec<Child>,
+    /// Messages it stands for.
+    pub messages: u64,
+    /// Their tokens.
+    pub source_tokens: u64,
+    /// Tokens of its own words as a view shows them.
+    pub tokens: u64,
+    /// When the first of its messages was said, if that is known.
+    #[serde(default)]
+    pub first_ms: Option<Millis>,
+    /// When the last was.
+    #[serde(default)]
+    pub last_ms: Option<Millis>,
+    /// Files its messages are about, those that were changed first.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// What one would expand it for, in words.
+    #[serde(default)]
+    pub expand_for: String,
+    /// What most of it was asked to be about.
+    #[serde(default)]
+    pub focus: Option<String>,
+}
+
+/// A node to be kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewNode {
+    /// Who wrote it: `rules`, or the name of a model.
+    pub author: String,
+    /// Its document, as Markdown.
+    pub document: String,
+    /// The messages it stands for.
+    pub sources: Vec<Run>,
+    /// Facts kept, attached and removed.
+    pub facts: serde_json::Value,
+    /// What it is.
+    pub node: Node,
+}
+
+/// A node without its words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeHead {
+    /// Its number.
+    pub id: SummaryId,
+    /// The session it was made in.
+    pub session: SessionId,
+    /// When.
+    pub created_ms: Millis,
+    /// Who wrote it.
+    pub author: String,
+    /// The messages it stands for.
+    pub sources: Vec<Run>,
+    /// What it is. A summary of another engine is a leaf whose sizes nobody noted.
+    pub node: Node,
+}
+
+impl NodeHead {
+    /// Whether it stands for a message.
+    #[must_use]
+    pub fn covers(&self, session: &SessionId, seq: u64) -> bool {
+        holds(&self.sources, session, seq)
+    }
+
+    /// The places its messages lie between: of the first, and after the last.
+    #[must_use]
+    pub fn between(&self) -> (u64, u64) {
+        bounds(&self.sources)
+    }
+}
+
+/// Whether runs hold a message.
+#[must_use]
+pub fn holds(runs: &[Run], session: &SessionId, seq: u64) -> bool {
+    runs.iter().any(|run| run.session == *session && (run.first_seq..run.end_seq).contains(&seq))
+}
+
+/// The places runs lie between: of the first message, and after the last.
+#[must_use]
+pub fn bounds(runs: &[Run]) -> (u64, u64) {
+    let first = runs.iter().map(|run| run.first_seq).min().unwrap_or(0);
+    (first, runs.iter().map(|run| run.end_seq).max().unwrap_or(first))
+}
+
+/// Runs in the order of the conversation, those that meet joined. `None` when a message is in two of them.
+#[must_use]
+pub fn joined(mut runs: Vec<Run>) -> Option<Vec<Run>> {
+    runs.retain(|run| run.first_seq < run.end_seq);
+    // Places count along a conversation, through all sessions it went through.
+    runs.sort_by_key(|run| (run.first_seq, run.end_seq));
+    let mut all: Vec<Run> = Vec::with_capacity(runs.len());
+    for run in runs {
+        match all.last_mut() {
+            Some(last) if run.first_seq < last.end_seq => return None,
+            Some(last) if last.session == run.session && run.first_seq == last.end_seq => {
+                last.end_seq = run.end_seq;
+            }
+            _ => all.push(run),
+        }
+    }
+    Some(all)
+}
+
+impl Summary {
+    /// What it is as a node, if it was made as one.
+    #[must_use]
+    pub fn node(&self) -> Option<Node> {
+        self.figures.get(NODE).and_then(|node| serde_json::from_value(node.clone()).ok())
+    }
+
+    /// The nodes it is made of, where it is what a view shows of an engine that makes nodes.
+    #[must_use]
+    pub fn top_nodes(&self) -> Vec<SummaryId> {
+        let listed = self.figures.get(TOP_NODES);
+        listed.and_then(|ids| serde_json::from_value(ids.clone()).ok()).unwrap_or_default()
+    }
+
+    /// The summary as a node, without its words: one that was not made as a node is a leaf.
+    #[must_use]
+    pub fn head(&self) -> NodeHead {
+        let plain = || Node {
+            messages: self.sources.iter().map(|run| run.end_seq.saturating_sub(run.first_seq)).sum(),
+            ..Node::default()
+        };
+        NodeHead {
+            id: self.id,
+            session: self.session.clone(),
+            created_ms: self.created_ms,
+            author: self.author.clone(),
+            sources: self.sources.clone(),
+            node: self.node().unwrap_or_else(plain),
+        }
+    }
+}
+
+impl NewNode {
+    /// The figures it is kept with.
+    pub(crate) fn figures(&self) -> serde_json::Value {
+        serde_json::json!({ NODE: self.node })
+    }
+}
+
+#[cfg(test)]
+#[path = "node_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+//! Whether nodes hang together as they must: pure, so that the doctor and properties ask the same questions.
+//!
+//! - Nothing leads back to itself: a node is younger than all it took up, and stands on a higher level.
+//! - Every message of a node is in exactly one of its children, and every message a view folded in exactly one of its
+//!   top nodes.
+//! - No node stands above the top level, so that three expansions lead from a view to any message.
+
+use std::collections::HashMap;
+
+use crate::views::node::{Node, TOP_LEVEL, joined};
+use crate::views::summary::{Run, SummaryId};
+
+/// A summary as far as this looks at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Whose it is.
+    pub owner: String,
+    /// The messages it stands for.
+    pub sources: Vec<Run>,
+    /// What it is, where it was made as a node.
+    pub node: Option<Node>,
+    /// The nodes it is made of, where it is what a view shows.
+    pub top: Vec<SummaryId>,
+}
+
+/// Everything that is wrong with nodes, as the number of the summary and words.
+#[must_use]
+pub fn node_problems(links: &HashMap<SummaryId, Link>) -> Vec<(SummaryId, String)> {
+    let mut problems = Vec::new();
+    let mut ids: Vec<&SummaryId> = links.keys().collect();
+    ids.sort_unstable();
+    for (id, link) in ids.into_iter().filter_map(|id| links.get_key_value(id)) {
+        let parts: Vec<SummaryId> = match &link.node {
+            Some(node) => node.children.iter().map(|child| child.id).collect(),
+            None => link.top.clone(),
+        };
+        let found = match &link.node {
+            Some(node) if node.level > TOP_LEVEL => Some(format!("stands on level {}", node.level)),
+            Some(node) if node.level > 0 && parts.is_empty() => Some("took up nothing".to_owned()),
+            Some(node) if node.level == 0 && !parts.is_empty() => {
+                Some("is a leaf and took something up".to_owned())
+            }
+            _ => None,
+        };
+        let found =
+            found.or_else(|| (!parts.is_empty()).then(|| problem_of(*id, link, &parts, links)).flatten());
+        problems.extend(found.map(|words| (*id, words)));
+    }
+    problems
+}
+
+fn problem_of(
+    id: SummaryId,
+    link: &Link,
+    parts: &[SummaryId],
+    links: &HashMap<SummaryId, Link>,
+) -> Option<String> {
+    let mut covered = Vec::new();
+    for part in parts {
+        let Some(child) = links.get(part) else { return Some(format!("names {part}, which is not there")) };
+        if child.owner != link.owner {
+            return Some(format!("names {part}, which belongs to somebody else"));
+        }
+        if *part >= id {
+            return Some(format!("names {part}, which is not older than it"));
+        }
+        let level = child.node.as_ref().map_or(0, |node| node.level);
+        if link.node.as_ref().is_some_and(|node| level >= node.level) {
+            return Some(format!("took up {part}, which stands on no lower level"));
+        }
+        covered.extend(child.sources.iter().cloned());
+    }
+    let Some(covered) = joined(covered) else {
+        return Some("has a message in two of the nodes it names".to_owned());
+    };
+    let own = joined(link.sources.clone());
+    (own.as_ref() != Some(&covered)).then(|| "stands for other messages than the nodes it names".to_owned())
+}
+
+#[cfg(test)]
+#[path = "node_graph_tests.rs"]
+mod tests;

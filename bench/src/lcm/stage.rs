@@ -151,7 +151,7 @@ impl Stage {
 
     pub(super) fn view_tokens(&self) -> Result<u64, String> {
         let shown = self.store.view(&self.owner, &self.tip, None).map_err(told)?;
-        Ok(shown.iter().map(throughline_store::Shown::tokens).sum())
+        Ok(shown.iter().map(throughline_store::ViewMessage::tokens).sum())
     }
 
     fn setup(&self) -> SessionSetup {

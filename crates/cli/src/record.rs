@@ -7,7 +7,7 @@ pub(crate) mod session_context;
 pub(crate) mod test_samples;
 
 use throughline_store::{
-    BroughtForward, Owner, Progress, Session, SessionId, Shown, SqliteStore, Store, StoreError,
+    Migration, Owner, Session, SessionId, SqliteStore, Store, StoreError, StoreProgress, ViewMessage,
     conversation_lock, find_session,
 };
 use throughline_transcript::{Message, Role, human_words};
@@ -44,15 +44,18 @@ pub(crate) const HOW_TO_BEGIN: &str =
 pub(crate) fn open_store(context: &Context) -> Result<SqliteStore, Failure> {
     home::make_private(context)?;
     let mut line = MovingLine::new(context);
-    let opened =
-        SqliteStore::open_following(&context.record_path(), context.now().ms, &mut |progress: Progress| {
+    let opened = SqliteStore::open_following(
+        &context.record_path(),
+        context.now().ms,
+        &mut |progress: StoreProgress| {
             if line.is_due() {
                 line.show(&format!("bringing the record up to date: {}", words(progress)));
             }
-        });
+        },
+    );
     line.end();
     let store = opened.map_err(refused)?;
-    if let Some(BroughtForward { from, to, backup }) = store.brought_forward() {
+    if let Some(Migration { from, to, backup }) = store.migration() {
         context.note(&format!(
             "the record was of version {from} and is of version {to} now; as it was it is kept in {}",
             path_words(backup)
@@ -199,7 +202,7 @@ impl<'a> Record<'a> {
             }
         };
         let messages: Vec<Message> =
-            shown.iter().filter_map(Shown::message).filter_map(|message| message.decode()).collect();
+            shown.iter().filter_map(ViewMessage::message).filter_map(|message| message.decode()).collect();
         let glimpsed =
             |words: String| Some(glimpse(&words, MAX_NAME_COLUMNS)).filter(|words| !words.is_empty());
         let said = messages

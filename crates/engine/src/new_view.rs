@@ -8,7 +8,7 @@
 use serde_json::json;
 use throughline_compaction::find_summary;
 use throughline_store::{
-    Continuation, EndReason, Millis, NewSummary as StoredSummary, NewViewItem, Run, SessionId,
+    Continuation, EndReason, MessageRun, Millis, NewSummary as StoredSummary, NewViewItem, SessionId,
     StoredRendition, SummaryId, ViewItem,
 };
 use throughline_transcript::{Groups, Message, SharedText, decode_message, violations};
@@ -215,20 +215,20 @@ fn taken_up<'a>(view: &'a LiveView, covers: &'a [usize]) -> impl Iterator<Item =
 }
 
 /// Everything a summary stands for: messages it covers, and what the summaries stood for that it takes up.
-fn sources(view: &LiveView, covers: &[usize]) -> Vec<Run> {
+fn sources(view: &LiveView, covers: &[usize]) -> Vec<MessageRun> {
     let carried = taken_up(view, covers)
         .filter_map(|id| view.summary(id))
         .flat_map(|summary| summary.sources.iter().cloned());
     let own = covers.iter().filter_map(|at| match &view.items().get(*at)?.place {
         RecordLocation::Message { session, seq, .. } => {
-            Some(Run { session: session.clone(), first_seq: *seq, end_seq: seq + 1 })
+            Some(MessageRun { session: session.clone(), first_seq: *seq, end_seq: seq + 1 })
         }
         _ => None,
     });
-    let mut runs: Vec<Run> = carried.chain(own).collect();
+    let mut runs: Vec<MessageRun> = carried.chain(own).collect();
     // Places count along a conversation, through all sessions it went through.
     runs.sort_by_key(|run| (run.first_seq, run.end_seq));
-    let mut joined: Vec<Run> = Vec::new();
+    let mut joined: Vec<MessageRun> = Vec::new();
     for run in runs {
         match joined.last_mut() {
             Some(last) if last.session == run.session && run.first_seq <= last.end_seq => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use throughline_store::{
-    Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
-    EndReason, Guard, GuardScope, HeldLock, Holder, Link, LockOutcome, LockRequest, Millis, NewArtifact,
-    NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, Run, SearchAnswer,
-    SearchQuery, Selection, Session, SessionFilter, SessionId, Shown, Store, StoredMessage, StoredPreamble,
-    Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version, ViewItem,
+    AppendRange, Artifact, ArtifactId, ArtifactRange, CallFilter, Continuation, Conversation, Dependants,
+    EndReason, Guard, GuardScope, Holder, Link, LockOutcome, LockRecord, LockRequest, MessageRun, Millis,
+    NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, SearchAnswer,
+    SearchQuery, Selection, Session, SessionFilter, SessionId, Store, StoredCall, StoredMessage,
+    StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version, ViewItem, ViewMessage,
 };
 
 use crate::metrics::Metrics;
@@ -52,12 +52,12 @@ impl Store for CountedStore {
         fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
         fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
         fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
-        fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>>;
-        fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
+        fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>>;
+        fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
         fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
-        fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>>;
+        fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;
         fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
         fn select_view(&self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis, limit_tokens: u64) -> Result<Session>;
         fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
@@ -65,10 +65,10 @@ impl Store for CountedStore {
         fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
         fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
         fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
-        fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
+        fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>>;
         fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
         fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
-        fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;
+        fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>>;
         fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
         fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>>;
         fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact>;
@@ -80,7 +80,7 @@ impl Store for CountedStore {
         fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
         fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
         fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
-        fn locks(&self) -> Result<Vec<HeldLock>>;
+        fn locks(&self) -> Result<Vec<LockRecord>>;
         fn check_writable(&self) -> Result<()>;
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use throughline_compaction::{Act, Ledger, ToolFamily, one_line};
 use throughline_redact::Redactor;
-use throughline_store::{Node, NodeHead};
+use throughline_store::{NodeHead, SummaryNode};
 use throughline_transcript::{Message, human_words};
 
 /// Files that are named.
@@ -33,7 +33,12 @@ fn files_of(acts: &[Act]) -> Vec<String> {
 }
 
 /// What a leaf is about, written into `node`.
-pub(crate) fn tell_leaf(node: &mut Node, messages: &[Message], ledger: &Ledger, redactor: Option<&Redactor>) {
+pub(crate) fn tell_leaf(
+    node: &mut SummaryNode,
+    messages: &[Message],
+    ledger: &Ledger,
+    redactor: Option<&Redactor>,
+) {
     let acts = ledger.acts();
     let masked = |text: &str| redactor.map_or_else(|| text.to_owned(), |it| it.redact(text).into_owned());
     node.files = files_of(acts).iter().map(|file| masked(file)).collect();
@@ -54,7 +59,7 @@ pub(crate) fn tell_leaf(node: &mut Node, messages: &[Message], ledger: &Ledger, 
 }
 
 /// What a node is about that takes up others, written into `node`.
-pub(crate) fn tell_condensed(node: &mut Node, children: &[&NodeHead]) {
+pub(crate) fn tell_condensed(node: &mut SummaryNode, children: &[&NodeHead]) {
     for child in children {
         for file in &child.node.files {
             if node.files.len() < MOST_FILES && !node.files.contains(file) {

@@ -1,7 +1,7 @@
 //! `lcm_expand`: what a node took up, or the messages it stands for, page by page.
 
 use serde::Serialize;
-use throughline_store::{Millis, NodeHead, Run, SessionId, StoredMessage, SummaryId};
+use throughline_store::{MessageRun, Millis, NodeHead, SessionId, StoredMessage, SummaryId};
 
 use crate::recall::{Recall, RecallError, Result, readable, text_tokens, unknown_node};
 
@@ -122,7 +122,7 @@ impl Recall<'_> {
             (Some(node), None) => self.expand_node(node, ask, &mut page)?,
             (None, Some(seq)) => {
                 let holder = self.session_of(&self.stretches(session)?, seq)?;
-                let run = Run { session: holder, first_seq: seq, end_seq: seq + 1 };
+                let run = MessageRun { session: holder, first_seq: seq, end_seq: seq + 1 };
                 self.add_messages(&[run], ask, &mut page)?;
             }
             (None, None) => {
@@ -166,13 +166,13 @@ impl Recall<'_> {
     }
 
     /// Adds messages of runs until the page is full.
-    fn add_messages(&self, runs: &[Run], ask: &Expand, page: &mut Page) -> Result<()> {
+    fn add_messages(&self, runs: &[MessageRun], ask: &Expand, page: &mut Page) -> Result<()> {
         let from = ask.from.unwrap_or(0);
         for run in runs {
             let mut at = run.first_seq.max(from);
             while at < run.end_seq {
                 let end = at.saturating_add(READ_AT_ONCE).min(run.end_seq);
-                let part = Run { session: run.session.clone(), first_seq: at, end_seq: end };
+                let part = MessageRun { session: run.session.clone(), first_seq: at, end_seq: end };
                 for stored in self.store.messages_of_run(self.owner, &part)? {
                     if page.expanded.next_offset.is_some() || !add_message(&stored, ask, page) {
                         page.expanded.next_from = Some(stored.seq);

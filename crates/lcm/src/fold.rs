@@ -14,8 +14,8 @@ use throughline_compaction::{
 use throughline_engine::Snapshot;
 use throughline_redact::Redactor;
 use throughline_store::{
-    Child, LEAF_LEVEL, Millis, NewNode, Node, NodeHead, Result as StoreResult, Run, SessionId, StoreError,
-    Summary, SummaryId, TOP_LEVEL, joined_runs,
+    Child, LEAF_LEVEL, MessageRun, Millis, NewNode, NodeHead, Result as StoreResult, SessionId, StoreError,
+    Summary, SummaryId, SummaryNode, TOP_LEVEL, joined_runs,
 };
 use throughline_tokens::{TokenModel, profile_message, profile_text};
 use throughline_transcript::{Groups, Message, SharedText, decode_message};
@@ -335,7 +335,7 @@ impl Fold<'_> {
     }
 
     /// A node that is not kept yet, with a number as long as it can be.
-    pub(crate) fn unkept(&self, sources: &[Run], node: &Node) -> NodeHead {
+    pub(crate) fn unkept(&self, sources: &[MessageRun], node: &SummaryNode) -> NodeHead {
         NodeHead {
             id: SummaryId(u64::from(u32::MAX)),
             session: self.conversation.session.clone(),
@@ -364,11 +364,11 @@ impl Fold<'_> {
             written_by: None,
             notes: Vec::new(),
         };
-        let node = Node {
+        let node = SummaryNode {
             messages: found.len() as u64,
             source_tokens: sizes.iter().sum(),
             expand_for: "notes that came in with the conversation".to_owned(),
-            ..Node::default()
+            ..SummaryNode::default()
         };
         let sources = known.places.runs(found.clone());
         self.keep(written, sources, node, true).await.map_err(Stopped::from)
@@ -409,14 +409,14 @@ impl Fold<'_> {
         let written = writer.condensed(documents, reach, room.of_condensed()).await?;
         told.add(&written);
         let heads: Vec<&NodeHead> = parts.iter().map(|part| &part.head).collect();
-        let mut node = Node {
+        let mut node = SummaryNode {
             level,
             children,
             messages: heads.iter().map(|head| head.node.messages).sum(),
             source_tokens: heads.iter().map(|head| head.node.source_tokens).sum(),
             first_ms: heads.iter().filter_map(|head| head.node.first_ms).min(),
             last_ms: heads.iter().filter_map(|head| head.node.last_ms).max(),
-            ..Node::default()
+            ..SummaryNode::default()
         };
         tell_condensed(&mut node, &heads);
         let runs = heads.iter().flat_map(|head| head.sources.iter().cloned()).collect();
@@ -432,8 +432,8 @@ impl Fold<'_> {
     pub(crate) async fn keep(
         &self,
         written: Written,
-        sources: Vec<Run>,
-        mut node: Node,
+        sources: Vec<MessageRun>,
+        mut node: SummaryNode,
         is_leaf: bool,
     ) -> StoreResult<Words> {
         let Written { mut document, author, facts, .. } = written;

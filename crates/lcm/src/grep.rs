@@ -10,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 use serde::Serialize;
 use throughline_store::{
-    Hit, Millis, NodeHead, Run, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem,
+    Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem,
 };
 
 use crate::recall::{Recall, RecallError, Result, readable, unknown_node};
@@ -215,7 +215,7 @@ impl Recall<'_> {
                     return Ok(GrepAnswer { hits, looked_back_to: Some(end), more });
                 }
                 let first = end.saturating_sub(SCANNED_AT_ONCE).max(stretch.session.first_seq);
-                let run = Run { session: stretch.session.id.clone(), first_seq: first, end_seq: end };
+                let run = MessageRun { session: stretch.session.id.clone(), first_seq: first, end_seq: end };
                 for stored in self.store.messages_of_run(self.owner, &run)?.iter().rev() {
                     bytes += stored.json.as_str().len();
                     if is_lookup(&stored.tools) {

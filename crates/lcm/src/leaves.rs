@@ -11,7 +11,7 @@ use throughline_compaction::{
     Ledger, Maker, Manner, Plan, RuleSummariser, Section, Summariser, SummaryDocument, SummaryRequest,
     scan_anchors,
 };
-use throughline_store::{LEAF_LEVEL, Node, NodeHead};
+use throughline_store::{LEAF_LEVEL, NodeHead, SummaryNode};
 
 use crate::about::tell_leaf;
 use crate::condense::{LEAST_NODE_TOKENS, Shares, Wish};
@@ -159,12 +159,12 @@ impl Fold<'_> {
     ) -> Result<Words, Stopped> {
         let source = &open.source;
         let messages = self.conversation.messages.get(range.clone()).unwrap_or_default();
-        let mut node = Node {
+        let mut node = SummaryNode {
             level: LEAF_LEVEL,
             messages: range.len() as u64,
             source_tokens: source.tokens(),
             focus: writer.focus.map(str::to_owned),
-            ..Node::default()
+            ..SummaryNode::default()
         };
         tell_leaf(&mut node, messages, &source.ledger, self.redactor);
         let sources = known.places.runs(range.clone());

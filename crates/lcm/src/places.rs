@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use throughline_engine::Snapshot;
-use throughline_store::{Owner, Result, Run, Store, SummaryId, ViewItem};
+use throughline_store::{MessageRun, Owner, Result, Store, SummaryId, ViewItem};
 use throughline_store::{SessionId, joined_runs};
 
 /// Where one message of a conversation comes from.
@@ -68,10 +68,10 @@ impl Places {
     }
 
     /// The messages of a range as runs of the record.
-    pub(crate) fn runs(&self, range: Range<usize>) -> Vec<Run> {
+    pub(crate) fn runs(&self, range: Range<usize>) -> Vec<MessageRun> {
         let said = self.0.get(range).unwrap_or_default().iter().filter_map(|place| match place {
             Place::Message { session, seq } => {
-                Some(Run { session: session.clone(), first_seq: *seq, end_seq: seq + 1 })
+                Some(MessageRun { session: session.clone(), first_seq: *seq, end_seq: seq + 1 })
             }
             _ => None,
         });
@@ -79,7 +79,7 @@ impl Places {
     }
 
     /// The range of messages that runs stand for, if they are exactly such a range.
-    pub(crate) fn range_of(&self, runs: &[Run]) -> Option<Range<usize>> {
+    pub(crate) fn range_of(&self, runs: &[MessageRun]) -> Option<Range<usize>> {
         let first = runs.first()?;
         let from = self.0.iter().position(|place| {
             matches!(place, Place::Message { session, seq } if *session == first.session && *seq == first.first_seq)

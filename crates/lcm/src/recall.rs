@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use throughline_store::{
-    NodeHead, Owner, Run, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
+    MessageRun, NodeHead, Owner, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
 };
 use throughline_tokens::{TokenModel, profile_text};
 use throughline_transcript::{Dialect, Message, Part, unescape_into};
@@ -162,7 +162,7 @@ impl<'a> Recall<'a> {
 
     /// One message.
     pub(crate) fn message(&self, session: &SessionId, seq: u64) -> Result<Option<StoredMessage>> {
-        let run = Run { session: session.clone(), first_seq: seq, end_seq: seq.saturating_add(1) };
+        let run = MessageRun { session: session.clone(), first_seq: seq, end_seq: seq.saturating_add(1) };
         Ok(self.store.messages_of_run(self.owner, &run)?.pop())
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use throughline_store::{Millis, Owner, Result as StoreResult, Run, Store, StoreError, Summary, SummaryId};
+use throughline_store::{
+    MessageRun, Millis, Owner, Result as StoreResult, Store, StoreError, Summary, SummaryId,
+};
 
 /// A record in an owner's name, asked on threads that may wait.
 #[derive(Clone)]
@@ -46,12 +48,12 @@ pub(crate) fn top_nodes(store: &dyn Store, owner: &Owner, id: SummaryId) -> Stor
 pub(crate) fn times(
     store: &dyn Store,
     owner: &Owner,
-    runs: &[Run],
+    runs: &[MessageRun],
 ) -> StoreResult<(Option<Millis>, Option<Millis>)> {
-    let at = |run: Option<&Run>, seq: fn(&Run) -> u64| -> StoreResult<Option<Millis>> {
+    let at = |run: Option<&MessageRun>, seq: fn(&MessageRun) -> u64| -> StoreResult<Option<Millis>> {
         let Some(run) = run else { return Ok(None) };
         let first_seq = seq(run);
-        let one = Run { session: run.session.clone(), first_seq, end_seq: first_seq + 1 };
+        let one = MessageRun { session: run.session.clone(), first_seq, end_seq: first_seq + 1 };
         Ok(store.messages_of_run(owner, &one)?.first().map(|message| message.at_ms))
     };
     let first = at(runs.first(), |run| run.first_seq)?;

@@ -1,7 +1,7 @@
 //! What a view shows of nodes.
 
 use throughline_compaction::find_summary;
-use throughline_store::{Node, Run, SessionId, SummaryId};
+use throughline_store::{MessageRun, SessionId, SummaryId, SummaryNode};
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
 use super::*;
@@ -16,14 +16,14 @@ fn node(id: u64, first_seq: u64, end_seq: u64, words: &str) -> Words {
         session: SessionId::from_text("s"),
         created_ms: 0,
         author: "rules".to_owned(),
-        sources: vec![Run { session: SessionId::from_text("s"), first_seq, end_seq }],
-        node: Node {
+        sources: vec![MessageRun { session: SessionId::from_text("s"), first_seq, end_seq }],
+        node: SummaryNode {
             messages: end_seq - first_seq,
             source_tokens: 900,
             first_ms: Some(0),
             last_ms: Some(3_600_000),
             expand_for: "src/a.rs".to_owned(),
-            ..Node::default()
+            ..SummaryNode::default()
         },
     };
     Words { head, document }

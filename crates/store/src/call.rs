@@ -85,7 +85,7 @@ pub struct NewCall {
 
 /// A call as recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct StoredCall {
     /// Its place in the order of calls.
     pub id: u64,
     /// The session it was made for, whose view was sent.

@@ -16,8 +16,8 @@ use crate::ids::{Millis, Owner, SessionId};
 use crate::message::StoredRendition;
 use crate::sessions::session::{EndReason, Session};
 use crate::store::Store;
-use crate::views::item::{NewViewItem, Shown, ViewItem};
-use crate::views::summary::{Continuation, NewSummary, Run, Summary};
+use crate::views::item::{NewViewItem, ViewItem, ViewMessage};
+use crate::views::summary::{Continuation, MessageRun, NewSummary, Summary};
 
 /// Who wrote a summary that was made without a model.
 const RULES: &str = "rules";
@@ -26,7 +26,7 @@ const RULES: &str = "rules";
 #[derive(Clone, Debug)]
 pub struct LoadedView {
     session: Session,
-    shown: Vec<Shown>,
+    shown: Vec<ViewMessage>,
     messages: Vec<Message>,
     summaries: Vec<Summary>,
 }
@@ -52,7 +52,7 @@ impl LoadedView {
         let summaries = shown
             .iter()
             .filter_map(|item| match item {
-                Shown::Summary { summary, .. } => Some(store.summary(owner, *summary)),
+                ViewMessage::Summary { summary, .. } => Some(store.summary(owner, *summary)),
                 _ => None,
             })
             .collect::<Result<_>>()?;
@@ -60,7 +60,7 @@ impl LoadedView {
     }
 
     /// A view from its parts; `summaries` are those that stand in it.
-    pub fn new(session: Session, shown: Vec<Shown>, summaries: Vec<Summary>) -> Result<Self> {
+    pub fn new(session: Session, shown: Vec<ViewMessage>, summaries: Vec<Summary>) -> Result<Self> {
         let messages = shown.iter().map(decoded).collect::<Result<_>>()?;
         Ok(Self { session, shown, messages, summaries })
     }
@@ -79,7 +79,7 @@ impl LoadedView {
 
     /// The items, one for each message.
     #[must_use]
-    pub fn shown(&self) -> &[Shown] {
+    pub fn shown(&self) -> &[ViewMessage] {
         &self.shown
     }
 
@@ -122,7 +122,7 @@ impl LoadedView {
         for item in &attempt.items {
             match item {
                 MadeItem::Verbatim(index) => match self.shown.get(*index) {
-                    Some(Shown::Verbatim(message)) => {
+                    Some(ViewMessage::Verbatim(message)) => {
                         push_verbatim(&mut items, &message.session, message.seq);
                     }
                     Some(other) => items.push(NewViewItem::Kept(kept(other))),
@@ -153,19 +153,21 @@ impl LoadedView {
     /// Summaries of the view that the new one takes up.
     fn taken_up<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = &'a Summary> {
         plan.middle.clone().filter_map(|index| match self.shown.get(index) {
-            Some(Shown::Summary { summary, .. }) => self.summaries.iter().find(|known| known.id == *summary),
+            Some(ViewMessage::Summary { summary, .. }) => {
+                self.summaries.iter().find(|known| known.id == *summary)
+            }
             _ => None,
         })
     }
 
     /// Everything the summary stands for: what it folds, and what the summaries stood for that it takes up.
-    fn sources(&self, plan: &Plan) -> Vec<Run> {
+    fn sources(&self, plan: &Plan) -> Vec<MessageRun> {
         let folded = plan
             .middle
             .clone()
             .filter(|index| !plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index)))
             .filter_map(|index| self.shown.get(index)?.message())
-            .map(|message| Run {
+            .map(|message| MessageRun {
                 session: message.session.clone(),
                 first_seq: message.seq,
                 end_seq: message.seq + 1,
@@ -175,10 +177,10 @@ impl LoadedView {
     }
 }
 
-fn decoded(item: &Shown) -> Result<Message> {
+fn decoded(item: &ViewMessage) -> Result<Message> {
     let message = match item {
-        Shown::Verbatim(message) => message.decode(),
-        Shown::Rendition(original, rendition) => {
+        ViewMessage::Verbatim(message) => message.decode(),
+        ViewMessage::Rendition(original, rendition) => {
             let message = decode_message(SharedText::new(rendition.json.clone()));
             message.map(
                 |message| {
@@ -186,7 +188,7 @@ fn decoded(item: &Shown) -> Result<Message> {
                 },
             )
         }
-        Shown::Summary { json, .. } | Shown::Synthetic { json, .. } => {
+        ViewMessage::Summary { json, .. } | ViewMessage::Synthetic { json, .. } => {
             decode_message(SharedText::new(json.clone()))
         }
     };
@@ -213,29 +215,29 @@ fn push_verbatim(items: &mut Vec<NewViewItem>, session: &SessionId, seq: u64) {
 }
 
 /// An item of the old view that the new one shows too.
-fn kept(shown: &Shown) -> ViewItem {
+fn kept(shown: &ViewMessage) -> ViewItem {
     match shown {
-        Shown::Verbatim(message) => ViewItem::Range {
+        ViewMessage::Verbatim(message) => ViewItem::Range {
             session: message.session.clone(),
             first_seq: message.seq,
             end_seq: Some(message.seq + 1),
         },
-        Shown::Rendition(message, rendition) => ViewItem::Rendition {
+        ViewMessage::Rendition(message, rendition) => ViewItem::Rendition {
             session: message.session.clone(),
             seq: message.seq,
             rendition: rendition.clone(),
         },
-        Shown::Summary { summary, json, tokens } => {
+        ViewMessage::Summary { summary, json, tokens } => {
             ViewItem::Summary { summary: *summary, json: json.clone(), tokens: *tokens }
         }
-        Shown::Synthetic { kind, json, tokens } => {
+        ViewMessage::Synthetic { kind, json, tokens } => {
             ViewItem::Synthetic { kind: kind.clone(), json: json.clone(), tokens: *tokens }
         }
     }
 }
 
 /// An item of the old view in other words.
-fn rewritten(shown: &Shown, kinds: &[&str], json: String, tokens: u64) -> ViewItem {
+fn rewritten(shown: &ViewMessage, kinds: &[&str], json: String, tokens: u64) -> ViewItem {
     match kept(shown) {
         ViewItem::Range { session, first_seq: seq, .. } => {
             let kinds = kinds.iter().map(|&kind| kind.to_owned()).collect();
@@ -256,10 +258,10 @@ fn rewritten(shown: &Shown, kinds: &[&str], json: String, tokens: u64) -> ViewIt
 }
 
 /// Runs in order, with those that touch or overlap joined.
-fn joined(mut runs: Vec<Run>) -> Vec<Run> {
+fn joined(mut runs: Vec<MessageRun>) -> Vec<MessageRun> {
     // Places count along a conversation, through all sessions it went through.
     runs.sort_by_key(|run| (run.first_seq, run.end_seq));
-    let mut out: Vec<Run> = Vec::new();
+    let mut out: Vec<MessageRun> = Vec::new();
     for run in runs {
         match out.last_mut() {
             Some(last) if last.session == run.session && run.first_seq <= last.end_seq => {

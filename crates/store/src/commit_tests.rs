@@ -7,7 +7,7 @@ use throughline_transcript::{ContentHash, Dialect, Role};
 
 use super::*;
 use crate::message::StoredMessage;
-use crate::sessions::session::{Counters, Origin};
+use crate::sessions::session::{Origin, SessionCounters};
 use crate::views::summary::SummaryId;
 
 fn id(name: &str) -> SessionId {
@@ -32,7 +32,7 @@ fn session(next_seq: u64) -> Session {
         title: None,
         origin: Origin::default(),
         dialect: Dialect::Chat,
-        counters: Counters::default(),
+        counters: SessionCounters::default(),
     }
 }
 
@@ -59,7 +59,7 @@ fn earlier_summary() -> Summary {
         created_ms: 0,
         author: "rules".to_owned(),
         document: String::new(),
-        sources: vec![Run { session: id("first"), first_seq: 1, end_seq: 4 }],
+        sources: vec![MessageRun { session: id("first"), first_seq: 1, end_seq: 4 }],
         supersedes: None,
         facts: json!({}),
         figures: json!({}),
@@ -75,16 +75,16 @@ fn view() -> LoadedView {
         tokens: 3,
     };
     let mut shown = vec![
-        Shown::Verbatim(said("first", 0)),
-        Shown::Summary {
+        ViewMessage::Verbatim(said("first", 0)),
+        ViewMessage::Summary {
             summary: SummaryId(7),
             json: r#"{"role":"assistant","content":"the summary"}"#.to_owned(),
             tokens: 50,
         },
-        Shown::Rendition(said("first", 4), pruned),
-        Shown::Verbatim(said("first", 5)),
+        ViewMessage::Rendition(said("first", 4), pruned),
+        ViewMessage::Verbatim(said("first", 5)),
     ];
-    shown.extend((6..10).map(|seq| Shown::Verbatim(said("second", seq))));
+    shown.extend((6..10).map(|seq| ViewMessage::Verbatim(said("second", seq))));
     LoadedView::new(session(10), shown, vec![earlier_summary()]).unwrap()
 }
 
@@ -155,8 +155,8 @@ fn a_summary_stands_for_what_it_folds_and_what_the_one_it_takes_up_stood_for() {
     assert_eq!(
         made.sources,
         [
-            Run { session: id("first"), first_seq: 1, end_seq: 6 },
-            Run { session: id("second"), first_seq: 6, end_seq: 8 },
+            MessageRun { session: id("first"), first_seq: 1, end_seq: 6 },
+            MessageRun { session: id("second"), first_seq: 6, end_seq: 8 },
         ]
     );
     assert_eq!(made.author, "rules");
@@ -178,9 +178,9 @@ fn a_pinned_message_is_shown_and_not_a_source() {
     assert_eq!(
         made.sources,
         [
-            Run { session: id("first"), first_seq: 1, end_seq: 6 },
-            Run { session: id("second"), first_seq: 6, end_seq: 7 },
-            Run { session: id("second"), first_seq: 8, end_seq: 9 },
+            MessageRun { session: id("first"), first_seq: 1, end_seq: 6 },
+            MessageRun { session: id("second"), first_seq: 6, end_seq: 7 },
+            MessageRun { session: id("second"), first_seq: 8, end_seq: 9 },
         ]
     );
 }
@@ -247,6 +247,6 @@ fn names_are_those_that_reports_use() {
 
 #[test]
 fn bytes_that_are_no_message_are_refused() {
-    let broken = Shown::Synthetic { kind: "stub_result".to_owned(), json: "[]".to_owned(), tokens: 1 };
+    let broken = ViewMessage::Synthetic { kind: "stub_result".to_owned(), json: "[]".to_owned(), tokens: 1 };
     assert!(LoadedView::new(session(10), vec![broken], Vec::new()).is_err());
 }

@@ -36,8 +36,8 @@ use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::store::Store;
 
-use conversation::Foreign;
-use files::{Asked, Listed};
+use conversation::ForeignConversation;
+use files::{ListedBy, ListedFile};
 use hermes::HermesDatabase;
 use recorder::Recorder;
 
@@ -46,7 +46,7 @@ pub use report::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportRepor
 
 /// A place where a program keeps its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistoryPlace {
+pub struct HistoryLocation {
     /// The program.
     pub program: &'static str,
     /// The file or folder.
@@ -55,7 +55,7 @@ pub struct HistoryPlace {
 
 /// Where programs keep their histories below a home directory, whether they are there or not.
 #[must_use]
-pub fn history_places(home: &Path) -> Vec<HistoryPlace> {
+pub fn history_locations(home: &Path) -> Vec<HistoryLocation> {
     [
         (claude_code::PROGRAM, ".claude/projects"),
         (codex::PROGRAM, ".codex/sessions"),
@@ -63,7 +63,7 @@ pub fn history_places(home: &Path) -> Vec<HistoryPlace> {
         (hermes::PROGRAM, ".hermes/state.db"),
     ]
     .into_iter()
-    .map(|(program, below)| HistoryPlace { program, path: home.join(below) })
+    .map(|(program, below)| HistoryLocation { program, path: home.join(below) })
     .collect()
 }
 
@@ -74,7 +74,7 @@ pub struct Importer<'a> {
 }
 
 /// Why a file was not read to its end.
-enum Trouble {
+enum ImportFailure {
     /// It lies with the file: the next one may be better.
     File(String),
     /// There is nothing in it.
@@ -83,7 +83,7 @@ enum Trouble {
     Record(StoreError),
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for ImportFailure {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::SessionEnded { .. }
@@ -132,38 +132,40 @@ impl<'a> Importer<'a> {
             report.files.push(file);
         }
         on_event(ImportEvent::Listed { files: listed.len() });
-        let mut run = Run { listed: &listed, begun: HashSet::new(), report, on_event };
+        let mut run = ImportRun { listed: &listed, begun: HashSet::new(), report, on_event };
         (0..listed.len()).try_for_each(|number| self.import_listed(number, &mut run))
     }
 
-    fn import_listed(&mut self, number: usize, run: &mut Run<'_>) -> Result<()> {
+    fn import_listed(&mut self, number: usize, run: &mut ImportRun<'_>) -> Result<()> {
         let Some(listed) = run.listed.get(number).filter(|_| run.begun.insert(number)) else { return Ok(()) };
         (run.on_event)(ImportEvent::Began { path: &listed.path, number: number + 1, of: run.listed.len() });
         let mut file = FileReport::of(&listed.path);
         let outcome = self.import_file(listed, &mut file, run);
         file.outcome = match &outcome {
             Ok(()) => FileOutcome::Imported,
-            Err(Trouble::Nothing(reason)) if listed.asked == Asked::ByFolder => {
+            Err(ImportFailure::Nothing(reason)) if listed.asked == ListedBy::ByFolder => {
                 FileOutcome::Skipped(reason.clone())
             }
-            Err(Trouble::Nothing(reason) | Trouble::File(reason)) => FileOutcome::Failed(reason.clone()),
-            Err(Trouble::Record(error)) => FileOutcome::Failed(reason_of(error)),
+            Err(ImportFailure::Nothing(reason) | ImportFailure::File(reason)) => {
+                FileOutcome::Failed(reason.clone())
+            }
+            Err(ImportFailure::Record(error)) => FileOutcome::Failed(reason_of(error)),
         };
         (run.on_event)(ImportEvent::Ended(&file));
         run.report.files.push(file);
         match outcome {
-            Err(Trouble::Record(error)) => Err(error),
+            Err(ImportFailure::Record(error)) => Err(error),
             _ => Ok(()),
         }
     }
 
     fn import_file(
         &mut self,
-        listed: &Listed,
+        listed: &ListedFile,
         file: &mut FileReport,
-        run: &mut Run<'_>,
-    ) -> std::result::Result<(), Trouble> {
-        let unreadable = |error: StoreError| Trouble::File(reason_of(&error));
+        run: &mut ImportRun<'_>,
+    ) -> std::result::Result<(), ImportFailure> {
+        let unreadable = |error: StoreError| ImportFailure::File(reason_of(&error));
         let path = &listed.path;
         if files::is_database(path).map_err(unreadable)? {
             return self.import_hermes(path, file, run);
@@ -171,11 +173,11 @@ impl<'a> Importer<'a> {
         let fallback_ms = files::written_ms(path).unwrap_or_default();
         let files::FileText { bytes, break_off } = files::read(path, &mut file.notes).map_err(unreadable)?;
         let conversations = match decoded(bytes)? {
-            Decoded::One(transcript) => {
+            DecodedFile::One(transcript) => {
                 file.notes.extend(transcript.notes.iter().filter(|note| is_lost(note)).cloned());
                 conversations_of(&transcript, path, fallback_ms, file)
             }
-            Decoded::Several(documents) => {
+            DecodedFile::Several(documents) => {
                 file.program = Some(plain::PROGRAM);
                 let key = plain::key_of(path);
                 let mut found = Vec::with_capacity(documents.len());
@@ -192,7 +194,7 @@ impl<'a> Importer<'a> {
             }
         };
         if conversations.iter().all(|foreign| foreign.messages.is_empty()) {
-            return Err(Trouble::Nothing("there is no message in it".to_owned()));
+            return Err(ImportFailure::Nothing("there is no message in it".to_owned()));
         }
         let of = conversations.len();
         for (index, foreign) in conversations.into_iter().enumerate() {
@@ -203,20 +205,24 @@ impl<'a> Importer<'a> {
             }
         }
         // Told once what stands before it is recorded.
-        break_off.map_or(Ok(()), |how| Err(Trouble::File(how)))
+        break_off.map_or(Ok(()), |how| Err(ImportFailure::File(how)))
     }
 
     /// Imports first what a conversation hangs on or was copied from, if that is among the files.
-    fn import_related(&mut self, foreign: &Foreign, run: &mut Run<'_>) -> std::result::Result<(), Trouble> {
+    fn import_related(
+        &mut self,
+        foreign: &ForeignConversation,
+        run: &mut ImportRun<'_>,
+    ) -> std::result::Result<(), ImportFailure> {
         let attached_to = foreign.attached_to.as_ref().map(|attached| &attached.key);
         for key in foreign.copied_from.iter().chain(attached_to) {
             if self.recorder.knows(foreign.program, key)? {
                 continue;
             }
             let is_named =
-                |listed: &Listed| !key.is_empty() && files::stem(&listed.path).ends_with(key.as_str());
+                |listed: &ListedFile| !key.is_empty() && files::stem(&listed.path).ends_with(key.as_str());
             if let Some(number) = run.listed.iter().position(is_named) {
-                self.import_listed(number, run).map_err(Trouble::Record)?;
+                self.import_listed(number, run).map_err(ImportFailure::Record)?;
             }
         }
         Ok(())
@@ -226,12 +232,12 @@ impl<'a> Importer<'a> {
         &mut self,
         path: &Path,
         file: &mut FileReport,
-        run: &mut Run<'_>,
-    ) -> std::result::Result<(), Trouble> {
-        let database = HermesDatabase::open(path).map_err(Trouble::File)?;
+        run: &mut ImportRun<'_>,
+    ) -> std::result::Result<(), ImportFailure> {
+        let database = HermesDatabase::open(path).map_err(ImportFailure::File)?;
         file.program = Some(hermes::PROGRAM);
         for number in 0..database.len() {
-            let (foreign, notes) = database.conversation(number).map_err(Trouble::File)?;
+            let (foreign, notes) = database.conversation(number).map_err(ImportFailure::File)?;
             let key = foreign.key.clone();
             notes.into_iter().for_each(|note| file.note(format!("{key}: {note}")));
             if !foreign.messages.is_empty() {
@@ -242,7 +248,11 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    fn record(&mut self, mut foreign: Foreign, file: &mut FileReport) -> std::result::Result<(), Trouble> {
+    fn record(
+        &mut self,
+        mut foreign: ForeignConversation,
+        file: &mut FileReport,
+    ) -> std::result::Result<(), ImportFailure> {
         // A transcript of no program in particular is written as a whole: nobody is adding to it.
         if foreign.program != plain::PROGRAM {
             file.counts.held_back += foreign.hold_back_open_answer(self.now_ms) as u64;
@@ -255,8 +265,8 @@ impl<'a> Importer<'a> {
 }
 
 /// One run over the files of a path.
-struct Run<'a> {
-    listed: &'a [Listed],
+struct ImportRun<'a> {
+    listed: &'a [ListedFile],
     /// Files that were begun, by their number.
     begun: HashSet<usize>,
     report: &'a mut ImportReport,
@@ -268,7 +278,7 @@ fn conversations_of(
     path: &Path,
     fallback_ms: Millis,
     file: &mut FileReport,
-) -> Vec<Foreign> {
+) -> Vec<ForeignConversation> {
     match transcript.source {
         Source::ClaudeCodeLog => {
             file.program = Some(claude_code::PROGRAM);
@@ -290,20 +300,20 @@ fn is_lost(note: &Note) -> bool {
     note.text != NOTE_OF_COMPACTION && !note.text.starts_with(NOTE_OF_SUB_AGENTS)
 }
 
-enum Decoded {
+enum DecodedFile {
     One(Box<Transcript>),
     /// Documents of one conversation each.
     Several(Vec<String>),
 }
 
-fn decoded(bytes: Vec<u8>) -> std::result::Result<Decoded, Trouble> {
+fn decoded(bytes: Vec<u8>) -> std::result::Result<DecodedFile, ImportFailure> {
     match decode(bytes.clone(), &DecodeOptions::default()) {
-        Ok(transcript) => Ok(Decoded::One(Box::new(transcript))),
-        Err(DecodeError::Several { .. }) => Ok(Decoded::Several(parts_of(&bytes))),
+        Ok(transcript) => Ok(DecodedFile::One(Box::new(transcript))),
+        Err(DecodeError::Several { .. }) => Ok(DecodedFile::Several(parts_of(&bytes))),
         Err(error @ (DecodeError::Empty | DecodeError::NotAConversation(_))) => {
-            Err(Trouble::Nothing(error.to_string()))
+            Err(ImportFailure::Nothing(error.to_string()))
         }
-        Err(error) => Err(Trouble::File(error.to_string())),
+        Err(error) => Err(ImportFailure::File(error.to_string())),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::testing::{World, answer, user};
-use super::{FileOutcome, ImportEvent, ImportReport, Importer, history_places};
+use super::{FileOutcome, ImportEvent, ImportReport, Importer, history_locations};
 use crate::ids::{IdLength, Millis, Owner, SessionId};
 
 #[test]
@@ -224,7 +224,7 @@ fn owners_do_not_see_each_others_imports() {
 
 #[test]
 fn the_places_of_histories() {
-    let places = history_places(Path::new("/home/u"));
+    let places = history_locations(Path::new("/home/u"));
     let told: Vec<(&str, &Path)> = places.iter().map(|place| (place.program, place.path.as_path())).collect();
     assert_eq!(
         told,

@@ -16,26 +16,28 @@ mod views;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
-use crate::call::{Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageTotal};
+use crate::call::{
+    CallFilter, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageTotal,
+};
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::message::{AppendRange, NewMessage, StoredMessage};
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
 use crate::sessions::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
 use crate::sessions::version::Version;
 use crate::store::{Dependants, Store};
-use crate::views::item::{Shown, ViewItem};
+use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::node::{NewNode, NodeHead};
-use crate::views::summary::{Continuation, Run, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, MessageRun, Selection, Summary, SummaryId};
 
-use state::State;
+use state::MemoryState;
 
 /// A record that lives as long as it is held.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    state: RwLock<State>,
+    state: RwLock<MemoryState>,
 }
 
 impl MemoryStore {
@@ -46,11 +48,11 @@ impl MemoryStore {
     }
 
     // A panic elsewhere does not make the record unreadable: every change is checked before anything is touched.
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, MemoryState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, MemoryState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,7 +106,7 @@ impl Store for MemoryStore {
         self.write().delete(owner, id, dependants)
     }
 
-    fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended> {
+    fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange> {
         self.write().append(owner, id, messages)
     }
 
@@ -128,7 +130,7 @@ impl Store for MemoryStore {
         self.read().view_items(owner, id)
     }
 
-    fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>> {
+    fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>> {
         self.read().view(owner, id, to_seq)
     }
 
@@ -168,7 +170,7 @@ impl Store for MemoryStore {
         self.read().nodes_since(owner, id, after)
     }
 
-    fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>> {
+    fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>> {
         let state = self.read();
         let session = state.find(owner, &run.session)?;
         Ok(state.run(session.ordinal, run.first_seq, run.end_seq).cloned().collect())
@@ -186,11 +188,11 @@ impl Store for MemoryStore {
         self.write().record_calls(owner, id, calls)
     }
 
-    fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>> {
+    fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>> {
         self.read().calls_of_chain(owner, id)
     }
 
-    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>> {
+    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>> {
         Ok(self.read().call_by_key(owner, key))
     }
 
@@ -239,7 +241,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn locks(&self) -> Result<Vec<HeldLock>> {
+    fn locks(&self) -> Result<Vec<LockRecord>> {
         Ok(self.read().locks.values().cloned().collect())
     }
 }

@@ -82,7 +82,7 @@ impl StoredMessage {
 
 /// Where appended messages went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendRange {
     /// Place of the first.
     pub first_seq: u64,
     /// Place after the last.

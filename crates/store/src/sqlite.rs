@@ -43,15 +43,15 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
-use connection::{Access, Identity};
-use error::{Outcome, Trouble};
-use migrate::{Arrival, STEPS};
+use connection::{DatabaseKind, OpenMode};
+use error::{TxError, TxResult};
+use migrate::{STEPS, SchemaState};
 
-pub use backup::{BackupReport, Progress};
+pub use backup::{BackupReport, StoreProgress};
 pub(crate) use connection::open_foreign;
 pub use doctor::{
-    Depth, Diagnosis, Examination, Finding, LostArtifact, MendReport, MessagePlace, Remedy, SalvageReport,
-    SalvagedTable, Severity, diagnose, mend,
+    Depth, Diagnosis, Examination, LostArtifact, MessageLocation, RecordProblem, Remedy, RepairReport,
+    SalvageReport, SalvagedTable, Severity, diagnose, repair,
 };
 
 /// Name of the folder of artifacts beside the database.
@@ -72,16 +72,16 @@ pub struct SqliteStore {
     /// Closed before the writer: the last one to close takes the journal into the database, and a reader cannot.
     readers: Mutex<Vec<Connection>>,
     /// `None` when the record is only read.
-    writer: Option<Mutex<Writer>>,
-    read_access: Access,
-    brought_forward: Option<BroughtForward>,
+    writer: Option<Mutex<WriteConnection>>,
+    read_access: OpenMode,
+    migration: Option<Migration>,
     /// The file that was opened.
     file: Option<connection::FileId>,
 }
 
 /// A record was of an older version when it was opened, and is not any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BroughtForward {
+pub struct Migration {
     /// The version it had.
     pub from: i64,
     /// The version it has.
@@ -118,7 +118,7 @@ impl Write {
 
 /// The connection that writes.
 #[derive(Debug)]
-struct Writer {
+struct WriteConnection {
     conn: Connection,
     /// What the connection is set up for.
     set_for: Option<Write>,
@@ -133,22 +133,26 @@ impl SqliteStore {
 
     /// As [`open`](Self::open), telling how far it is when the record has to be brought up to date, which may take a
     /// minute for a million messages.
-    pub fn open_following(path: &Path, now_ms: Millis, progress: &mut dyn FnMut(Progress)) -> Result<Self> {
+    pub fn open_following(
+        path: &Path,
+        now_ms: Millis,
+        progress: &mut dyn FnMut(StoreProgress),
+    ) -> Result<Self> {
         Self::open_with(path, now_ms, STEPS, connection::BUSY_TIMEOUT, progress)
     }
 
     fn open_with(
         path: &Path,
         now_ms: Millis,
-        steps: &[migrate::Step],
+        steps: &[migrate::MigrationStep],
         busy_timeout: Duration,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(StoreProgress),
     ) -> Result<Self> {
         let folder = artifacts_beside(path);
         let opening = connection::opening();
         connection::prepare_file(path, &folder)?;
-        let mut connect = || -> Outcome<(Connection, Arrival)> {
-            let mut conn = connection::connect(path, Access::Write, busy_timeout)?;
+        let mut connect = || -> TxResult<(Connection, SchemaState)> {
+            let mut conn = connection::connect(path, OpenMode::Write, busy_timeout)?;
             if conn.is_readonly(MAIN_DB)? {
                 let problem = "its permissions do not allow it".to_owned();
                 return Err(StoreError::ReadOnly { path: path.to_path_buf(), problem }.into());
@@ -162,14 +166,14 @@ impl SqliteStore {
             path: path.to_path_buf(),
             artifacts: ArtifactFolder::open(folder)?,
             busy_timeout,
-            writer: Some(Mutex::new(Writer { conn: writer, set_for: None })),
+            writer: Some(Mutex::new(WriteConnection { conn: writer, set_for: None })),
             readers: Mutex::new(Vec::new()),
-            read_access: Access::Read,
-            brought_forward: match arrival {
-                Arrival::Migrated { from, backup } => {
-                    Some(BroughtForward { from, to: migrate::version_after(steps), backup })
+            read_access: OpenMode::Read,
+            migration: match arrival {
+                SchemaState::Migrated { from, backup } => {
+                    Some(Migration { from, to: migrate::version_after(steps), backup })
                 }
-                Arrival::AsItWas | Arrival::Made => None,
+                SchemaState::AsItWas | SchemaState::Made => None,
             },
             file: connection::file_id(path),
         })
@@ -177,18 +181,18 @@ impl SqliteStore {
 
     /// Opens the record at `path` for reading; nothing is made or changed. Every write is refused.
     pub fn open_read_only(path: &Path) -> Result<Self> {
-        let told = |trouble: Trouble| trouble.told("opening the record", path);
+        let told = |trouble: TxError| trouble.told("opening the record", path);
         let found = std::fs::metadata(path).map_err(|source| error::told_io("opening", path, source))?;
         if found.is_dir() {
             return Err(connection::is_a_folder(path));
         }
         let _opening = connection::opening();
-        let (reader, read_access) = match recognise(path, Access::Read) {
-            Ok(reader) => (reader, Access::Read),
+        let (reader, read_access) = match recognise(path, OpenMode::Read) {
+            Ok(reader) => (reader, OpenMode::Read),
             // In a folder that cannot be written, not even the files readers share can be made. If nobody has left
             // anything in the journal, the file is the whole record, and nobody can be changing it.
-            Err(Trouble::Database(_)) if !connection::has_journal(path) => {
-                (recognise(path, Access::ReadUnchanging).map_err(told)?, Access::ReadUnchanging)
+            Err(TxError::Database(_)) if !connection::has_journal(path) => {
+                (recognise(path, OpenMode::ReadUnchanging).map_err(told)?, OpenMode::ReadUnchanging)
             }
             Err(other) => return Err(told(other)),
         };
@@ -199,7 +203,7 @@ impl SqliteStore {
             writer: None,
             readers: Mutex::new(vec![reader]),
             read_access,
-            brought_forward: None,
+            migration: None,
             file: connection::file_id(path),
         })
     }
@@ -212,8 +216,8 @@ impl SqliteStore {
 
     /// What had to be done to open it, if it was of an older version.
     #[must_use]
-    pub fn brought_forward(&self) -> Option<&BroughtForward> {
-        self.brought_forward.as_ref()
+    pub fn migration(&self) -> Option<&Migration> {
+        self.migration.as_ref()
     }
 
     /// The folder of artifacts.
@@ -223,8 +227,8 @@ impl SqliteStore {
     }
 
     /// Does `work` on a snapshot of the record.
-    fn read<T>(&self, what: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
-        let told = |trouble: Trouble| trouble.told(what, &self.path);
+    fn read<T>(&self, what: &'static str, work: impl FnOnce(&Connection) -> TxResult<T>) -> Result<T> {
+        let told = |trouble: TxError| trouble.told(what, &self.path);
         let mut conn = self.reader().map_err(|error| told(error.into()))?;
         let answer = in_transaction(&mut conn, TransactionBehavior::Deferred, work).map_err(told);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -247,11 +251,11 @@ impl SqliteStore {
         &self,
         what: &'static str,
         write: Write,
-        work: impl FnOnce(&Connection) -> Outcome<T>,
+        work: impl FnOnce(&Connection) -> TxResult<T>,
     ) -> Result<T> {
-        let told = |trouble: Trouble| trouble.told(what, &self.path);
+        let told = |trouble: TxError| trouble.told(what, &self.path);
         let mut writer = self.writer()?;
-        let Writer { conn, set_for } = &mut *writer;
+        let WriteConnection { conn, set_for } = &mut *writer;
         if *set_for != Some(write) {
             let set = conn.pragma_update(None, "synchronous", write.synchronous());
             set.map_err(|error| told(error.into()))?;
@@ -263,7 +267,7 @@ impl SqliteStore {
         Ok(answer)
     }
 
-    fn writer(&self) -> Result<MutexGuard<'_, Writer>> {
+    fn writer(&self) -> Result<MutexGuard<'_, WriteConnection>> {
         match &self.writer {
             Some(writer) => Ok(writer.lock().unwrap_or_else(PoisonError::into_inner)),
             None => Err(StoreError::ReadOnly {
@@ -279,15 +283,15 @@ fn artifacts_beside(path: &Path) -> PathBuf {
 }
 
 /// A connection to a record of the newest version, for reading.
-fn recognise(path: &Path, access: Access) -> Outcome<Connection> {
+fn recognise(path: &Path, access: OpenMode) -> TxResult<Connection> {
     let known = migrate::version_after(STEPS);
     let conn = connection::connect(path, access, connection::BUSY_TIMEOUT)?;
     let problem = match connection::identify(&conn, path, known)? {
-        Identity::Record { version } if version == known => return Ok(conn),
-        Identity::Record { version } => {
+        DatabaseKind::Record { version } if version == known => return Ok(conn),
+        DatabaseKind::Record { version } => {
             format!("its schema version is {version}; it has to be brought to {known} first")
         }
-        Identity::Empty => {
+        DatabaseKind::Empty => {
             let problem = "there is nothing in it".to_owned();
             return Err(StoreError::NotOurs { path: path.to_path_buf(), problem }.into());
         }
@@ -298,8 +302,8 @@ fn recognise(path: &Path, access: Access) -> Outcome<Connection> {
 fn in_transaction<T>(
     conn: &mut Connection,
     behavior: TransactionBehavior,
-    work: impl FnOnce(&Connection) -> Outcome<T>,
-) -> Outcome<T> {
+    work: impl FnOnce(&Connection) -> TxResult<T>,
+) -> TxResult<T> {
     let transaction = conn.transaction_with_behavior(behavior)?;
     let answer = work(&transaction)?;
     transaction.commit()?;

@@ -3,18 +3,20 @@
 //! Calls block: SQLite does, and a call is short. Those who must not wait run them on a thread of their own.
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
-use crate::call::{Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageTotal};
+use crate::call::{
+    CallFilter, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageTotal,
+};
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::message::{AppendRange, NewMessage, StoredMessage};
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
 use crate::sessions::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
 use crate::sessions::version::Version;
-use crate::views::item::{Shown, ViewItem};
+use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::node::{NewNode, NodeHead};
-use crate::views::summary::{Continuation, Run, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, MessageRun, Selection, Summary, SummaryId};
 
 /// The record.
 ///
@@ -58,9 +60,9 @@ pub trait Store: Send + Sync {
     // Messages and views.
 
     /// Appends messages to a session that has not ended; they are searchable when this returns.
-    fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
+    fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
     /// The version of the conversation a session belongs to. Equal versions mean that nobody wrote to the conversation in
-    /// between, in this process or another: nothing was said, compacted, undone, or replaced by a backup. Counters, titles,
+    /// between, in this process or another: nothing was said, compacted, undone, or replaced by a backup. SessionCounters, titles,
     /// links and calls are not part of it.
     fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
     /// Appends messages to the newest session of a conversation if it is still at this version; in one transaction, so
@@ -75,7 +77,7 @@ pub trait Store: Send + Sync {
     /// The view of a session as it is stored.
     fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
     /// What would be sent: the view of a session with its bytes, up to a place in the session (all of it if `None`).
-    fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>>;
+    fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;
     /// Commits a compaction: one transaction ends a session and opens its successor. No message is copied or touched.
     fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
     /// Goes back to the view before the last compaction, or forward again: a new continuation with that view and
@@ -104,7 +106,7 @@ pub trait Store: Send + Sync {
     /// Nodes made for the chain of a session after a summary, oldest first.
     fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
     /// The messages of a run, in order.
-    fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
+    fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>>;
 
     // Calls.
 
@@ -115,9 +117,9 @@ pub trait Store: Send + Sync {
     /// Books calls to a session; those whose key is known already are left out. Returns how many were new.
     fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;
     /// Calls of the chain of a session, in order.
-    fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;
+    fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>>;
     /// The newest call of an owner that was answered under this key, in whichever session.
-    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>>;
+    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>>;
     /// Calls added up, the groups in order of their names.
     fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
     /// How often tools were used since a time, most often first.
@@ -151,7 +153,7 @@ pub trait Store: Send + Sync {
     /// Lets a lock go, if this holder has it.
     fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
     /// Locks that are held.
-    fn locks(&self) -> Result<Vec<HeldLock>>;
+    fn locks(&self) -> Result<Vec<LockRecord>>;
 
     // Readiness.
 

@@ -16,9 +16,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use throughline_store::{
-    Continuation, Dependants, Depth, EndReason, Examination, Finding, Hit, LinkKind, NewMessage, NewSession,
-    NewSummary, NewViewItem, Origin, Owner, Run, SearchMode, SearchQuery, SessionId, SqliteStore, Store,
-    StoreError, ViewItem, diagnose,
+    Continuation, Dependants, Depth, EndReason, Examination, Hit, LinkKind, MessageRun, NewMessage,
+    NewSession, NewSummary, NewViewItem, Origin, Owner, RecordProblem, SearchMode, SearchQuery, SessionId,
+    SqliteStore, Store, StoreError, ViewItem, diagnose,
 };
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
@@ -237,7 +237,7 @@ fn compaction(from: &SessionId, first_seq: u64, next_seq: u64, successor: &str) 
         summary: Some(NewSummary {
             author: "rules".to_owned(),
             document: format!("what {from} said"),
-            sources: vec![Run { session: from.clone(), first_seq, end_seq: kept }],
+            sources: vec![MessageRun { session: from.clone(), first_seq, end_seq: kept }],
             supersedes: None,
             facts: serde_json::json!({}),
             figures: serde_json::json!({}),
@@ -390,7 +390,7 @@ fn check_tables(path: &Path) {
     let mut findings = diagnose(path, &examination, &mut |_| ()).unwrap().findings;
     // A text that was put into its file before the row that would have referred to it.
     findings.retain(|finding| {
-        !matches!(finding, Finding::OrphanedArtifacts { .. } | Finding::AbandonedFiles { .. })
+        !matches!(finding, RecordProblem::OrphanedArtifacts { .. } | RecordProblem::AbandonedFiles { .. })
     });
     assert_eq!(findings, []);
 }

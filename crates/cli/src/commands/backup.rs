@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use owo_colors::OwoColorize;
-use throughline_store::{BackupReport, Progress};
+use throughline_store::{BackupReport, StoreProgress};
 
 use crate::app::Context;
 use crate::error::{Exit, Failure, path_words};
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &BackupArgs, context: &Context) -> Result<(), Failure> {
 }
 
 /// How far a long piece of work is.
-pub(crate) fn words(progress: Progress) -> String {
+pub(crate) fn words(progress: StoreProgress) -> String {
     let percent = progress.done.saturating_mul(100).checked_div(progress.total).unwrap_or(100);
     format!("{} {percent} %", progress.what)
 }

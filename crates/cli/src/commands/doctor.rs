@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use throughline_store::{
-    Depth, Diagnosis, Examination, Finding, MendReport, Progress, StoreError, diagnose, mend,
+    Depth, Diagnosis, Examination, RecordProblem, RepairReport, StoreError, StoreProgress, diagnose, repair,
 };
 
 use crate::app::Context;
@@ -51,13 +51,13 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<(), Failure> {
         is_alive: &is_alive,
     };
     let mut line = MovingLine::new(context);
-    let mut follow = |progress: Progress| {
+    let mut follow = |progress: StoreProgress| {
         if line.is_due() {
             line.show(&words(progress));
         }
     };
     if args.fix {
-        let report = mend(&path, &examination, &backup_path(context), &mut follow);
+        let report = repair(&path, &examination, &backup_path(context), &mut follow);
         line.end();
         return tell_mended(args, context, &report.map_err(beyond_help)?);
     }
@@ -96,7 +96,7 @@ fn backup_path(context: &Context) -> PathBuf {
     (0..).map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| named(0))
 }
 
-fn tell_mended(args: &DoctorArgs, context: &Context, report: &MendReport) -> Result<(), Failure> {
+fn tell_mended(args: &DoctorArgs, context: &Context, report: &RepairReport) -> Result<(), Failure> {
     if args.json {
         print_json(
             context,
@@ -118,18 +118,18 @@ fn tell_mended(args: &DoctorArgs, context: &Context, report: &MendReport) -> Res
     })
 }
 
-fn is_well(findings: &[Finding]) -> bool {
+fn is_well(findings: &[RecordProblem]) -> bool {
     findings.iter().all(|finding| finding.severity() == throughline_store::Severity::Notice)
 }
 
 /// Scripts are told by the exit code. The hint depends on whether anything can be mended.
-fn unwell(findings: &[Finding], what: &str, hint: fn(bool) -> &'static str) -> Result<(), Failure> {
+fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str) -> Result<(), Failure> {
     if is_well(findings) {
         return Ok(());
     }
     Err(Failure::new(Exit::RecordUnusable, what)
         .because(format!("{} above", counted(findings.len() as u64, "finding", "findings")))
-        .hint(hint(findings.iter().any(Finding::is_mendable))))
+        .hint(hint(findings.iter().any(RecordProblem::is_mendable))))
 }
 
 fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
@@ -144,8 +144,8 @@ fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
 }
 
 /// Each finding with what it means and what can be done.
-fn findings_json(findings: &[Finding]) -> Value {
-    let one = |finding: &Finding| {
+fn findings_json(findings: &[RecordProblem]) -> Value {
+    let one = |finding: &RecordProblem| {
         json!({
             "severity": finding.severity(),
             "words": finding.to_string(),

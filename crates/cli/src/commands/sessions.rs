@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use serde_json::json;
-use throughline_store::{Conversation, ListPlace, SessionFilter, Store as _};
+use throughline_store::{Conversation, ListCursor, SessionFilter, Store as _};
 
 use crate::app::Context;
 use crate::args::parse_tokens;
@@ -266,7 +266,7 @@ fn begun(record: &Record<'_>, mut filter: SessionFilter) -> Result<Vec<Conversat
     loop {
         let page = record.store.conversations(&record.owner, &filter).map_err(refused)?;
         let is_last = filter.limit.is_none_or(|limit| page.len() < limit);
-        filter.after = page.last().map(ListPlace::of);
+        filter.after = page.last().map(ListCursor::of);
         begun.extend(page.into_iter().filter(|conversation| conversation.totals.messages > 0));
         if is_last || begun.len() >= wanted {
             begun.truncate(wanted);

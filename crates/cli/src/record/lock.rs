@@ -1,6 +1,6 @@
 //! Locks as commands hold them: taken, renewed while the work lasts, and let go.
 
-use throughline_store::{HeldLock, LockOutcome, LockRequest, Millis, Store};
+use throughline_store::{LockOutcome, LockRecord, LockRequest, Millis, Store};
 
 use crate::error::Failure;
 use crate::host::process::{is_alive, this_process};
@@ -20,7 +20,7 @@ pub(crate) struct Lock<'r, 'a> {
 /// What came of asking for a lock.
 pub(crate) enum Asked<'r, 'a> {
     Taken(Lock<'r, 'a>),
-    HeldBy(HeldLock),
+    HeldBy(LockRecord),
 }
 
 impl<'r, 'a> Lock<'r, 'a> {

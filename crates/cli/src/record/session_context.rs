@@ -2,7 +2,7 @@
 //! sent before them.
 
 use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient, SizeBasis, recorded_size};
-use throughline_store::{LoadedView, Session, Shown, Store as _, StoredPreamble, last_preamble};
+use throughline_store::{LoadedView, Session, Store as _, StoredPreamble, ViewMessage, last_preamble};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 
 use crate::app::{Context, InForce};
@@ -117,7 +117,7 @@ pub(crate) fn in_use(
     let shown = record.store.view(&record.owner, &session.id, None).map_err(refused)?;
     let in_use = InUse {
         messages: shown.len() as u64,
-        message_tokens: shown.iter().map(Shown::tokens).sum(),
+        message_tokens: shown.iter().map(ViewMessage::tokens).sum(),
         fixed_tokens: sent.map(|_| situation.meter.estimating_only().preamble(&transcript.preamble)),
         size: situation.size,
     };

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::json;
 use throughline_store::{
-    Conversation, Counters, EndReason, Link, LinkKind, Millis, Origin, Owner, Run, Session, SessionId,
-    StoredMessage, Summary, SummaryId, UsageTotal,
+    Conversation, EndReason, Link, LinkKind, MessageRun, Millis, Origin, Owner, Session, SessionCounters,
+    SessionId, StoredMessage, Summary, SummaryId, UsageTotal,
 };
 use throughline_tokens::Usage;
 use throughline_transcript::{ContentHash, Dialect, SharedText, decode_message};
@@ -49,7 +49,7 @@ pub(crate) fn session(ordinal: u64, started: &str) -> Session {
             project: Some("/home/ada/parser".to_owned()),
         },
         dialect: Dialect::Anthropic,
-        counters: Counters::default(),
+        counters: SessionCounters::default(),
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn ended(mut session: Session, reason: &str) -> Session {
     session
 }
 
-pub(crate) fn conversation(tip: Session, title: Option<&str>, totals: Counters) -> Conversation {
+pub(crate) fn conversation(tip: Session, title: Option<&str>, totals: SessionCounters) -> Conversation {
     Conversation {
         root: tip.id.clone(),
         started_ms: tip.started_ms,
@@ -106,7 +106,7 @@ pub(crate) fn summary(number: u64, session: &Session, source: &Session) -> Summa
         created_ms: session.started_ms,
         author: "rules".to_owned(),
         document: "## Goal\n- to arrive".to_owned(),
-        sources: vec![Run { session: source.id.clone(), first_seq: 1, end_seq: 3 }],
+        sources: vec![MessageRun { session: source.id.clone(), first_seq: 1, end_seq: 3 }],
         supersedes: None,
         facts: json!({}),
         figures: json!({

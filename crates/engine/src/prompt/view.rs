@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use throughline_provider::CachePolicy;
-use throughline_store::{CallNames, Session, SessionId, Shown, StoreError, Summary, SummaryId};
+use throughline_store::{CallNames, Session, SessionId, StoreError, Summary, SummaryId, ViewMessage};
 use throughline_tokens::{ContentProfile, TokenModel, profile_message};
 use throughline_transcript::{Message, SharedText, decode_message};
 
@@ -75,7 +75,7 @@ impl LiveView {
     /// The view as the record has it; `summaries` are those that stand in it.
     pub(crate) fn load(
         session: Session,
-        shown: Vec<Shown>,
+        shown: Vec<ViewMessage>,
         summaries: Vec<Summary>,
         token_model: TokenModel,
         cache: CachePolicy,
@@ -292,17 +292,17 @@ pub(crate) fn changed(place: &RecordLocation, further: &[String]) -> RecordLocat
     }
 }
 
-pub(crate) fn read_shown(item: Shown) -> Option<(RecordLocation, Message)> {
+pub(crate) fn read_shown(item: ViewMessage) -> Option<(RecordLocation, Message)> {
     let text = |json: String| decode_message(SharedText::new(json));
     Some(match item {
-        Shown::Verbatim(stored) => {
+        ViewMessage::Verbatim(stored) => {
             let message = stored.decode()?;
             (
                 RecordLocation::Message { session: stored.session, seq: stored.seq, changes: Vec::new() },
                 message,
             )
         }
-        Shown::Rendition(stored, rendition) => {
+        ViewMessage::Rendition(stored, rendition) => {
             let message = text(rendition.json)?;
             let message = if stored.machine_written { message.marked_machine_written() } else { message };
             let place = RecordLocation::Message {
@@ -312,7 +312,7 @@ pub(crate) fn read_shown(item: Shown) -> Option<(RecordLocation, Message)> {
             };
             (place, message)
         }
-        Shown::Summary { summary, json, .. } => (RecordLocation::Summary(summary), text(json)?),
-        Shown::Synthetic { kind, json, .. } => (RecordLocation::Synthetic(kind), text(json)?),
+        ViewMessage::Summary { summary, json, .. } => (RecordLocation::Summary(summary), text(json)?),
+        ViewMessage::Synthetic { kind, json, .. } => (RecordLocation::Synthetic(kind), text(json)?),
     })
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use throughline_store::{
-    Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Shown,
-    Store, StoreError, StoredPreamble, Summary, Version, compactions_in_view, conversation_lock,
+    Guard, GuardScope, Holder, LockOutcome, LockRequest, Millis, NewCall, Owner, Session, SessionId, Store,
+    StoreError, StoredPreamble, Summary, Version, ViewMessage, compactions_in_view, conversation_lock,
 };
 use throughline_tokens::Calibrator;
 use tokio::task::JoinError;
@@ -129,10 +129,10 @@ fn shown(
     store: &dyn Store,
     owner: &Owner,
     session: &Session,
-) -> Result<(Vec<Shown>, Vec<Summary>), StoreError> {
+) -> Result<(Vec<ViewMessage>, Vec<Summary>), StoreError> {
     let shown = store.view(owner, &session.id, Some(session.next_seq))?;
     let summaries = shown.iter().filter_map(|item| match item {
-        Shown::Summary { summary, .. } => Some(store.summary(owner, *summary)),
+        ViewMessage::Summary { summary, .. } => Some(store.summary(owner, *summary)),
         _ => None,
     });
     let summaries = summaries.collect::<Result<_, _>>()?;

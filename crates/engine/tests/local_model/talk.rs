@@ -12,7 +12,7 @@ use throughline_engine::{
 use throughline_provider::{CachePolicy, TimeLimits};
 use throughline_redact::Redactor;
 use throughline_store::{
-    Holder, IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Shown, Store,
+    Holder, IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Store, ViewMessage,
 };
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::{Dialect, Role, SharedText, decode_message, text_message};
@@ -181,7 +181,7 @@ impl Talk {
     pub(crate) fn summary(&self) -> Option<String> {
         let shown = self.store.view(&Owner::default(), self.session.id(), None).unwrap();
         shown.into_iter().find_map(|item| match item {
-            Shown::Summary { json, .. } => {
+            ViewMessage::Summary { json, .. } => {
                 Some(decode_message(SharedText::new(json)).unwrap().text().into_owned())
             }
             _ => None,

@@ -80,7 +80,7 @@ async fn the_summary_in_the_record_names_what_it_stands_for() {
     assert!(summaries[2].figures["trigger"].is_string(), "{}", summaries[2].figures);
     // The view in memory is the view of the record.
     let shown = stage.store.view(&Owner::default(), session.id(), None).unwrap();
-    let shown: Vec<&str> = shown.iter().map(throughline_store::Shown::json).collect();
+    let shown: Vec<&str> = shown.iter().map(throughline_store::ViewMessage::json).collect();
     let held: Vec<&str> = session.messages().iter().map(throughline_transcript::Message::json).collect();
     assert_eq!(shown, held);
 }

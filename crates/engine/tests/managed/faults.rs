@@ -12,7 +12,7 @@ use throughline_engine::{
     SessionError,
 };
 use throughline_provider::TroubleKind;
-use throughline_store::{EndReason, Owner, SessionId, Shown, Store};
+use throughline_store::{EndReason, Owner, SessionId, Store, ViewMessage};
 use throughline_transcript::{Dialect, Groups, violations};
 
 use crate::engines::Faulty;
@@ -65,7 +65,7 @@ fn story(dialect: Dialect, stage: &Stage) -> Vec<(&'static str, CallInput)> {
 fn check(store: &dyn Store, session: &ManagedSession, said: &[&str], what: &str) {
     let owner = Owner::default();
     let shown = store.view(&owner, session.id(), None).unwrap();
-    let shown: Vec<&str> = shown.iter().map(Shown::json).collect();
+    let shown: Vec<&str> = shown.iter().map(ViewMessage::json).collect();
     let held: Vec<&str> = session.messages().iter().map(|message| message.json()).collect();
     assert_eq!(shown, held, "{what}: the view in memory is the record's");
     let all = store.transcript(&owner, session.id()).unwrap();

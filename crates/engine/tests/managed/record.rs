@@ -7,11 +7,12 @@ use throughline_engine::{
     CompactionResult, EngineEvent, ManagedSession, ManualCompaction, RecordPolicy, SessionError,
 };
 use throughline_store::{
-    Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
-    EndReason, Guard, GuardScope, HeldLock, Holder, Link, LockOutcome, LockRequest, MemoryStore, Millis,
-    NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId, Result, Run,
-    SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, Shown, Store, StoreError,
-    StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version, ViewItem,
+    AppendRange, Artifact, ArtifactId, ArtifactRange, CallFilter, Continuation, Conversation, Dependants,
+    EndReason, Guard, GuardScope, Holder, Link, LockOutcome, LockRecord, LockRequest, MemoryStore,
+    MessageRun, Millis, NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId,
+    Result, SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, Store, StoreError,
+    StoredCall, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version,
+    ViewItem, ViewMessage,
 };
 use throughline_transcript::Dialect;
 
@@ -112,12 +113,12 @@ impl Store for FullDisk {
         write fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
         read fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
         write fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
-        read fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>>;
-        write fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
+        read fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>>;
+        write fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
         read fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         read fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         read fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
-        read fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>>;
+        read fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;
         write fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
         write fn select_view(
             &self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis,
@@ -128,11 +129,11 @@ impl Store for FullDisk {
         write fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
         read fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
         read fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
-        read fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
+        read fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>>;
         write fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
         read fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
         write fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;
-        read fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;
+        read fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>>;
         read fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
         read fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>>;
         write fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact>;
@@ -144,7 +145,7 @@ impl Store for FullDisk {
         read fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
         write fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
         ungated fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
-        read fn locks(&self) -> Result<Vec<HeldLock>>;
+        read fn locks(&self) -> Result<Vec<LockRecord>>;
     }
 }
 
@@ -210,7 +211,7 @@ async fn otherwise_it_is_made_and_written_down_later() {
     );
     // The view in memory is that of the record again.
     let shown = store.view(&Owner::default(), session.id(), None).unwrap();
-    let shown: Vec<&str> = shown.iter().map(Shown::json).collect();
+    let shown: Vec<&str> = shown.iter().map(ViewMessage::json).collect();
     assert_eq!(shown, session.messages().iter().map(|message| message.json()).collect::<Vec<_>>());
 }
 

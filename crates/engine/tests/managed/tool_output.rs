@@ -1,7 +1,7 @@
 //! Long tool results: set aside when they are first seen, whole in the record, the same bytes from then on.
 
 use throughline_engine::{CallInput, EngineEvent};
-use throughline_store::{ArtifactId, ArtifactRange, Owner, Shown, Store};
+use throughline_store::{ArtifactId, ArtifactRange, Owner, Store, ViewMessage};
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::Dialect;
 
@@ -48,7 +48,7 @@ async fn a_long_result_is_shown_short_and_kept_whole() {
         let later = stage.script.last_body();
         assert_eq!(shared_prefix(&next, &later), unmarked(&next).len() - "]}".len(), "{dialect}");
         let shown = stage.store.view(&Owner::default(), again.id(), None).unwrap();
-        let shown: Vec<&str> = shown.iter().map(Shown::json).collect();
+        let shown: Vec<&str> = shown.iter().map(ViewMessage::json).collect();
         let held: Vec<&str> = again.messages().iter().map(|message| message.json()).collect();
         assert_eq!(shown, held, "{dialect}");
     }

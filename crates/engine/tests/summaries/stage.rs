@@ -15,7 +15,7 @@ use throughline_provider::{
 };
 use throughline_redact::Redactor;
 use throughline_store::{
-    Holder, IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Shown, Store,
+    Holder, IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Store, ViewMessage,
 };
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::LimitPolicy;
@@ -262,7 +262,7 @@ impl Stage {
     pub(crate) fn summary(&self) -> Option<String> {
         let shown = self.store.view(&Owner::default(), &self.tip(), None).unwrap();
         shown.into_iter().find_map(|item| match item {
-            Shown::Summary { json, .. } => {
+            ViewMessage::Summary { json, .. } => {
                 Some(decode_message(SharedText::new(json)).unwrap().text().into_owned())
             }
             _ => None,

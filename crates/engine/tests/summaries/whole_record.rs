@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use throughline_store::{MemoryStore, Owner, SessionId, Shown, Store};
+use throughline_store::{MemoryStore, Owner, SessionId, Store, ViewMessage};
 use throughline_transcript::Role;
 
 /// Everything that was said is in the record, in order, and whatever the model is not shown any more is covered by the
@@ -20,10 +20,10 @@ pub(crate) fn assert_nothing_lost(store: &MemoryStore, tip: &SessionId, said: &[
     let mut known: HashSet<(SessionId, u64)> = HashSet::new();
     for item in store.view(&owner, tip, None).unwrap() {
         match item {
-            Shown::Verbatim(stored) | Shown::Rendition(stored, _) => {
+            ViewMessage::Verbatim(stored) | ViewMessage::Rendition(stored, _) => {
                 known.insert((stored.session, stored.seq));
             }
-            Shown::Summary { summary, .. } => {
+            ViewMessage::Summary { summary, .. } => {
                 let mut next = Some(summary);
                 while let Some(id) = next {
                     let summary = store.summary(&owner, id).unwrap();
@@ -33,7 +33,7 @@ pub(crate) fn assert_nothing_lost(store: &MemoryStore, tip: &SessionId, said: &[
                     next = summary.supersedes;
                 }
             }
-            Shown::Synthetic { .. } => {}
+            ViewMessage::Synthetic { .. } => {}
         }
     }
     for message in &transcript {

@@ -6,9 +6,9 @@ use hyper::Response;
 use serde::Serialize;
 use serde_json::json;
 use throughline_store::{
-    CallFilter, Conversation, ItemEntry, ListPlace, MessageEntry, Millis, Owner, SearchMode, SearchQuery,
-    Session, SessionFilter, SessionId, Shown, Store, StoreError, Turning, UsageOverview, find_session,
-    find_tip, turnings,
+    CallFilter, Conversation, ItemEntry, ListCursor, MessageEntry, Millis, Owner, SearchMode, SearchQuery,
+    Session, SessionFilter, SessionId, Store, StoreError, UsageOverview, ViewChange, ViewMessage,
+    find_session, find_tip, view_changes,
 };
 use throughline_transcript::Role;
 
@@ -68,15 +68,15 @@ pub(super) async fn sessions(gateway: &Inner, query: &Query) -> Result<Response<
     let mut sessions = ask(gateway, move |store, owner| store.conversations(owner, &filter)).await?;
     let more = sessions.len() > limit;
     sessions.truncate(limit);
-    let next = sessions.last().filter(|_| more).map(ListPlace::of);
+    let next = sessions.last().filter(|_| more).map(ListCursor::of);
     let next = next.map(|place| format!("{}.{}", place.active_ms, place.ordinal));
     as_json(&SessionList { sessions, next })
 }
 
 /// A place in the list as it was told.
-fn place(text: &str) -> Result<ListPlace, ApiError> {
+fn place(text: &str) -> Result<ListCursor, ApiError> {
     let parts = text.split_once('.').and_then(|(active_ms, ordinal)| {
-        Some(ListPlace { active_ms: active_ms.parse().ok()?, ordinal: ordinal.parse().ok()? })
+        Some(ListCursor { active_ms: active_ms.parse().ok()?, ordinal: ordinal.parse().ok()? })
     });
     parts.ok_or_else(|| ApiError::invalid("`after` is what `next` said on the page before"))
 }
@@ -96,7 +96,7 @@ pub(super) async fn session(gateway: &Inner, reference: &str) -> Result<Response
 #[derive(Serialize)]
 struct TranscriptPage<'a> {
     session: &'a Session,
-    turnings: Vec<Turning>,
+    turnings: Vec<ViewChange>,
     messages: Vec<MessageEntry<'a>>,
     next_seq: Option<u64>,
 }
@@ -112,7 +112,7 @@ pub(super) async fn transcript(
     let reference = reference.to_owned();
     let found = ask(gateway, move |store, owner| {
         let session = find_session(store, owner, &reference)?;
-        let turnings = turnings(store, owner, &session)?;
+        let turnings = view_changes(store, owner, &session)?;
         Ok((store.transcript(owner, &session.id)?, turnings, session))
     });
     let (mut said, turnings, session) = found.await?;
@@ -139,7 +139,7 @@ pub(super) async fn view(gateway: &Inner, reference: &str) -> Result<Response<Ou
         Ok((store.view(owner, &session.id, None)?, session))
     });
     let (shown, session) = found.await?;
-    let tokens = shown.iter().map(Shown::tokens).sum();
+    let tokens = shown.iter().map(ViewMessage::tokens).sum();
     let items = shown.iter().map(ItemEntry::of).collect::<Result<Vec<_>, _>>();
     let items = items.map_err(|error| ApiError::of_store(gateway, &error))?;
     as_json(&ViewPage { session: &session, tokens, items })

@@ -11,12 +11,12 @@ use std::time::Duration;
 use throughline_engine::{CompactionResult, ManagedSession, ManualCompaction};
 use throughline_lcm::LcmLimits;
 use throughline_store::{
-    Appended, Artifact, ArtifactId, ArtifactRange, Call, CallFilter, Continuation, Conversation, Dependants,
-    Depth, EndReason, Examination, Guard, GuardScope, HeldLock, Holder, Link, LockOutcome, LockRequest,
-    MemoryStore, Millis, NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId,
-    Result, Run, SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, Shown, SqliteStore,
-    Store, StoreError, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal,
-    Version, ViewItem, diagnose,
+    AppendRange, Artifact, ArtifactId, ArtifactRange, CallFilter, Continuation, Conversation, Dependants,
+    Depth, EndReason, Examination, Guard, GuardScope, Holder, Link, LockOutcome, LockRecord, LockRequest,
+    MemoryStore, MessageRun, Millis, NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner,
+    PreambleId, Result, SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, SqliteStore,
+    Store, StoreError, StoredCall, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy,
+    UsageTotal, Version, ViewItem, ViewMessage, diagnose,
 };
 use throughline_testkit::big_transcript;
 use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
@@ -121,12 +121,12 @@ impl Store for $store {
         fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
         fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
         fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
-        fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>>;
-        fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended>;
+        fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>>;
+        fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
         fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
         fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
-        fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>>;
+        fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;
         fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
         fn select_view(
             &self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis,
@@ -137,11 +137,11 @@ impl Store for $store {
         fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
         fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
         fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
-        fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>>;
+        fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>>;
         fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
         fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
         fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;
-        fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>>;
+        fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>>;
         fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
         fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>>;
         fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact>;
@@ -153,7 +153,7 @@ impl Store for $store {
         fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
         fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
         fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
-        fn locks(&self) -> Result<Vec<HeldLock>>;
+        fn locks(&self) -> Result<Vec<LockRecord>>;
     }
 }
     };

@@ -17,7 +17,7 @@ use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, Recall, RecallLimits};
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::{
     CallNames, Holder, IdLength, MemoryStore, Millis, NewMessage, NewSession, NodeLink, Origin, Owner,
-    SessionId, Shown, Store, SummaryId, node_problems,
+    SessionId, Store, SummaryId, ViewMessage, node_problems,
 };
 use throughline_tokens::{LimitPolicy, profile_message};
 use throughline_transcript::{Dialect, Groups, Message, violations};
@@ -293,14 +293,14 @@ impl Stage {
         act(Recall { store: self.store.as_ref(), owner: &owner(), limits: &limits })
     }
 
-    pub(crate) fn shown(&self) -> Vec<Shown> {
+    pub(crate) fn shown(&self) -> Vec<ViewMessage> {
         self.store.view(&owner(), &self.tip, None).unwrap()
     }
 
     /// The text of the notes in view.
     pub(crate) fn notes(&self) -> String {
         let found = self.shown().iter().find_map(|item| match item {
-            Shown::Summary { json, .. } => Some(json.clone()),
+            ViewMessage::Summary { json, .. } => Some(json.clone()),
             _ => None,
         });
         let message = throughline_transcript::decode_message_text(found.unwrap()).unwrap();
@@ -309,7 +309,7 @@ impl Stage {
     }
 
     pub(crate) fn view_tokens(&self) -> u64 {
-        self.shown().iter().map(Shown::tokens).sum()
+        self.shown().iter().map(ViewMessage::tokens).sum()
     }
 
     /// Every rule that nodes and views must keep, whatever happened.
@@ -354,7 +354,7 @@ impl Stage {
         let nodes: u64 = top.iter().map(|node| node.node.tokens).sum();
         assert!(nodes <= room, "{nodes} tokens of nodes where {room} are allowed");
         for item in self.shown() {
-            if let Shown::Summary { .. } = item {
+            if let ViewMessage::Summary { .. } = item {
                 let tokens = item.tokens();
                 assert!(tokens <= 2 * room + AROUND_TOKENS, "{tokens} tokens of notes with room for {room}");
             }

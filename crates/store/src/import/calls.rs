@@ -10,17 +10,17 @@ use crate::ids::{Owner, SessionId};
 use crate::sessions::session::{LinkKind, Session};
 use crate::store::Store;
 
-use super::conversation::{Foreign, ForeignCall};
+use super::conversation::{ForeignCall, ForeignConversation};
 
 /// What is booked already, by key.
-type Booked = HashMap<String, Usage>;
+type BookedUsage = HashMap<String, Usage>;
 
 /// Books each call to the session whose view was sent. Those that are booked, to this conversation or the one it left,
 /// are not booked again. Returns how many were new.
 pub(super) fn book_calls(
     store: &dyn Store,
     owner: &Owner,
-    foreign: &Foreign,
+    foreign: &ForeignConversation,
     chain: &[Session],
     preamble: Option<&PreambleId>,
     catalogue: &Catalogue,
@@ -52,13 +52,13 @@ pub(super) fn book_calls(
     Ok(added)
 }
 
-fn calls_booked(store: &dyn Store, owner: &Owner, id: &SessionId) -> Result<Booked> {
+fn calls_booked(store: &dyn Store, owner: &Owner, id: &SessionId) -> Result<BookedUsage> {
     let calls = store.calls(owner, id)?;
     Ok(calls.into_iter().filter_map(|call| Some((call.call.key?, call.call.usage))).collect())
 }
 
 /// The call as it is to be booked; `None` if it is. Of a sum that grew, what was added.
-fn unbooked(call: &ForeignCall, booked: &Booked) -> Option<ForeignCall> {
+fn unbooked(call: &ForeignCall, booked: &BookedUsage) -> Option<ForeignCall> {
     if call.sum_of_calls.is_none() {
         return (!booked.contains_key(&call.key)).then(|| call.clone());
     }

@@ -5,7 +5,9 @@ use throughline_transcript::{LogCall, LogFacts, NewView, Transcript};
 use crate::ids::Millis;
 use crate::sessions::session::LinkKind;
 
-use super::conversation::{Attached, AttachedAt, Foreign, ForeignCall, ForeignCompaction, Said};
+use super::conversation::{
+    ForeignCall, ForeignCompaction, ForeignConversation, ForeignMessage, ForeignParent, ParentPosition,
+};
 
 /// What sessions of this program are recorded under.
 pub(super) const PROGRAM: &str = "claude-code";
@@ -15,7 +17,7 @@ pub(super) fn conversations(
     transcript: &Transcript,
     fallback_key: &str,
     fallback_ms: Millis,
-) -> Vec<Foreign> {
+) -> Vec<ForeignConversation> {
     let Some(facts) = transcript.log_facts() else { return Vec::new() };
     let session = facts.session.clone().unwrap_or_else(|| fallback_key.to_owned());
     let is_whole_session = !transcript.messages.is_empty();
@@ -28,10 +30,10 @@ pub(super) fn conversations(
         let key = format!("{session}/agent-{}", agent.id);
         // In a file of its own an agent does not say after which message it was started.
         let place = match (is_whole_session, facts.started_ms) {
-            (true, _) => AttachedAt::Messages(agent.after_messages),
-            (false, started_ms) => AttachedAt::Time(started_ms.unwrap_or(fallback_ms)),
+            (true, _) => ParentPosition::Messages(agent.after_messages),
+            (false, started_ms) => ParentPosition::Time(started_ms.unwrap_or(fallback_ms)),
         };
-        let attached = Attached { key: session.clone(), kind: LinkKind::SubAgent, place };
+        let attached = ForeignParent { key: session.clone(), kind: LinkKind::SubAgent, place };
         found.push(conversation(&agent.transcript, facts, key, Some(attached), fallback_ms));
     }
     found
@@ -41,9 +43,9 @@ fn conversation(
     transcript: &Transcript,
     facts: LogFacts,
     key: String,
-    attached_to: Option<Attached>,
+    attached_to: Option<ForeignParent>,
     fallback_ms: Millis,
-) -> Foreign {
+) -> ForeignConversation {
     let started_ms = facts.started_ms.unwrap_or(fallback_ms);
     let mut last_ms = started_ms;
     let mut at_ms = |told: Option<Millis>| {
@@ -51,11 +53,11 @@ fn conversation(
         last_ms
     };
     let times = facts.messages.iter().map(|message| message.at_ms).chain(std::iter::repeat(None));
-    let messages: Vec<Said> = transcript
+    let messages: Vec<ForeignMessage> = transcript
         .messages
         .iter()
         .zip(times)
-        .map(|(message, told)| Said::new(message.clone(), at_ms(told)))
+        .map(|(message, told)| ForeignMessage::new(message.clone(), at_ms(told)))
         .collect();
     let compactions = facts
         .compactions
@@ -68,7 +70,7 @@ fn conversation(
         })
         .collect();
     let calls = facts.calls.iter().filter_map(|call| foreign_call(call, &messages, started_ms)).collect();
-    Foreign {
+    ForeignConversation {
         program: PROGRAM,
         key,
         attached_to,
@@ -86,7 +88,7 @@ fn conversation(
     }
 }
 
-fn foreign_call(call: &LogCall, messages: &[Said], started_ms: Millis) -> Option<ForeignCall> {
+fn foreign_call(call: &LogCall, messages: &[ForeignMessage], started_ms: Millis) -> Option<ForeignCall> {
     let mut found = ForeignCall::from_log(call)?;
     let answer = call.message.and_then(|message| messages.get(message));
     found.model = call.model.clone().unwrap_or_default();

@@ -6,7 +6,10 @@ use crate::call::StoredPreamble;
 use crate::ids::Millis;
 use crate::sessions::session::LinkKind;
 
-use super::conversation::{Attached, AttachedAt, Foreign, ForeignCall, ForeignCompaction, ForeignItem, Said};
+use super::conversation::{
+    ForeignCall, ForeignCompaction, ForeignConversation, ForeignItem, ForeignMessage, ForeignParent,
+    ParentPosition,
+};
 
 /// What sessions of this program are recorded under.
 pub(super) const PROGRAM: &str = "codex";
@@ -16,26 +19,26 @@ pub(super) fn conversation(
     transcript: &Transcript,
     fallback_key: &str,
     fallback_ms: Millis,
-) -> Option<Foreign> {
+) -> Option<ForeignConversation> {
     let facts = transcript.log_facts()?;
     let started_ms = facts.started_ms.unwrap_or(fallback_ms);
     let mut last_ms = started_ms;
     let mut messages = Vec::with_capacity(transcript.messages.len());
     for (index, message) in transcript.messages.iter().enumerate() {
         last_ms = facts.messages.get(index).and_then(|facts| facts.at_ms).unwrap_or(last_ms);
-        messages.push(Said::new(message.clone(), last_ms));
+        messages.push(ForeignMessage::new(message.clone(), last_ms));
     }
     let compactions = compactions(&facts, &messages, started_ms);
     let calls =
         facts.calls.iter().filter_map(|call| foreign_call(call, &facts, &messages, started_ms)).collect();
     let LogFacts { session, parent_session, copied_from, folder, title, .. } = facts;
-    Some(Foreign {
+    Some(ForeignConversation {
         program: PROGRAM,
         key: session.unwrap_or_else(|| fallback_key.to_owned()),
-        attached_to: parent_session.map(|key| Attached {
+        attached_to: parent_session.map(|key| ForeignParent {
             key,
             kind: LinkKind::SubAgent,
-            place: AttachedAt::Time(started_ms),
+            place: ParentPosition::Time(started_ms),
         }),
         copied_from,
         project: folder,
@@ -54,7 +57,7 @@ pub(super) fn conversation(
     })
 }
 
-fn compactions(facts: &LogFacts, messages: &[Said], started_ms: Millis) -> Vec<ForeignCompaction> {
+fn compactions(facts: &LogFacts, messages: &[ForeignMessage], started_ms: Millis) -> Vec<ForeignCompaction> {
     facts
         .compactions
         .iter()
@@ -71,7 +74,7 @@ fn compactions(facts: &LogFacts, messages: &[Said], started_ms: Millis) -> Vec<F
 }
 
 /// The items of a view: messages that were said before, in order, as what they are; the summary; what else there is.
-fn items(shown: &[Message], summary: Option<&str>, before: &[Said]) -> Vec<ForeignItem> {
+fn items(shown: &[Message], summary: Option<&str>, before: &[ForeignMessage]) -> Vec<ForeignItem> {
     let mut from = 0;
     let mut has_summary = false;
     shown
@@ -81,7 +84,7 @@ fn items(shown: &[Message], summary: Option<&str>, before: &[Said]) -> Vec<Forei
             let rest = before.get(from..).unwrap_or_default();
             if let Some(offset) = rest.iter().position(|said| said.hash == hash) {
                 from += offset + 1;
-                return ForeignItem::Said(from - 1);
+                return ForeignItem::ForeignMessage(from - 1);
             }
             let is_summary = summary.is_some_and(|summary| message.text().contains(summary.trim()));
             if is_summary && !has_summary {
@@ -97,7 +100,7 @@ fn items(shown: &[Message], summary: Option<&str>, before: &[Said]) -> Vec<Forei
 fn foreign_call(
     call: &LogCall,
     facts: &LogFacts,
-    messages: &[Said],
+    messages: &[ForeignMessage],
     started_ms: Millis,
 ) -> Option<ForeignCall> {
     let mut found = ForeignCall::from_log(call)?;

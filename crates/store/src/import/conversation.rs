@@ -9,13 +9,13 @@ use crate::sessions::session::{EndReason, LinkKind};
 
 /// A conversation of another program.
 #[derive(Clone, Debug)]
-pub(crate) struct Foreign {
+pub(crate) struct ForeignConversation {
     /// The program.
     pub(crate) program: &'static str,
     /// What the program calls the conversation.
     pub(crate) key: String,
     /// A conversation it hangs on, working for it.
-    pub(crate) attached_to: Option<Attached>,
+    pub(crate) attached_to: Option<ForeignParent>,
     /// A conversation whose beginning it may share.
     pub(crate) copied_from: Option<String>,
     /// The folder it was about.
@@ -29,7 +29,7 @@ pub(crate) struct Foreign {
     /// When it began.
     pub(crate) started_ms: Millis,
     /// Everything that was said, in order.
-    pub(crate) messages: Vec<Said>,
+    pub(crate) messages: Vec<ForeignMessage>,
     /// Compactions the program made by itself, in order.
     pub(crate) compactions: Vec<ForeignCompaction>,
     /// Calls, in order.
@@ -42,18 +42,18 @@ pub(crate) struct Foreign {
 
 /// Where a conversation that works for another hangs.
 #[derive(Clone, Debug)]
-pub(crate) struct Attached {
+pub(crate) struct ForeignParent {
     /// What the program calls the other one.
     pub(crate) key: String,
     /// How.
     pub(crate) kind: LinkKind,
     /// Where, as far as it is known.
-    pub(crate) place: AttachedAt,
+    pub(crate) place: ParentPosition,
 }
 
 /// The place at which a conversation hangs on another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum AttachedAt {
+pub(crate) enum ParentPosition {
     /// After so many messages.
     Messages(usize),
     /// After what was said before this time.
@@ -62,7 +62,7 @@ pub(crate) enum AttachedAt {
 
 /// A message and when it was said.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct ForeignMessage {
     /// The message.
     pub(crate) message: Message,
     /// Hash of its bytes.
@@ -73,7 +73,7 @@ pub(crate) struct Said {
     pub(crate) sent: Option<Message>,
 }
 
-impl Said {
+impl ForeignMessage {
     pub(crate) fn new(message: Message, at_ms: Millis) -> Self {
         let hash = message.content_hash();
         Self { message, hash, at_ms, sent: None }
@@ -95,7 +95,7 @@ pub(crate) struct ForeignCompaction {
 #[derive(Clone, Debug)]
 pub(crate) enum ForeignItem {
     /// A message as it was said.
-    Said(usize),
+    ForeignMessage(usize),
     /// A message in other words.
     Changed {
         /// Which.
@@ -173,7 +173,7 @@ impl ForeignCall {
 /// A conversation whose last words are younger than this may be in the middle of an answer.
 const SETTLED_AFTER_MS: Millis = 10 * 60 * 1_000;
 
-impl Foreign {
+impl ForeignConversation {
     /// Takes the last answer off a conversation that is still going on, so that no half of it is recorded as a whole:
     /// the next import finds it finished. Returns how many messages were taken off.
     pub(crate) fn hold_back_open_answer(&mut self, now_ms: Option<Millis>) -> usize {

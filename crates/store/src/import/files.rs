@@ -1,4 +1,4 @@
-//! Finding the files of an import and reading their bytes.
+//! RecordProblem the files of an import and reading their bytes.
 
 use std::fs;
 use std::io::Read;
@@ -20,7 +20,7 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
 /// How a file came to be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ListedBy {
     /// It was named: whatever is wrong with it is a failure.
     ByName,
     /// It lay in a folder that was named: what is no conversation is passed over.
@@ -29,16 +29,16 @@ pub(super) enum Asked {
 
 /// A file to import.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedFile {
     pub(super) path: PathBuf,
-    pub(super) asked: Asked,
+    pub(super) asked: ListedBy,
 }
 
 /// What there is at a path.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// Files to import.
-    pub(super) files: Vec<Listed>,
+    pub(super) files: Vec<ListedFile>,
     /// Files and folders that cannot be looked into, and why.
     pub(super) unreadable: Vec<(PathBuf, std::io::Error)>,
 }
@@ -49,7 +49,7 @@ pub(super) fn list(path: &Path) -> Listing {
     let mut found = Listing::default();
     match fs::metadata(path) {
         Ok(file) if !file.is_dir() => {
-            found.files.push(Listed { path: path.to_owned(), asked: Asked::ByName });
+            found.files.push(ListedFile { path: path.to_owned(), asked: ListedBy::ByName });
         }
         Ok(_) => walk(path, 0, &mut found),
         Err(source) => found.unreadable.push((path.to_owned(), source)),
@@ -67,7 +67,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Listing) {
         match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?.is_dir()))) {
             Ok((path, true)) if depth < DEEPEST_FOLDER => walk(&path, depth + 1, found),
             Ok((path, false)) if may_hold_conversations(&path) => {
-                found.files.push(Listed { path, asked: Asked::ByFolder });
+                found.files.push(ListedFile { path, asked: ListedBy::ByFolder });
             }
             Ok(_) => {}
             Err(source) => found.unreadable.push((folder.to_owned(), source)),

@@ -13,8 +13,8 @@ use crate::call::StoredPreamble;
 use crate::sessions::session::{EndReason, LinkKind};
 use crate::sqlite::open_foreign;
 
-use super::conversation::{Attached, AttachedAt, Foreign};
-use super::hermes_messages::{Told, tell};
+use super::conversation::{ForeignConversation, ForeignParent, ParentPosition};
+use super::hermes_messages::{HermesTranscript, tell};
 use super::hermes_rows::{SessionRow, read_calls, read_messages, read_sessions};
 
 /// What sessions of this program are recorded under.
@@ -25,10 +25,10 @@ pub(super) struct HermesDatabase {
     conn: Connection,
     sessions: Vec<SessionRow>,
     /// Chains of sessions that continue one another, those they hang on before them.
-    chains: Vec<Chain>,
+    chains: Vec<HermesChain>,
 }
 
-struct Chain {
+struct HermesChain {
     /// Sessions by their index, oldest first.
     members: Vec<usize>,
     /// How its first session hangs on another.
@@ -52,8 +52,8 @@ impl HermesDatabase {
     }
 
     /// A conversation, and what should be said about it.
-    pub(super) fn conversation(&self, number: usize) -> Result<(Foreign, Vec<String>), String> {
-        let empty = Chain { members: Vec::new(), link: None };
+    pub(super) fn conversation(&self, number: usize) -> Result<(ForeignConversation, Vec<String>), String> {
+        let empty = HermesChain { members: Vec::new(), link: None };
         let chain = self.chains.get(number).unwrap_or(&empty);
         let members: Vec<&SessionRow> =
             chain.members.iter().filter_map(|&index| self.sessions.get(index)).collect();
@@ -64,7 +64,7 @@ impl HermesDatabase {
         for member in &members {
             rows.push(read_messages(&self.conn, &member.id)?);
         }
-        let Told { messages, compactions, first_of, notes } = tell(rows);
+        let HermesTranscript { messages, compactions, first_of, notes } = tell(rows);
         let mut calls = Vec::new();
         for (member, first_message) in members.iter().zip(first_of) {
             calls.extend(read_calls(&self.conn, member, first_message)?);
@@ -74,15 +74,15 @@ impl HermesDatabase {
         match parent {
             Some((key, LinkKind::Branch)) => copied_from = Some(key),
             Some((key, kind)) => {
-                let place = AttachedAt::Time(first.started_ms);
-                attached_to = Some(Attached { key, kind, place });
+                let place = ParentPosition::Time(first.started_ms);
+                attached_to = Some(ForeignParent { key, kind, place });
             }
             None => {}
         }
         let newest =
             |of: fn(&SessionRow) -> &Option<String>| members.iter().rev().find_map(|row| of(row).clone());
         let oldest = |of: fn(&SessionRow) -> &Option<String>| members.iter().find_map(|row| of(row).clone());
-        let foreign = Foreign {
+        let foreign = ForeignConversation {
             program: PROGRAM,
             key: first.id.clone(),
             attached_to,
@@ -116,7 +116,7 @@ impl HermesDatabase {
 }
 
 /// Parts sessions into chains, each after the one it hangs on.
-fn chains_of(sessions: &[SessionRow]) -> Vec<Chain> {
+fn chains_of(sessions: &[SessionRow]) -> Vec<HermesChain> {
     let index_of: HashMap<&str, usize> =
         sessions.iter().enumerate().map(|(index, row)| (row.id.as_str(), index)).collect();
     let parents: Vec<Option<(usize, LinkKind)>> =
@@ -137,7 +137,7 @@ fn chains_of(sessions: &[SessionRow]) -> Vec<Chain> {
     }
     let is_continued_by = |parent: usize, child: usize| successor.get(&parent) == Some(&child);
     let mut taken: HashSet<usize> = HashSet::new();
-    let mut chains: Vec<Chain> = Vec::new();
+    let mut chains: Vec<HermesChain> = Vec::new();
     let starts_chain = |index: usize| continues(index).is_none_or(|parent| !is_continued_by(parent, index));
     // Parents that go round in a circle start no chain; whoever is left over starts one.
     let starts = (0..sessions.len()).filter(|&index| starts_chain(index)).chain(0..sessions.len());
@@ -156,7 +156,7 @@ fn chains_of(sessions: &[SessionRow]) -> Vec<Chain> {
             LinkKind::Continuation => (parent, LinkKind::Branch),
             kind => (parent, kind),
         });
-        chains.push(Chain { members, link });
+        chains.push(HermesChain { members, link });
     }
     in_order_of_dependence(chains)
 }
@@ -197,11 +197,11 @@ fn rank(sessions: &[SessionRow], index: usize) -> (u8, i64, usize) {
     (state, row.started_ms, index)
 }
 
-fn in_order_of_dependence(mut chains: Vec<Chain>) -> Vec<Chain> {
-    let mut ordered: Vec<Chain> = Vec::with_capacity(chains.len());
+fn in_order_of_dependence(mut chains: Vec<HermesChain>) -> Vec<HermesChain> {
+    let mut ordered: Vec<HermesChain> = Vec::with_capacity(chains.len());
     let mut placed: HashSet<usize> = HashSet::new();
     while !chains.is_empty() {
-        let (ready, waiting): (Vec<Chain>, Vec<Chain>) = chains
+        let (ready, waiting): (Vec<HermesChain>, Vec<HermesChain>) = chains
             .into_iter()
             .partition(|chain| chain.link.is_none_or(|(parent, _)| placed.contains(&parent)));
         // Those that wait for one another are taken as they come.

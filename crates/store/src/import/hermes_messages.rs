@@ -9,7 +9,7 @@ use throughline_transcript::{Message, SharedText, compact_json_string, decode_me
 
 use crate::ids::Millis;
 
-use super::conversation::{ForeignCompaction, ForeignItem, Said};
+use super::conversation::{ForeignCompaction, ForeignItem, ForeignMessage};
 use super::hermes_rows::MessageRow;
 
 /// Marks content that is not a plain text.
@@ -19,8 +19,8 @@ const LONGEST_HEAD: usize = 64;
 
 /// What the sessions of a chain tell together.
 #[derive(Default)]
-pub(super) struct Told {
-    pub(super) messages: Vec<Said>,
+pub(super) struct HermesTranscript {
+    pub(super) messages: Vec<ForeignMessage>,
     pub(super) compactions: Vec<ForeignCompaction>,
     /// For each session the place of its first own message.
     pub(super) first_of: Vec<usize>,
@@ -28,8 +28,8 @@ pub(super) struct Told {
 }
 
 /// A row that is a message.
-struct Spoken {
-    said: Said,
+struct HermesMessage {
+    said: ForeignMessage,
     tool_call_id: Option<String>,
     calls: Vec<String>,
     is_archived: bool,
@@ -38,8 +38,8 @@ struct Spoken {
 
 /// What the model was shown last, as far as it can be referred to.
 #[derive(Clone)]
-struct Shown {
-    said: Said,
+struct HermesViewItem {
+    said: ForeignMessage,
     tool_call_id: Option<String>,
     calls: Vec<String>,
     /// The message of the conversation it shows; none for a summary.
@@ -47,8 +47,8 @@ struct Shown {
 }
 
 /// Puts the rows of a chain's sessions, oldest first, together.
-pub(super) fn tell(sessions: Vec<Vec<MessageRow>>) -> Told {
-    let mut teller = Teller::default();
+pub(super) fn tell(sessions: Vec<Vec<MessageRow>>) -> HermesTranscript {
+    let mut teller = TranscriptBuilder::default();
     let (mut taken_back, mut unread) = (0usize, 0usize);
     for rows in sessions {
         let mut spoken = Vec::with_capacity(rows.len());
@@ -78,14 +78,14 @@ pub(super) fn tell(sessions: Vec<Vec<MessageRow>>) -> Told {
 }
 
 #[derive(Default)]
-struct Teller {
-    told: Told,
-    view: Vec<Shown>,
+struct TranscriptBuilder {
+    told: HermesTranscript,
+    view: Vec<HermesViewItem>,
     copies: usize,
 }
 
-impl Teller {
-    fn session(&mut self, rows: Vec<Spoken>) {
+impl TranscriptBuilder {
+    fn session(&mut self, rows: Vec<HermesMessage>) {
         let is_continuation = !self.told.first_of.is_empty();
         let mut at = 0;
         if is_continuation {
@@ -109,7 +109,7 @@ impl Teller {
         }
     }
 
-    fn say(&mut self, row: &Spoken) {
+    fn say(&mut self, row: &HermesMessage) {
         let message = Some(self.told.messages.len());
         self.told.messages.push(row.said.clone());
         self.view.push(shown(row, message));
@@ -117,7 +117,7 @@ impl Teller {
 
     /// Whether what a compaction in place wrote down begins at a row: after an archived row, the head as it was, then a
     /// summary.
-    fn summary_of_list_at(&self, rows: &[Spoken], at: usize) -> Option<usize> {
+    fn summary_of_list_at(&self, rows: &[HermesMessage], at: usize) -> Option<usize> {
         let before = at.checked_sub(1).and_then(|before| rows.get(before))?;
         if !before.is_archived {
             return None;
@@ -129,12 +129,12 @@ impl Teller {
 
     /// Takes what a compaction wrote down, from `start` on with the summary at `summary`, as a view. Returns where what
     /// was said after it begins.
-    fn compacted(&mut self, rows: &[Spoken], start: usize, summary: usize) -> usize {
+    fn compacted(&mut self, rows: &[HermesMessage], start: usize, summary: usize) -> usize {
         let mut items = Vec::new();
         let mut view = Vec::new();
         let mut next = 0;
         for row in rows.get(start..summary).unwrap_or_default() {
-            let same = |(_, shown): &(usize, &Shown)| is_same(row, shown);
+            let same = |(_, shown): &(usize, &HermesViewItem)| is_same(row, shown);
             match self.view.iter().enumerate().skip(next).find(same) {
                 Some((index, shown)) => {
                     next = index + 1;
@@ -162,11 +162,11 @@ impl Teller {
     }
 
     /// A new session that begins without a summary: rows that were shown before, in order, are still shown.
-    fn continued(&mut self, rows: &[Spoken], at_ms: Millis) -> usize {
+    fn continued(&mut self, rows: &[HermesMessage], at_ms: Millis) -> usize {
         let (mut items, mut view) = (Vec::new(), Vec::new());
         let mut next = 0;
         for row in rows {
-            let same = |(_, shown): &(usize, &Shown)| is_same(row, shown);
+            let same = |(_, shown): &(usize, &HermesViewItem)| is_same(row, shown);
             let Some((index, shown)) = self.view.iter().enumerate().skip(next).find(same) else { break };
             next = index + 1;
             self.copies += 1;
@@ -178,7 +178,7 @@ impl Teller {
     }
 
     /// How many rows repeat the end of the view, as many as possible.
-    fn copied_tail(&self, rows: &[Spoken], after: usize) -> usize {
+    fn copied_tail(&self, rows: &[HermesMessage], after: usize) -> usize {
         let most = rows.len().min(self.view.len().saturating_sub(after));
         let fits = |count: &usize| {
             let last = self.view.get(self.view.len() - count..).unwrap_or_default();
@@ -187,18 +187,18 @@ impl Teller {
         (1..=most).rev().find(fits).unwrap_or(0)
     }
 
-    fn open_view(&mut self, items: Vec<ForeignItem>, view: Vec<Shown>, at_ms: Millis) {
+    fn open_view(&mut self, items: Vec<ForeignItem>, view: Vec<HermesViewItem>, at_ms: Millis) {
         self.told.compactions.push(ForeignCompaction { at: self.told.messages.len(), at_ms, view: items });
         self.view = view;
     }
 }
 
-fn is_summary(rows: &[Spoken], index: usize) -> bool {
+fn is_summary(rows: &[HermesMessage], index: usize) -> bool {
     rows.get(index).is_some_and(|row| row.is_summary)
 }
 
 /// Whether a row repeats what was shown: the same bytes, or the same result or calls in fewer words.
-fn is_same(row: &Spoken, shown: &Shown) -> bool {
+fn is_same(row: &HermesMessage, shown: &HermesViewItem) -> bool {
     if row.said.hash == shown.said.hash {
         return true;
     }
@@ -208,22 +208,27 @@ fn is_same(row: &Spoken, shown: &Shown) -> bool {
     same_role && (same_result || same_calls)
 }
 
-fn keep(row: &Spoken, known: &Shown, items: &mut Vec<ForeignItem>, view: &mut Vec<Shown>) {
+fn keep(
+    row: &HermesMessage,
+    known: &HermesViewItem,
+    items: &mut Vec<ForeignItem>,
+    view: &mut Vec<HermesViewItem>,
+) {
     match known.message {
-        Some(message) if row.said.hash == known.said.hash => items.push(ForeignItem::Said(message)),
+        Some(message) if row.said.hash == known.said.hash => items.push(ForeignItem::ForeignMessage(message)),
         Some(message) => items.push(ForeignItem::Changed { message, shown: row.said.message.clone() }),
         None => items.push(ForeignItem::Synthetic(row.said.message.clone())),
     }
     view.push(shown(row, known.message));
 }
 
-fn synthetic(row: &Spoken, items: &mut Vec<ForeignItem>, view: &mut Vec<Shown>) {
+fn synthetic(row: &HermesMessage, items: &mut Vec<ForeignItem>, view: &mut Vec<HermesViewItem>) {
     items.push(ForeignItem::Synthetic(row.said.message.clone()));
     view.push(shown(row, None));
 }
 
-fn shown(row: &Spoken, message: Option<usize>) -> Shown {
-    Shown {
+fn shown(row: &HermesMessage, message: Option<usize>) -> HermesViewItem {
+    HermesViewItem {
         said: row.said.clone(),
         tool_call_id: row.tool_call_id.clone(),
         calls: row.calls.clone(),
@@ -231,7 +236,7 @@ fn shown(row: &Spoken, message: Option<usize>) -> Shown {
     }
 }
 
-fn spoken_of(row: &MessageRow) -> Option<Spoken> {
+fn spoken_of(row: &MessageRow) -> Option<HermesMessage> {
     let known = ["system", "developer", "user", "assistant", "tool", "function"];
     if !known.contains(&row.role.as_str()) {
         return None;
@@ -239,10 +244,10 @@ fn spoken_of(row: &MessageRow) -> Option<Spoken> {
     let message = message_of(row, content_json(row.content.as_deref()))?;
     let calls = message.calls().map(|(id, _, _)| id.text(message.json()).into_owned()).collect();
     let is_summary = find_summary(&message).is_some();
-    let mut said = Said::new(message, row.at_ms);
+    let mut said = ForeignMessage::new(message, row.at_ms);
     // What was sent when that was not what was said: injected context, which later requests repeat byte for byte.
     said.sent = row.sent_content.as_deref().and_then(|sent| message_of(row, compact_json_string(sent)));
-    Some(Spoken {
+    Some(HermesMessage {
         said,
         tool_call_id: row.tool_call_id.clone(),
         calls,

@@ -26,12 +26,12 @@ pub(super) struct SessionRow {
     pub(super) end_reason: Option<String>,
     provider: String,
     /// Running totals, for versions that kept no others.
-    totals: Totals,
+    totals: HermesUsage,
 }
 
-/// Counters that grow with a session.
+/// SessionCounters that grow with a session.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+struct HermesUsage {
     calls: u64,
     usage: Usage,
     actual_usd: f64,
@@ -53,7 +53,7 @@ pub(super) struct MessageRow {
     /// As [`reasoning`](Self::reasoning), but JSON.
     pub(super) details: Vec<(&'static str, String)>,
     pub(super) at_ms: Millis,
-    /// Shown to the model now.
+    /// HermesViewItem to the model now.
     pub(super) is_active: bool,
     /// Put away by a compaction.
     pub(super) is_archived: bool,
@@ -229,7 +229,7 @@ pub(super) fn read_calls(
     Ok(calls)
 }
 
-fn call_of(key: String, totals: &Totals) -> ForeignCall {
+fn call_of(key: String, totals: &HermesUsage) -> ForeignCall {
     let raw = json!({
         "api_call_count": totals.calls,
         "input_tokens": totals.usage.input,
@@ -270,12 +270,12 @@ fn provider_of(provider: Option<String>, base_url: Option<String>, mode: Option<
     }
 }
 
-/// Counters from a column on: calls, five buckets, charged, reckoned.
-fn totals(row: &Row<'_>, from: usize) -> Totals {
+/// SessionCounters from a column on: calls, five buckets, charged, reckoned.
+fn totals(row: &Row<'_>, from: usize) -> HermesUsage {
     let count =
         |at: usize| number(row, from + at).filter(|value| *value > 0.0).map_or(0, |value| value as u64);
     let usd = |at: usize| number(row, from + at).unwrap_or_default();
-    Totals {
+    HermesUsage {
         calls: count(0),
         usage: Usage {
             input: count(1),

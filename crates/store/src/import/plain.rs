@@ -10,7 +10,7 @@ use throughline_transcript::Transcript;
 use crate::call::StoredPreamble;
 use crate::ids::Millis;
 
-use super::conversation::{Foreign, Said};
+use super::conversation::{ForeignConversation, ForeignMessage};
 
 /// What such conversations are recorded under.
 pub(super) const PROGRAM: &str = "file";
@@ -23,14 +23,14 @@ pub(super) fn key_of(path: &Path) -> String {
 }
 
 /// The conversation of a document.
-pub(super) fn conversation(transcript: &Transcript, key: String, at_ms: Millis) -> Foreign {
+pub(super) fn conversation(transcript: &Transcript, key: String, at_ms: Millis) -> ForeignConversation {
     let preamble = &transcript.preamble;
     let raw = |text: &Option<throughline_transcript::SharedText>| {
         text.as_ref().map(|text| text.as_str().to_owned())
     };
     let stored =
         StoredPreamble { system: raw(&preamble.system), tools: raw(&preamble.tools), parameters: None };
-    Foreign {
+    ForeignConversation {
         program: PROGRAM,
         key,
         attached_to: None,
@@ -40,7 +40,11 @@ pub(super) fn conversation(transcript: &Transcript, key: String, at_ms: Millis) 
         model: preamble.model.clone(),
         dialect: transcript.dialect,
         started_ms: at_ms,
-        messages: transcript.messages.iter().map(|message| Said::new(message.clone(), at_ms)).collect(),
+        messages: transcript
+            .messages
+            .iter()
+            .map(|message| ForeignMessage::new(message.clone(), at_ms))
+            .collect(),
         compactions: Vec::new(),
         calls: Vec::new(),
         preamble: (stored != StoredPreamble::default()).then_some(stored),

@@ -18,7 +18,9 @@ use crate::store::Store;
 use crate::views::summary::Continuation;
 
 use super::calls;
-use super::conversation::{Attached, AttachedAt, Foreign, ForeignCompaction, Said};
+use super::conversation::{
+    ForeignCompaction, ForeignConversation, ForeignMessage, ForeignParent, ParentPosition,
+};
 use super::report::ImportCounts;
 use super::views;
 
@@ -40,7 +42,7 @@ pub(super) struct Recorder<'a> {
 }
 
 /// A way of a conversation that is in the record.
-struct Known {
+struct RecordedChain {
     /// Its chain, oldest first.
     chain: Vec<Session>,
     /// How many messages of the record and of the program agree.
@@ -49,7 +51,7 @@ struct Known {
     recorded: usize,
 }
 
-impl Known {
+impl RecordedChain {
     /// The member to leave the chain from at a place.
     fn member_at(&self, place: usize) -> Option<&Session> {
         let place = place as u64;
@@ -59,7 +61,7 @@ impl Known {
 
 impl Recorder<'_> {
     /// Records a conversation and counts what that added. What was added before an error is counted too.
-    pub(super) fn record(&mut self, foreign: &Foreign, counts: &mut ImportCounts) -> Result<()> {
+    pub(super) fn record(&mut self, foreign: &ForeignConversation, counts: &mut ImportCounts) -> Result<()> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -77,7 +79,7 @@ impl Recorder<'_> {
         Ok(self.store.session_by_origin(&self.owner, program, key)?.is_some())
     }
 
-    fn try_record(&mut self, foreign: &Foreign, counts: &mut ImportCounts) -> Result<()> {
+    fn try_record(&mut self, foreign: &ForeignConversation, counts: &mut ImportCounts) -> Result<()> {
         let (ways, free_key) = self.ways_of(foreign, &foreign.key)?;
         let said = foreign.messages.len();
         if let Some(whole) = ways.iter().find(|way| way.common == said) {
@@ -128,7 +130,7 @@ impl Recorder<'_> {
     }
 
     /// Every way the record knows a conversation by this key went, and the next key that is free.
-    fn ways_of(&self, foreign: &Foreign, key: &str) -> Result<(Vec<Known>, String)> {
+    fn ways_of(&self, foreign: &ForeignConversation, key: &str) -> Result<(Vec<RecordedChain>, String)> {
         let mut ways = Vec::new();
         loop {
             let number = ways.len() + 1;
@@ -139,23 +141,23 @@ impl Recorder<'_> {
             let chain = self.store.chain(&self.owner, &first.id)?;
             let tip = chain.last().map_or(&first.id, |tip| &tip.id);
             let recorded = self.store.transcript(&self.owner, tip)?;
-            let agree = |(ours, theirs): &(&StoredMessage, &Said)| ours.hash == theirs.hash;
+            let agree = |(ours, theirs): &(&StoredMessage, &ForeignMessage)| ours.hash == theirs.hash;
             let common = recorded.iter().zip(&foreign.messages).take_while(agree).count();
-            ways.push(Known { chain, common, recorded: recorded.len() });
+            ways.push(RecordedChain { chain, common, recorded: recorded.len() });
         }
     }
 
     /// Where a conversation hangs that worked for another; nowhere if the record does not have the other.
-    fn attached_link(&self, foreign: &Foreign) -> Result<Option<Link>> {
-        let Some(Attached { key, kind, place }) = &foreign.attached_to else { return Ok(None) };
+    fn attached_link(&self, foreign: &ForeignConversation) -> Result<Option<Link>> {
+        let Some(ForeignParent { key, kind, place }) = &foreign.attached_to else { return Ok(None) };
         let Some(first) = self.store.session_by_origin(&self.owner, foreign.program, key)? else {
             return Ok(None);
         };
         let chain = self.store.chain(&self.owner, &first.id)?;
         let tip = chain.last().unwrap_or(&first);
         let place = match place {
-            AttachedAt::Messages(place) => *place as u64,
-            AttachedAt::Time(at_ms) => {
+            ParentPosition::Messages(place) => *place as u64,
+            ParentPosition::Time(at_ms) => {
                 let messages = self.store.transcript(&self.owner, &tip.id)?;
                 messages.iter().rev().find(|message| message.at_ms <= *at_ms).map_or(0, |last| last.seq + 1)
             }
@@ -164,7 +166,7 @@ impl Recorder<'_> {
         Ok(Some(Link { parent: parent.id.clone(), kind: *kind, leaves_at: place.min(tip.next_seq) }))
     }
 
-    fn open(&mut self, foreign: &Foreign, key: String, link: Option<Link>) -> Result<Session> {
+    fn open(&mut self, foreign: &ForeignConversation, key: String, link: Option<Link>) -> Result<Session> {
         let origin =
             Origin { program: foreign.program.to_owned(), key: Some(key), project: foreign.project.clone() };
         self.open_as(foreign, origin, link, foreign.started_ms)
@@ -172,7 +174,7 @@ impl Recorder<'_> {
 
     fn open_as(
         &mut self,
-        foreign: &Foreign,
+        foreign: &ForeignConversation,
         origin: Origin,
         link: Option<Link>,
         at_ms: Millis,
@@ -202,7 +204,7 @@ impl Recorder<'_> {
     /// Appends what the record does not have, with the program's own compactions in their places.
     fn extend(
         &mut self,
-        foreign: &Foreign,
+        foreign: &ForeignConversation,
         chain: &[Session],
         mut tip: Session,
         from: usize,
@@ -233,7 +235,7 @@ impl Recorder<'_> {
 
     fn append(
         &mut self,
-        foreign: &Foreign,
+        foreign: &ForeignConversation,
         tip: &mut Session,
         range: std::ops::Range<usize>,
         tools: &[Vec<String>],
@@ -266,7 +268,7 @@ impl Recorder<'_> {
     }
 
     /// A session that had ended and has more to say goes on in a new one with the same view.
-    fn go_on(&mut self, foreign: &Foreign, tip: &Session, at_ms: Millis) -> Result<Session> {
+    fn go_on(&mut self, foreign: &ForeignConversation, tip: &Session, at_ms: Millis) -> Result<Session> {
         let link = Link { parent: tip.id.clone(), kind: LinkKind::Continuation, leaves_at: tip.next_seq };
         let origin = Origin { key: None, ..tip.origin.clone() };
         self.open_as(foreign, origin, Some(link), at_ms)
@@ -275,7 +277,7 @@ impl Recorder<'_> {
     /// Records a compaction of the program as the continuation it was.
     fn compact(
         &mut self,
-        foreign: &Foreign,
+        foreign: &ForeignConversation,
         tip: Session,
         compaction: &ForeignCompaction,
         model: &TokenModel,
@@ -309,7 +311,12 @@ impl Recorder<'_> {
 
     /// Books calls, fills in what the record does not know yet of the conversation, and ends it if the program did.
     /// Returns whether that changed anything but calls.
-    fn finish(&mut self, foreign: &Foreign, chain: &[Session], counts: &mut ImportCounts) -> Result<bool> {
+    fn finish(
+        &mut self,
+        foreign: &ForeignConversation,
+        chain: &[Session],
+        counts: &mut ImportCounts,
+    ) -> Result<bool> {
         let Some(first) = chain.first() else { return Ok(false) };
         let chain = self.store.chain(&self.owner, &first.id)?;
         let Some(tip) = chain.last() else { return Ok(false) };
@@ -348,13 +355,13 @@ impl Recorder<'_> {
 }
 
 /// The link of a conversation that leaves a way where the two part.
-fn branch_link(way: &Known) -> Option<Link> {
+fn branch_link(way: &RecordedChain) -> Option<Link> {
     let parent = way.member_at(way.common)?;
     Some(Link { parent: parent.id.clone(), kind: LinkKind::Branch, leaves_at: way.common as u64 })
 }
 
 /// The way that agrees longest; of several the oldest.
-fn longest(ways: Vec<Known>) -> Option<Known> {
+fn longest(ways: Vec<RecordedChain>) -> Option<RecordedChain> {
     ways.into_iter().reduce(|best, way| if way.common > best.common { way } else { best })
 }
 

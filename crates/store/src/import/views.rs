@@ -11,9 +11,9 @@ use crate::message::{StoredMessage, StoredRendition};
 use crate::sessions::session::Session;
 use crate::store::Store;
 use crate::views::item::{NewViewItem, ViewItem};
-use crate::views::summary::{NewSummary, Run};
+use crate::views::summary::{MessageRun, NewSummary};
 
-use super::conversation::{Foreign, ForeignCompaction, ForeignItem};
+use super::conversation::{ForeignCompaction, ForeignConversation, ForeignItem};
 
 /// What is noted as the kind of a message that the other program changed or made up.
 const KIND: &str = "imported";
@@ -22,7 +22,7 @@ const KIND: &str = "imported";
 pub(super) fn view_of(
     store: &dyn Store,
     owner: &Owner,
-    foreign: &Foreign,
+    foreign: &ForeignConversation,
     tip: &Session,
     compaction: &ForeignCompaction,
     tokens_of: &dyn Fn(&Message) -> u64,
@@ -33,7 +33,7 @@ pub(super) fn view_of(
     let mut summary = None;
     for item in &compaction.view {
         match item {
-            ForeignItem::Said(message) => {
+            ForeignItem::ForeignMessage(message) => {
                 let Some((session, seq)) = place(*message) else { continue };
                 match foreign.messages.get(*message).and_then(|said| said.sent.as_ref()) {
                     Some(sent) => {
@@ -94,19 +94,19 @@ fn push_said(view: &mut Vec<NewViewItem>, session: SessionId, seq: u64) {
 }
 
 /// The messages that are not shown any more, as runs: what a summary stands for.
-fn sources_of(recorded: &[StoredMessage], view: &[ForeignItem]) -> Vec<Run> {
+fn sources_of(recorded: &[StoredMessage], view: &[ForeignItem]) -> Vec<MessageRun> {
     let shown: HashSet<usize> = view
         .iter()
         .filter_map(|item| match item {
-            ForeignItem::Said(message) | ForeignItem::Changed { message, .. } => Some(*message),
+            ForeignItem::ForeignMessage(message) | ForeignItem::Changed { message, .. } => Some(*message),
             ForeignItem::Summary { .. } | ForeignItem::Synthetic(_) => None,
         })
         .collect();
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<MessageRun> = Vec::new();
     for (_, message) in recorded.iter().enumerate().filter(|(index, _)| !shown.contains(index)) {
         match runs.last_mut() {
             Some(run) if run.session == message.session && run.end_seq == message.seq => run.end_seq += 1,
-            _ => runs.push(Run {
+            _ => runs.push(MessageRun {
                 session: message.session.clone(),
                 first_seq: message.seq,
                 end_seq: message.seq + 1,

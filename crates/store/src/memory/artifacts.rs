@@ -6,31 +6,31 @@ use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifac
 use crate::error::{Result, StoreError};
 use crate::ids::{Owner, SessionId};
 
-use super::state::State;
+use super::state::MemoryState;
 
 /// At most so many candidates are named for a shortened name that fits several.
 const CANDIDATES: usize = 20;
 
 /// A text that is kept once, and what those who refer to it call it.
 #[derive(Clone, Debug)]
-pub(super) struct KeptArtifact {
+pub(super) struct MemoryArtifact {
     /// Its place in the order in which texts were first kept.
     pub(super) number: u64,
     pub(super) text: String,
     /// One a session and message, in the order in which they were tied.
-    pub(super) ties: Vec<Tie>,
+    pub(super) ties: Vec<ArtifactReference>,
 }
 
 /// A session that refers to an artifact.
 #[derive(Clone, Debug)]
-pub(super) struct Tie {
+pub(super) struct ArtifactReference {
     pub(super) session: u64,
     /// The message the text was cut out of; `None` when it came by itself.
     pub(super) message: Option<u64>,
     pub(super) artifact: Artifact,
 }
 
-impl State {
+impl MemoryState {
     pub(super) fn put_artifact(&mut self, owner: &Owner, new: NewArtifact<'_>) -> Result<Artifact> {
         let ordinal = self.find(owner, new.session)?.ordinal;
         let id = ArtifactId::of(new.text.as_bytes());
@@ -50,10 +50,10 @@ impl State {
         };
         let kept = self.artifacts.entry(id.clone()).or_insert_with(|| {
             self.last_artifact += 1;
-            KeptArtifact { number: self.last_artifact, text: new.text.to_owned(), ties: Vec::new() }
+            MemoryArtifact { number: self.last_artifact, text: new.text.to_owned(), ties: Vec::new() }
         });
         if !kept.ties.iter().any(|tie| tie.session == ordinal && tie.message == message) {
-            kept.ties.push(Tie { session: ordinal, message, artifact });
+            kept.ties.push(ArtifactReference { session: ordinal, message, artifact });
         }
     }
 
@@ -72,16 +72,16 @@ impl State {
 
     pub(super) fn artifacts_of_chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>> {
         let members: BTreeSet<u64> = self.chain(owner, id)?.iter().map(|session| session.ordinal).collect();
-        let of_chain = |kept: &&KeptArtifact| kept.ties.iter().any(|tie| members.contains(&tie.session));
-        let mut kept: Vec<&KeptArtifact> = self.artifacts.values().filter(of_chain).collect();
+        let of_chain = |kept: &&MemoryArtifact| kept.ties.iter().any(|tie| members.contains(&tie.session));
+        let mut kept: Vec<&MemoryArtifact> = self.artifacts.values().filter(of_chain).collect();
         kept.sort_by_key(|kept| kept.number);
         Ok(kept.into_iter().filter_map(|kept| self.first_tie(owner, kept)).cloned().collect())
     }
 
     /// The artifact of a name or of the only name that begins so.
-    fn artifact_of(&self, owner: &Owner, id: &ArtifactId) -> Result<(&KeptArtifact, &Artifact)> {
+    fn artifact_of(&self, owner: &Owner, id: &ArtifactId) -> Result<(&MemoryArtifact, &Artifact)> {
         let prefix = id.as_str().trim().to_ascii_lowercase();
-        let mut fitting: Vec<(&KeptArtifact, &Artifact)> = self
+        let mut fitting: Vec<(&MemoryArtifact, &Artifact)> = self
             .artifacts
             .iter()
             .filter(|(name, _)| !prefix.is_empty() && name.as_str().starts_with(&prefix))
@@ -99,9 +99,10 @@ impl State {
     }
 
     /// An artifact as an owner knows it: by the first of their sessions that referred to it.
-    fn first_tie<'a>(&self, owner: &Owner, kept: &'a KeptArtifact) -> Option<&'a Artifact> {
-        let owned =
-            |tie: &&Tie| self.sessions.get(&tie.session).is_some_and(|session| session.owner == *owner);
+    fn first_tie<'a>(&self, owner: &Owner, kept: &'a MemoryArtifact) -> Option<&'a Artifact> {
+        let owned = |tie: &&ArtifactReference| {
+            self.sessions.get(&tie.session).is_some_and(|session| session.owner == *owner)
+        };
         let first = kept.ties.iter().filter(owned).min_by_key(|tie| (tie.session, tie.message));
         first.map(|tie| &tie.artifact)
     }

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::call::{
-    Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
+    CallFilter, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
     miss_reason,
 };
 use crate::error::Result;
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::session::Session;
 
-use super::state::State;
+use super::state::MemoryState;
 
-impl State {
+impl MemoryState {
     pub(super) fn record_calls(&mut self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64> {
         let ordinal = self.find(owner, id)?.ordinal;
         let mut added = 0;
@@ -33,20 +33,20 @@ impl State {
                 session.active_ms = session.active_ms.max(call.at_ms);
             }
             self.last_call += 1;
-            self.calls.insert(self.last_call, Call { id: self.last_call, session: id.clone(), call });
+            self.calls.insert(self.last_call, StoredCall { id: self.last_call, session: id.clone(), call });
             added += 1;
         }
         Ok(added)
     }
 
-    pub(super) fn calls_of_chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>> {
+    pub(super) fn calls_of_chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>> {
         let members: BTreeSet<SessionId> =
             self.chain(owner, id)?.into_iter().map(|session| session.id).collect();
         Ok(self.calls.values().filter(|call| members.contains(&call.session)).cloned().collect())
     }
 
-    pub(super) fn call_by_key(&self, owner: &Owner, key: &str) -> Option<Call> {
-        let is_meant = |call: &&Call| {
+    pub(super) fn call_by_key(&self, owner: &Owner, key: &str) -> Option<StoredCall> {
+        let is_meant = |call: &&StoredCall| {
             call.call.key.as_deref() == Some(key)
                 && call.call.error.is_none()
                 && self.find(owner, &call.session).is_ok()
@@ -61,7 +61,7 @@ impl State {
             .map(|id| self.find(owner, id).map(|session| session.chain))
             .transpose()?;
         let mut groups: BTreeMap<String, (UsageTotal, BTreeSet<u64>)> = BTreeMap::new();
-        for Call { session, call, .. } in self.calls.values() {
+        for StoredCall { session, call, .. } in self.calls.values() {
             let Ok(session) = self.find(owner, session) else { continue };
             if chain.is_some_and(|chain| session.chain != chain)
                 || filter.since_ms.is_some_and(|since_ms| call.at_ms < since_ms)

@@ -2,15 +2,15 @@
 
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
-use crate::sessions::chain::{Stretch, ended, place_of_root, place_on, selected, successor};
+use crate::sessions::chain::{LinePart, ended, place_of_root, place_on, selected, successor};
 use crate::sessions::session::{EndReason, Session};
 use crate::views::assembly::{gone_back_to, own_items, push, with_summary};
-use crate::views::item::{Shown, ViewItem};
+use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
 
-use super::state::State;
+use super::state::MemoryState;
 
-impl State {
+impl MemoryState {
     pub(super) fn continue_session(&mut self, owner: &Owner, continuation: Continuation) -> Result<Session> {
         let Continuation { from, id, reason, at_ms, made_at_seq, summary, view } = continuation;
         let from = self.find(owner, &from)?.clone();
@@ -24,7 +24,7 @@ impl State {
         let view = with_summary(view, number)?;
         self.check_summaries(owner, &view, number)?;
         let made_of = Some((&from.id, made_at_seq));
-        let mut view = self.settled(owner, view, Stretch::through(&from), made_of)?;
+        let mut view = self.settled(owner, view, LinePart::through(&from), made_of)?;
         let since = own_items(self.items_of(&from), &from, made_at_seq);
         since.into_iter().for_each(|item| push(&mut view, item));
         let successor = self.succeed(&from, id, None, &reason, at_ms, view)?;
@@ -125,6 +125,6 @@ impl State {
     fn tokens_of(&self, owner: &Owner, view: &[ViewItem]) -> Result<u64> {
         let mut shown = Vec::new();
         view.iter().cloned().try_for_each(|item| self.show(owner, item, &mut shown))?;
-        Ok(shown.iter().map(Shown::tokens).fold(0, u64::saturating_add))
+        Ok(shown.iter().map(ViewMessage::tokens).fold(0, u64::saturating_add))
     }
 }

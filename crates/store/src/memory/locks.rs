@@ -3,31 +3,31 @@
 use crate::error::Result;
 use crate::ids::Millis;
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
 
-use super::state::State;
+use super::state::MemoryState;
 
 /// A guard's place: what it is about, with a chain named by its first session so that every member finds it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum GuardPlace {
+pub(super) enum GuardKey {
     Chain(u64),
     Model(String, String),
     Global,
 }
 
-impl GuardPlace {
+impl GuardKey {
     /// Whether it is about a chain that began with one of these.
     pub(super) fn is_of(&self, chains: &std::collections::BTreeSet<u64>) -> bool {
         matches!(self, Self::Chain(chain) if chains.contains(chain))
     }
 }
 
-impl State {
-    fn guard_place(&self, scope: &GuardScope) -> Result<GuardPlace> {
+impl MemoryState {
+    fn guard_place(&self, scope: &GuardScope) -> Result<GuardKey> {
         Ok(match scope {
-            GuardScope::Chain(owner, id) => GuardPlace::Chain(self.find(owner, id)?.chain),
-            GuardScope::Model { endpoint, model } => GuardPlace::Model(endpoint.clone(), model.clone()),
-            GuardScope::Global => GuardPlace::Global,
+            GuardScope::Chain(owner, id) => GuardKey::Chain(self.find(owner, id)?.chain),
+            GuardScope::Model { endpoint, model } => GuardKey::Model(endpoint.clone(), model.clone()),
+            GuardScope::Global => GuardKey::Global,
         })
     }
 
@@ -53,7 +53,7 @@ impl State {
         let since_ms = renewed.map_or(request.now_ms, |held| held.since_ms);
         let outcome = request.decide(held.cloned(), is_alive);
         if matches!(outcome, LockOutcome::Taken { .. }) {
-            let held = HeldLock {
+            let held = LockRecord {
                 name: request.name.clone(),
                 holder: request.holder.clone(),
                 since_ms,

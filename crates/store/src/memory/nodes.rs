@@ -6,9 +6,9 @@ use crate::sessions::chain::ended;
 use crate::views::node::{NewNode, NodeHead};
 use crate::views::summary::{NewSummary, SummaryId};
 
-use super::state::State;
+use super::state::MemoryState;
 
-impl State {
+impl MemoryState {
     pub(super) fn put_node(
         &mut self,
         owner: &Owner,

@@ -11,36 +11,38 @@ use crate::error::Result;
 use crate::ids::{Millis, Owner};
 use crate::message::StoredMessage;
 use crate::search::matching::Matcher;
-use crate::search::query::{ParsedQuery, Way};
-use crate::search::rank::{Candidate, Ranked, Speaker, best};
-use crate::search::request::{ArtifactPlace, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+use crate::search::query::{ParsedQuery, SearchMethod};
+use crate::search::rank::{HitSource, RankedHit, SearchCandidate, best};
+use crate::search::request::{
+    ArtifactLocation, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet,
+};
 use crate::search::searchable::searchable_text;
 use crate::search::snippet::{beginning, passage};
-use crate::sessions::chain::Stretch;
+use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
-use super::artifacts::{KeptArtifact, Tie};
-use super::state::State;
+use super::artifacts::{ArtifactReference, MemoryArtifact};
+use super::state::MemoryState;
 
 /// What a candidate is: a message by its number, or a piece of an artifact by the artifact's number and its own. Pieces
 /// come after messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum TextKey {
     Message(u64),
     Piece(u64, usize),
 }
 
 /// What a search may see.
-struct Scope<'a> {
+struct MemoryScope<'a> {
     owner: &'a Owner,
     query: &'a SearchQuery,
     /// The line of the conversation to search; everything if there is none.
-    line: Option<Vec<Stretch>>,
+    line: Option<Vec<LinePart>>,
 }
 
-impl Scope<'_> {
+impl MemoryScope<'_> {
     fn admits(&self, session: &Session, seq: u64, role: Role, tools: &[String], at_ms: Millis) -> bool {
-        let on_line = |line: &Vec<Stretch>| {
+        let on_line = |line: &Vec<LinePart>| {
             line.iter().any(|stretch| stretch.end_in(session).is_some_and(|end| seq < end))
         };
         session.owner == *self.owner
@@ -50,7 +52,7 @@ impl Scope<'_> {
 }
 
 /// Where a hit stands.
-struct Place<'a> {
+struct MemoryHit<'a> {
     session: &'a Session,
     message: u64,
     seq: u64,
@@ -59,17 +61,17 @@ struct Place<'a> {
     at_ms: Millis,
 }
 
-impl State {
+impl MemoryState {
     pub(super) fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer> {
         let line = match &query.session {
             None => None,
             Some(id) => {
                 let session = self.find(owner, id)?;
                 let tip = self.tip(session.chain).unwrap_or(session);
-                Some(self.line(owner, Stretch::through(tip)))
+                Some(self.line(owner, LinePart::through(tip)))
             }
         };
-        let scope = Scope { owner, query, line };
+        let scope = MemoryScope { owner, query, line };
         let parsed = ParsedQuery::new(&query.text);
         let mut answer = SearchAnswer::default();
         for way in parsed.ways(query.mode) {
@@ -83,14 +85,18 @@ impl State {
             if !found.is_empty() {
                 let ranked = best(&found, query.limit());
                 answer.hits = ranked.iter().filter_map(|hit| self.shown(&scope, &mut matcher, hit)).collect();
-                answer.as_substring = *way == Way::Substring && query.mode == SearchMode::Words;
+                answer.as_substring = *way == SearchMethod::Substring && query.mode == SearchMode::Words;
                 break;
             }
         }
         Ok(answer)
     }
 
-    fn messages_that_fit(&self, scope: &Scope<'_>, matcher: &mut Matcher<'_>) -> Vec<Candidate<Key>> {
+    fn messages_that_fit(
+        &self,
+        scope: &MemoryScope<'_>,
+        matcher: &mut Matcher<'_>,
+    ) -> Vec<SearchCandidate<TextKey>> {
         let mut found = Vec::new();
         for (session, message) in self.messages_of(scope.owner) {
             let role = message.speaker();
@@ -98,11 +104,11 @@ impl State {
                 continue;
             }
             let ContentHash(content) = message.hash;
-            found.extend(matcher.fit(&text_of(message)).map(|fit| Candidate {
-                key: Key::Message(message.id),
+            found.extend(matcher.fit(&text_of(message)).map(|fit| SearchCandidate {
+                key: TextKey::Message(message.id),
                 content,
                 fit,
-                speaker: Speaker { role, machine_written: message.machine_written, in_artifact: false },
+                speaker: HitSource { role, machine_written: message.machine_written, in_artifact: false },
                 at_ms: message.at_ms,
             }));
         }
@@ -112,22 +118,22 @@ impl State {
     /// The piece of an artifact that fits best.
     fn best_piece(
         &self,
-        scope: &Scope<'_>,
+        scope: &MemoryScope<'_>,
         id: &ArtifactId,
-        kept: &KeptArtifact,
+        kept: &MemoryArtifact,
         matcher: &mut Matcher<'_>,
-    ) -> Option<Candidate<Key>> {
+    ) -> Option<SearchCandidate<TextKey>> {
         let place = self.newest_reference(scope, kept)?;
         let mut content = [0; 32];
         content.iter_mut().zip(id.as_str().bytes()).for_each(|(to, from)| *to = from);
         let all: Vec<_> = pieces(&kept.text).enumerate().collect();
-        let mut best: Option<Candidate<Key>> = None;
+        let mut best: Option<SearchCandidate<TextKey>> = None;
         for (number, piece) in all.into_iter().rev() {
             let Some(fit) = matcher.fit(piece.text) else { continue };
             if best.as_ref().is_none_or(|best| !best.fit.outdoes(&fit)) {
-                let speaker = Speaker { role: place.role, machine_written: false, in_artifact: true };
-                let key = Key::Piece(kept.number, number);
-                best = Some(Candidate { key, content, fit, speaker, at_ms: place.at_ms });
+                let speaker = HitSource { role: place.role, machine_written: false, in_artifact: true };
+                let key = TextKey::Piece(kept.number, number);
+                best = Some(SearchCandidate { key, content, fit, speaker, at_ms: place.at_ms });
             }
         }
         best
@@ -135,8 +141,8 @@ impl State {
 
     /// The newest reference to an artifact that a search may see. One that came by itself belongs to the last thing said
     /// in its session, or stands for a tool's answer.
-    fn newest_reference(&self, scope: &Scope<'_>, kept: &KeptArtifact) -> Option<Place<'_>> {
-        let mut ties: Vec<&Tie> = kept.ties.iter().collect();
+    fn newest_reference(&self, scope: &MemoryScope<'_>, kept: &MemoryArtifact) -> Option<MemoryHit<'_>> {
+        let mut ties: Vec<&ArtifactReference> = kept.ties.iter().collect();
         ties.sort_by_key(|tie| std::cmp::Reverse((tie.session, tie.message)));
         ties.into_iter()
             .filter_map(|tie| {
@@ -146,8 +152,8 @@ impl State {
                     None => self.run(tie.session, 0, u64::MAX).last(),
                 };
                 Some(match message {
-                    Some(message) => Place::of(session, message),
-                    None => Place {
+                    Some(message) => MemoryHit::of(session, message),
+                    None => MemoryHit {
                         session,
                         message: 0,
                         seq: session.first_seq,
@@ -160,16 +166,21 @@ impl State {
             .find(|place| scope.admits(place.session, place.seq, place.role, &place.tools, place.at_ms))
     }
 
-    fn shown(&self, scope: &Scope<'_>, matcher: &mut Matcher<'_>, ranked: &Ranked<Key>) -> Option<Hit> {
+    fn shown(
+        &self,
+        scope: &MemoryScope<'_>,
+        matcher: &mut Matcher<'_>,
+        ranked: &RankedHit<TextKey>,
+    ) -> Option<Hit> {
         match ranked.key {
-            Key::Message(number) => {
+            TextKey::Message(number) => {
                 let message = self.messages.get(&number)?;
                 let session = self.known(scope.owner, &message.session)?;
                 let text = text_of(message);
                 let snippet = passage(&text, &matcher.places(&text));
-                Some(self.hit(scope, Place::of(session, message), ranked, snippet))
+                Some(self.hit(scope, MemoryHit::of(session, message), ranked, snippet))
             }
-            Key::Piece(artifact, number) => {
+            TextKey::Piece(artifact, number) => {
                 let (id, kept) = self.artifacts.iter().find(|(_, kept)| kept.number == artifact)?;
                 let place = self.newest_reference(scope, kept)?;
                 let piece = pieces(&kept.text).nth(number)?;
@@ -177,12 +188,18 @@ impl State {
                 let before = piece.text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
                 let line = piece.first_line + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
                 let hit = self.hit(scope, place, ranked, passage(piece.text, &marks));
-                Some(Hit { artifact: Some(ArtifactPlace { id: id.clone(), line }), ..hit })
+                Some(Hit { artifact: Some(ArtifactLocation { id: id.clone(), line }), ..hit })
             }
         }
     }
 
-    fn hit(&self, scope: &Scope<'_>, place: Place<'_>, ranked: &Ranked<Key>, snippet: Snippet) -> Hit {
+    fn hit(
+        &self,
+        scope: &MemoryScope<'_>,
+        place: MemoryHit<'_>,
+        ranked: &RankedHit<TextKey>,
+        snippet: Snippet,
+    ) -> Hit {
         let (before, after) = self.neighbours(scope, &place);
         Hit {
             session: place.session.id.clone(),
@@ -202,13 +219,13 @@ impl State {
     }
 
     /// Messages around a place in a conversation, in order.
-    fn neighbours(&self, scope: &Scope<'_>, place: &Place<'_>) -> (Vec<Neighbour>, Vec<Neighbour>) {
+    fn neighbours(&self, scope: &MemoryScope<'_>, place: &MemoryHit<'_>) -> (Vec<Neighbour>, Vec<Neighbour>) {
         let count = scope.query.neighbours as u64;
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let Some(tip) = self.tip(place.session.chain).filter(|_| count > 0) else { return (before, after) };
         let (first, end) =
             (place.seq.saturating_sub(count), place.seq.saturating_add(count).saturating_add(1));
-        for stretch in self.line(scope.owner, Stretch::through(tip)).iter().rev() {
+        for stretch in self.line(scope.owner, LinePart::through(tip)).iter().rev() {
             for member in self.members(stretch.chain) {
                 let Some(end_here) = stretch.end_in(member) else { continue };
                 for message in self.run(member.ordinal, first, end.min(end_here)) {
@@ -226,7 +243,7 @@ impl State {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> MemoryHit<'a> {
     fn of(session: &'a Session, message: &StoredMessage) -> Self {
         Self {
             session,

@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::chain::{
-    Place, Stretch, attached, conversation, end_by_continuation, inherited_base, line, place_of_root,
-    place_on, title_key,
+    ChainPosition, LinePart, attached, conversation, end_by_continuation, inherited_base, line,
+    place_of_root, place_on, title_key,
 };
 use crate::sessions::session::{
-    Conversation, Counters, EndReason, Link, LinkKind, NewSession, Session, SessionFilter,
+    Conversation, EndReason, Link, LinkKind, NewSession, Session, SessionCounters, SessionFilter,
 };
 use crate::store::Dependants;
 use crate::views::assembly::{closed, open_run, push, settled};
 use crate::views::item::ViewItem;
 
-use super::state::State;
+use super::state::MemoryState;
 
 /// At most so many candidates are named for an ambiguous reference.
 const CANDIDATES: usize = 20;
 /// The word for the most recently active conversation.
 const LAST: &str = "last";
 
-impl State {
+impl MemoryState {
     pub(super) fn open_session(&mut self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session> {
         let parent = new.link.as_ref().map(|link| self.find(&new.owner, &link.parent)).transpose()?;
         let place = match (&new.link, parent) {
@@ -35,7 +35,8 @@ impl State {
         };
         let ended = parent.filter(|_| place.chain.is_some()).map(|parent| parent.ordinal);
         let reason = end_by_continuation(view.as_deref());
-        let shared = place.link.as_ref().zip(parent).and_then(|(link, parent)| Stretch::shared(link, parent));
+        let shared =
+            place.link.as_ref().zip(parent).and_then(|(link, parent)| LinePart::shared(link, parent));
         let view = match (view, parent, shared) {
             (Some(view), _, Some(stretch)) => self.settled(&new.owner, view, stretch, None)?,
             (Some(view), _, None) => settled(view, &[], None, |_| Ok::<_, StoreError>(None))?,
@@ -64,7 +65,7 @@ impl State {
     pub(super) fn add_session(
         &mut self,
         new: NewSession,
-        place: Place,
+        place: ChainPosition,
         base: Option<u64>,
         mut view: Vec<ViewItem>,
     ) -> Session {
@@ -88,7 +89,7 @@ impl State {
             title: new.title,
             origin: new.origin,
             dialect: new.dialect,
-            counters: Counters::default(),
+            counters: SessionCounters::default(),
         };
         self.views.insert(ordinal, view);
         self.ordinals.insert(session.id.clone(), ordinal);
@@ -101,7 +102,7 @@ impl State {
         &self,
         owner: &Owner,
         view: Vec<ViewItem>,
-        stretch: Stretch,
+        stretch: LinePart,
         made_of: Option<(&SessionId, u64)>,
     ) -> Result<Vec<ViewItem>> {
         let line = self.line(owner, stretch);
@@ -109,7 +110,7 @@ impl State {
     }
 
     /// The stretches behind one, newest first.
-    pub(super) fn line(&self, owner: &Owner, stretch: Stretch) -> Vec<Stretch> {
+    pub(super) fn line(&self, owner: &Owner, stretch: LinePart) -> Vec<LinePart> {
         let by_ordinal =
             |ordinal: u64| Ok::<_, std::convert::Infallible>(self.sessions.get(&ordinal).cloned());
         let by_id = |id: &SessionId| Ok(self.known(owner, id).cloned());

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::artifacts::artifact::ArtifactId;
-use crate::call::{Call, PreambleId, StoredPreamble};
+use crate::call::{PreambleId, StoredCall, StoredPreamble};
 use crate::error::{Result, StoreError};
 use crate::ids::{Owner, SessionId};
 use crate::message::StoredMessage;
 use crate::sessions::guard::Guard;
-use crate::sessions::lock::HeldLock;
+use crate::sessions::lock::LockRecord;
 use crate::sessions::session::Session;
 use crate::views::item::ViewItem;
 use crate::views::summary::Summary;
 
-use super::artifacts::KeptArtifact;
-use super::locks::GuardPlace;
+use super::artifacts::MemoryArtifact;
+use super::locks::GuardKey;
 
 /// Everything in it.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct MemoryState {
     /// By ordinal, so in the order of opening.
     pub(super) sessions: BTreeMap<u64, Session>,
     pub(super) ordinals: BTreeMap<SessionId, u64>,
@@ -30,10 +30,10 @@ pub(super) struct State {
     pub(super) places: BTreeMap<(u64, u64), u64>,
     pub(super) summaries: BTreeMap<u64, Summary>,
     pub(super) preambles: BTreeMap<PreambleId, StoredPreamble>,
-    pub(super) calls: BTreeMap<u64, Call>,
-    pub(super) artifacts: BTreeMap<ArtifactId, KeptArtifact>,
-    pub(super) guards: BTreeMap<(GuardPlace, String), Guard>,
-    pub(super) locks: BTreeMap<String, HeldLock>,
+    pub(super) calls: BTreeMap<u64, StoredCall>,
+    pub(super) artifacts: BTreeMap<ArtifactId, MemoryArtifact>,
+    pub(super) guards: BTreeMap<(GuardKey, String), Guard>,
+    pub(super) locks: BTreeMap<String, LockRecord>,
     pub(super) last_ordinal: u64,
     pub(super) last_message: u64,
     pub(super) last_summary: u64,
@@ -41,7 +41,7 @@ pub(super) struct State {
     pub(super) last_artifact: u64,
 }
 
-impl State {
+impl MemoryState {
     /// A session of an owner, by its whole id.
     pub(super) fn find(&self, owner: &Owner, id: &SessionId) -> Result<&Session> {
         self.known(owner, id).ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() })

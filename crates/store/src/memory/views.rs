@@ -4,22 +4,22 @@ use crate::artifacts::artifact::{ArtifactId, NewArtifact};
 use crate::artifacts::extract::artifact_texts;
 use crate::error::{Result, StoreError};
 use crate::ids::{Owner, SessionId};
-use crate::message::{Appended, NewMessage, StoredMessage, StoredRendition};
-use crate::sessions::chain::{Stretch, ended};
+use crate::message::{AppendRange, NewMessage, StoredMessage, StoredRendition};
+use crate::sessions::chain::{LinePart, ended};
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
 use crate::views::assembly::{as_told, closed, grown, push};
-use crate::views::item::{Shown, ViewItem};
+use crate::views::item::{ViewItem, ViewMessage};
 
-use super::state::State;
+use super::state::MemoryState;
 
-impl State {
+impl MemoryState {
     pub(super) fn append(
         &mut self,
         owner: &Owner,
         id: &SessionId,
         messages: Vec<NewMessage>,
-    ) -> Result<Appended> {
+    ) -> Result<AppendRange> {
         let session = self.find(owner, id)?;
         if session.ended_ms.is_some() {
             return Err(ended(session, self.tip(session.chain)));
@@ -39,7 +39,7 @@ impl State {
                 grown(id, run_first, renditions).into_iter().for_each(|item| push(view, item));
             }
         }
-        Ok(Appended { first_seq, next_seq })
+        Ok(AppendRange { first_seq, next_seq })
     }
 
     pub(super) fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version> {
@@ -105,7 +105,7 @@ impl State {
 
     pub(super) fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>> {
         let session = self.find(owner, id)?;
-        let line = self.line(owner, Stretch::through(session));
+        let line = self.line(owner, LinePart::through(session));
         let members = line.iter().rev().flat_map(|stretch| {
             self.members(stretch.chain).filter_map(|member| Some((member, stretch.end_in(member)?)))
         });
@@ -117,7 +117,12 @@ impl State {
         Ok(as_told(self.items_of(session), session))
     }
 
-    pub(super) fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>> {
+    pub(super) fn view(
+        &self,
+        owner: &Owner,
+        id: &SessionId,
+        to_seq: Option<u64>,
+    ) -> Result<Vec<ViewMessage>> {
         let session = self.find(owner, id)?;
         let end = to_seq.map_or(session.next_seq, |to_seq| to_seq.min(session.next_seq));
         let mut shown = Vec::new();
@@ -132,22 +137,24 @@ impl State {
     }
 
     /// Adds the messages of an item with their bytes.
-    pub(super) fn show(&self, owner: &Owner, item: ViewItem, shown: &mut Vec<Shown>) -> Result<()> {
+    pub(super) fn show(&self, owner: &Owner, item: ViewItem, shown: &mut Vec<ViewMessage>) -> Result<()> {
         match item {
             ViewItem::Range { session: id, first_seq, end_seq } => {
                 let session = self.find(owner, &id)?;
                 let end_seq = end_seq.unwrap_or(session.next_seq);
-                shown.extend(self.run(session.ordinal, first_seq, end_seq).cloned().map(Shown::Verbatim));
+                shown.extend(
+                    self.run(session.ordinal, first_seq, end_seq).cloned().map(ViewMessage::Verbatim),
+                );
             }
             ViewItem::Rendition { session: id, seq, rendition } => {
                 let message = self.message_at(owner, &id, seq)?;
-                shown.push(Shown::Rendition(message.clone(), rendition));
+                shown.push(ViewMessage::Rendition(message.clone(), rendition));
             }
             ViewItem::Summary { summary, json, tokens } => {
-                shown.push(Shown::Summary { summary, json, tokens });
+                shown.push(ViewMessage::Summary { summary, json, tokens });
             }
             ViewItem::Synthetic { kind, json, tokens } => {
-                shown.push(Shown::Synthetic { kind, json, tokens });
+                shown.push(ViewMessage::Synthetic { kind, json, tokens });
             }
         }
         Ok(())

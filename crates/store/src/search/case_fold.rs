@@ -115,10 +115,10 @@ fn narrow_form(c: char) -> Option<char> {
 }
 
 /// Last code of a run of letters and what they are without their accents; runs without a letter have none.
-type Run = (u16, Option<char>);
+type FoldRange = (u16, Option<char>);
 
 /// From U+00E0, lower case only.
-const LATIN_1: &[Run] = &[
+const LATIN_1: &[FoldRange] = &[
     (0xE5, Some('a')),
     (0xE6, None),
     (0xE7, Some('c')),
@@ -136,7 +136,7 @@ const LATIN_1: &[Run] = &[
 ];
 
 /// From U+0100.
-const LATIN_EXTENDED_A: &[Run] = &[
+const LATIN_EXTENDED_A: &[FoldRange] = &[
     (0x105, Some('a')),
     (0x10D, Some('c')),
     (0x111, Some('d')),
@@ -162,7 +162,7 @@ const LATIN_EXTENDED_A: &[Run] = &[
 ];
 
 /// From U+1E00: Vietnamese above all.
-const LATIN_ADDITIONAL: &[Run] = &[
+const LATIN_ADDITIONAL: &[FoldRange] = &[
     (0x1E01, Some('a')),
     (0x1E07, Some('b')),
     (0x1E09, Some('c')),

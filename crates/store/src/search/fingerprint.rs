@@ -19,24 +19,24 @@ use crate::search::case_fold::fold_text;
 use crate::search::query::IndexTerm;
 use crate::search::terms::{TextTerm, each_term, is_one_glyph};
 
-pub(crate) use list::{ClueList, encode_list};
+pub(crate) use list::{FingerprintList, encode_list};
 pub(crate) use slices::{BlockSet, MAX_BLOCKS, SLICES, holders_of, slice_of, slices, unfold_slice};
 
 /// Bits of a clue other than that of a pair. Many texts share such clues, so that a few more bits cost little; with these
 /// one of six thousand blocks is proposed for a clue that it does not hold.
-const CLUE_BITS: u32 = 22;
+const FINGERPRINT_BITS: u32 = 22;
 /// Bits of the clue of a pair. Hardly two texts share one, and each bit costs one a pair. One block of two thousand is
 /// proposed for a pair that it does not hold.
 const PAIR_BITS: u32 = 18;
 /// Clues of pairs are numbered after all others.
-const FIRST_PAIR: u32 = 1 << CLUE_BITS;
+const FIRST_PAIR: u32 = 1 << FINGERPRINT_BITS;
 /// How many clues there are.
-const CLUES: u32 = FIRST_PAIR + (1 << PAIR_BITS);
+const FINGERPRINTS: u32 = FIRST_PAIR + (1 << PAIR_BITS);
 
 /// What a clue other than that of a triple is made of. The same letters have different clues as different things. These
 /// numbers, and how clues are made of them, are part of the stored format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClueOf {
+pub(crate) enum FingerprintKind {
     /// A whole term.
     Term = 1,
     /// The first two or six characters of a term, or the only one where it stands for a word.
@@ -58,7 +58,7 @@ fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(MIXER)
 }
 
-fn hash(of: ClueOf, bytes: &[u8]) -> u64 {
+fn hash(of: FingerprintKind, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
@@ -66,17 +66,17 @@ fn hash(of: ClueOf, bytes: &[u8]) -> u64 {
     mix(mix(hash, u64::from_le_bytes(last)), bytes.len() as u64)
 }
 
-fn clue_of_hash(hash: u64) -> u32 {
-    (hash >> (u64::BITS - CLUE_BITS)) as u32
+fn fingerprint_of_hash(hash: u64) -> u32 {
+    (hash >> (u64::BITS - FINGERPRINT_BITS)) as u32
 }
 
 /// The clue of something.
-pub(crate) fn clue(of: ClueOf, bytes: &[u8]) -> u32 {
-    clue_of_hash(hash(of, bytes))
+pub(crate) fn clue(of: FingerprintKind, bytes: &[u8]) -> u32 {
+    fingerprint_of_hash(hash(of, bytes))
 }
 
 /// The clue of two terms side by side, from their hashes.
-fn clue_of_pair(first: u64, second: u64) -> u32 {
+fn fingerprint_of_pair(first: u64, second: u64) -> u32 {
     FIRST_PAIR + (mix(first, second) >> (u64::BITS - PAIR_BITS)) as u32
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn each_triple(folded: &str, mut each: impl FnMut(u32)) {
     for (at, c) in folded.chars().enumerate() {
         window = (window >> CHARACTER_BITS) | (u64::from(u32::from(c)) << (2 * CHARACTER_BITS));
         if at >= 2 {
-            each((window.wrapping_mul(MIXER) >> (u64::BITS - CLUE_BITS)) as u32);
+            each((window.wrapping_mul(MIXER) >> (u64::BITS - FINGERPRINT_BITS)) as u32);
         }
     }
 }
@@ -104,31 +104,33 @@ fn beginnings(term: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The clues by which a term is looked up: every text has them that holds the term. The first tells most.
-fn clues_to_look_up(wanted: &IndexTerm) -> Vec<u32> {
+fn lookup_fingerprints(wanted: &IndexTerm) -> Vec<u32> {
     let stem = match wanted {
-        IndexTerm::Whole(term) => return vec![clue(ClueOf::Term, term.as_bytes())],
+        IndexTerm::Whole(term) => return vec![clue(FingerprintKind::Term, term.as_bytes())],
         IndexTerm::Pair(first, second) => {
-            let hash_of = |term: &str| hash(ClueOf::Term, term.as_bytes());
-            return vec![clue_of_pair(hash_of(first), hash_of(second))];
+            let hash_of = |term: &str| hash(FingerprintKind::Term, term.as_bytes());
+            return vec![fingerprint_of_pair(hash_of(first), hash_of(second))];
         }
         IndexTerm::Beginning(stem) => stem,
     };
     // One character has a clue where it stands for a word.
     let beginning = beginnings(stem).next().or_else(|| is_one_glyph(stem).then_some(stem));
-    let mut clues: Vec<u32> =
-        beginning.map(|beginning| clue(ClueOf::Beginning, beginning.as_bytes())).into_iter().collect();
+    let mut clues: Vec<u32> = beginning
+        .map(|beginning| clue(FingerprintKind::Beginning, beginning.as_bytes()))
+        .into_iter()
+        .collect();
     clues.extend(rarest_triples(stem));
     clues
 }
 
 /// What every text has that holds one of these terms: of each of the sets of clues one.
-pub(crate) fn clues_of_one(terms: &[IndexTerm]) -> Vec<Vec<u32>> {
+pub(crate) fn fingerprints_of_any(terms: &[IndexTerm]) -> Vec<Vec<u32>> {
     if let [term] = terms {
-        return clues_to_look_up(term).into_iter().map(|clue| vec![clue]).collect();
+        return lookup_fingerprints(term).into_iter().map(|clue| vec![clue]).collect();
     }
     // The first of each is enough; a term that has none may be anywhere.
     let first_of_each: Option<Vec<u32>> =
-        terms.iter().map(|term| clues_to_look_up(term).first().copied()).collect();
+        terms.iter().map(|term| lookup_fingerprints(term).first().copied()).collect();
     first_of_each.into_iter().collect()
 }
 
@@ -164,7 +166,7 @@ fn commonness(c: char) -> u32 {
 }
 
 /// A set of clues that is filled, read out in order and used again.
-pub(crate) struct ClueSet {
+pub(crate) struct FingerprintSet {
     /// As they came, some repeated.
     clues: Vec<u32>,
     /// Where they are put in order.
@@ -176,7 +178,7 @@ pub(crate) struct ClueSet {
 
 const RECENT: usize = 4096;
 
-impl Default for ClueSet {
+impl Default for FingerprintSet {
     fn default() -> Self {
         Self {
             clues: Vec::new(),
@@ -187,7 +189,7 @@ impl Default for ClueSet {
     }
 }
 
-impl ClueSet {
+impl FingerprintSet {
     /// Adds the clues of a text: of its triples, its terms and its pairs of terms. White space around it does not count:
     /// no question has any.
     pub(crate) fn add_text(&mut self, text: &str) {
@@ -201,7 +203,7 @@ impl ClueSet {
             TextTerm::Atom { term, follows } => {
                 let hash = self.add_word(term);
                 if follows {
-                    self.add(clue_of_pair(before, hash));
+                    self.add(fingerprint_of_pair(before, hash));
                 }
                 before = hash;
             }
@@ -216,20 +218,20 @@ impl ClueSet {
             TextTerm::Glyphs(glyphs) => {
                 self.add_term(glyphs);
             }
-            TextTerm::Glyph(glyph) => self.add(clue(ClueOf::Beginning, glyph.as_bytes())),
+            TextTerm::Glyph(glyph) => self.add(clue(FingerprintKind::Beginning, glyph.as_bytes())),
         });
     }
 
     fn add_word(&mut self, word: &str) -> u64 {
         for beginning in beginnings(word) {
-            self.add(clue(ClueOf::Beginning, beginning.as_bytes()));
+            self.add(clue(FingerprintKind::Beginning, beginning.as_bytes()));
         }
         self.add_term(word)
     }
 
     fn add_term(&mut self, term: &str) -> u64 {
-        let hash = hash(ClueOf::Term, term.as_bytes());
-        self.add(clue_of_hash(hash));
+        let hash = hash(FingerprintKind::Term, term.as_bytes());
+        self.add(fingerprint_of_hash(hash));
         hash
     }
 
@@ -258,7 +260,7 @@ fn sort(clues: &mut Vec<u32>, scratch: &mut Vec<u32>) {
     const FEW: usize = 256;
     const DIGIT_BITS: u32 = 12;
     const DIGITS: usize = 1 << DIGIT_BITS;
-    const { assert!(CLUES <= 1 << (2 * DIGIT_BITS), "two digits tell clues apart") };
+    const { assert!(FINGERPRINTS <= 1 << (2 * DIGIT_BITS), "two digits tell clues apart") };
     if clues.len() < FEW {
         clues.sort_unstable();
         return;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn clues_of(text: &str) -> Vec<u32> {
-    let mut set = ClueSet::default();
+    let mut set = FingerprintSet::default();
     set.add_text(text);
     set.take()
 }
@@ -25,7 +25,7 @@ fn has_all(text: &str, wanted: &[u32]) -> bool {
 
 fn looked_up(term: &str, as_prefix: bool) -> Vec<u32> {
     let term = term.to_owned();
-    clues_to_look_up(&if as_prefix { IndexTerm::Beginning(term) } else { IndexTerm::Whole(term) })
+    lookup_fingerprints(&if as_prefix { IndexTerm::Beginning(term) } else { IndexTerm::Whole(term) })
 }
 
 #[test]
@@ -76,18 +76,18 @@ fn long_substrings_are_looked_up_by_a_few_rare_triples() {
 
 #[test]
 fn a_set_can_be_filled_again() {
-    let mut set = ClueSet::default();
+    let mut set = FingerprintSet::default();
     set.add_text("something");
     assert!(set.take().is_sorted());
     assert!(set.take().is_empty());
-    [7, CLUES - 1, 0, 7].into_iter().for_each(|clue| set.add(clue));
-    assert_eq!(set.take(), [0, 7, CLUES - 1]);
+    [7, FINGERPRINTS - 1, 0, 7].into_iter().for_each(|clue| set.add(clue));
+    assert_eq!(set.take(), [0, 7, FINGERPRINTS - 1]);
 }
 
 #[test]
 fn words_side_by_side_are_known_as_pairs() {
     let has_pair = |text: &str, first: &str, second: &str| {
-        has_all(text, &clues_to_look_up(&IndexTerm::Pair(first.to_owned(), second.to_owned())))
+        has_all(text, &lookup_fingerprints(&IndexTerm::Pair(first.to_owned(), second.to_owned())))
     };
     let text = "see src/mainLoop.rs: it 数 is";
     for (first, second) in [("see", "src"), ("src", "main"), ("main", "loop"), ("loop", "rs"), ("rs", "it")] {
@@ -102,11 +102,15 @@ fn words_side_by_side_are_known_as_pairs() {
 #[test]
 fn one_of_several_terms_is_looked_up_by_a_clue_of_each() {
     let whole = |term: &str| IndexTerm::Whole(term.to_owned());
-    let [clues] = clues_of_one(&[whole("one"), whole("two")]).try_into().unwrap();
+    let [clues] = fingerprints_of_any(&[whole("one"), whole("two")]).try_into().unwrap();
     assert_eq!(clues, [looked_up("one", false), looked_up("two", false)].concat());
     let anything = IndexTerm::Beginning("m".to_owned());
-    assert!(clues_of_one(&[whole("one"), anything]).is_empty(), "then anything will do");
-    assert_eq!(clues_of_one(&[IndexTerm::Beginning("retry".to_owned())]).len(), 4, "each of them is needed");
+    assert!(fingerprints_of_any(&[whole("one"), anything]).is_empty(), "then anything will do");
+    assert_eq!(
+        fingerprints_of_any(&[IndexTerm::Beginning("retry".to_owned())]).len(),
+        4,
+        "each of them is needed"
+    );
 }
 
 #[test]
@@ -122,8 +126,8 @@ proptest! {
     }
 
     #[test]
-    fn clues_are_taken_in_order_and_once(mut clues in prop::collection::vec(0..CLUES, 0..2_000)) {
-        let mut set = ClueSet::default();
+    fn clues_are_taken_in_order_and_once(mut clues in prop::collection::vec(0..FINGERPRINTS, 0..2_000)) {
+        let mut set = FingerprintSet::default();
         clues.iter().chain(&clues).for_each(|clue| set.add(*clue));
         clues.sort_unstable();
         clues.dedup();

@@ -2,8 +2,8 @@
 //! is searched by this alone.
 
 use crate::search::case_fold::{fold_text, fold_with_places};
-use crate::search::query::{ParsedQuery, Wanted, Way};
-use crate::search::terms::{PieceKind, cut};
+use crate::search::query::{ParsedQuery, QueryTerm, SearchMethod};
+use crate::search::terms::{TermKind, cut};
 
 /// Marks of one thing beyond this many are not kept: a passage shows a handful, and more make no text fit better.
 const MAX_MARKS: usize = 4_096;
@@ -31,7 +31,7 @@ impl Fit {
 
 /// An occurrence in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct MatchSpan {
     /// Which wanted thing.
     wanted: usize,
     /// First atom, and the one after the last.
@@ -46,14 +46,14 @@ pub(crate) struct Mark {
 /// A question prepared for many texts.
 pub(crate) struct Matcher<'q> {
     query: &'q ParsedQuery,
-    way: Way,
+    way: SearchMethod,
     atoms: TermSet<'q>,
     wholes: TermSet<'q>,
     finder: memchr::memmem::Finder<'q>,
     /// Reused from text to text.
     folded: String,
     seen: Vec<SeenAtom>,
-    marks: Vec<Mark>,
+    marks: Vec<MatchSpan>,
 }
 
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ struct SeenAtom {
 
 impl<'q> Matcher<'q> {
     /// Prepares a question.
-    pub(crate) fn new(query: &'q ParsedQuery, way: Way) -> Self {
+    pub(crate) fn new(query: &'q ParsedQuery, way: SearchMethod) -> Self {
         let mut atoms = TermSet::default();
         let mut wholes = TermSet::default();
         for wanted in &query.wanted {
@@ -93,15 +93,15 @@ impl<'q> Matcher<'q> {
     /// How well a text answers; `None` if it does not.
     pub(crate) fn fit(&mut self, text: &str) -> Option<Fit> {
         match self.way {
-            Way::Words => self.fit_words(text),
-            Way::Substring => self.fit_substring(text),
+            SearchMethod::Words => self.fit_words(text),
+            SearchMethod::Substring => self.fit_substring(text),
         }
     }
 
     /// Where the wanted things stand in a text that answers, in order; the first is where the best passage begins.
-    pub(crate) fn places(&mut self, text: &str) -> Vec<Mark> {
+    pub(crate) fn places(&mut self, text: &str) -> Vec<MatchSpan> {
         match self.way {
-            Way::Words => {
+            SearchMethod::Words => {
                 if self.fit_words(text).is_none() {
                     return Vec::new();
                 }
@@ -110,7 +110,7 @@ impl<'q> Matcher<'q> {
                 places.append(&mut self.marks);
                 places
             }
-            Way::Substring => self.substring_places(text),
+            SearchMethod::Substring => self.substring_places(text),
         }
     }
 
@@ -122,12 +122,12 @@ impl<'q> Matcher<'q> {
         let (seen, marks, wanted) = (&mut self.seen, &mut self.marks, &self.query.wanted);
         cut(text, |piece| {
             atoms = atoms.max(piece.atom + piece.atoms);
-            if piece.atoms == 1 && piece.kind != PieceKind::Compound {
+            if piece.atoms == 1 && piece.kind != TermKind::Compound {
                 atom_terms.each_match(piece.term, |term| {
                     seen.push(SeenAtom { atom: piece.atom, term, start: piece.start, end: piece.end });
                 });
             }
-            if piece.kind != PieceKind::Part {
+            if piece.kind != TermKind::Part {
                 whole_terms.each_match(piece.term, |term| {
                     let (atom, end_atom) = (piece.atom, piece.atom + piece.atoms);
                     for (number, _) in wanted.iter().enumerate().filter(|(_, wanted)| {
@@ -136,7 +136,7 @@ impl<'q> Matcher<'q> {
                             .as_ref()
                             .is_some_and(|whole| whole_terms.is(term, whole, wanted.as_prefix))
                     }) {
-                        marks.push(Mark {
+                        marks.push(MatchSpan {
                             wanted: number,
                             atom,
                             end_atom,
@@ -190,7 +190,7 @@ impl<'q> Matcher<'q> {
                         found.is_some()
                     });
                 if follows {
-                    self.marks.push(Mark {
+                    self.marks.push(MatchSpan {
                         wanted: number,
                         atom: first.atom,
                         end_atom: last.atom + 1,
@@ -223,16 +223,16 @@ impl<'q> Matcher<'q> {
         })
     }
 
-    fn substring_places(&self, text: &str) -> Vec<Mark> {
+    fn substring_places(&self, text: &str) -> Vec<MatchSpan> {
         let (folded, places) = fold_with_places(text);
         let place = |at: usize| places.get(at).copied().unwrap_or(text.len());
-        let mut marks: Vec<Mark> = self
+        let mut marks: Vec<MatchSpan> = self
             .finder
             .find_iter(folded.as_bytes())
             .take(MAX_MARKS)
             .map(|at| {
                 let end = at + self.query.substring.len();
-                Mark { wanted: 0, atom: 0, end_atom: 0, start: place(at), end: place(end) }
+                MatchSpan { wanted: 0, atom: 0, end_atom: 0, start: place(at), end: place(end) }
             })
             .collect();
         let alone = marks.iter().position(|mark| stands_alone(text, mark.start, mark.end));
@@ -259,7 +259,7 @@ fn stands_alone(text: &str, start: usize, end: usize) -> bool {
 }
 
 /// The shortest stretch that holds every wanted thing: its first mark, and how many atoms it spans. Marks are in order.
-fn closest(marks: &[Mark], wanted: usize) -> Option<(usize, u32)> {
+fn closest(marks: &[MatchSpan], wanted: usize) -> Option<(usize, u32)> {
     let mut last: Vec<Option<usize>> = vec![None; wanted];
     let mut best: Option<(usize, u32)> = None;
     for (at, mark) in marks.iter().enumerate() {
@@ -276,8 +276,8 @@ fn closest(marks: &[Mark], wanted: usize) -> Option<(usize, u32)> {
 }
 
 /// Whether every wanted thing stands right after the one before it, somewhere.
-fn in_order(marks: &[Mark], wanted: usize) -> bool {
-    let follows = |from: &Mark, number: usize| -> Option<Mark> {
+fn in_order(marks: &[MatchSpan], wanted: usize) -> bool {
+    let follows = |from: &MatchSpan, number: usize| -> Option<MatchSpan> {
         let start = marks.partition_point(|mark| mark.atom < from.end_atom);
         marks
             .get(start..)?
@@ -336,7 +336,7 @@ impl<'q> TermSet<'q> {
     }
 
     /// The numbers of the atoms of a wanted thing.
-    fn numbers_of(&self, wanted: &Wanted) -> Option<Vec<usize>> {
+    fn numbers_of(&self, wanted: &QueryTerm) -> Option<Vec<usize>> {
         let last = wanted.atoms.len().checked_sub(1)?;
         wanted
             .atoms

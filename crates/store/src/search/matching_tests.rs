@@ -3,17 +3,17 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::search::fingerprint::{ClueSet, clues_of_one};
+use crate::search::fingerprint::{FingerprintSet, fingerprints_of_any};
 
-fn fit(question: &str, way: Way, text: &str) -> Option<Fit> {
+fn fit(question: &str, way: SearchMethod, text: &str) -> Option<Fit> {
     Matcher::new(&ParsedQuery::new(question), way).fit(text)
 }
 
 fn finds(question: &str, text: &str) -> bool {
-    fit(question, Way::Words, text).is_some()
+    fit(question, SearchMethod::Words, text).is_some()
 }
 
-fn marked<'t>(question: &str, way: Way, text: &'t str) -> Vec<&'t str> {
+fn marked<'t>(question: &str, way: SearchMethod, text: &'t str) -> Vec<&'t str> {
     let query = ParsedQuery::new(question);
     Matcher::new(&query, way).places(text).iter().map(|mark| &text[mark.start..mark.end]).collect()
 }
@@ -63,13 +63,14 @@ fn scripts_without_spaces_are_found_by_any_run_of_characters() {
 
 #[test]
 fn closer_and_more_often_fits_better() {
-    let near = fit("disk full", Way::Words, "the disk is full").unwrap();
-    let far = fit("disk full", Way::Words, "the disk that we bought a long time ago is now full").unwrap();
-    let asked = fit("disk full", Way::Words, "is the disk full today").unwrap();
+    let near = fit("disk full", SearchMethod::Words, "the disk is full").unwrap();
+    let far =
+        fit("disk full", SearchMethod::Words, "the disk that we bought a long time ago is now full").unwrap();
+    let asked = fit("disk full", SearchMethod::Words, "is the disk full today").unwrap();
     assert!(near.closeness > far.closeness && near.density > far.density);
     assert!(asked.as_asked && !near.as_asked && asked.closeness > near.closeness);
-    let once = fit("disk", Way::Words, "disk one two").unwrap();
-    let twice = fit("disk", Way::Words, "disk disk two").unwrap();
+    let once = fit("disk", SearchMethod::Words, "disk one two").unwrap();
+    let twice = fit("disk", SearchMethod::Words, "disk disk two").unwrap();
     assert!(twice.frequency > once.frequency && twice.frequency < 1.0);
 }
 
@@ -82,11 +83,11 @@ fn one_thing_found_very_often_does_not_hide_another() {
 #[test]
 fn places_begin_where_all_stand_together() {
     let text = "alpha one two three beta, then alpha beta at last";
-    assert_eq!(marked("alpha beta", Way::Words, text), ["alpha", "beta", "alpha", "beta"]);
+    assert_eq!(marked("alpha beta", SearchMethod::Words, text), ["alpha", "beta", "alpha", "beta"]);
     let query = ParsedQuery::new("alpha beta");
-    assert_eq!(Matcher::new(&query, Way::Words).places(text)[0].start, 31);
-    assert_eq!(marked("maxRetry", Way::Words, "a max_retry b"), ["max_retry"]);
-    assert_eq!(marked("gamma", Way::Words, text), Vec::<&str>::new());
+    assert_eq!(Matcher::new(&query, SearchMethod::Words).places(text)[0].start, 31);
+    assert_eq!(marked("maxRetry", SearchMethod::Words, "a max_retry b"), ["max_retry"]);
+    assert_eq!(marked("gamma", SearchMethod::Words, text), Vec::<&str>::new());
 }
 
 #[test]
@@ -99,9 +100,9 @@ fn substrings_ignore_case_accents_and_breaks() {
         ("👩\u{200d}💻", "hi 👩\u{200d}💻!", "👩\u{200d}💻"),
         ("\0", "", ""),
     ] {
-        assert_eq!(fit(question, Way::Substring, text).is_some(), !found.is_empty(), "{question:?}");
+        assert_eq!(fit(question, SearchMethod::Substring, text).is_some(), !found.is_empty(), "{question:?}");
         if !found.is_empty() {
-            assert_eq!(marked(question, Way::Substring, text), [found]);
+            assert_eq!(marked(question, SearchMethod::Substring, text), [found]);
         }
     }
 }
@@ -109,19 +110,22 @@ fn substrings_ignore_case_accents_and_breaks() {
 #[test]
 fn a_substring_that_stands_alone_fits_better() {
     let text = "unfitting, fit, fitting";
-    assert!(fit("fit", Way::Substring, text).unwrap().as_asked);
-    assert!(!fit("fit", Way::Substring, "unfitting").unwrap().as_asked);
+    assert!(fit("fit", SearchMethod::Substring, text).unwrap().as_asked);
+    assert!(!fit("fit", SearchMethod::Substring, "unfitting").unwrap().as_asked);
     let query = ParsedQuery::new("fit");
-    assert_eq!(Matcher::new(&query, Way::Substring).places(text)[0].start, 11);
+    assert_eq!(Matcher::new(&query, SearchMethod::Substring).places(text)[0].start, 11);
 }
 
 /// Whether the clues of a text propose it.
 fn proposes(query: &ParsedQuery, text: &str) -> bool {
-    let mut set = ClueSet::default();
+    let mut set = FingerprintSet::default();
     set.add_text(text);
     let clues = set.take();
     let has_one = |any: Vec<u32>| any.iter().any(|clue| clues.binary_search(clue).is_ok());
-    query.look_ups().iter().any(|look_up| look_up.iter().flat_map(|one_of| clues_of_one(one_of)).all(has_one))
+    query
+        .look_ups()
+        .iter()
+        .any(|look_up| look_up.iter().flat_map(|one_of| fingerprints_of_any(one_of)).all(has_one))
 }
 
 /// Texts in which letters, digits, marks, hyphens and scripts meet in every way.
@@ -147,7 +151,7 @@ proptest! {
     #[test]
     fn what_matches_is_proposed(question in tangled(), text in tangled()) {
         let query = ParsedQuery::new(&question);
-        if !query.wanted.is_empty() && Matcher::new(&query, Way::Words).fit(&text).is_some() {
+        if !query.wanted.is_empty() && Matcher::new(&query, SearchMethod::Words).fit(&text).is_some() {
             prop_assert!(proposes(&query, &text));
         }
     }
@@ -157,7 +161,7 @@ proptest! {
         for word in text.split_whitespace() {
             let query = ParsedQuery::new(&word.replace('"', " "));
             if !query.wanted.is_empty() {
-                prop_assert!(Matcher::new(&query, Way::Words).fit(&text).is_some(), "{}", word);
+                prop_assert!(Matcher::new(&query, SearchMethod::Words).fit(&text).is_some(), "{}", word);
                 prop_assert!(proposes(&query, &text), "{}", word);
             }
         }
@@ -166,12 +170,12 @@ proptest! {
     #[test]
     fn marks_are_pieces_of_the_text(question in "(?s).{0,20}", text in "(?s).{0,60}") {
         let query = ParsedQuery::new(&question);
-        for way in [Way::Words, Way::Substring] {
+        for way in [SearchMethod::Words, SearchMethod::Substring] {
             if query.substring.is_empty() {
                 continue;
             }
             let mut matcher = Matcher::new(&query, way);
-            let fits = (way == Way::Substring || !query.wanted.is_empty()) && matcher.fit(&text).is_some();
+            let fits = (way == SearchMethod::Substring || !query.wanted.is_empty()) && matcher.fit(&text).is_some();
             for mark in if fits { matcher.places(&text) } else { Vec::new() } {
                 prop_assert!(text.get(mark.start..mark.end).is_some());
             }

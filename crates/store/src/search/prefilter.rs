@@ -8,21 +8,21 @@
 use memchr::memmem::Finder;
 
 use crate::search::case_fold::fold_text;
-use crate::search::query::{ParsedQuery, Wanted, Way};
+use crate::search::query::{ParsedQuery, QueryTerm, SearchMethod};
 
 /// Of many words, and of the atoms of one, these are looked for.
 const MAX_LOOKED_FOR: usize = 4;
 
 /// Passes JSON whose text may answer a question.
-pub(crate) struct Sieve {
-    wanted: Vec<Traces>,
+pub(crate) struct Prefilter {
+    wanted: Vec<JsonTraces>,
     by_number: Finder<'static>,
     folded: String,
     unhyphened: String,
 }
 
 /// What something that is wanted leaves in JSON.
-struct Traces {
+struct JsonTraces {
     /// Runs that are all there.
     runs: Vec<Finder<'static>>,
     /// What follows the first of them.
@@ -31,12 +31,14 @@ struct Traces {
     whole: Option<Finder<'static>>,
 }
 
-impl Sieve {
+impl Prefilter {
     /// For a question and the way it is looked for.
-    pub(crate) fn new(query: &ParsedQuery, way: Way) -> Self {
+    pub(crate) fn new(query: &ParsedQuery, way: SearchMethod) -> Self {
         let wanted = match way {
-            Way::Substring => vec![Traces::of_substring(&query.substring)],
-            Way::Words => query.wanted.iter().take(MAX_LOOKED_FOR).map(Traces::of_word).collect(),
+            SearchMethod::Substring => vec![JsonTraces::of_substring(&query.substring)],
+            SearchMethod::Words => {
+                query.wanted.iter().take(MAX_LOOKED_FOR).map(JsonTraces::of_word).collect()
+            }
         };
         Self { wanted, by_number: Finder::new("\\u"), folded: String::new(), unhyphened: String::new() }
     }
@@ -71,7 +73,7 @@ impl Sieve {
     }
 }
 
-impl Traces {
+impl JsonTraces {
     /// What may be written as an escape parts a substring, and what stands for white space that may be.
     fn of_substring(substring: &str) -> Self {
         let runs = substring.split(['"', '\\', '/', ' ']);
@@ -79,7 +81,7 @@ impl Traces {
         Self { runs: vec![Finder::new(longest).into_owned()], next: None, whole: None }
     }
 
-    fn of_word(wanted: &Wanted) -> Self {
+    fn of_word(wanted: &QueryTerm) -> Self {
         let atoms = wanted.atoms.iter().take(MAX_LOOKED_FOR);
         Self {
             runs: atoms.map(|(atom, _)| Finder::new(atom).into_owned()).collect(),

@@ -7,8 +7,8 @@ use super::*;
 use crate::search::matching::Matcher;
 use crate::search::searchable::searchable_text;
 
-fn passes(question: &str, way: Way, json: &str) -> bool {
-    Sieve::new(&ParsedQuery::new(question), way).passes(json)
+fn passes(question: &str, way: SearchMethod, json: &str) -> bool {
+    Prefilter::new(&ParsedQuery::new(question), way).passes(json)
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn what_cannot_hold_a_substring_does_not_pass() {
         ("brown\"slowly", false),
         ("\" / \\", true),
     ] {
-        assert_eq!(passes(substring, Way::Substring, json), expected, "{substring}");
+        assert_eq!(passes(substring, SearchMethod::Substring, json), expected, "{substring}");
     }
 }
 
@@ -42,14 +42,14 @@ fn what_lacks_a_word_or_has_it_elsewhere_does_not_pass() {
         ("retrycount", false),
         ("ret*", true),
     ] {
-        assert_eq!(passes(question, Way::Words, json), expected, "{question}");
+        assert_eq!(passes(question, SearchMethod::Words, json), expected, "{question}");
     }
 }
 
 #[test]
 fn characters_that_are_written_by_number_tell_nothing() {
     let json = r#"{"role":"user","content":"\u0073low"}"#;
-    assert!(passes("slow", Way::Substring, json) && passes("slow", Way::Words, json));
+    assert!(passes("slow", SearchMethod::Substring, json) && passes("slow", SearchMethod::Words, json));
 }
 
 /// A text as a message of one part, of two parts, or as arguments of a call, once more in JSON.
@@ -73,10 +73,10 @@ fn messages(text: &str) -> [String; 4] {
     ]
 }
 
-fn assert_passes(question: &str, way: Way, text: &str) -> std::result::Result<(), TestCaseError> {
+fn assert_passes(question: &str, way: SearchMethod, text: &str) -> std::result::Result<(), TestCaseError> {
     let query = ParsedQuery::new(question);
     if query.ways(crate::search::request::SearchMode::Words).is_empty()
-        || (way == Way::Words && query.wanted.is_empty())
+        || (way == SearchMethod::Words && query.wanted.is_empty())
     {
         return Ok(());
     }
@@ -101,7 +101,7 @@ proptest! {
         count in 1_usize..6,
     ) {
         let substring: String = text.chars().skip(from).take(count).collect();
-        assert_passes(&substring, Way::Substring, &text)?;
+        assert_passes(&substring, SearchMethod::Substring, &text)?;
     }
 
     #[test]
@@ -111,9 +111,9 @@ proptest! {
         from in 0_usize..12,
         count in 1_usize..9,
     ) {
-        assert_passes(&words, Way::Words, &text)?;
+        assert_passes(&words, SearchMethod::Words, &text)?;
         let own: String = text.chars().skip(from).take(count).collect();
-        assert_passes(&own, Way::Words, &text)?;
-        assert_passes(&format!("\"{}\"", own.replace('"', " ")), Way::Words, &text)?;
+        assert_passes(&own, SearchMethod::Words, &text)?;
+        assert_passes(&format!("\"{}\"", own.replace('"', " ")), SearchMethod::Words, &text)?;
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::search::case_fold::fold_text;
 use crate::search::request::SearchMode;
-use crate::search::terms::{PieceKind, cut};
+use crate::search::terms::{TermKind, cut};
 
 /// Of a longer question the first so many different words are looked for.
 const MAX_WORDS: usize = 48;
@@ -19,7 +19,7 @@ const MAX_SUBSTRING_BYTES: usize = 16 * 1024;
 
 /// A word or a phrase to look for: atoms that follow one another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct QueryTerm {
     /// The atoms, in order, and how many atoms after the first each stands.
     pub(crate) atoms: Vec<(String, u32)>,
     /// The same as one term, where it is one word or compound; found as such it need not be found in parts.
@@ -50,14 +50,14 @@ pub(crate) type LookUp = Vec<Vec<IndexTerm>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ParsedQuery {
     /// Words and phrases, each once.
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<QueryTerm>,
     /// The whole question as substrings are compared, without white space around it.
     pub(crate) substring: String,
 }
 
 /// How a question is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum SearchMethod {
     /// By its words.
     Words,
     /// As a substring.
@@ -67,12 +67,12 @@ pub(crate) enum Way {
 impl ParsedQuery {
     /// Reads a question.
     pub(crate) fn new(text: &str) -> Self {
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<QueryTerm> = Vec::new();
         for token in tokens(text) {
             if wanted.len() == MAX_WORDS {
                 break;
             }
-            if let Some(word) = Wanted::new(&token)
+            if let Some(word) = QueryTerm::new(&token)
                 && !wanted.contains(&word)
             {
                 wanted.push(word);
@@ -84,18 +84,18 @@ impl ParsedQuery {
     }
 
     /// The ways to look for it, the second if the first finds nothing. None if there is nothing to look for.
-    pub(crate) fn ways(&self, mode: SearchMode) -> &'static [Way] {
+    pub(crate) fn ways(&self, mode: SearchMode) -> &'static [SearchMethod] {
         match mode {
             _ if self.substring.is_empty() => &[],
-            SearchMode::Words if !self.wanted.is_empty() => &[Way::Words, Way::Substring],
-            SearchMode::Words | SearchMode::Substring => &[Way::Substring],
+            SearchMode::Words if !self.wanted.is_empty() => &[SearchMethod::Words, SearchMethod::Substring],
+            SearchMode::Words | SearchMode::Substring => &[SearchMethod::Substring],
         }
     }
 
     /// What to look up. The first finds texts that write the question as it does; the second, if there is one, all
     /// texts that hold its words. What tells most comes first.
     pub(crate) fn look_ups(&self) -> Vec<LookUp> {
-        let collect = |of: &dyn Fn(&Wanted) -> LookUp| -> LookUp {
+        let collect = |of: &dyn Fn(&QueryTerm) -> LookUp| -> LookUp {
             let mut all: LookUp = self.wanted.iter().flat_map(of).collect();
             all.sort_by(|a, b| telling(b).cmp(&telling(a)).then_with(|| a.cmp(b)));
             all.dedup();
@@ -104,9 +104,9 @@ impl ParsedQuery {
         // What is wanted alone and written as it is was found by the first already.
         let in_any_way = match self.wanted.as_slice() {
             [only] if only.atoms.len() > 1 => collect(&|wanted| each_alone(&wanted.loose_terms)),
-            _ => collect(&Wanted::in_any_way),
+            _ => collect(&QueryTerm::in_any_way),
         };
-        let mut look_ups = vec![collect(&Wanted::as_written), in_any_way];
+        let mut look_ups = vec![collect(&QueryTerm::as_written), in_any_way];
         look_ups.dedup();
         look_ups
     }
@@ -139,7 +139,7 @@ fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-impl Wanted {
+impl QueryTerm {
     /// `None` for what holds no word.
     fn new(token: &Token<'_>) -> Option<Self> {
         let text = token.text;
@@ -163,12 +163,12 @@ impl Wanted {
                 true => IndexTerm::Beginning(piece.term.to_owned()),
                 false => IndexTerm::Whole(piece.term.to_owned()),
             };
-            let is_atom = piece.atoms == 1 && piece.kind != PieceKind::Compound;
+            let is_atom = piece.atoms == 1 && piece.kind != TermKind::Compound;
             if is_atom {
                 atoms.push((piece.term.to_owned(), piece.atom));
             }
             let before = glyph.take();
-            let is_pair = piece.kind == PieceKind::Glyph
+            let is_pair = piece.kind == TermKind::Glyph
                 && before.as_ref().is_some_and(|(_, next_atom, _)| *next_atom == piece.atom);
             match before {
                 Some((before, ..)) if is_pair => {
@@ -176,7 +176,7 @@ impl Wanted {
                 }
                 other => loose.extend(lone_glyph(other)),
             }
-            if piece.kind == PieceKind::Glyph {
+            if piece.kind == TermKind::Glyph {
                 glyph = Some((piece.term.to_owned(), piece.atom + 1, is_pair));
             } else {
                 if is_atom {
@@ -189,7 +189,7 @@ impl Wanted {
                     word = Some((piece.term.to_owned(), piece.atom + 1));
                     loose.push(term.clone());
                 }
-                if matches!(piece.kind, PieceKind::Word | PieceKind::Compound) {
+                if matches!(piece.kind, TermKind::Word | TermKind::Compound) {
                     whole = (piece.atom == 0).then(|| (piece.term.to_owned(), piece.atoms as usize));
                     held_together.push(term);
                 }

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Wanted things as text: atoms joined by `+`, the whole after `=`, a star for a prefix.
+/// QueryTerm things as text: atoms joined by `+`, the whole after `=`, a star for a prefix.
 fn read(text: &str) -> String {
     let words = ParsedQuery::new(text).wanted;
-    let show = |wanted: &Wanted| {
+    let show = |wanted: &QueryTerm| {
         let atoms: Vec<&str> = wanted.atoms.iter().map(|(atom, _)| atom.as_str()).collect();
         let whole = wanted.whole.as_ref().filter(|_| atoms.len() > 1);
         let whole = whole.map(|whole| format!("={whole}")).unwrap_or_default();
@@ -92,9 +92,9 @@ fn of_several_words_each_may_be_written_in_its_own_way() {
 #[test]
 fn ways_to_look() {
     let ways = |text: &str, mode| ParsedQuery::new(text).ways(mode);
-    assert_eq!(ways("word", SearchMode::Words), [Way::Words, Way::Substring]);
-    assert_eq!(ways("::", SearchMode::Words), [Way::Substring]);
-    assert_eq!(ways("word", SearchMode::Substring), [Way::Substring]);
+    assert_eq!(ways("word", SearchMode::Words), [SearchMethod::Words, SearchMethod::Substring]);
+    assert_eq!(ways("::", SearchMode::Words), [SearchMethod::Substring]);
+    assert_eq!(ways("word", SearchMode::Substring), [SearchMethod::Substring]);
     assert_eq!(ways(" \n", SearchMode::Words), []);
     assert_eq!(ways("", SearchMode::Substring), []);
 }

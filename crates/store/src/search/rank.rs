@@ -10,7 +10,7 @@ use crate::search::matching::Fit;
 
 /// What is known of a hit beside its text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct HitSource {
     /// Who speaks.
     pub(crate) role: Role,
     /// In the user's name, but not by the user.
@@ -32,7 +32,7 @@ const MS_PER_DAY: f64 = 86_400_000.0;
 
 /// How high a hit ranks; larger is higher. `newest_ms` is the time of the newest hit: age is counted from there, for
 /// nobody here has a clock.
-fn score(fit: &Fit, speaker: Speaker, at_ms: Millis, newest_ms: Millis) -> f64 {
+fn score(fit: &Fit, speaker: HitSource, at_ms: Millis, newest_ms: Millis) -> f64 {
     let density = fit.density / (fit.density + DENSITY_HALF);
     let text = FREQUENCY_WEIGHT * fit.frequency
         + CLOSENESS_WEIGHT * fit.closeness
@@ -45,7 +45,7 @@ fn score(fit: &Fit, speaker: Speaker, at_ms: Millis, newest_ms: Millis) -> f64 {
 
 /// Something that answers, before it is ranked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<K> {
+pub(crate) struct SearchCandidate<K> {
     /// What it is called by. Of two that fit equally well the larger comes first.
     pub(crate) key: K,
     /// Hash of what it says: the same is shown once.
@@ -53,14 +53,14 @@ pub(crate) struct Candidate<K> {
     /// How well it answers.
     pub(crate) fit: Fit,
     /// Who says it.
-    pub(crate) speaker: Speaker,
+    pub(crate) speaker: HitSource,
     /// When.
     pub(crate) at_ms: Millis,
 }
 
 /// A candidate that made it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ranked<K> {
+pub(crate) struct RankedHit<K> {
     /// What it is called by.
     pub(crate) key: K,
     /// How high it ranks.
@@ -70,18 +70,18 @@ pub(crate) struct Ranked<K> {
 }
 
 /// The best candidates, best first, the same content once.
-pub(crate) fn best<K: Copy + Ord>(candidates: &[Candidate<K>], limit: usize) -> Vec<Ranked<K>> {
+pub(crate) fn best<K: Copy + Ord>(candidates: &[SearchCandidate<K>], limit: usize) -> Vec<RankedHit<K>> {
     let newest_ms = candidates.iter().map(|candidate| candidate.at_ms).max().unwrap_or_default();
-    let mut ranked: Vec<(Ranked<K>, [u8; 32])> = candidates
+    let mut ranked: Vec<(RankedHit<K>, [u8; 32])> = candidates
         .iter()
         .map(|candidate| {
             let score = score(&candidate.fit, candidate.speaker, candidate.at_ms, newest_ms);
-            (Ranked { key: candidate.key, score, repeats: 0 }, candidate.content)
+            (RankedHit { key: candidate.key, score, repeats: 0 }, candidate.content)
         })
         .collect();
     ranked.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score).then(b.key.cmp(&a.key)));
     let mut places: HashMap<[u8; 32], usize> = HashMap::new();
-    let mut kept: Vec<Ranked<K>> = Vec::new();
+    let mut kept: Vec<RankedHit<K>> = Vec::new();
     for (hit, content) in ranked {
         match places.get(&content) {
             Some(&place) => {
@@ -100,7 +100,7 @@ pub(crate) fn best<K: Copy + Ord>(candidates: &[Candidate<K>], limit: usize) -> 
 }
 
 /// What people and models say is looked for more often than what tools print.
-fn speaker_weight(speaker: Speaker) -> f64 {
+fn speaker_weight(speaker: HitSource) -> f64 {
     if speaker.in_artifact {
         return 0.8;
     }

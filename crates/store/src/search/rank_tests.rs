@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn candidate(key: u64, fit: Fit, role: Role, at_ms: Millis) -> Candidate<u64> {
-    let speaker = Speaker { role, machine_written: false, in_artifact: false };
+fn candidate(key: u64, fit: Fit, role: Role, at_ms: Millis) -> SearchCandidate<u64> {
+    let speaker = HitSource { role, machine_written: false, in_artifact: false };
     let mut content = [0; 32];
     content[0] = u8::try_from(key).unwrap();
-    Candidate { key, content, fit, speaker, at_ms }
+    SearchCandidate { key, content, fit, speaker, at_ms }
 }
 
-fn keys(candidates: &[Candidate<u64>]) -> Vec<u64> {
+fn keys(candidates: &[SearchCandidate<u64>]) -> Vec<u64> {
     best(candidates, 10).iter().map(|hit| hit.key).collect()
 }
 

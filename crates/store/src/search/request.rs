@@ -85,7 +85,7 @@ pub struct Neighbour {
 
 /// Where an artifact was hit.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct ArtifactPlace {
+pub struct ArtifactLocation {
     /// The artifact.
     pub id: ArtifactId,
     /// The line of the hit, counted from one.
@@ -114,7 +114,7 @@ pub struct Hit {
     /// The passage.
     pub snippet: Snippet,
     /// The artifact, if the words stand in one.
-    pub artifact: Option<ArtifactPlace>,
+    pub artifact: Option<ArtifactLocation>,
     /// Other messages with the very same content that were left out.
     pub repeats: u64,
     /// What was said before it.

@@ -1,7 +1,7 @@
 //! Passages: a line around what was found, and the beginning of a message on one line. For people to recognise a text
 //! by; nothing is decided by them.
 
-use crate::search::matching::Mark;
+use crate::search::matching::MatchSpan;
 use crate::search::request::Snippet;
 
 /// Characters of a passage.
@@ -14,7 +14,7 @@ const BEGINNING_CHARACTERS: usize = 120;
 const WORD_SLACK_CHARACTERS: usize = 16;
 
 /// The passage around the first of some marks.
-pub(crate) fn passage(text: &str, marks: &[Mark]) -> Snippet {
+pub(crate) fn passage(text: &str, marks: &[MatchSpan]) -> Snippet {
     let start_at = marks.first().map_or(0, |mark| mark.start);
     let start = word_start(text, back(text, start_at, LEAD_CHARACTERS), start_at);
     let shown = marks.iter().filter(|mark| mark.start >= start);

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::search::matching::Matcher;
-use crate::search::query::{ParsedQuery, Way};
+use crate::search::query::{ParsedQuery, SearchMethod};
 
 fn snippet(question: &str, text: &str) -> Snippet {
     let query = ParsedQuery::new(question);
-    let marks = Matcher::new(&query, Way::Words).places(text);
+    let marks = Matcher::new(&query, SearchMethod::Words).places(text);
     passage(text, &marks)
 }
 

@@ -21,7 +21,7 @@ const MAX_COMPOUND_BYTES: usize = 64;
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PieceKind {
+pub(crate) enum TermKind {
     /// A run of letters and digits.
     Word,
     /// A part of such a run.
@@ -36,11 +36,11 @@ pub(crate) enum PieceKind {
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct TermPiece<'a> {
     /// How it is compared.
     pub(crate) term: &'a str,
     /// What it is.
-    pub(crate) kind: PieceKind,
+    pub(crate) kind: TermKind,
     /// Where it begins in the text.
     pub(crate) start: usize,
     /// Where it ends.
@@ -120,7 +120,7 @@ fn is_sign(c: char) -> bool {
 
 /// A boundary inside a word.
 #[derive(Clone, Copy)]
-struct Cut {
+struct WordBoundary {
     folded_at: usize,
     text_at: usize,
     /// Between a letter and a digit, not between two letters.
@@ -138,7 +138,7 @@ struct Cutter<'f, F> {
     word_folded: usize,
     word_start: usize,
     in_word: bool,
-    cuts: Vec<Cut>,
+    cuts: Vec<WordBoundary>,
     digit_turns: usize,
     previous: Class,
     before_previous: Class,
@@ -148,13 +148,13 @@ struct Cutter<'f, F> {
     /// Where the last word ended.
     word_end: usize,
     next_atom: u32,
-    last_single: Option<PieceKind>,
+    last_single: Option<TermKind>,
     /// Whether something other than white space and control characters stood since the last piece.
     after_mark: bool,
 }
 
 /// Calls `each` with every piece of a text.
-pub(crate) fn cut(text: &str, mut each: impl FnMut(Piece<'_>)) {
+pub(crate) fn cut(text: &str, mut each: impl FnMut(TermPiece<'_>)) {
     let mut cutter = Cutter {
         each: &mut each,
         folded: String::with_capacity(64),
@@ -190,15 +190,15 @@ pub(crate) fn cut(text: &str, mut each: impl FnMut(Piece<'_>)) {
                 cutter.end_compound(at);
                 cutter.after_mark |= !(c.is_whitespace() || c.is_control());
             }
-            Class::Glyph => cutter.single(at, c, PieceKind::Glyph),
-            Class::Sign => cutter.single(at, c, PieceKind::Sign),
+            Class::Glyph => cutter.single(at, c, TermKind::Glyph),
+            Class::Sign => cutter.single(at, c, TermKind::Sign),
         }
         at += c.len_utf8();
     }
     cutter.end_compound(text.len());
 }
 
-impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
+impl<F: FnMut(TermPiece<'_>)> Cutter<'_, F> {
     /// Takes a word of small ASCII letters that stands for itself, which most words are, and gives where it ends; `None`
     /// if what begins here is anything else.
     fn plain_word(&mut self, text: &str, at: usize) -> Option<usize> {
@@ -220,7 +220,7 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
         self.last_single = None;
         let atom = self.take_atoms(1);
         let term = text.get(at..end)?;
-        (self.each)(Piece { term, kind: PieceKind::Word, start: at, end, atom, atoms: 1 });
+        (self.each)(TermPiece { term, kind: TermKind::Word, start: at, end, atom, atoms: 1 });
         Some(end)
     }
 
@@ -252,17 +252,20 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
     }
 
     fn boundary(&mut self, at: usize, class: Class) {
-        let here = Cut { folded_at: self.folded.len(), text_at: at, at_digit: false };
+        let here = WordBoundary { folded_at: self.folded.len(), text_at: at, at_digit: false };
         match (self.previous, class) {
             (Class::Lower, Class::Upper) => self.cuts.push(here),
             (Class::Upper, Class::Lower) if self.before_previous == Class::Upper => {
-                let before =
-                    Cut { folded_at: self.previous_folded, text_at: self.previous_start, at_digit: false };
+                let before = WordBoundary {
+                    folded_at: self.previous_folded,
+                    text_at: self.previous_start,
+                    at_digit: false,
+                };
                 self.cuts.push(before);
             }
             (Class::Digit, Class::Lower | Class::Upper) | (Class::Lower | Class::Upper, Class::Digit) => {
                 self.digit_turns += 1;
-                self.cuts.push(Cut { at_digit: true, ..here });
+                self.cuts.push(WordBoundary { at_digit: true, ..here });
             }
             _ => {}
         }
@@ -278,9 +281,9 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
         }
     }
 
-    fn single(&mut self, at: usize, c: char, kind: PieceKind) {
+    fn single(&mut self, at: usize, c: char, kind: TermKind) {
         self.end_compound(at);
-        if self.after_mark && self.last_single == Some(PieceKind::Glyph) && kind == PieceKind::Glyph {
+        if self.after_mark && self.last_single == Some(TermKind::Glyph) && kind == TermKind::Glyph {
             // Without spaces there are only marks to tell where one thing ends and another begins.
             self.take_atoms(1);
         }
@@ -290,7 +293,7 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
         folded.clear();
         fold_char(c, &mut folded);
         let atom = self.take_atoms(1);
-        (self.each)(Piece { term: &folded, kind, start: at, end: at + c.len_utf8(), atom, atoms: 1 });
+        (self.each)(TermPiece { term: &folded, kind, start: at, end: at + c.len_utf8(), atom, atoms: 1 });
         self.folded = folded;
     }
 
@@ -319,15 +322,21 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
             let ends = self.cuts.iter().map(|cut| (cut.folded_at, cut.text_at));
             for (number, to) in (atom..).zip(ends.chain(std::iter::once((self.folded.len(), at)))) {
                 let term = self.folded.get(from.0..to.0).unwrap_or_default();
-                let part =
-                    Piece { term, kind: PieceKind::Part, start: from.1, end: to.1, atom: number, atoms: 1 };
+                let part = TermPiece {
+                    term,
+                    kind: TermKind::Part,
+                    start: from.1,
+                    end: to.1,
+                    atom: number,
+                    atoms: 1,
+                };
                 (self.each)(part);
                 from = to;
             }
         }
         let atoms = u32::try_from(parts).unwrap_or(u32::MAX);
         let term = self.folded.get(folded_from..).unwrap_or_default();
-        (self.each)(Piece { term, kind: PieceKind::Word, start, end: at, atom, atoms });
+        (self.each)(TermPiece { term, kind: TermKind::Word, start, end: at, atom, atoms });
     }
 
     fn end_compound(&mut self, at: usize) {
@@ -336,9 +345,9 @@ impl<F: FnMut(Piece<'_>)> Cutter<'_, F> {
         }
         if (2..=MAX_COMPOUND_WORDS).contains(&self.compound_words) && self.folded.len() <= MAX_COMPOUND_BYTES
         {
-            (self.each)(Piece {
+            (self.each)(TermPiece {
                 term: &self.folded,
-                kind: PieceKind::Compound,
+                kind: TermKind::Compound,
                 start: self.compound_start,
                 end: self.word_end,
                 atom: self.compound_atom,
@@ -375,7 +384,7 @@ pub(crate) fn each_term(text: &str, mut each: impl FnMut(TextTerm<'_>)) {
     let mut next_atom = 0;
     let mut after_atom = None;
     cut(text, |piece| {
-        let is_glyph = piece.kind == PieceKind::Glyph;
+        let is_glyph = piece.kind == TermKind::Glyph;
         if !glyphs.is_empty() {
             if is_glyph && piece.atom == next_atom {
                 glyphs.push_str(piece.term);
@@ -387,7 +396,7 @@ pub(crate) fn each_term(text: &str, mut each: impl FnMut(TextTerm<'_>)) {
             each(TextTerm::Glyph(piece.term));
             glyphs.push_str(piece.term);
             next_atom = piece.atom + 1;
-        } else if piece.kind == PieceKind::Compound {
+        } else if piece.kind == TermKind::Compound {
             each(TextTerm::Compound(piece.term));
         } else if piece.atoms == 1 {
             each(TextTerm::Atom { term: piece.term, follows: after_atom == Some(piece.atom) });

@@ -88,7 +88,7 @@ fn pieces_count_atoms_along_the_text() {
     cut("a fooBar.baz 中文", |piece| {
         seen.push((piece.term.to_owned(), piece.kind, piece.start..piece.end, piece.atom, piece.atoms));
     });
-    use PieceKind::{Compound, Glyph, Part, Word};
+    use TermKind::{Compound, Glyph, Part, Word};
     let expected = [
         ("a", Word, 0..1, 0, 1),
         ("foo", Part, 2..5, 1, 1),
@@ -113,8 +113,8 @@ proptest! {
             assert!(!piece.term.is_empty() && piece.atoms > 0);
             assert!(text.is_char_boundary(piece.start) && text.is_char_boundary(piece.end));
             assert!(piece.start < piece.end);
-            if piece.kind != PieceKind::Compound && piece.atoms == 1 && piece.atom >= next_atom {
-                let may_skip = u32::from(piece.kind == PieceKind::Glyph);
+            if piece.kind != TermKind::Compound && piece.atoms == 1 && piece.atom >= next_atom {
+                let may_skip = u32::from(piece.kind == TermKind::Glyph);
                 assert!((next_atom..=next_atom + may_skip).contains(&piece.atom));
                 next_atom = piece.atom + 1;
             }

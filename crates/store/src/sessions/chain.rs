@@ -15,48 +15,50 @@
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, SessionId};
 use crate::sessions::session::{
-    Conversation, Counters, EndReason, Link, LinkKind, NewSession, Origin, Session,
+    Conversation, EndReason, Link, LinkKind, NewSession, Origin, Session, SessionCounters,
 };
 use crate::views::item::ViewItem;
 use crate::views::summary::Selection;
 
 /// Where a new session goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ChainPosition {
     /// The chain it joins; `None` when it begins one.
     pub(crate) chain: Option<u64>,
-    /// Place of its first message.
+    /// ChainPosition of its first message.
     pub(crate) first_seq: u64,
     /// The link as it is kept.
     pub(crate) link: Option<Link>,
 }
 
 /// Finds the place of a session that begins a conversation of its own.
-pub(crate) fn place_of_root() -> Place {
-    Place { chain: None, first_seq: 0, link: None }
+pub(crate) fn place_of_root() -> ChainPosition {
+    ChainPosition { chain: None, first_seq: 0, link: None }
 }
 
 /// Finds the place of a session that hangs on `parent`, whose chain has the tip `tip`.
 ///
 /// A continuation of a session that has been continued already is refused as words to an ended session are: it names
 /// where the conversation goes on.
-pub(crate) fn place_on(link: &Link, parent: &Session, tip: &Session) -> Result<Place> {
+pub(crate) fn place_on(link: &Link, parent: &Session, tip: &Session) -> Result<ChainPosition> {
     let kept = |leaves_at| Some(Link { parent: parent.id.clone(), kind: link.kind, leaves_at });
     match link.kind {
         LinkKind::Continuation if tip.ordinal != parent.ordinal => Err(ended(parent, Some(tip))),
-        LinkKind::Continuation => {
-            Ok(Place { chain: Some(parent.chain), first_seq: parent.next_seq, link: kept(parent.next_seq) })
-        }
+        LinkKind::Continuation => Ok(ChainPosition {
+            chain: Some(parent.chain),
+            first_seq: parent.next_seq,
+            link: kept(parent.next_seq),
+        }),
         LinkKind::Branch | LinkKind::SideBranch
             if !(parent.first_seq..=parent.next_seq).contains(&link.leaves_at) =>
         {
             Err(StoreError::UnknownMessage { session: parent.id.clone(), seq: link.leaves_at })
         }
         LinkKind::Branch | LinkKind::SideBranch => {
-            Ok(Place { chain: None, first_seq: link.leaves_at, link: kept(link.leaves_at) })
+            Ok(ChainPosition { chain: None, first_seq: link.leaves_at, link: kept(link.leaves_at) })
         }
         LinkKind::SubAgent | LinkKind::SideCall | LinkKind::ClientCompaction => {
-            Ok(Place { chain: None, first_seq: 0, link: kept(link.leaves_at) })
+            Ok(ChainPosition { chain: None, first_seq: 0, link: kept(link.leaves_at) })
         }
     }
 }
@@ -122,7 +124,7 @@ pub(crate) fn ended(session: &Session, tip: Option<&Session>) -> StoreError {
 
 /// A stretch of a line: the members of a chain up to one of them, as far as they belong to the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct LinePart {
     /// The chain.
     pub(crate) chain: u64,
     /// Its last member that belongs to the line.
@@ -131,7 +133,7 @@ pub(crate) struct Stretch {
     pub(crate) to_seq: Option<u64>,
 }
 
-impl Stretch {
+impl LinePart {
     /// The stretch that ends with everything said in `session`.
     pub(crate) fn through(session: &Session) -> Self {
         Self { chain: session.chain, to_ordinal: session.ordinal, to_seq: None }
@@ -160,10 +162,10 @@ impl Stretch {
 /// `by_ordinal` and `by_id` look sessions up; one that is gone ends the line. A chain is entered once, so parents that
 /// go round in a circle end it too.
 pub(crate) fn line<E>(
-    stretch: Stretch,
+    stretch: LinePart,
     mut by_ordinal: impl FnMut(u64) -> std::result::Result<Option<Session>, E>,
     mut by_id: impl FnMut(&SessionId) -> std::result::Result<Option<Session>, E>,
-) -> std::result::Result<Vec<Stretch>, E> {
+) -> std::result::Result<Vec<LinePart>, E> {
     let mut line = vec![stretch];
     let mut next = Some(stretch);
     while let Some(stretch) = next.take() {
@@ -173,7 +175,7 @@ pub(crate) fn line<E>(
             break;
         }
         let Some(parent) = by_id(&link.parent)? else { break };
-        next = Stretch::shared(&link, &parent)
+        next = LinePart::shared(&link, &parent)
             .filter(|shared| line.iter().all(|known| known.chain != shared.chain));
         line.extend(next);
     }
@@ -224,13 +226,13 @@ pub(crate) fn conversation(mut chain: Vec<Session>) -> Option<Conversation> {
     let title = chain.iter().rev().find_map(|session| session.title.clone());
     let sessions = chain.len() as u64;
     let compactions = compactions_in_view(&chain);
-    let totals = chain.iter().fold(Counters::default(), |sum, session| sum_of(sum, &session.counters));
+    let totals = chain.iter().fold(SessionCounters::default(), |sum, session| sum_of(sum, &session.counters));
     let tip = chain.pop()?;
     Some(Conversation { tip, root: root.0, started_ms: root.1, title, sessions, compactions, totals })
 }
 
-fn sum_of(a: Counters, b: &Counters) -> Counters {
-    Counters {
+fn sum_of(a: SessionCounters, b: &SessionCounters) -> SessionCounters {
+    SessionCounters {
         messages: a.messages.saturating_add(b.messages),
         message_tokens: a.message_tokens.saturating_add(b.message_tokens),
         calls: a.calls.saturating_add(b.calls),

@@ -25,7 +25,7 @@ fn member(ordinal: u64, chain: u64, base: u64) -> Session {
         title: None,
         origin: Origin::default(),
         dialect: Dialect::Chat,
-        counters: Counters { messages: 10, message_tokens: 100, ..Counters::default() },
+        counters: SessionCounters { messages: 10, message_tokens: 100, ..SessionCounters::default() },
     }
 }
 
@@ -110,13 +110,13 @@ fn sub_agents_begin_at_zero_and_share_nothing() {
         let link = link("s2", kind, 17);
         let place = place_on(&link, &parent, &parent).unwrap();
         assert_eq!((place.chain, place.first_seq, place.link), (None, 0, Some(link.clone())));
-        assert_eq!(Stretch::shared(&link, &parent), None);
+        assert_eq!(LinePart::shared(&link, &parent), None);
     }
 }
 
-fn line_of(session: &Session, all: &[Session]) -> Vec<Stretch> {
+fn line_of(session: &Session, all: &[Session]) -> Vec<LinePart> {
     line::<StoreError>(
-        Stretch::through(session),
+        LinePart::through(session),
         |ordinal| Ok(all.iter().find(|s| s.ordinal == ordinal).cloned()),
         |id| Ok(all.iter().find(|s| s.id == *id).cloned()),
     )
@@ -132,8 +132,8 @@ fn the_line_of_a_branch_goes_through_its_parent_to_where_it_left() {
     assert_eq!(
         line,
         [
-            Stretch { chain: 4, to_ordinal: 5, to_seq: None },
-            Stretch { chain: 1, to_ordinal: 2, to_seq: Some(14) },
+            LinePart { chain: 4, to_ordinal: 5, to_seq: None },
+            LinePart { chain: 1, to_ordinal: 2, to_seq: Some(14) },
         ]
     );
     assert_eq!(line[1].end_in(&all[0]), Some(10));
@@ -148,7 +148,7 @@ fn a_line_ends_at_lost_parents_and_at_circles() {
     all[1].link = Some(link("s1", LinkKind::Branch, 3));
     assert_eq!(line_of(&all[0], &all).len(), 2);
     all[1].link = Some(link("gone", LinkKind::Branch, 3));
-    assert_eq!(line_of(&all[1], &all), [Stretch { chain: 2, to_ordinal: 2, to_seq: None }]);
+    assert_eq!(line_of(&all[1], &all), [LinePart { chain: 2, to_ordinal: 2, to_seq: None }]);
 }
 
 #[test]

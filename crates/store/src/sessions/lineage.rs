@@ -8,7 +8,7 @@ use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::session::{EndReason, LinkKind, Session};
 use crate::store::Store;
-use crate::views::item::Shown;
+use crate::views::item::ViewMessage;
 use crate::views::summary::Summary;
 
 /// So many candidates a store names at most; there may be more then.
@@ -16,7 +16,7 @@ const ALL_CANDIDATES: usize = 20;
 
 /// Where a conversation went on in another window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Turning {
+pub struct ViewChange {
     /// What happened: `compression`, `undo`, `redo`, `branch`, or why else the window ended.
     pub kind: String,
     /// The message before which it stands.
@@ -39,7 +39,7 @@ pub struct Turning {
     pub tokens_after: Option<u64>,
 }
 
-impl Turning {
+impl ViewChange {
     /// Whether it is a compaction.
     #[must_use]
     pub fn is_compaction(&self) -> bool {
@@ -53,8 +53,8 @@ impl Turning {
     }
 
     /// Takes the figures from the views themselves. A view that begins with what is said next has none of its own.
-    pub fn measure(&mut self, before: &[Shown], after: &[Shown]) {
-        let tokens = |view: &[Shown]| view.iter().map(Shown::tokens).sum::<u64>();
+    pub fn measure(&mut self, before: &[ViewMessage], after: &[ViewMessage]) {
+        let tokens = |view: &[ViewMessage]| view.iter().map(ViewMessage::tokens).sum::<u64>();
         self.messages_before = Some(before.len() as u64);
         self.tokens_before = Some(tokens(before));
         if !after.is_empty() {
@@ -107,27 +107,27 @@ pub fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Ve
 
 /// Where the conversation of a session turned, oldest first. A compaction whose figures nobody kept is measured by the
 /// views before and after it.
-pub fn turnings(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Turning>> {
+pub fn view_changes(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<ViewChange>> {
     let lineage = lineage(store, owner, session)?;
     let mut chains: HashSet<u64> = HashSet::new();
     let mut summaries = Vec::new();
     for session in lineage.iter().filter(|session| chains.insert(session.chain)) {
         summaries.extend(store.summaries(owner, &session.id)?);
     }
-    let mut turnings = turnings_along(&lineage, &summaries);
+    let mut view_changes = view_changes_along(&lineage, &summaries);
     let pairs = lineage.iter().zip(lineage.iter().skip(1));
-    for (turning, (before, after)) in turnings.iter_mut().zip(pairs) {
+    for (turning, (before, after)) in view_changes.iter_mut().zip(pairs) {
         if turning.needs_figures() {
             let before = store.view(owner, &before.id, None)?;
             turning.measure(&before, &store.view(owner, &after.id, Some(after.first_seq))?);
         }
     }
-    Ok(turnings)
+    Ok(view_changes)
 }
 
 /// Where a lineage turned, by what the sessions and summaries themselves say.
 #[must_use]
-pub fn turnings_along(lineage: &[Session], summaries: &[Summary]) -> Vec<Turning> {
+pub fn view_changes_along(lineage: &[Session], summaries: &[Summary]) -> Vec<ViewChange> {
     let pairs = lineage.iter().zip(lineage.iter().skip(1));
     pairs
         .map(|(before, after)| {
@@ -138,7 +138,7 @@ pub fn turnings_along(lineage: &[Session], summaries: &[Summary]) -> Vec<Turning
             let kind = if is_branch { "branch" } else { ended };
             let author = summary.map(|summary| summary.author.clone());
             let is_compaction = kind == EndReason::COMPRESSION.as_str();
-            Turning {
+            ViewChange {
                 author: author.or_else(|| is_compaction.then(|| before.origin.program.clone())),
                 kind: kind.to_owned(),
                 at_seq: after.first_seq,

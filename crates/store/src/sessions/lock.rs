@@ -46,7 +46,7 @@ pub struct LockRequest {
 impl LockRequest {
     /// Decides what comes of asking while `held` is recorded: the asker has it already, it is free, its holder is late or
     /// (on the asker's machine, where that can be known) dead, or somebody else keeps it.
-    pub(crate) fn decide(&self, held: Option<HeldLock>, is_alive: &dyn Fn(&Holder) -> bool) -> LockOutcome {
+    pub(crate) fn decide(&self, held: Option<LockRecord>, is_alive: &dyn Fn(&Holder) -> bool) -> LockOutcome {
         match held {
             None => LockOutcome::Taken { from: None },
             Some(held) if held.holder == self.holder => LockOutcome::Taken { from: None },
@@ -61,7 +61,7 @@ impl LockRequest {
 
 /// A lock as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct HeldLock {
+pub struct LockRecord {
     /// What is locked.
     pub name: String,
     /// By whom.
@@ -81,5 +81,5 @@ pub enum LockOutcome {
         from: Option<Holder>,
     },
     /// Somebody else has it.
-    HeldBy(HeldLock),
+    HeldBy(LockRecord),
 }

@@ -156,7 +156,7 @@ pub struct NewSession {
 
 /// Running totals of one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Counters {
+pub struct SessionCounters {
     /// Messages appended to it.
     pub messages: u64,
     /// Their tokens as counted when they came.
@@ -208,7 +208,7 @@ pub struct Session {
     #[serde(serialize_with = "dialect_name")]
     pub dialect: Dialect,
     /// Totals.
-    pub counters: Counters,
+    pub counters: SessionCounters,
 }
 
 fn dialect_name<S: serde::Serializer>(dialect: &Dialect, serializer: S) -> Result<S::Ok, S::Error> {
@@ -231,19 +231,19 @@ pub struct Conversation {
     /// Compactions that its view has gone through; those that were undone do not count.
     pub compactions: u64,
     /// Totals over the chain.
-    pub totals: Counters,
+    pub totals: SessionCounters,
 }
 
 /// A place in the list of conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListPlace {
+pub struct ListCursor {
     /// When the conversation there was last active.
     pub active_ms: Millis,
     /// The ordinal of its newest session.
     pub ordinal: u64,
 }
 
-impl ListPlace {
+impl ListCursor {
     /// The place of a conversation.
     #[must_use]
     pub fn of(conversation: &Conversation) -> Self {
@@ -261,7 +261,7 @@ pub struct SessionFilter {
     /// Also those that hang on others as sub-agents or side calls.
     pub include_attached: bool,
     /// Only those after this place in the list.
-    pub after: Option<ListPlace>,
+    pub after: Option<ListCursor>,
     /// At most so many, the most recently active first.
     pub limit: Option<usize>,
 }

@@ -7,7 +7,7 @@ use crate::artifacts::folder::{ArtifactFile, ArtifactFolder};
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner};
 
-use super::error::Outcome;
+use super::error::TxResult;
 use super::indexing::{Indexing, forget_pieces};
 
 /// At most so many artifacts are named when a shortened name fits several.
@@ -118,7 +118,7 @@ pub(super) fn keep(
 }
 
 /// An artifact that a session of this owner refers to, by its name or the beginning of it.
-pub(super) fn known(conn: &Connection, owner: &Owner, id: &ArtifactId) -> Outcome<Artifact> {
+pub(super) fn known(conn: &Connection, owner: &Owner, id: &ArtifactId) -> TxResult<Artifact> {
     // Names are lower-case hexadecimal digits: what is not one begins none, and the next text after all that begin
     // with a prefix is the prefix with a character behind every digit.
     let prefix = id.as_str().trim().to_ascii_lowercase();
@@ -164,7 +164,7 @@ pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<ArtifactId>> {
 
 /// What went with the last reference to it.
 #[derive(Default)]
-pub(super) struct Released {
+pub(super) struct ReleaseReport {
     /// Artifacts that are not recorded any more. Their files are to be swept once this is committed: see [`sweep`].
     pub(super) artifacts: Vec<ArtifactId>,
     /// Rows of their pieces, which are to be read again for substrings.
@@ -175,7 +175,7 @@ pub(super) struct Released {
 pub(super) fn release_session(
     conn: &Connection,
     session: i64,
-    released: &mut Released,
+    released: &mut ReleaseReport,
 ) -> rusqlite::Result<()> {
     let artifacts: Vec<i64> = conn
         .prepare_cached("SELECT DISTINCT artifact FROM artifact_refs WHERE session = ?1")?
@@ -186,18 +186,18 @@ pub(super) fn release_session(
 }
 
 /// Takes away the records of artifacts that no session refers to: none, unless something went wrong.
-pub(super) fn release_orphans(conn: &Connection) -> rusqlite::Result<Released> {
+pub(super) fn release_orphans(conn: &Connection) -> rusqlite::Result<ReleaseReport> {
     conn.execute("DELETE FROM artifact_refs WHERE session NOT IN (SELECT ordinal FROM sessions)", [])?;
     let numbers: Vec<i64> = conn
         .prepare("SELECT n FROM artifacts")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut released = Released::default();
+    let mut released = ReleaseReport::default();
     numbers.into_iter().try_for_each(|n| drop_if_orphan(conn, n, &mut released))?;
     Ok(released)
 }
 
-fn drop_if_orphan(conn: &Connection, n: i64, released: &mut Released) -> rusqlite::Result<()> {
+fn drop_if_orphan(conn: &Connection, n: i64, released: &mut ReleaseReport) -> rusqlite::Result<()> {
     let name: Option<String> = conn
         .prepare_cached(
             "SELECT name FROM artifacts WHERE n = ?1 AND NOT EXISTS (SELECT 1 FROM artifact_refs WHERE artifact = ?1)",
@@ -212,7 +212,7 @@ fn drop_if_orphan(conn: &Connection, n: i64, released: &mut Released) -> rusqlit
     Ok(())
 }
 
-/// Removes the files of artifacts that are not recorded. Call it in a transaction of its own that holds the write lock,
+/// Removes the files of artifacts that are not recorded. StoredCall it in a transaction of its own that holds the write lock,
 /// after the one that released them is committed: whoever puts a text in place does so holding that lock too, so no
 /// file goes that is being taken up again. A file that stays behind because this fails is found by a later check.
 pub(super) fn sweep(

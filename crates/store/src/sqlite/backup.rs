@@ -17,8 +17,8 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::Result;
 use crate::ids::Millis;
 
-use super::connection::{self, Access, make_private_file};
-use super::error::{Outcome, Trouble, told_io};
+use super::connection::{self, OpenMode, make_private_file};
+use super::error::{TxError, TxResult, told_io};
 use super::tar::{TarWriter, read_tar};
 use super::{ARTIFACTS, SqliteStore, artifacts};
 
@@ -33,7 +33,7 @@ const PROBLEMS_TOLD: i64 = 20;
 
 /// How far a long piece of work has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct StoreProgress {
     /// What is being done, in a word or two.
     pub what: &'static str,
     /// How much of it is done.
@@ -76,7 +76,7 @@ impl SqliteStore {
         &self,
         to: &Path,
         now_ms: Millis,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(StoreProgress),
     ) -> Result<BackupReport> {
         self.back_up_with(Contents::Referenced, to, now_ms, progress)
     }
@@ -86,7 +86,7 @@ impl SqliteStore {
         &self,
         to: &Path,
         now_ms: Millis,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(StoreProgress),
     ) -> Result<BackupReport> {
         self.back_up_with(Contents::Everything, to, now_ms, progress)
     }
@@ -96,9 +96,9 @@ impl SqliteStore {
         contents: Contents,
         to: &Path,
         now_ms: Millis,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(StoreProgress),
     ) -> Result<BackupReport> {
-        let mut work = || -> Outcome<BackupReport> {
+        let mut work = || -> TxResult<BackupReport> {
             let reader = self.reader()?;
             let (archive, copy) = begin(to)?;
             let copied = copy_database(&reader, &copy.path().join(DATABASE), progress)?;
@@ -107,9 +107,9 @@ impl SqliteStore {
                 let all = self.artifacts.list()?.artifacts;
                 files.present = all.iter().map(|id| self.artifacts.file_path(id)).collect();
             }
-            let mut entries = vec![Entry::of_file(DATABASE.to_owned(), &copy.path().join(DATABASE))?];
+            let mut entries = vec![ArchiveEntry::of_file(DATABASE.to_owned(), &copy.path().join(DATABASE))?];
             for path in &files.present {
-                entries.push(Entry::of_file(name_in_archive(&self.artifacts, path), path)?);
+                entries.push(ArchiveEntry::of_file(name_in_archive(&self.artifacts, path), path)?);
             }
             let bytes = finish(archive, to, &entries, now_ms, progress)?;
             Ok(BackupReport {
@@ -132,21 +132,21 @@ pub(super) fn back_up_files(
     artifacts: &ArtifactFolder,
     to: &Path,
     now_ms: Millis,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(StoreProgress),
 ) -> Result<u64> {
-    let mut work = || -> Outcome<u64> {
+    let mut work = || -> TxResult<u64> {
         let (archive, _) = begin(to)?;
         let mut entries = Vec::new();
         for suffix in ["", "-wal", "-journal"] {
             let path = connection::beside(database, suffix);
             if path.is_file() {
-                entries.push(Entry::of_file(format!("{DATABASE}{suffix}"), &path)?);
+                entries.push(ArchiveEntry::of_file(format!("{DATABASE}{suffix}"), &path)?);
             }
         }
         if artifacts.path().is_dir() {
             for id in artifacts.list()?.artifacts {
                 let path = artifacts.file_path(&id);
-                entries.push(Entry::of_file(name_in_archive(artifacts, &path), &path)?);
+                entries.push(ArchiveEntry::of_file(name_in_archive(artifacts, &path), &path)?);
             }
         }
         finish(archive, to, &entries, now_ms, progress)
@@ -155,8 +155,8 @@ pub(super) fn back_up_files(
 }
 
 /// The archive to be, and a folder for the copy of the database, both where the backup will be.
-fn begin(to: &Path) -> Outcome<(tempfile::NamedTempFile, tempfile::TempDir)> {
-    let told = |source| Trouble::from(told_io("writing the backup", to, source));
+fn begin(to: &Path) -> TxResult<(tempfile::NamedTempFile, tempfile::TempDir)> {
+    let told = |source| TxError::from(told_io("writing the backup", to, source));
     if fs::symlink_metadata(to).is_ok() {
         return Err(told(io::ErrorKind::AlreadyExists.into()));
     }
@@ -173,7 +173,7 @@ fn begin(to: &Path) -> Outcome<(tempfile::NamedTempFile, tempfile::TempDir)> {
 }
 
 /// What a copied database holds.
-struct Copied {
+struct CopySummary {
     sessions: u64,
     messages: u64,
     artifacts: Vec<ArtifactId>,
@@ -181,24 +181,28 @@ struct Copied {
 }
 
 /// Copies the database as it is at this moment to a new file, and checks the copy.
-fn copy_database(source: &Connection, to: &Path, progress: &mut dyn FnMut(Progress)) -> Outcome<Copied> {
+fn copy_database(
+    source: &Connection,
+    to: &Path,
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<CopySummary> {
     // A transaction holds the moment: without one the copy would begin anew whenever somebody writes.
     let moment = source.unchecked_transaction()?;
     moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-    make_private_file(to).map_err(|source| Trouble::from(told_io("writing the backup", to, source)))?;
-    let mut copy = connection::connect(to, Access::Write, connection::BUSY_TIMEOUT)?;
+    make_private_file(to).map_err(|source| TxError::from(told_io("writing the backup", to, source)))?;
+    let mut copy = connection::connect(to, OpenMode::Write, connection::BUSY_TIMEOUT)?;
     {
         let backup = Backup::new(&moment, &mut copy)?;
         loop {
             let step = backup.step(PAGES_AT_ONCE)?;
             let pages = backup.progress();
             let (total, left) = (pages.pagecount.max(0) as u64, pages.remaining.max(0) as u64);
-            progress(Progress { what: "copying", done: total.saturating_sub(left), total });
+            progress(StoreProgress { what: "copying", done: total.saturating_sub(left), total });
             match step {
                 StepResult::More => {}
                 StepResult::Done => break,
                 _ => {
-                    return Err(Trouble::from(rusqlite::Error::SqliteFailure(
+                    return Err(TxError::from(rusqlite::Error::SqliteFailure(
                         rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
                         None,
                     )));
@@ -207,11 +211,11 @@ fn copy_database(source: &Connection, to: &Path, progress: &mut dyn FnMut(Progre
         }
     }
     drop(moment);
-    progress(Progress { what: "checking", done: 0, total: 1 });
+    progress(StoreProgress { what: "checking", done: 0, total: 1 });
     let problems = problems_of(&copy, "quick_check", PROBLEMS_TOLD);
-    progress(Progress { what: "checking", done: 1, total: 1 });
+    progress(StoreProgress { what: "checking", done: 1, total: 1 });
     let count = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, u64>(0));
-    let copied = Copied {
+    let copied = CopySummary {
         // Of a damaged database what can be told is told.
         sessions: count("SELECT count(*) FROM sessions").unwrap_or_default(),
         messages: count("SELECT count(*) FROM messages").unwrap_or_default(),
@@ -258,15 +262,15 @@ fn name_in_archive(folder: &ArtifactFolder, path: &Path) -> String {
 }
 
 /// A file that goes into an archive.
-struct Entry {
+struct ArchiveEntry {
     name: String,
     path: PathBuf,
     size: u64,
 }
 
-impl Entry {
-    fn of_file(name: String, path: &Path) -> Outcome<Self> {
-        let found = fs::metadata(path).map_err(|source| Trouble::from(told_io("reading", path, source)))?;
+impl ArchiveEntry {
+    fn of_file(name: String, path: &Path) -> TxResult<Self> {
+        let found = fs::metadata(path).map_err(|source| TxError::from(told_io("reading", path, source)))?;
         Ok(Self { name, path: path.to_path_buf(), size: found.len() })
     }
 }
@@ -275,11 +279,11 @@ impl Entry {
 fn finish(
     archive: tempfile::NamedTempFile,
     to: &Path,
-    entries: &[Entry],
+    entries: &[ArchiveEntry],
     now_ms: Millis,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<u64> {
-    let told = |source| Trouble::from(told_io("writing the backup", to, source));
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<u64> {
+    let told = |source| TxError::from(told_io("writing the backup", to, source));
     let note = note(now_ms);
     let hashes = pack(archive.as_file(), entries, &note, now_ms, progress).map_err(told)?;
     archive.as_file().sync_all().map_err(told)?;
@@ -295,10 +299,10 @@ fn finish(
 /// Writes the note and the files, and tells the hash of each file.
 fn pack(
     archive: &File,
-    entries: &[Entry],
+    entries: &[ArchiveEntry],
     note: &str,
     now_ms: Millis,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(StoreProgress),
 ) -> io::Result<Vec<blake3::Hash>> {
     let total = entries.iter().map(|entry| entry.size).sum();
     let mut done = 0;
@@ -310,7 +314,7 @@ fn pack(
         let mut file = File::open(&entry.path)?;
         hashes.push(writer.file(&entry.name, entry.size, &mut file, &mut |bytes| {
             done += bytes;
-            progress(Progress { what: "packing", done, total });
+            progress(StoreProgress { what: "packing", done, total });
         })?);
     }
     writer.finish()?;
@@ -320,9 +324,9 @@ fn pack(
 /// Reads the archive back and compares every file with what was to go in.
 fn verify(
     archive: &Path,
-    entries: &[Entry],
+    entries: &[ArchiveEntry],
     hashes: &[blake3::Hash],
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(StoreProgress),
 ) -> io::Result<()> {
     let differs = || io::Error::new(io::ErrorKind::InvalidData, "what was written is not what is read back");
     let total = entries.iter().map(|entry| entry.size).sum();
@@ -342,7 +346,7 @@ fn verify(
             }
             hasher.update(buffer.get(..read).unwrap_or_default());
             done += read as u64;
-            progress(Progress { what: "comparing", done, total });
+            progress(StoreProgress { what: "comparing", done, total });
         }
         let is_equal = found.name == entry.name && found.size == entry.size && hasher.finalize() == *hash;
         if is_equal { Ok(()) } else { Err(differs()) }

@@ -184,7 +184,7 @@ fn a_missing_artifact_is_told_and_the_rest_is_kept() {
 fn progress_goes_through_every_step_to_its_end() {
     let home = tempfile::tempdir().unwrap();
     let store = filled(home.path());
-    let mut steps: Vec<Progress> = Vec::new();
+    let mut steps: Vec<StoreProgress> = Vec::new();
     store.back_up(&home.path().join("backup.tar"), 0, &mut |progress| steps.push(progress)).unwrap();
     for what in ["copying", "checking", "packing", "comparing"] {
         let last = steps.iter().rfind(|step| step.what == what).unwrap();
@@ -198,7 +198,7 @@ fn an_archive_that_was_altered_before_it_was_named_is_refused() {
     let path = folder.path().join("file");
     fs::write(&path, vec![7; 5_000]).unwrap();
     let archive = folder.path().join("archive.tar");
-    let entries = vec![Entry::of_file("file".into(), &path).unwrap()];
+    let entries = vec![ArchiveEntry::of_file("file".into(), &path).unwrap()];
     let hashes = pack(&File::create(&archive).unwrap(), &entries, "note", 0, &mut |_| ()).unwrap();
     verify(&archive, &entries, &hashes, &mut |_| ()).unwrap();
     let mut bytes = fs::read(&archive).unwrap();

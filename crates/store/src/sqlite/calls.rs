@@ -7,13 +7,13 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, params_from_ite
 use throughline_tokens::Usage;
 
 use crate::call::{
-    Call, CallFilter, MISS_REASONS, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageKind,
+    CallFilter, MISS_REASONS, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageKind,
     UsageTotal,
 };
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::session::Session;
 
-use super::error::{Outcome, Trouble};
+use super::error::{TxError, TxResult};
 use super::rows::{count, int, known_session, names, write_progress};
 use super::sessions::SessionIds;
 
@@ -21,7 +21,7 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// No part of a preamble is larger: a request is not.
 const MAX_PART_BYTES: usize = 1 << 30;
 
-pub(super) fn put_preamble(conn: &Connection, preamble: &StoredPreamble) -> Outcome<PreambleId> {
+pub(super) fn put_preamble(conn: &Connection, preamble: &StoredPreamble) -> TxResult<PreambleId> {
     let id = preamble.id();
     let is_known: bool = conn
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM preambles WHERE id = ?1)")?
@@ -37,7 +37,7 @@ pub(super) fn put_preamble(conn: &Connection, preamble: &StoredPreamble) -> Outc
 }
 
 /// The hash a part of a preamble is kept under; the same part is kept once.
-fn put_part(conn: &Connection, part: Option<&str>) -> Outcome<Option<[u8; 32]>> {
+fn put_part(conn: &Connection, part: Option<&str>) -> TxResult<Option<[u8; 32]>> {
     let Some(text) = part else { return Ok(None) };
     let hash = *blake3::hash(text.as_bytes()).as_bytes();
     let is_known: bool = conn
@@ -51,11 +51,11 @@ fn put_part(conn: &Connection, part: Option<&str>) -> Outcome<Option<[u8; 32]>> 
     Ok(Some(hash))
 }
 
-fn unpackable(error: std::io::Error) -> Trouble {
-    Trouble::unreadable(format!("a part of a preamble: {error}"))
+fn unpackable(error: std::io::Error) -> TxError {
+    TxError::unreadable(format!("a part of a preamble: {error}"))
 }
 
-pub(super) fn preamble(conn: &Connection, id: &PreambleId) -> Outcome<Option<StoredPreamble>> {
+pub(super) fn preamble(conn: &Connection, id: &PreambleId) -> TxResult<Option<StoredPreamble>> {
     let parts: Option<[Option<Vec<u8>>; 3]> = conn
         .prepare_cached(
             "SELECT (SELECT bytes FROM preamble_parts WHERE hash = system), \
@@ -70,14 +70,14 @@ pub(super) fn preamble(conn: &Connection, id: &PreambleId) -> Outcome<Option<Sto
     if found.id() == *id {
         Ok(Some(found))
     } else {
-        Err(Trouble::unreadable("a preamble is not what it was"))
+        Err(TxError::unreadable("a preamble is not what it was"))
     }
 }
 
-fn part(bytes: Option<Vec<u8>>) -> Outcome<Option<String>> {
+fn part(bytes: Option<Vec<u8>>) -> TxResult<Option<String>> {
     let Some(bytes) = bytes else { return Ok(None) };
     let text = zstd::bulk::decompress(&bytes, content_bytes(&bytes)).map_err(unpackable)?;
-    String::from_utf8(text).map(Some).map_err(|error| Trouble::unreadable(error.to_string()))
+    String::from_utf8(text).map(Some).map_err(|error| TxError::unreadable(error.to_string()))
 }
 
 fn content_bytes(compressed: &[u8]) -> usize {
@@ -85,7 +85,7 @@ fn content_bytes(compressed: &[u8]) -> usize {
     usize::try_from(size).unwrap_or(MAX_PART_BYTES).min(MAX_PART_BYTES)
 }
 
-pub(super) fn record(conn: &Connection, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Outcome<u64> {
+pub(super) fn record(conn: &Connection, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> TxResult<u64> {
     let mut session = known_session(conn, owner, id)?;
     let mut added = 0;
     for call in calls {
@@ -154,7 +154,7 @@ macro_rules! call_columns {
 }
 
 /// The newest call of an owner that was answered under a key.
-pub(super) fn by_key(conn: &Connection, owner: &Owner, key: &str) -> Outcome<Option<Call>> {
+pub(super) fn by_key(conn: &Connection, owner: &Owner, key: &str) -> TxResult<Option<StoredCall>> {
     // Keys are indexed by session, so each session of the owner is looked at once: a microsecond or so for each.
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
@@ -165,10 +165,10 @@ pub(super) fn by_key(conn: &Connection, owner: &Owner, key: &str) -> Outcome<Opt
     let mut rows = statement.query((key, owner.as_str()))?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let session = SessionIds::default().get(conn, row.get(1)?)?;
-    Ok(Some(Call { id: row.get(0).map(count)?, session, call: call(row)? }))
+    Ok(Some(StoredCall { id: row.get(0).map(count)?, session, call: call(row)? }))
 }
 
-pub(super) fn of_chain(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Vec<Call>> {
+pub(super) fn of_chain(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<StoredCall>> {
     let chain = known_session(conn, owner, id)?.chain;
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
@@ -180,7 +180,7 @@ pub(super) fn of_chain(conn: &Connection, owner: &Owner, id: &SessionId) -> Outc
     let mut calls = Vec::new();
     while let Some(row) = rows.next()? {
         let session = ids.get(conn, row.get(1)?)?;
-        calls.push(Call { id: row.get(0).map(count)?, session, call: call(row)? });
+        calls.push(StoredCall { id: row.get(0).map(count)?, session, call: call(row)? });
     }
     Ok(calls)
 }
@@ -252,7 +252,7 @@ pub(super) fn usage(
     owner: &Owner,
     filter: &CallFilter,
     by: UsageBy,
-) -> Outcome<Vec<UsageTotal>> {
+) -> TxResult<Vec<UsageTotal>> {
     let sums = [
         "calls.input",
         "calls.output",
@@ -321,7 +321,7 @@ pub(super) fn tool_counts(
     conn: &Connection,
     owner: &Owner,
     since_ms: Option<Millis>,
-) -> Outcome<Vec<ToolCount>> {
+) -> TxResult<Vec<ToolCount>> {
     let mut owned: HashMap<i64, bool> = HashMap::new();
     let mut is_owned = |session: i64| -> rusqlite::Result<bool> {
         if let Some(is_owned) = owned.get(&session) {

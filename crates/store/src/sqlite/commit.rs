@@ -5,19 +5,19 @@ use rusqlite::{Connection, Row, named_params};
 
 use crate::error::StoreError;
 use crate::ids::{Millis, Owner, SessionId};
-use crate::sessions::chain::{self, Stretch, ended, place_on, selected, successor};
+use crate::sessions::chain::{self, LinePart, ended, place_on, selected, successor};
 use crate::sessions::session::{EndReason, Session};
 use crate::views::assembly::{gone_back_to, own_items, push, settled, with_summary};
 use crate::views::item::ViewItem;
 use crate::views::summary::{Continuation, NewSummary, Selection, Summary, SummaryId};
 
-use super::error::{Outcome, Trouble};
+use super::error::{TxError, TxResult};
 use super::rows::{count, find_session, from_json_text, int, json_text, known_session, members_of, tip_of};
 use super::sessions::{self, SessionIds, line_of};
 use super::views;
 
 /// Refuses a session that has ended, naming where its conversation goes on.
-pub(super) fn require_open(conn: &Connection, session: &Session) -> Outcome<()> {
+pub(super) fn require_open(conn: &Connection, session: &Session) -> TxResult<()> {
     if session.ended_ms.is_none() {
         return Ok(());
     }
@@ -29,14 +29,14 @@ pub(super) fn continue_session(
     conn: &Connection,
     owner: &Owner,
     continuation: Continuation,
-) -> Outcome<Session> {
+) -> TxResult<Session> {
     let Continuation { from, id, reason, at_ms, made_at_seq, summary, view } = continuation;
     let from = known_session(conn, owner, &from)?;
     require_open(conn, &from)?;
     if !(from.first_seq..=from.next_seq).contains(&made_at_seq) {
         return Err(StoreError::UnknownMessage { session: from.id, seq: made_at_seq }.into());
     }
-    let line = line_of(conn, owner, Stretch::through(&from))?;
+    let line = line_of(conn, owner, LinePart::through(&from))?;
     let summary_id = match &summary {
         Some(summary) => Some(put_summary(conn, &from, summary, at_ms)?),
         None => None,
@@ -44,13 +44,13 @@ pub(super) fn continue_session(
     let view = with_summary(view, summary_id)?;
     require_summaries(conn, owner, &view)?;
     let mut view = settled(view, &line, Some((&from.id, made_at_seq)), |id| {
-        find_session(conn, owner, id).map_err(Trouble::from)
+        find_session(conn, owner, id).map_err(TxError::from)
     })?;
     if made_at_seq < from.next_seq {
         let since = own_items(views::items_of(conn, &from)?, &from, made_at_seq);
         since.into_iter().for_each(|item| push(&mut view, item));
     }
-    let opened = take_over(conn, &from, id, &reason, at_ms, Base::Own, view)?;
+    let opened = take_over(conn, &from, id, &reason, at_ms, ViewBase::Own, view)?;
     if let Some(summary) = summary_id {
         conn.prepare_cached("UPDATE summaries SET session = ?1 WHERE id = ?2")?
             .execute((int(opened.ordinal), int(summary.0)))?;
@@ -59,7 +59,7 @@ pub(super) fn continue_session(
 }
 
 /// Whose view a new session starts from.
-enum Base {
+enum ViewBase {
     Own,
     Of(u64),
 }
@@ -71,9 +71,9 @@ fn take_over(
     id: SessionId,
     reason: &EndReason,
     at_ms: Millis,
-    base: Base,
+    base: ViewBase,
     view: Vec<ViewItem>,
-) -> Outcome<Session> {
+) -> TxResult<Session> {
     let new = successor(from, id, at_ms);
     let tip = tip_of(conn, from.chain)?;
     let place = match &new.link {
@@ -82,8 +82,8 @@ fn take_over(
     };
     sessions::end(conn, from, reason, at_ms)?;
     let base = match base {
-        Base::Own => None,
-        Base::Of(ordinal) => Some(ordinal),
+        ViewBase::Own => None,
+        ViewBase::Of(ordinal) => Some(ordinal),
     };
     sessions::add(conn, &new, place, base, view)
 }
@@ -96,7 +96,7 @@ pub(super) fn select_view(
     successor: SessionId,
     at_ms: Millis,
     limit_tokens: u64,
-) -> Outcome<Session> {
+) -> TxResult<Session> {
     let members = members_of(conn, known_session(conn, owner, id)?.chain)?;
     let target = selected(&members, selection)?;
     let (Some(tip), Some(from_target)) = (members.last(), members.get(target..)) else {
@@ -116,7 +116,7 @@ pub(super) fn select_view(
         Selection::Undo => EndReason::UNDO,
         Selection::Redo => EndReason::REDO,
     };
-    take_over(conn, tip, successor, &reason, at_ms, Base::Of(base), view)
+    take_over(conn, tip, successor, &reason, at_ms, ViewBase::Of(base), view)
 }
 
 pub(super) fn put_summary(
@@ -124,7 +124,7 @@ pub(super) fn put_summary(
     session: &Session,
     summary: &NewSummary,
     created_ms: Millis,
-) -> Outcome<SummaryId> {
+) -> TxResult<SummaryId> {
     conn.prepare_cached(
         "INSERT INTO summaries (session, created_ms, author, document, sources, supersedes, facts, figures) \
          VALUES (:session, :created_ms, :author, :document, :sources, :supersedes, :facts, :figures)",
@@ -143,7 +143,7 @@ pub(super) fn put_summary(
 }
 
 /// Refuses a view that shows a summary the owner does not have.
-fn require_summaries(conn: &Connection, owner: &Owner, view: &[ViewItem]) -> Outcome<()> {
+fn require_summaries(conn: &Connection, owner: &Owner, view: &[ViewItem]) -> TxResult<()> {
     for item in view {
         if let ViewItem::Summary { summary, .. } = item {
             summary_of(conn, owner, *summary)?;
@@ -158,7 +158,7 @@ macro_rules! summary_columns {
     };
 }
 
-fn read_summary(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> Outcome<Summary> {
+fn read_summary(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> TxResult<Summary> {
     Ok(Summary {
         id: SummaryId(row.get(0).map(count)?),
         session: ids.get(conn, row.get(1)?)?,
@@ -172,7 +172,7 @@ fn read_summary(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> Outco
     })
 }
 
-pub(super) fn summary_of(conn: &Connection, owner: &Owner, id: SummaryId) -> Outcome<Summary> {
+pub(super) fn summary_of(conn: &Connection, owner: &Owner, id: SummaryId) -> TxResult<Summary> {
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         summary_columns!(),
@@ -185,7 +185,7 @@ pub(super) fn summary_of(conn: &Connection, owner: &Owner, id: SummaryId) -> Out
     }
 }
 
-pub(super) fn summaries_of(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Vec<Summary>> {
+pub(super) fn summaries_of(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<Summary>> {
     let chain = known_session(conn, owner, id)?.chain;
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",

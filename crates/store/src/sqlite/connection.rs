@@ -17,7 +17,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Result, StoreError};
 
-use super::error::{Outcome, Trouble, told_io};
+use super::error::{TxError, TxResult, told_io};
 
 /// Marks a database as ours: "Thru".
 pub(super) const APPLICATION_ID: i64 = 0x5468_7275;
@@ -36,7 +36,7 @@ const JOURNAL_KEPT_BYTES: i64 = 64 * 1024 * 1024;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum OpenMode {
     /// Reading and writing.
     Write,
     /// Reading while others may write.
@@ -54,12 +54,12 @@ pub(super) fn opening() -> MutexGuard<'static, ()> {
 }
 
 /// Opens a connection to a file that is there.
-pub(super) fn connect(path: &Path, access: Access, busy_timeout: Duration) -> rusqlite::Result<Connection> {
+pub(super) fn connect(path: &Path, access: OpenMode, busy_timeout: Duration) -> rusqlite::Result<Connection> {
     let threading = OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = match access {
-        Access::Write => open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | threading)?,
-        Access::Read => open_file(path, OpenFlags::SQLITE_OPEN_READ_ONLY | threading)?,
-        Access::ReadUnchanging => {
+        OpenMode::Write => open_file(path, OpenFlags::SQLITE_OPEN_READ_WRITE | threading)?,
+        OpenMode::Read => open_file(path, OpenFlags::SQLITE_OPEN_READ_ONLY | threading)?,
+        OpenMode::ReadUnchanging => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | threading;
             open_file(&unchanging_uri(path), flags)?
         }
@@ -71,7 +71,7 @@ pub(super) fn connect(path: &Path, access: Access, busy_timeout: Duration) -> ru
     conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
     conn.pragma_update(None, "mmap_size", 0)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
-    if access == Access::Write {
+    if access == OpenMode::Write {
         conn.pragma_update(None, "journal_size_limit", JOURNAL_KEPT_BYTES)?;
         // The store decides when the journal goes into the database, so that no short write pays for a long one.
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
@@ -94,13 +94,13 @@ pub(super) fn is_in_use(path: &Path) -> bool {
 
 /// Opens a database of another program, for reading.
 pub(crate) fn open_foreign(path: &Path) -> Result<Connection> {
-    let told = |error: rusqlite::Error| Trouble::from(error).told("opening another program's database", path);
+    let told = |error: rusqlite::Error| TxError::from(error).told("opening another program's database", path);
     fs::metadata(path).map_err(|source| told_io("opening", path, source))?;
-    let conn = connect(path, Access::Read, BUSY_TIMEOUT).map_err(told)?;
+    let conn = connect(path, OpenMode::Read, BUSY_TIMEOUT).map_err(told)?;
     match conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)) {
         Ok(_) => Ok(conn),
         // Its folder cannot be written, and nobody writes it: read the file as it stands.
-        Err(_) if !has_journal(path) => connect(path, Access::ReadUnchanging, BUSY_TIMEOUT).map_err(told),
+        Err(_) if !has_journal(path) => connect(path, OpenMode::ReadUnchanging, BUSY_TIMEOUT).map_err(told),
         Err(error) => Err(told(error)),
     }
 }
@@ -139,7 +139,7 @@ pub(super) fn has_journal(path: &Path) -> bool {
         .any(|suffix| fs::metadata(beside(path, suffix)).is_ok_and(|journal| journal.len() > 0))
 }
 
-/// Makes the file if it is not there, with its folders, for its owner only; keeps others out of what is there. Call it
+/// Makes the file if it is not there, with its folders, for its owner only; keeps others out of what is there. StoredCall it
 /// while [`opening`].
 pub(super) fn prepare_file(path: &Path, artifacts: &Path) -> Result<()> {
     let told = |source| told_io("making the record", path, source);
@@ -255,7 +255,7 @@ fn keep_others_out(_path: &Path) -> io::Result<()> {
 
 /// What a database file turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Identity {
+pub(super) enum DatabaseKind {
     /// Nothing is in it yet.
     Empty,
     /// A record of this schema version.
@@ -266,7 +266,7 @@ pub(super) enum Identity {
 }
 
 /// Recognises a database. One of another program is refused, as is one of a newer version than `known`.
-pub(super) fn identify(conn: &Connection, path: &Path, known: i64) -> Outcome<Identity> {
+pub(super) fn identify(conn: &Connection, path: &Path, known: i64) -> TxResult<DatabaseKind> {
     // All of it as of one moment: another process may be making the database right now.
     let _reading = conn.is_autocommit().then(|| conn.unchecked_transaction()).transpose()?;
     let application: i64 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -274,11 +274,11 @@ pub(super) fn identify(conn: &Connection, path: &Path, known: i64) -> Outcome<Id
     let objects: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let path = path.to_path_buf();
     match (application, version, objects) {
-        (0, 0, 0) => Ok(Identity::Empty),
+        (0, 0, 0) => Ok(DatabaseKind::Empty),
         (APPLICATION_ID, found, _) if found > known => {
             Err(StoreError::FutureSchema { path, found, known }.into())
         }
-        (APPLICATION_ID, version, _) if version > 0 => Ok(Identity::Record { version }),
+        (APPLICATION_ID, version, _) if version > 0 => Ok(DatabaseKind::Record { version }),
         (APPLICATION_ID, version, _) => {
             let problem = format!("there is no schema version {version}");
             Err(StoreError::Damaged { path, problem }.into())

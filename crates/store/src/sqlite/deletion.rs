@@ -10,21 +10,21 @@ use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::store::Dependants;
 
-use super::artifacts::{self, Released};
-use super::error::Outcome;
+use super::artifacts::{self, ReleaseReport};
+use super::error::TxResult;
 use super::indexing::read_again;
 use super::rows::{int, known_session};
 
 /// What a deletion took away.
-pub(super) struct Deleted {
+pub(super) struct DeletionReport {
     /// The sessions, in the order they were opened.
     pub(super) sessions: Vec<SessionId>,
     /// Artifacts nobody refers to any more; their files are to be removed once this is committed.
     pub(super) artifacts: Vec<ArtifactId>,
 }
 
-/// Sessions by their ordinals.
-type Sessions = BTreeMap<i64, SessionId>;
+/// SessionIdsByOrdinal by their ordinals.
+type SessionIdsByOrdinal = BTreeMap<i64, SessionId>;
 
 pub(super) fn delete(
     conn: &Connection,
@@ -32,7 +32,7 @@ pub(super) fn delete(
     owner: &Owner,
     id: &SessionId,
     dependants: Dependants,
-) -> Outcome<Deleted> {
+) -> TxResult<DeletionReport> {
     let session = known_session(conn, owner, id)?;
     let chain = chain_of(conn, int(session.chain))?;
     let all = with_dependants(conn, &chain)?;
@@ -41,20 +41,20 @@ pub(super) fn delete(
         let dependants = hanging.map(|(_, id)| id.clone()).collect();
         return Err(StoreError::HasDependants { id: id.clone(), dependants }.into());
     }
-    let mut released = Released::default();
+    let mut released = ReleaseReport::default();
     for ordinal in all.keys() {
         delete_session(conn, *ordinal, &mut released)?;
     }
     read_again(conn, folder, &released.rows)?;
-    Ok(Deleted { sessions: all.into_values().collect(), artifacts: released.artifacts })
+    Ok(DeletionReport { sessions: all.into_values().collect(), artifacts: released.artifacts })
 }
 
-fn chain_of(conn: &Connection, chain: i64) -> rusqlite::Result<Sessions> {
+fn chain_of(conn: &Connection, chain: i64) -> rusqlite::Result<SessionIdsByOrdinal> {
     sessions(conn, "SELECT ordinal, id FROM sessions WHERE chain = ?1", chain)
 }
 
 /// These sessions, the chains that hang on them, and so on.
-fn with_dependants(conn: &Connection, chain: &Sessions) -> rusqlite::Result<Sessions> {
+fn with_dependants(conn: &Connection, chain: &SessionIdsByOrdinal) -> rusqlite::Result<SessionIdsByOrdinal> {
     let mut all = chain.clone();
     let mut to_visit: Vec<i64> = chain.keys().copied().collect();
     while let Some(parent) = to_visit.pop() {
@@ -70,14 +70,14 @@ fn with_dependants(conn: &Connection, chain: &Sessions) -> rusqlite::Result<Sess
     Ok(all)
 }
 
-fn sessions(conn: &Connection, sql: &str, of: i64) -> rusqlite::Result<Sessions> {
+fn sessions(conn: &Connection, sql: &str, of: i64) -> rusqlite::Result<SessionIdsByOrdinal> {
     conn.prepare_cached(sql)?
         .query_map([of], |row| Ok((row.get(0)?, SessionId::from_text(row.get::<_, String>(1)?))))?
         .collect()
 }
 
 /// Deletes one session. Adds what went with it to what was released.
-fn delete_session(conn: &Connection, ordinal: i64, released: &mut Released) -> rusqlite::Result<()> {
+fn delete_session(conn: &Connection, ordinal: i64, released: &mut ReleaseReport) -> rusqlite::Result<()> {
     let messages: Vec<i64> = conn
         .prepare_cached("SELECT id FROM messages WHERE session = ?1 ORDER BY seq")?
         .query_map([ordinal], |row| row.get(0))?

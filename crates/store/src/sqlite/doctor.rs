@@ -27,14 +27,14 @@ use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 use crate::sessions::lock::Holder;
 
-use super::backup::{Progress, problems_of};
-use super::connection::{self, Access, Identity};
-use super::error::{Outcome, Trouble};
+use super::backup::{StoreProgress, problems_of};
+use super::connection::{self, DatabaseKind, OpenMode};
+use super::error::{TxError, TxResult};
 use super::migrate::{STEPS, version_after};
 use super::{artifacts_beside, guards};
 
-pub use problem::{Finding, LostArtifact, MessagePlace, Remedy, Severity};
-pub use repair::{MendReport, mend};
+pub use problem::{LostArtifact, MessageLocation, RecordProblem, Remedy, Severity};
+pub use repair::{RepairReport, repair};
 pub use salvage::{SalvageReport, SalvagedTable};
 
 /// At most so many things are named in a finding.
@@ -66,7 +66,7 @@ pub struct Examination<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnosis {
     /// What was found, the worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RecordProblem>,
     /// Sessions that were looked at.
     pub sessions: u64,
     /// Messages that were looked at.
@@ -89,7 +89,7 @@ impl Diagnosis {
 pub fn diagnose(
     path: &Path,
     examination: &Examination<'_>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(StoreProgress),
 ) -> Result<Diagnosis> {
     let folder = ArtifactFolder::at(artifacts_beside(path));
     let mut diagnosis = Diagnosis {
@@ -101,13 +101,13 @@ pub fn diagnose(
     let open_to_others = files::open_to_others(path, folder.path());
     let listing = files::listing(&folder)?;
     match recognise(path, &listing, version_after(STEPS))? {
-        Recognised::Nothing(finding) => diagnosis.findings.push(finding),
-        Recognised::Record(conn) => {
+        FileState::Nothing(finding) => diagnosis.findings.push(finding),
+        FileState::Record(conn) => {
             diagnosis.findings.extend(open_to_others);
-            let told = |trouble: Trouble| trouble.told("looking the record over", path);
+            let told = |trouble: TxError| trouble.told("looking the record over", path);
             // One moment for all checks. It is let go, not committed: a damaged database may refuse to commit nothing.
             let moment = conn.unchecked_transaction().map_err(|error| told(error.into()))?;
-            let place = Place { conn: &moment, folder: &folder, listing };
+            let place = CheckedStore { conn: &moment, folder: &folder, listing };
             examine(&place, examination, &mut diagnosis, progress).map_err(told)?;
         }
     }
@@ -116,89 +116,89 @@ pub fn diagnose(
 }
 
 /// What lies at the place of a record.
-enum Recognised {
+enum FileState {
     Record(Connection),
-    Nothing(Finding),
+    Nothing(RecordProblem),
 }
 
 /// Finds out what lies at the place of a record, for a program that knows schema versions up to `known`.
-fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<Recognised> {
+fn recognise(path: &Path, listing: &FolderListing, known: i64) -> Result<FileState> {
     let has_traces = || connection::has_journal(path) || !listing.artifacts.is_empty();
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let path = path.to_path_buf();
-            return Ok(Recognised::Nothing(match has_traces() {
-                true => Finding::MissingDatabase { path },
-                false => Finding::NoRecord { path },
+            return Ok(FileState::Nothing(match has_traces() {
+                true => RecordProblem::MissingDatabase { path },
+                false => RecordProblem::NoRecord { path },
             }));
         }
-        Err(error) => return Ok(Recognised::Nothing(inaccessible(path, error.to_string()))),
+        Err(error) => return Ok(FileState::Nothing(inaccessible(path, error.to_string()))),
     };
     if found.is_dir() {
-        return Ok(Recognised::Nothing(inaccessible(path, "it is a folder".to_owned())));
+        return Ok(FileState::Nothing(inaccessible(path, "it is a folder".to_owned())));
     }
     if found.len() == 0 {
-        return Ok(Recognised::Nothing(match has_traces() {
-            true => Finding::Damage { problems: vec!["the file is empty".to_owned()] },
-            false => Finding::NoRecord { path: path.to_path_buf() },
+        return Ok(FileState::Nothing(match has_traces() {
+            true => RecordProblem::Damage { problems: vec!["the file is empty".to_owned()] },
+            false => RecordProblem::NoRecord { path: path.to_path_buf() },
         }));
     }
     match open_for_reading(path, known) {
-        Ok((conn, Identity::Record { version })) if version == known => Ok(Recognised::Record(conn)),
-        Ok((_, Identity::Record { version: found })) => {
-            Ok(Recognised::Nothing(Finding::OldSchema { found, known }))
+        Ok((conn, DatabaseKind::Record { version })) if version == known => Ok(FileState::Record(conn)),
+        Ok((_, DatabaseKind::Record { version: found })) => {
+            Ok(FileState::Nothing(RecordProblem::OldSchema { found, known }))
         }
-        Ok((_, Identity::Empty)) => Ok(Recognised::Nothing(match has_traces() {
-            true => Finding::Damage { problems: vec!["there is nothing in the database".to_owned()] },
-            false => Finding::NoRecord { path: path.to_path_buf() },
+        Ok((_, DatabaseKind::Empty)) => Ok(FileState::Nothing(match has_traces() {
+            true => RecordProblem::Damage { problems: vec!["there is nothing in the database".to_owned()] },
+            false => RecordProblem::NoRecord { path: path.to_path_buf() },
         })),
-        Err(trouble) => unrecognised(path, trouble).map(Recognised::Nothing),
+        Err(trouble) => unrecognised(path, trouble).map(FileState::Nothing),
     }
 }
 
 /// Opens a database for reading, also where its folder cannot be written.
-fn open_for_reading(path: &Path, known: i64) -> Outcome<(Connection, Identity)> {
-    let open = |access| -> Outcome<(Connection, Identity)> {
+fn open_for_reading(path: &Path, known: i64) -> TxResult<(Connection, DatabaseKind)> {
+    let open = |access| -> TxResult<(Connection, DatabaseKind)> {
         let conn = connection::connect(path, access, connection::BUSY_TIMEOUT)?;
         let identity = connection::identify(&conn, path, known)?;
         Ok((conn, identity))
     };
     let _opening = connection::opening();
-    match open(Access::Read) {
-        Err(Trouble::Database(_)) if !connection::has_journal(path) => open(Access::ReadUnchanging),
+    match open(OpenMode::Read) {
+        Err(TxError::Database(_)) if !connection::has_journal(path) => open(OpenMode::ReadUnchanging),
         other => other,
     }
 }
 
 /// Why a file could not be recognised, as a finding; an error where that says nothing about the file.
-fn unrecognised(path: &Path, trouble: Trouble) -> Result<Finding> {
+fn unrecognised(path: &Path, trouble: TxError) -> Result<RecordProblem> {
     let code = match &trouble {
-        Trouble::Database(error) => error.sqlite_error_code(),
-        Trouble::Refused(_) => None,
+        TxError::Database(error) => error.sqlite_error_code(),
+        TxError::Refused(_) => None,
     };
     match trouble.told("opening the record", path) {
         StoreError::NotOurs { path, problem } if code == Some(ErrorCode::NotADatabase) => {
-            Ok(Finding::NotADatabase { path, problem })
+            Ok(RecordProblem::NotADatabase { path, problem })
         }
-        StoreError::NotOurs { path, .. } if salvage::looks_like_ours(&path) => {
-            Ok(Finding::Damage { problems: vec!["the mark that it is a record was overwritten".to_owned()] })
-        }
-        StoreError::NotOurs { path, .. } => Ok(Finding::OtherProgram { path }),
-        StoreError::FutureSchema { found, known, .. } => Ok(Finding::FutureSchema { found, known }),
-        StoreError::Damaged { problem, .. } => Ok(Finding::Damage { problems: vec![problem] }),
+        StoreError::NotOurs { path, .. } if salvage::looks_like_ours(&path) => Ok(RecordProblem::Damage {
+            problems: vec!["the mark that it is a record was overwritten".to_owned()],
+        }),
+        StoreError::NotOurs { path, .. } => Ok(RecordProblem::OtherProgram { path }),
+        StoreError::FutureSchema { found, known, .. } => Ok(RecordProblem::FutureSchema { found, known }),
+        StoreError::Damaged { problem, .. } => Ok(RecordProblem::Damage { problems: vec![problem] }),
         StoreError::ReadOnly { path, problem } => Ok(inaccessible(&path, problem)),
         StoreError::Io { path, source, .. } => Ok(inaccessible(&path, source.to_string())),
         other => Err(other),
     }
 }
 
-fn inaccessible(path: &Path, problem: String) -> Finding {
-    Finding::Inaccessible { path: path.to_path_buf(), problem }
+fn inaccessible(path: &Path, problem: String) -> RecordProblem {
+    RecordProblem::Inaccessible { path: path.to_path_buf(), problem }
 }
 
 /// What is looked over.
-struct Place<'a> {
+struct CheckedStore<'a> {
     conn: &'a Connection,
     folder: &'a ArtifactFolder,
     /// What lay in the folder.
@@ -207,23 +207,23 @@ struct Place<'a> {
 
 /// Looks a database over that could be opened. Checks that come upon damage say so and leave the others to go on.
 fn examine(
-    place: &Place<'_>,
+    place: &CheckedStore<'_>,
     examination: &Examination<'_>,
     diagnosis: &mut Diagnosis,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<()> {
-    let Place { conn, folder, .. } = *place;
-    progress(Progress { what: "pages", done: 0, total: 1 });
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<()> {
+    let CheckedStore { conn, folder, .. } = *place;
+    progress(StoreProgress { what: "pages", done: 0, total: 1 });
     let mut damage = match examination.depth {
         Depth::Quick => problems_of(conn, "quick_check", PROBLEMS_TOLD),
         Depth::Thorough => problems_of(conn, "integrity_check", PROBLEMS_TOLD),
     };
-    progress(Progress { what: "pages", done: 1, total: 1 });
+    progress(StoreProgress { what: "pages", done: 1, total: 1 });
     let count = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, u64>(0));
     diagnosis.sessions = count("SELECT count(*) FROM sessions").unwrap_or_default();
     diagnosis.messages = count("SELECT count(*) FROM messages").unwrap_or_default();
     diagnosis.artifacts = count("SELECT count(*) FROM artifacts").unwrap_or_default();
-    let mut add = |found: Outcome<Vec<Finding>>| -> Outcome<()> {
+    let mut add = |found: TxResult<Vec<RecordProblem>>| -> TxResult<()> {
         match found {
             Ok(findings) => diagnosis.findings.extend(findings),
             Err(trouble) => damage.push(damage_of(trouble)?),
@@ -241,13 +241,13 @@ fn examine(
     }
     if !damage.is_empty() {
         damage.dedup();
-        diagnosis.findings.push(Finding::Damage { problems: damage });
+        diagnosis.findings.push(RecordProblem::Damage { problems: damage });
     }
     Ok(())
 }
 
 /// What kept a check from being carried out, if that is damage; an error if it is something else.
-fn damage_of(trouble: Trouble) -> Outcome<String> {
+fn damage_of(trouble: TxError) -> TxResult<String> {
     let path = Path::new("");
     match trouble.told("looking the record over", path) {
         StoreError::Damaged { problem, .. } => Ok(problem),
@@ -257,17 +257,17 @@ fn damage_of(trouble: Trouble) -> Outcome<String> {
     }
 }
 
-fn stale_locks(conn: &Connection, examination: &Examination<'_>) -> Outcome<Vec<Finding>> {
-    let is_stale = |lock: &crate::sessions::lock::HeldLock| {
+fn stale_locks(conn: &Connection, examination: &Examination<'_>) -> TxResult<Vec<RecordProblem>> {
+    let is_stale = |lock: &crate::sessions::lock::LockRecord| {
         lock.expires_ms <= examination.now_ms || !(examination.is_alive)(&lock.holder)
     };
     let locks: Vec<_> = guards::locks(conn)?.into_iter().filter(is_stale).collect();
-    Ok(if locks.is_empty() { Vec::new() } else { vec![Finding::StaleLocks { locks }] })
+    Ok(if locks.is_empty() { Vec::new() } else { vec![RecordProblem::StaleLocks { locks }] })
 }
 
 #[cfg(test)]
 #[path = "doctor_repair_tests.rs"]
-mod mend_tests;
+mod repair_tests;
 #[cfg(test)]
 #[path = "doctor_salvage_tests.rs"]
 mod salvage_tests;

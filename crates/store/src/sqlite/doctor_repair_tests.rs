@@ -4,7 +4,7 @@ use super::tests::*;
 use super::*;
 use crate::call::{CallFilter, UsageBy};
 use crate::search::request::SearchMode;
-use crate::sessions::lock::{HeldLock, LockRequest};
+use crate::sessions::lock::{LockRecord, LockRequest};
 use crate::sessions::session::SessionFilter;
 use crate::store::Store;
 
@@ -24,10 +24,10 @@ fn counters_are_counted_anew() {
     ] {
         home.sql(sql);
         match home.finding() {
-            Finding::WrongCounters { count: 1, sessions } => assert_eq!(sessions.len(), 1),
+            RecordProblem::WrongCounters { count: 1, sessions } => assert_eq!(sessions.len(), 1),
             other => panic!("{sql}: {other:?}"),
         }
-        home.mend_all_but(&[]);
+        home.repair_all_but(&[]);
         assert_eq!(home.open().conversations(&owner(), &SessionFilter::default()).unwrap(), before, "{sql}");
     }
     home.open().append(&owner(), &id("other"), vec![said("the next place is free")]).unwrap();
@@ -50,9 +50,9 @@ fn a_lost_message_is_told_and_everything_else_fits_again() {
         names(&home, Depth::Quick),
         ["lost_messages", "wrong_counters", "broken_views", "search_index"]
     );
-    let lost = Finding::LostMessages { count: 1, sessions: vec![id("one")] };
+    let lost = RecordProblem::LostMessages { count: 1, sessions: vec![id("one")] };
     assert!(home.findings(Depth::Quick).contains(&lost));
-    home.mend_all_but(&["lost_messages"]);
+    home.repair_all_but(&["lost_messages"]);
     assert_eq!(home.shown("one"), ["alpha one", "short"]);
     assert_eq!(home.shown("two"), ["alpha one", "short", "epsilon five"]);
     assert!(!home.finds("beta", SearchMode::Words));
@@ -67,7 +67,7 @@ fn a_lost_message_is_told_and_everything_else_fits_again() {
 fn a_lost_message_that_was_shown_in_other_words_still_is() {
     let home = Home::new();
     home.sql("DELETE FROM messages WHERE session = 1 AND seq = 2");
-    home.mend_all_but(&["lost_messages"]);
+    home.repair_all_but(&["lost_messages"]);
     assert_eq!(home.shown("one"), ["alpha one", "beta two", "short"]);
     assert_eq!(home.shown("two"), ["alpha one", "beta two", "short", "epsilon five"]);
 }
@@ -77,7 +77,7 @@ fn a_lost_rendition_gives_way_to_what_was_said() {
     let home = Home::new();
     home.sql("DELETE FROM renditions");
     assert_eq!(names(&home, Depth::Quick), ["broken_views"]);
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     assert_eq!(home.shown("two"), ["alpha one", "beta two", "gamma three", "epsilon five"]);
 }
 
@@ -86,10 +86,10 @@ fn a_lost_view_is_made_of_what_was_said() {
     let home = Home::new();
     home.sql("DELETE FROM view_items WHERE session IN (2, 3)");
     match home.finding() {
-        Finding::BrokenViews { count: 2, sessions } => assert_eq!(sessions, [id("other"), id("two")]),
+        RecordProblem::BrokenViews { count: 2, sessions } => assert_eq!(sessions, [id("other"), id("two")]),
         other => panic!("{other:?}"),
     }
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     assert_eq!(home.shown("other"), ["delta four"]);
     assert_eq!(home.shown("two"), ["alpha one", "beta two", "gamma three", "epsilon five"]);
     home.open().append(&owner(), &id("other"), vec![said("and on")]).unwrap();
@@ -101,7 +101,7 @@ fn a_view_that_no_longer_grows_grows_again() {
     let home = Home::new();
     home.sql("DELETE FROM view_items WHERE session = 3 AND end_seq IS NULL AND kind = 0");
     assert_eq!(names(&home, Depth::Quick), ["broken_views"]);
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     assert_eq!(home.shown("two"), ["alpha one", "beta two", "short", "epsilon five"]);
     home.open().append(&owner(), &id("two"), vec![said("and on")]).unwrap();
     assert_eq!(home.shown("two").last().unwrap(), "and on");
@@ -117,14 +117,14 @@ fn messages_that_are_not_what_was_said_are_found_by_a_thorough_look() {
     );
     assert_eq!(home.findings(Depth::Quick), []);
     match home.findings(Depth::Thorough).as_slice() {
-        [Finding::UnreadableMessages { count: 2, places }] => {
+        [RecordProblem::UnreadableMessages { count: 2, places }] => {
             let places: Vec<String> =
                 places.iter().map(|place| format!("{} {}", place.session, place.seq)).collect();
             assert_eq!(places, ["one 1", "other 0"]);
         }
         other => panic!("{other:?}"),
     }
-    assert!(home.mend().backup.is_none(), "nothing can be mended");
+    assert!(home.repair().backup.is_none(), "nothing can be mended");
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn rows_of_no_session_are_adopted_or_removed() {
     home.sql("DELETE FROM sessions WHERE id = 'other'");
     home.sql("INSERT INTO view_items (session, position, kind, name, json, tokens) VALUES (88, 0, 3, 'x', '{}', 1)");
     match home.findings(Depth::Quick).as_slice() {
-        [Finding::OrphanedRows { count: 3, tables }] => assert_eq!(tables, &["messages", "view_items"]),
+        [RecordProblem::OrphanedRows { count: 3, tables }] => assert_eq!(tables, &["messages", "view_items"]),
         other => panic!("{other:?}"),
     }
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     let store = home.open();
     let adopted = store.resolve(&owner(), "recovered_2").unwrap();
     assert_eq!((adopted.counters.messages, adopted.title.as_deref()), (1, Some("Recovered 2")));
@@ -151,7 +151,7 @@ fn messages_of_nobody_known_are_not_given_to_somebody() {
     home.sql(
         "UPDATE sessions SET owner = 'stranger' WHERE id = 'one'; DELETE FROM sessions WHERE id = 'other'",
     );
-    home.mend();
+    home.repair();
     let store = home.open();
     assert!(store.resolve(&owner(), "recovered_2").is_err());
     assert!(store.session(&crate::ids::Owner::new("recovered"), &id("recovered_2")).is_ok());
@@ -163,10 +163,10 @@ fn calls_without_their_preamble_keep_their_figures() {
     let usage = |home: &Home| home.open().usage(&owner(), &CallFilter::default(), UsageBy::Model).unwrap();
     let before = usage(&home);
     home.sql("DELETE FROM preamble_parts");
-    assert_eq!(home.finding(), Finding::LostPreambles { count: 1 });
+    assert_eq!(home.finding(), RecordProblem::LostPreambles { count: 1 });
     home.sql("DELETE FROM preambles");
-    assert_eq!(home.finding(), Finding::LostPreambles { count: 1 });
-    assert!(home.mend().backup.is_none());
+    assert_eq!(home.finding(), RecordProblem::LostPreambles { count: 1 });
+    assert!(home.repair().backup.is_none());
     assert_eq!(usage(&home), before);
 }
 
@@ -174,9 +174,9 @@ fn calls_without_their_preamble_keep_their_figures() {
 fn a_lost_index_is_made_anew() {
     let home = Home::new();
     home.sql("DELETE FROM clues_open; DELETE FROM artifact_pieces");
-    assert_eq!(home.finding(), Finding::SearchIndex { missing: 6, surplus: 0 });
+    assert_eq!(home.finding(), RecordProblem::SearchIndex { missing: 6, surplus: 0 });
     assert!(!home.finds("alpha", SearchMode::Words));
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     for word in ["alpha", "epsilon", "artifact"] {
         assert!(home.finds(word, SearchMode::Words), "{word}");
         assert!(home.finds(&word[1..], SearchMode::Substring), "{word}");
@@ -199,9 +199,9 @@ fn an_index_that_covers_too_little_and_too_much_is_made_whole() {
          UPDATE clues_open SET covered = 3 WHERE block = 1;
          INSERT INTO clues_open VALUES (500, 2, zeroblob(3))",
     );
-    assert_eq!(home.finding(), Finding::SearchIndex { missing: 1, surplus: 1 });
+    assert_eq!(home.finding(), RecordProblem::SearchIndex { missing: 1, surplus: 1 });
     assert!(!home.finds("alpha", SearchMode::Words));
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     assert!(home.finds("alpha", SearchMode::Words) && home.finds("lpha on", SearchMode::Substring));
 }
 
@@ -210,15 +210,15 @@ fn an_index_that_knows_the_wrong_thing_is_found_by_a_thorough_look() {
     let home = Home::new();
     home.sql("UPDATE clues_open SET clues = (SELECT clues FROM clues_open WHERE block = 1) WHERE block = 0");
     assert_eq!(home.findings(Depth::Quick), []);
-    assert_eq!(home.findings(Depth::Thorough), [Finding::SearchIndex { missing: 1, surplus: 0 }]);
+    assert_eq!(home.findings(Depth::Thorough), [RecordProblem::SearchIndex { missing: 1, surplus: 0 }]);
     assert!(!home.finds("lpha on", SearchMode::Substring));
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     assert!(home.finds("lpha on", SearchMode::Substring));
     // Bytes that are no list at all hide nothing in the meantime.
     home.sql("UPDATE clues_open SET clues = x'01020304' WHERE block = 0");
     assert!(home.finds("lpha on", SearchMode::Substring));
-    assert_eq!(home.findings(Depth::Thorough), [Finding::SearchIndex { missing: 5, surplus: 0 }]);
-    home.mend_all_but(&[]);
+    assert_eq!(home.findings(Depth::Thorough), [RecordProblem::SearchIndex { missing: 5, surplus: 0 }]);
+    home.repair_all_but(&[]);
 }
 
 #[test]
@@ -235,39 +235,43 @@ fn locks_of_the_dead_and_the_late_are_removed() {
     let examination =
         Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|holder| holder.process_id == 1 };
     let diagnosis = diagnose(&home.path(), &examination, &mut |_| ()).unwrap();
-    let named = |locks: &[HeldLock]| locks.iter().map(|lock| lock.name.clone()).collect::<Vec<_>>();
+    let named = |locks: &[LockRecord]| locks.iter().map(|lock| lock.name.clone()).collect::<Vec<_>>();
     match diagnosis.findings.as_slice() {
-        [Finding::StaleLocks { locks }] => assert_eq!(named(locks), ["dead", "late"]),
+        [RecordProblem::StaleLocks { locks }] => assert_eq!(named(locks), ["dead", "late"]),
         other => panic!("{other:?}"),
     }
     assert!(diagnosis.is_well(), "it is only worth knowing");
-    let report = mend(&home.path(), &examination, &home.path().with_extension("tar"), &mut |_| ()).unwrap();
+    let report = repair(&home.path(), &examination, &home.path().with_extension("tar"), &mut |_| ()).unwrap();
     assert_eq!(report.after, []);
     assert_eq!(named(&home.open().locks().unwrap()), ["alive"]);
 }
 
 #[test]
 fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
-    use crate::views::node::{Child, NewNode, Node, TOP_NODES};
-    use crate::views::summary::{Run, SummaryId};
+    use crate::views::node::{Child, NewNode, SummaryNode, TOP_NODES};
+    use crate::views::summary::{MessageRun, SummaryId};
     let home = Home::new();
     let leaf = |first_seq, end_seq| NewNode {
         author: "rules".to_owned(),
         document: String::new(),
-        sources: vec![Run { session: id("one"), first_seq, end_seq }],
+        sources: vec![MessageRun { session: id("one"), first_seq, end_seq }],
         facts: serde_json::Value::Null,
-        node: Node { messages: end_seq - first_seq, ..Node::default() },
+        node: SummaryNode { messages: end_seq - first_seq, ..SummaryNode::default() },
     };
     let store = home.open();
     let first = store.put_node(&owner(), &id("two"), leaf(0, 1), 1).unwrap();
     let second = store.put_node(&owner(), &id("two"), leaf(1, 3), 1).unwrap();
     let children =
         vec![Child { id: first, first_seq: 0, end_seq: 1 }, Child { id: second, first_seq: 1, end_seq: 3 }];
-    let both = NewNode { node: Node { level: 1, messages: 3, children, ..Node::default() }, ..leaf(0, 3) };
+    let both = NewNode {
+        node: SummaryNode { level: 1, messages: 3, children, ..SummaryNode::default() },
+        ..leaf(0, 3)
+    };
     let both = store.put_node(&owner(), &id("two"), both, 1).unwrap();
     drop(store);
     assert_eq!(home.findings(Depth::Quick), []);
-    let broken = |words: &str| Finding::BrokenNodes { count: 1, problems: vec![format!("{both} {words}")] };
+    let broken =
+        |words: &str| RecordProblem::BrokenNodes { count: 1, problems: vec![format!("{both} {words}")] };
     for (sql, words) in [
         (format!("DELETE FROM summaries WHERE id = {}", second.0), "names n2, which is not there"),
         (
@@ -306,7 +310,7 @@ fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
         let saved = std::fs::read(home.path()).unwrap();
         home.sql(&sql);
         assert_eq!(home.finding(), broken(words), "{sql}");
-        home.mend_all_but(&[]);
+        home.repair_all_but(&[]);
         let node = home.open().node_heads(&owner(), &[both]).unwrap().remove(0);
         assert_eq!((node.node.level, node.node.children.len(), node.between()), (0, 0, (0, 3)), "{sql}");
         std::fs::write(home.path(), saved).unwrap();
@@ -316,7 +320,7 @@ fn nodes_that_do_not_hold_together_lead_to_their_messages_again() {
         both.0
     ));
     let named = "n1 names n3, which is not older than it".to_owned();
-    assert_eq!(home.finding(), Finding::BrokenNodes { count: 1, problems: vec![named] });
-    home.mend_all_but(&[]);
+    assert_eq!(home.finding(), RecordProblem::BrokenNodes { count: 1, problems: vec![named] });
+    home.repair_all_but(&[]);
     assert!(home.open().summary(&owner(), SummaryId(1)).unwrap().top_nodes().is_empty());
 }

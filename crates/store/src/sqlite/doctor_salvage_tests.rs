@@ -51,8 +51,10 @@ fn overwrite(path: &Path, page: usize, bytes: &[u8]) {
 }
 
 /// Whether a database is damaged as far as the doctor can see.
-fn is_damaged(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| matches!(finding, Finding::Damage { .. } | Finding::NotADatabase { .. }))
+fn is_damaged(findings: &[RecordProblem]) -> bool {
+    findings
+        .iter()
+        .any(|finding| matches!(finding, RecordProblem::Damage { .. } | RecordProblem::NotADatabase { .. }))
 }
 
 #[test]
@@ -73,11 +75,15 @@ fn any_page_may_be_overwritten_and_the_rest_is_saved() {
             continue;
         }
         assert!(is_damaged(&before), "page {page}: {before:?}");
-        let report = home.mend();
+        let report = home.repair();
         assert!(!is_damaged(&report.after), "page {page}: {:?}", report.after);
         assert!(report.salvaged.is_some(), "page {page}");
-        assert!(report.after.iter().all(|finding| !finding.is_mendable() || matches!(finding, Finding::OrphanedArtifacts { .. })),
-            "page {page}: {:?}", report.after);
+        assert!(
+            report.after.iter().all(|finding| !finding.is_mendable()
+                || matches!(finding, RecordProblem::OrphanedArtifacts { .. })),
+            "page {page}: {:?}",
+            report.after
+        );
         // A page holds some ten messages; the page above it, which says where pages are, may hide some more.
         let saved = home_words(&home);
         let lost = all.difference(&saved).count();
@@ -120,7 +126,7 @@ fn a_database_without_its_beginning_is_saved() {
         let all = words(&home, "other");
         overwrite(&home.path(), 0, junk);
         assert!(is_damaged(&home.findings(Depth::Quick)), "{} bytes", junk.len());
-        let report = home.mend();
+        let report = home.repair();
         assert!(!is_damaged(&report.after), "{:?}", report.after);
         assert_eq!(words(&home, "other"), all, "{} bytes", junk.len());
         assert_eq!(home.shown("two"), ["alpha one", "beta two", "short", "epsilon five"]);
@@ -135,7 +141,7 @@ fn a_mark_that_was_overwritten_is_no_other_program() {
     whole[68..72].copy_from_slice(&7_u32.to_be_bytes());
     fs::write(home.path(), whole).unwrap();
     assert!(is_damaged(&home.findings(Depth::Quick)));
-    assert!(!is_damaged(&home.mend().after));
+    assert!(!is_damaged(&home.repair().after));
     assert_eq!(home.shown("other").len(), 301);
 }
 
@@ -149,7 +155,7 @@ fn a_database_that_was_cut_short_is_saved_as_far_as_it_goes() {
         let kept = whole.len() * share / 100 / PAGE * PAGE;
         fs::write(home.path(), &whole[..kept]).unwrap();
         assert!(is_damaged(&home.findings(Depth::Quick)), "{share} %");
-        let report = home.mend();
+        let report = home.repair();
         assert!(!is_damaged(&report.after), "{share} %: {:?}", report.after);
         let saved = home_words(&home);
         assert!(saved.is_subset(&all));
@@ -161,7 +167,7 @@ fn a_database_that_was_cut_short_is_saved_as_far_as_it_goes() {
     let home = large_copy(&whole, &home);
     fs::write(home.path(), "").unwrap();
     assert!(is_damaged(&home.findings(Depth::Quick)));
-    let report = home.mend();
+    let report = home.repair();
     assert!(!is_damaged(&report.after), "{:?}", report.after);
 }
 
@@ -170,7 +176,7 @@ fn the_damaged_database_and_a_backup_are_kept() {
     let home = large();
     overwrite(&home.path(), 20, &[0xa5; PAGE]);
     let damaged = fs::read(home.path()).unwrap();
-    let report = home.mend();
+    let report = home.repair();
     let salvaged = report.salvaged.unwrap();
     assert_eq!(fs::read(&salvaged.damaged).unwrap(), damaged);
     assert!(salvaged.tables.iter().any(|table| table.rows > 0));
@@ -199,7 +205,7 @@ fn what_is_only_in_the_journal_is_saved_too() {
     let _ = fs::remove_file(connection::beside(&home.path(), "-shm"));
     let last = fs::metadata(home.path()).unwrap().len() as usize / PAGE - 1;
     overwrite(&home.path(), last - 3, &[0xa5; PAGE]);
-    let report = home.mend();
+    let report = home.repair();
     assert!(!is_damaged(&report.after), "{:?}", report.after);
     assert!(home.finds("journal", SearchMode::Words));
     if let Some(salvaged) = report.salvaged {
@@ -213,12 +219,15 @@ fn what_is_only_in_the_journal_is_saved_too() {
 #[test]
 fn a_damaged_index_costs_nothing_but_time() {
     let home = large();
-    let conn = connection::connect(&home.path(), Access::Write, connection::BUSY_TIMEOUT).unwrap();
+    let conn = connection::connect(&home.path(), OpenMode::Write, connection::BUSY_TIMEOUT).unwrap();
     conn.execute("UPDATE clues_open SET clues = zeroblob(40), covered = 0", []).unwrap();
     drop(conn);
     let all = words(&home, "other");
-    assert!(matches!(home.findings(Depth::Quick)[..], [Finding::SearchIndex { missing: 1.., surplus: 0 }]));
-    let report = home.mend();
+    assert!(matches!(
+        home.findings(Depth::Quick)[..],
+        [RecordProblem::SearchIndex { missing: 1.., surplus: 0 }]
+    ));
+    let report = home.repair();
     assert_eq!(report.after, []);
     assert_eq!(words(&home, "other"), all);
     assert!(home.finds("message", SearchMode::Words));
@@ -234,12 +243,12 @@ fn a_record_that_is_in_use_is_not_replaced() {
     in_use.conversations(&owner(), &SessionFilter::default()).unwrap();
     let examination = Examination { depth: Depth::Quick, now_ms: 1_000, is_alive: &|_| true };
     let backup = home.path().with_extension("tar");
-    let refused = mend(&home.path(), &examination, &backup, &mut |_| ()).unwrap_err();
+    let refused = repair(&home.path(), &examination, &backup, &mut |_| ()).unwrap_err();
     assert!(matches!(refused, StoreError::Busy { .. }), "{refused:?}");
     drop(in_use);
     assert_eq!(fs::read(home.path()).unwrap(), damaged);
     fs::remove_file(backup).unwrap();
-    assert!(!is_damaged(&home.mend().after));
+    assert!(!is_damaged(&home.repair().after));
 }
 
 /// Bytes that change in a file.
@@ -284,7 +293,7 @@ proptest! {
             }
         }
         write_private(&home.path(), &bytes);
-        let report = home.mend();
+        let report = home.repair();
         if is_damaged(&report.after) {
             // Where nothing is left that could be saved, nothing is touched.
             prop_assert!(bytes.len() < whole / 2, "{:?}", report.after);

@@ -113,38 +113,38 @@ impl Home {
 
     /// Changes the database behind the record's back.
     pub(super) fn sql(&self, sql: &str) {
-        let conn = connection::connect(&self.path(), Access::Write, connection::BUSY_TIMEOUT).unwrap();
+        let conn = connection::connect(&self.path(), OpenMode::Write, connection::BUSY_TIMEOUT).unwrap();
         conn.execute_batch(sql).unwrap();
     }
 
-    pub(super) fn findings(&self, depth: Depth) -> Vec<Finding> {
+    pub(super) fn findings(&self, depth: Depth) -> Vec<RecordProblem> {
         let examination = Examination { depth, now_ms: 1_000, is_alive: &|_| true };
         diagnose(&self.path(), &examination, &mut |_| ()).unwrap().findings
     }
 
     /// The only finding of a quick look.
-    pub(super) fn finding(&self) -> Finding {
+    pub(super) fn finding(&self) -> RecordProblem {
         let mut findings = self.findings(Depth::Quick);
         assert_eq!(findings.len(), 1, "{findings:?}");
         findings.remove(0)
     }
 
-    pub(super) fn mend(&self) -> MendReport {
+    pub(super) fn repair(&self) -> RepairReport {
         let examination = Examination { depth: Depth::Thorough, now_ms: 1_000, is_alive: &|_| true };
         let backups = fs::read_dir(self.folder.path()).unwrap().count();
         let backup = self.folder.path().join(format!("backup-{backups}.tar"));
-        let report = mend(&self.path(), &examination, &backup, &mut |_| ()).unwrap();
+        let report = repair(&self.path(), &examination, &backup, &mut |_| ()).unwrap();
         assert_eq!(report.backup.is_some(), backup.exists());
         report
     }
 
     /// Mends the record, which must leave nothing to be mended and, but for these, nothing at all.
-    pub(super) fn mend_all_but(&self, left: &[&str]) -> MendReport {
-        let report = self.mend();
+    pub(super) fn repair_all_but(&self, left: &[&str]) -> RepairReport {
+        let report = self.repair();
         let names: Vec<String> = report.after.iter().map(name_of).collect();
         assert_eq!(names, left, "{:?}", report.after);
         assert!(report.backup.is_some());
-        let again = self.mend();
+        let again = self.repair();
         assert_eq!(again.before, report.after, "mending twice changes nothing");
         report
     }
@@ -178,7 +178,7 @@ pub(super) fn write_private(path: &Path, bytes: &[u8]) {
 }
 
 /// The name of a finding as it stands in JSON.
-pub(super) fn name_of(finding: &Finding) -> String {
+pub(super) fn name_of(finding: &RecordProblem) -> String {
     serde_json::to_value(finding).unwrap()["finding"].as_str().unwrap().to_owned()
 }
 
@@ -195,7 +195,7 @@ fn a_record_that_is_well_has_no_findings() {
     assert_eq!((diagnosis.sessions, diagnosis.messages, diagnosis.artifacts), (3, 5, 1));
     assert_eq!(diagnosis.database_bytes, fs::metadata(home.path()).unwrap().len());
     assert!(steps.iter().any(|step| step.what == "pages" && step.done == step.total));
-    let report = home.mend();
+    let report = home.repair();
     assert_eq!((report.backup, report.salvaged), (None, None));
 }
 
@@ -212,13 +212,13 @@ fn it_looks_while_others_write() {
 fn no_record_is_not_a_lost_one() {
     let folder = tempfile::tempdir().unwrap();
     let home = Home { folder };
-    assert_eq!(home.finding(), Finding::NoRecord { path: home.path() });
-    assert!(home.mend().backup.is_none());
+    assert_eq!(home.finding(), RecordProblem::NoRecord { path: home.path() });
+    assert!(home.repair().backup.is_none());
     assert!(!home.path().exists());
 
     let home = Home::new();
     fs::remove_file(home.path()).unwrap();
-    assert_eq!(home.finding(), Finding::MissingDatabase { path: home.path() });
+    assert_eq!(home.finding(), RecordProblem::MissingDatabase { path: home.path() });
     assert!(!home.finding().is_mendable());
 }
 
@@ -229,8 +229,11 @@ fn a_file_that_is_no_database_is_left_alone() {
         .unwrap();
     let before = fs::read(home.path()).unwrap();
     let finding = home.finding();
-    assert!(matches!(&finding, Finding::NotADatabase { path, .. } if *path == home.path()), "{finding:?}");
-    let report = home.mend();
+    assert!(
+        matches!(&finding, RecordProblem::NotADatabase { path, .. } if *path == home.path()),
+        "{finding:?}"
+    );
+    let report = home.repair();
     assert_eq!(report.salvaged, None);
     assert_eq!(report.after, report.before);
     assert_eq!(fs::read(home.path()).unwrap(), before);
@@ -241,8 +244,8 @@ fn a_database_of_another_program_is_left_alone() {
     let home = Home { folder: tempfile::tempdir().unwrap() };
     fs::write(home.path(), "").unwrap();
     home.sql("CREATE TABLE theirs (x)");
-    assert_eq!(home.finding(), Finding::OtherProgram { path: home.path() });
-    assert!(home.mend().backup.is_none());
+    assert_eq!(home.finding(), RecordProblem::OtherProgram { path: home.path() });
+    assert!(home.repair().backup.is_none());
 }
 
 #[test]
@@ -250,21 +253,21 @@ fn newer_and_older_schemas_are_told_apart() {
     let home = Home::new();
     let now = version_after(STEPS);
     match recognise(&home.path(), &FolderListing::default(), now + 1).unwrap() {
-        Recognised::Nothing(finding) => {
-            assert_eq!(finding, Finding::OldSchema { found: now, known: now + 1 });
+        FileState::Nothing(finding) => {
+            assert_eq!(finding, RecordProblem::OldSchema { found: now, known: now + 1 });
         }
-        Recognised::Record(_) => panic!("an older record was taken for a new one"),
+        FileState::Record(_) => panic!("an older record was taken for a new one"),
     }
     home.sql("PRAGMA user_version = 7");
-    assert_eq!(home.finding(), Finding::FutureSchema { found: 7, known: now });
-    assert!(home.mend().backup.is_none());
+    assert_eq!(home.finding(), RecordProblem::FutureSchema { found: 7, known: now });
+    assert!(home.repair().backup.is_none());
 }
 
 #[test]
 fn a_place_that_cannot_be_read_is_told() {
     let home = Home { folder: tempfile::tempdir().unwrap() };
     fs::create_dir(home.path()).unwrap();
-    assert!(matches!(home.finding(), Finding::Inaccessible { .. }), "{:?}", home.finding());
+    assert!(matches!(home.finding(), RecordProblem::Inaccessible { .. }), "{:?}", home.finding());
 }
 
 #[cfg(unix)]
@@ -277,13 +280,13 @@ fn files_open_to_others_are_closed() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     match home.finding() {
-        Finding::OpenToOthers { count, paths } => {
+        RecordProblem::OpenToOthers { count, paths } => {
             assert_eq!(count, 3);
             assert!(paths.contains(&artifact) && paths.contains(&home.path()));
         }
         other => panic!("{other:?}"),
     }
-    home.mend_all_but(&[]);
+    home.repair_all_but(&[]);
     assert_eq!(fs::metadata(&artifact).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
@@ -293,7 +296,7 @@ fn lost_artifacts_are_named_with_those_who_refer_to_them() {
     let (artifact, path) = (home.artifact(), home.artifact_path());
     let whole = fs::read(&path).unwrap();
     let lost = |depth| match home.findings(depth).as_slice() {
-        [Finding::LostArtifacts { count: 1, artifacts }] => artifacts[0].clone(),
+        [RecordProblem::LostArtifacts { count: 1, artifacts }] => artifacts[0].clone(),
         other => panic!("{other:?}"),
     };
     fs::remove_file(&path).unwrap();
@@ -307,7 +310,7 @@ fn lost_artifacts_are_named_with_those_who_refer_to_them() {
     write_private(&path, &altered);
     assert_eq!(home.findings(Depth::Quick), []);
     assert_eq!(lost(Depth::Thorough).problem, "damaged");
-    assert!(home.mend().backup.is_none(), "nothing can be mended");
+    assert!(home.repair().backup.is_none(), "nothing can be mended");
     write_private(&path, &whole);
     assert_eq!(home.findings(Depth::Thorough), []);
 }
@@ -323,7 +326,7 @@ fn a_message_whose_artifact_is_lost_is_counted_with_it() {
     let artifacts = store.artifacts(&owner(), &id("two")).unwrap();
     fs::remove_file(store.artifact_folder().file_path(&artifacts[1].id)).unwrap();
     match home.findings(Depth::Thorough).as_slice() {
-        [Finding::LostArtifacts { count: 1, artifacts }] => {
+        [RecordProblem::LostArtifacts { count: 1, artifacts }] => {
             assert_eq!((artifacts[0].messages, &artifacts[0].sessions), (1, &vec![id("two")]));
         }
         other => panic!("{other:?}"),
@@ -342,10 +345,10 @@ fn what_nobody_refers_to_is_removed_and_strange_files_are_not() {
     let findings = home.findings(Depth::Quick);
     assert_eq!(findings.len(), 3, "{findings:?}");
     assert!(findings.iter().any(|finding| matches!(finding,
-        Finding::OrphanedArtifacts { count: 1, bytes, artifacts } if *bytes > 0 && *artifacts == [orphan.clone()])));
-    assert!(findings.contains(&Finding::AbandonedFiles { paths: vec![abandoned.clone()] }));
-    assert!(findings.contains(&Finding::StrangeFiles { paths: vec![strange.clone()] }));
-    let report = home.mend_all_but(&["strange_files"]);
+        RecordProblem::OrphanedArtifacts { count: 1, bytes, artifacts } if *bytes > 0 && *artifacts == [orphan.clone()])));
+    assert!(findings.contains(&RecordProblem::AbandonedFiles { paths: vec![abandoned.clone()] }));
+    assert!(findings.contains(&RecordProblem::StrangeFiles { paths: vec![strange.clone()] }));
+    let report = home.repair_all_but(&["strange_files"]);
     assert!(!folder.file_path(&orphan).exists() && !abandoned.exists() && strange.exists());
     let mut names = Vec::new();
     let backup = fs::File::open(report.backup.unwrap()).unwrap();
@@ -365,8 +368,8 @@ fn artifacts_whose_sessions_are_gone_are_released() {
     let home = Home::new();
     let path = home.artifact_path();
     home.sql("DELETE FROM artifact_refs");
-    assert!(matches!(home.finding(), Finding::OrphanedArtifacts { count: 1, .. }));
-    home.mend_all_but(&[]);
+    assert!(matches!(home.finding(), RecordProblem::OrphanedArtifacts { count: 1, .. }));
+    home.repair_all_but(&[]);
     assert!(!path.exists());
 }
 
@@ -376,14 +379,14 @@ fn a_dead_end_is_opened_again_unless_it_was_imported() {
     let store = home.open();
     store.end_session(&owner(), &id("other"), &EndReason::COMPRESSION, 9).unwrap();
     drop(store);
-    assert_eq!(home.finding(), Finding::DeadEnds { count: 1, sessions: vec![id("other")] });
-    home.mend_all_but(&[]);
+    assert_eq!(home.finding(), RecordProblem::DeadEnds { count: 1, sessions: vec![id("other")] });
+    home.repair_all_but(&[]);
     let store = home.open();
     store.append(&owner(), &id("other"), vec![said("it goes on")]).unwrap();
     store.end_session(&owner(), &id("other"), &EndReason::COMPRESSION, 9).unwrap();
     drop(store);
     home.sql("UPDATE sessions SET origin_key = 'theirs' WHERE id = 'other'");
-    assert_eq!(home.mend().after, [Finding::DeadEnds { count: 1, sessions: vec![id("other")] }]);
+    assert_eq!(home.repair().after, [RecordProblem::DeadEnds { count: 1, sessions: vec![id("other")] }]);
 }
 
 #[test]
@@ -402,7 +405,7 @@ fn sessions_that_hang_on_nothing_can_be_used() {
     );
     let names: Vec<String> = home.findings(Depth::Quick).iter().map(name_of).collect();
     assert_eq!(names, ["lost_parents", "broken_views"]);
-    home.mend_all_but(&["lost_parents"]);
+    home.repair_all_but(&["lost_parents"]);
     assert_eq!(home.shown("branch"), ["own words"]);
     let store = home.open();
     assert_eq!(store.transcript(&owner(), &id("branch")).unwrap().len(), 1);
@@ -419,15 +422,15 @@ fn wrong_places_among_others_are_worked_out_anew() {
         "UPDATE sessions SET is_attached = 1 WHERE id = 'other'",
     ] {
         home.sql(sql);
-        assert!(matches!(home.finding(), Finding::WrongLinks { count: 1, .. }), "{sql}");
-        home.mend_all_but(&[]);
+        assert!(matches!(home.finding(), RecordProblem::WrongLinks { count: 1, .. }), "{sql}");
+        home.repair_all_but(&[]);
     }
     // A circle: each says it hangs on the other.
     home.sql("UPDATE sessions SET parent = 3, parent_id = 'two', link_kind = 'branch', leaves_at = 0 WHERE ordinal = 1");
     assert_eq!(home.open().family(&owner(), &id("one")).unwrap().len(), 2);
     assert_eq!(home.open().transcript(&owner(), &id("two")).unwrap().len(), 4);
-    assert!(matches!(home.finding(), Finding::WrongLinks { count: 1, .. }), "{:?}", home.finding());
-    home.mend_all_but(&["lost_parents"]);
+    assert!(matches!(home.finding(), RecordProblem::WrongLinks { count: 1, .. }), "{:?}", home.finding());
+    home.repair_all_but(&["lost_parents"]);
 }
 
 fn answer(text: &str) -> NewMessage {
@@ -465,12 +468,12 @@ fn turns_that_two_gateways_recorded_twice_are_reported_and_left() {
     };
     turn(&store, vec![said("three"), echoed, said("four")], "answer 4");
     let found = home.findings(Depth::Quick);
-    assert_eq!(found, [Finding::DoubledMessages { count: 2, sessions: vec![id("shared")] }]);
+    assert_eq!(found, [RecordProblem::DoubledMessages { count: 2, sessions: vec![id("shared")] }]);
     assert!(!found[0].is_mendable());
     assert_eq!(found[0].severity(), Severity::Warning);
     let before = store.messages(&owner(), &id("shared")).unwrap();
     drop(store);
-    home.mend();
+    home.repair();
     assert_eq!(home.open().messages(&owner(), &id("shared")).unwrap(), before);
 }
 

@@ -7,28 +7,28 @@ use rusqlite::ErrorCode;
 use crate::error::StoreError;
 
 /// Result of work on a connection.
-pub(super) type Outcome<T> = std::result::Result<T, Trouble>;
+pub(super) type TxResult<T> = std::result::Result<T, TxError>;
 
 /// A refusal by the record, or an error of the database that has not been put in the record's words yet.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum TxError {
     Refused(StoreError),
     Database(rusqlite::Error),
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for TxError {
     fn from(error: StoreError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for TxError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(error)
     }
 }
 
-impl Trouble {
+impl TxError {
     /// A value in a row that cannot be what was written there.
     pub(super) fn unreadable(problem: impl Into<String>) -> Self {
         Self::Refused(StoreError::Damaged { path: PathBuf::new(), problem: problem.into() })

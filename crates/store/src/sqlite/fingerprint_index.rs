@@ -14,11 +14,13 @@ use std::ops::Range;
 
 use rusqlite::{Connection, params};
 
-use crate::search::fingerprint::{ClueList, ClueSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice};
+use crate::search::fingerprint::{
+    FingerprintList, FingerprintSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice,
+};
 
 use super::indexing::ARTIFACT_ROWS;
 
-pub(super) use lookup::{Holders, Wanted};
+pub(super) use lookup::{IndexLookup, LookupTerms};
 
 /// The two forms of segments. A slice after the last of a sealed segment tells which rows it covers.
 pub(super) const SCHEMA: &str = "
@@ -41,7 +43,7 @@ const COVERED_SLICE: i64 = SLICES as i64;
 
 /// How rows are numbered, gathered in blocks, and blocks in segments. All are powers of two.
 #[derive(Debug, PartialEq, Eq)]
-struct Family {
+struct SegmentLayout {
     /// What its numbers are given out as.
     numbers: &'static str,
     first_row: i64,
@@ -51,9 +53,14 @@ struct Family {
     blocks_worth_reading: usize,
 }
 
-const MESSAGES: Family =
-    Family { numbers: "message", first_row: 0, block_rows: 2, segment_blocks: 1024, blocks_worth_reading: 1 };
-const PIECES: Family = Family {
+const MESSAGES: SegmentLayout = SegmentLayout {
+    numbers: "message",
+    first_row: 0,
+    block_rows: 2,
+    segment_blocks: 1024,
+    blocks_worth_reading: 1,
+};
+const PIECES: SegmentLayout = SegmentLayout {
     numbers: "piece",
     first_row: ARTIFACT_ROWS,
     block_rows: 1,
@@ -61,7 +68,7 @@ const PIECES: Family = Family {
     blocks_worth_reading: 0,
 };
 
-impl Family {
+impl SegmentLayout {
     fn of_row(row: i64) -> &'static Self {
         if row < ARTIFACT_ROWS { &MESSAGES } else { &PIECES }
     }
@@ -73,19 +80,19 @@ impl Family {
 
 /// A segment, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Segment(i64);
+pub(super) struct IndexSegment(i64);
 
-impl Segment {
+impl IndexSegment {
     /// The segment a row belongs to.
     pub(super) fn of_row(row: i64) -> Self {
-        Self(row / Family::of_row(row).segment_rows())
+        Self(row / SegmentLayout::of_row(row).segment_rows())
     }
 
     fn of_block_key(key: i64) -> Self {
         Self(key.div_euclid(BLOCK_KEYS))
     }
 
-    fn family(self) -> &'static Family {
+    fn family(self) -> &'static SegmentLayout {
         // Numbers of segments of pieces are larger than any of messages: their rows are so much larger.
         if self.0 < PIECES.first_row / PIECES.segment_rows() { &MESSAGES } else { &PIECES }
     }
@@ -124,7 +131,7 @@ impl Segment {
 
 /// The key of the block of a row, and the bit of the row in it.
 fn place_of(row: i64) -> (i64, i64) {
-    let segment = Segment::of_row(row);
+    let segment = IndexSegment::of_row(row);
     let within = row - segment.rows().start;
     let rows = segment.family().block_rows;
     (segment.block_keys().start + within / rows, 1 << (within % rows))
@@ -132,19 +139,19 @@ fn place_of(row: i64) -> (i64, i64) {
 
 /// Adds rows to the index, block by block.
 #[derive(Default)]
-pub(super) struct ClueWriter {
-    set: ClueSet,
+pub(super) struct FingerprintWriter {
+    set: FingerprintSet,
     /// The block that is being filled, and which of its rows are new.
     filling: Option<(i64, i64)>,
 }
 
-impl ClueWriter {
+impl FingerprintWriter {
     /// Adds a row with its clues. Rows are best added in their order.
     pub(super) fn add(
         &mut self,
         conn: &Connection,
         row: i64,
-        add_clues: impl FnOnce(&mut ClueSet),
+        add_fingerprints: impl FnOnce(&mut FingerprintSet),
     ) -> rusqlite::Result<()> {
         let (key, bit) = place_of(row);
         let covered = match self.filling {
@@ -155,7 +162,7 @@ impl ClueWriter {
             }
         };
         self.filling = Some((key, covered | bit));
-        add_clues(&mut self.set);
+        add_fingerprints(&mut self.set);
         Ok(())
     }
 
@@ -171,7 +178,7 @@ impl ClueWriter {
         let mut known = known.query([key])?;
         if let Some(row) = known.next()? {
             covered |= row.get::<_, i64>(0)?;
-            if let Some(list) = ClueList::new(row.get_ref(1)?.as_blob()?) {
+            if let Some(list) = FingerprintList::new(row.get_ref(1)?.as_blob()?) {
                 list.iter().for_each(|clue| self.set.add(clue));
             }
         }
@@ -186,11 +193,11 @@ fn write_open(conn: &Connection, key: i64, covered: i64, clues: &[u32]) -> rusql
 }
 
 /// The segment that grows.
-fn growing(conn: &Connection, family: &Family) -> rusqlite::Result<Segment> {
+fn growing(conn: &Connection, family: &SegmentLayout) -> rusqlite::Result<IndexSegment> {
     let next: i64 = conn
         .prepare_cached("SELECT next FROM numbers WHERE name = ?1")?
         .query_row([family.numbers], |row| row.get(0))?;
-    Ok(Segment::of_row(family.first_row + (next - 1).max(0)))
+    Ok(IndexSegment::of_row(family.first_row + (next - 1).max(0)))
 }
 
 /// Seals segments that do not grow any more.
@@ -199,9 +206,9 @@ fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
         conn.prepare_cached("SELECT min(block) FROM clues_open WHERE block >= ?1 AND block < ?2")?;
     for family in [&MESSAGES, &PIECES] {
         let end = growing(conn, family)?.block_keys().start;
-        let mut from = Segment::of_row(family.first_row).block_keys().start;
+        let mut from = IndexSegment::of_row(family.first_row).block_keys().start;
         while let Some(key) = lowest.query_row([from, end], |row| row.get::<_, Option<i64>>(0))? {
-            let segment = Segment::of_block_key(key);
+            let segment = IndexSegment::of_block_key(key);
             // One that is damaged is searched as it is, and mended by others.
             if let Some(blocks) = read(conn, segment)? {
                 replace(conn, segment, &blocks)?;
@@ -214,25 +221,25 @@ fn seal_complete(conn: &Connection) -> rusqlite::Result<()> {
 
 /// A block of a segment that is read or written as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct IndexBlock {
     /// Rows it covers, a bit each.
     covered: i64,
     clues: Vec<u32>,
 }
 
-impl Block {
+impl IndexBlock {
     /// How many rows it covers.
     pub(super) fn rows(&self) -> u64 {
         u64::from(self.covered.count_ones())
     }
 }
 
-/// Blocks of a segment by their places in it.
-pub(super) type Blocks = BTreeMap<usize, Block>;
+/// IndexBlocks of a segment by their places in it.
+pub(super) type IndexBlocks = BTreeMap<usize, IndexBlock>;
 
 /// Everything known of a segment; `None` where that is damaged.
-pub(super) fn read(conn: &Connection, segment: Segment) -> rusqlite::Result<Option<Blocks>> {
-    let mut blocks = Blocks::new();
+pub(super) fn read(conn: &Connection, segment: IndexSegment) -> rusqlite::Result<Option<IndexBlocks>> {
+    let mut blocks = IndexBlocks::new();
     let Some(()) = read_sealed(conn, segment, &mut blocks)? else { return Ok(None) };
     let keys = segment.block_keys();
     let mut open = conn.prepare_cached(
@@ -240,7 +247,7 @@ pub(super) fn read(conn: &Connection, segment: Segment) -> rusqlite::Result<Opti
     )?;
     let mut open = open.query([keys.start, keys.end])?;
     while let Some(row) = open.next()? {
-        let Some(list) = ClueList::new(row.get_ref(2)?.as_blob()?) else { return Ok(None) };
+        let Some(list) = FingerprintList::new(row.get_ref(2)?.as_blob()?) else { return Ok(None) };
         let place = (row.get::<_, i64>(0)? - keys.start) as usize;
         let block = blocks.entry(place).or_default();
         block.covered |= row.get::<_, i64>(1)?;
@@ -253,7 +260,11 @@ pub(super) fn read(conn: &Connection, segment: Segment) -> rusqlite::Result<Opti
     Ok(Some(blocks))
 }
 
-fn read_sealed(conn: &Connection, segment: Segment, blocks: &mut Blocks) -> rusqlite::Result<Option<()>> {
+fn read_sealed(
+    conn: &Connection,
+    segment: IndexSegment,
+    blocks: &mut IndexBlocks,
+) -> rusqlite::Result<Option<()>> {
     let keys = segment.slice_keys();
     let mut sealed = conn.prepare_cached(
         "SELECT slice, entries FROM clues_sealed WHERE slice >= ?1 AND slice < ?2 ORDER BY slice",
@@ -285,7 +296,7 @@ fn read_sealed(conn: &Connection, segment: Segment, blocks: &mut Blocks) -> rusq
 }
 
 /// The covered rows of the blocks of a sealed segment, from one bit a row.
-fn covered_blocks(segment: Segment, bits: &[u8]) -> impl Iterator<Item = (usize, i64)> {
+fn covered_blocks(segment: IndexSegment, bits: &[u8]) -> impl Iterator<Item = (usize, i64)> {
     let rows = segment.family().block_rows as usize;
     let is_set = move |row: usize| bits.get(row / 8).is_some_and(|byte| byte & (1 << (row % 8)) != 0);
     (0..segment.blocks()).filter_map(move |block| {
@@ -295,7 +306,11 @@ fn covered_blocks(segment: Segment, bits: &[u8]) -> impl Iterator<Item = (usize,
 }
 
 /// Writes a segment anew, in the form that is due to it.
-pub(super) fn replace(conn: &Connection, segment: Segment, blocks: &Blocks) -> rusqlite::Result<()> {
+pub(super) fn replace(
+    conn: &Connection,
+    segment: IndexSegment,
+    blocks: &IndexBlocks,
+) -> rusqlite::Result<()> {
     let (slice_keys, block_keys) = (segment.slice_keys(), segment.block_keys());
     conn.prepare_cached("DELETE FROM clues_sealed WHERE slice >= ?1 AND slice < ?2")?
         .execute([slice_keys.start, slice_keys.end])?;
@@ -343,28 +358,28 @@ pub(super) enum RowState {
 }
 
 /// Adds the clues of a row to a set.
-pub(super) type ReadRow<'a> = dyn Fn(i64, &mut ClueSet) -> rusqlite::Result<RowState> + 'a;
+pub(super) type ReadRow<'a> = dyn Fn(i64, &mut FingerprintSet) -> rusqlite::Result<RowState> + 'a;
 
 /// Makes blocks out of what rows say.
-pub(super) struct BlockMaker<'a> {
+pub(super) struct BlockBuilder<'a> {
     read_row: &'a ReadRow<'a>,
-    set: ClueSet,
+    set: FingerprintSet,
 }
 
-impl<'a> BlockMaker<'a> {
+impl<'a> BlockBuilder<'a> {
     /// Of rows that are read so.
     pub(super) fn new(read_row: &'a ReadRow<'a>) -> Self {
-        Self { read_row, set: ClueSet::default() }
+        Self { read_row, set: FingerprintSet::default() }
     }
 
     /// A block as it has to be, given what is known of it; `None` if none of its rows is there. Where a row cannot be
     /// read, what is known stays.
     pub(super) fn make(
         &mut self,
-        segment: Segment,
+        segment: IndexSegment,
         place: usize,
-        known: Option<&Block>,
-    ) -> rusqlite::Result<Option<Block>> {
+        known: Option<&IndexBlock>,
+    ) -> rusqlite::Result<Option<IndexBlock>> {
         let mut covered = 0;
         for row in segment.rows_of(place) {
             match (self.read_row)(row, &mut self.set)? {
@@ -377,25 +392,25 @@ impl<'a> BlockMaker<'a> {
             covered |= place_of(row).1;
         }
         let clues = self.set.take();
-        Ok((covered != 0).then_some(Block { covered, clues }))
+        Ok((covered != 0).then_some(IndexBlock { covered, clues }))
     }
 }
 
 /// Makes the blocks of these rows anew.
 pub(super) fn read_again(conn: &Connection, rows: &[i64], read_row: &ReadRow<'_>) -> rusqlite::Result<()> {
-    let mut changed: BTreeMap<Segment, BTreeSet<usize>> = BTreeMap::new();
+    let mut changed: BTreeMap<IndexSegment, BTreeSet<usize>> = BTreeMap::new();
     for row in rows {
-        let segment = Segment::of_row(*row);
+        let segment = IndexSegment::of_row(*row);
         let place = (place_of(*row).0 - segment.block_keys().start) as usize;
         changed.entry(segment).or_default().insert(place);
     }
-    let mut maker = BlockMaker::new(read_row);
+    let mut maker = BlockBuilder::new(read_row);
     for (segment, mut places) in changed {
         let mut blocks = match read(conn, segment)? {
             Some(blocks) => blocks,
             None => {
                 places = (0..segment.blocks()).collect();
-                Blocks::new()
+                IndexBlocks::new()
             }
         };
         for place in places {
@@ -410,9 +425,9 @@ pub(super) fn read_again(conn: &Connection, rows: &[i64], read_row: &ReadRow<'_>
 }
 
 /// The rows each segment says it covers.
-pub(super) fn covered(conn: &Connection) -> rusqlite::Result<BTreeMap<Segment, RowSet>> {
-    let mut covered: BTreeMap<Segment, RowSet> = BTreeMap::new();
-    let mut add = |segment: Segment, place: usize, bits: i64| {
+pub(super) fn covered(conn: &Connection) -> rusqlite::Result<BTreeMap<IndexSegment, RowSet>> {
+    let mut covered: BTreeMap<IndexSegment, RowSet> = BTreeMap::new();
+    let mut add = |segment: IndexSegment, place: usize, bits: i64| {
         let rows = covered.entry(segment).or_default();
         (0..)
             .zip(segment.rows_of(place))
@@ -423,7 +438,7 @@ pub(super) fn covered(conn: &Connection) -> rusqlite::Result<BTreeMap<Segment, R
     let mut told = conn.prepare("SELECT entries FROM clues_sealed WHERE slice = ?1")?;
     let mut from = i64::MIN;
     while let Some(slice) = first.query_row([from], |row| row.get::<_, Option<i64>>(0))? {
-        let segment = Segment(slice.div_euclid(SLICE_KEYS));
+        let segment = IndexSegment(slice.div_euclid(SLICE_KEYS));
         let mut rows = told.query([segment.slice_keys().start + COVERED_SLICE])?;
         if let Some(row) = rows.next()? {
             covered_blocks(segment, row.get_ref(0)?.as_blob()?)
@@ -435,7 +450,7 @@ pub(super) fn covered(conn: &Connection) -> rusqlite::Result<BTreeMap<Segment, R
     let mut open = open.query([])?;
     while let Some(row) = open.next()? {
         let key: i64 = row.get(0)?;
-        let segment = Segment::of_block_key(key);
+        let segment = IndexSegment::of_block_key(key);
         add(segment, key.rem_euclid(BLOCK_KEYS) as usize, row.get(1)?);
     }
     Ok(covered)

@@ -6,7 +6,7 @@ use super::*;
 use crate::artifacts::artifact::NewArtifact;
 use crate::search::request::{SearchMode, SearchQuery};
 use crate::sqlite::doctor::{Depth, Examination, diagnose};
-use crate::sqlite::indexing::add_clues;
+use crate::sqlite::indexing::add_fingerprints;
 use crate::sqlite::test_home::{Home, id, open_session, owner, say};
 use crate::sqlite::{SqliteStore, Write};
 use crate::store::{Dependants, Store};
@@ -108,19 +108,19 @@ fn rows_of(store: &SqliteStore, table: &str) -> i64 {
 
 #[test]
 fn every_row_has_its_place() {
-    let first_piece = Segment::of_row(ARTIFACT_ROWS);
+    let first_piece = IndexSegment::of_row(ARTIFACT_ROWS);
     assert_eq!(first_piece.rows().start, ARTIFACT_ROWS);
     assert_eq!(first_piece.family(), &PIECES);
-    assert_eq!(Segment::of_row(ARTIFACT_ROWS - 1).family(), &MESSAGES);
+    assert_eq!(IndexSegment::of_row(ARTIFACT_ROWS - 1).family(), &MESSAGES);
     for row in [1, 2, 3, 2_047, 2_048, 70_001, ARTIFACT_ROWS + 1, ARTIFACT_ROWS + 300] {
-        let segment = Segment::of_row(row);
+        let segment = IndexSegment::of_row(row);
         let (key, bit) = place_of(row);
-        assert_eq!(Segment::of_block_key(key), segment);
+        assert_eq!(IndexSegment::of_block_key(key), segment);
         let rows = segment.rows_of((key - segment.block_keys().start) as usize);
         assert_eq!(rows.start + i64::from(bit.trailing_zeros()), row);
         assert!(segment.rows().contains(&row));
     }
-    assert!(Segment::of_row(i64::from(u32::MAX)) < first_piece, "segments of the two never meet");
+    assert!(IndexSegment::of_row(i64::from(u32::MAX)) < first_piece, "segments of the two never meet");
 }
 
 #[test]
@@ -155,15 +155,15 @@ fn rows_that_come_late_are_taken_into_their_segments() {
     write(&|conn| {
         read_again(conn, &rows, &|row, set| match rows.contains(&row) {
             true => Ok(RowState::Gone),
-            false => add_clues(conn, &folder, row, set),
+            false => add_fingerprints(conn, &folder, row, set),
         })
     });
     assert_ne!(found(&store, "n77n"), expected(&said, "n77n"), "n77 is the text of row 78");
     write(&|conn| {
-        let mut writer = ClueWriter::default();
+        let mut writer = FingerprintWriter::default();
         for row in &rows {
-            let mut set = ClueSet::default();
-            assert_eq!(add_clues(conn, &folder, *row, &mut set)?, RowState::Read);
+            let mut set = FingerprintSet::default();
+            assert_eq!(add_fingerprints(conn, &folder, *row, &mut set)?, RowState::Read);
             let clues = set.take();
             writer.add(conn, *row, |set| clues.iter().for_each(|clue| set.add(*clue)))?;
         }

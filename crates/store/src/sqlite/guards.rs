@@ -4,17 +4,17 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::ids::Millis;
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
 use crate::store::{CHECK_BYTES, CHECK_GUARD};
 
-use super::error::Outcome;
+use super::error::TxResult;
 use super::rows::{chain_of, from_json_text, json_text};
 
 /// Where a guard is kept: kind, chain, endpoint, model.
-type Place<'a> = (i64, i64, &'a str, &'a str);
+type GuardKey<'a> = (i64, i64, &'a str, &'a str);
 
 /// A chain is named by the ordinal of its first session: its continuations share its guards.
-fn place_of<'a>(conn: &Connection, scope: &'a GuardScope) -> Outcome<Place<'a>> {
+fn place_of<'a>(conn: &Connection, scope: &'a GuardScope) -> TxResult<GuardKey<'a>> {
     Ok(match scope {
         GuardScope::Chain(owner, id) => (0, chain_of(conn, owner, id)?, "", ""),
         GuardScope::Model { endpoint, model } => (1, 0, endpoint, model),
@@ -22,7 +22,7 @@ fn place_of<'a>(conn: &Connection, scope: &'a GuardScope) -> Outcome<Place<'a>> 
     })
 }
 
-pub(super) fn set(conn: &Connection, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Outcome<()> {
+pub(super) fn set(conn: &Connection, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> TxResult<()> {
     let (kind, chain, endpoint, model) = place_of(conn, scope)?;
     match guard {
         Some(guard) => conn
@@ -55,7 +55,7 @@ pub(super) fn get(
     scope: &GuardScope,
     name: &str,
     now_ms: Millis,
-) -> Outcome<Option<Guard>> {
+) -> TxResult<Option<Guard>> {
     let (kind, chain, endpoint, model) = place_of(conn, scope)?;
     let found: Option<(String, Millis, Option<Millis>)> = conn
         .prepare_cached(
@@ -76,7 +76,7 @@ pub(super) fn get(
 
 /// Replaces the guard that shows whether the record can be written. Its value differs each time: SQLite does not write what
 /// is there already.
-pub(super) fn write_check(conn: &Connection) -> Outcome<()> {
+pub(super) fn write_check(conn: &Connection) -> TxResult<()> {
     let bytes = i64::try_from(CHECK_BYTES / 2).unwrap_or(i64::MAX);
     conn.prepare_cached(
         "INSERT OR REPLACE INTO guards (kind, chain, endpoint, model, name, value, set_ms, expires_ms) \
@@ -92,8 +92,8 @@ macro_rules! lock_columns {
     };
 }
 
-fn held_lock(row: &Row<'_>) -> rusqlite::Result<HeldLock> {
-    Ok(HeldLock {
+fn held_lock(row: &Row<'_>) -> rusqlite::Result<LockRecord> {
+    Ok(LockRecord {
         name: row.get(0)?,
         holder: Holder {
             host: row.get(1)?,
@@ -110,7 +110,7 @@ pub(super) fn lock(
     conn: &Connection,
     request: &LockRequest,
     is_alive: &dyn Fn(&Holder) -> bool,
-) -> Outcome<LockOutcome> {
+) -> TxResult<LockOutcome> {
     let held = conn
         .prepare_cached(concat!("SELECT ", lock_columns!(), " FROM locks WHERE name = ?1"))?
         .query_row([&request.name], held_lock)
@@ -145,7 +145,7 @@ pub(super) fn unlock(conn: &Connection, name: &str, holder: &Holder) -> rusqlite
     .map(drop)
 }
 
-pub(super) fn locks(conn: &Connection) -> rusqlite::Result<Vec<HeldLock>> {
+pub(super) fn locks(conn: &Connection) -> rusqlite::Result<Vec<LockRecord>> {
     conn.prepare_cached(concat!("SELECT ", lock_columns!(), " FROM locks ORDER BY name"))?
         .query_map([], held_lock)?
         .collect()

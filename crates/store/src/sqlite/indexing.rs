@@ -11,12 +11,12 @@ use crate::artifacts::artifact::{ArtifactId, ArtifactRange};
 use crate::artifacts::folder::ArtifactFolder;
 use crate::artifacts::pieces::pieces;
 use crate::error::Result;
-use crate::search::fingerprint::{ClueOf, ClueSet, clue};
+use crate::search::fingerprint::{FingerprintKind, FingerprintSet, clue};
 use crate::search::searchable::searchable_text;
 
-use super::backup::Progress;
-use super::error::Outcome;
-use super::fingerprint_index::{self, ClueWriter, RowState, Segment};
+use super::backup::StoreProgress;
+use super::error::TxResult;
+use super::fingerprint_index::{self, FingerprintWriter, IndexSegment, RowState};
 use super::message_codec::unpack_skeleton;
 use super::rows::{count, names, role_of, speaker_of};
 
@@ -38,26 +38,26 @@ pub(super) struct Belonging<'a> {
 
 /// The clue of an owner.
 pub(super) fn owner_clue(owner: &str) -> u32 {
-    clue(ClueOf::Owner, owner.as_bytes())
+    clue(FingerprintKind::Owner, owner.as_bytes())
 }
 
 /// The clue of a chain.
 pub(super) fn chain_clue(chain: u64) -> u32 {
-    clue(ClueOf::Chain, &chain.to_le_bytes())
+    clue(FingerprintKind::Chain, &chain.to_le_bytes())
 }
 
 /// The clue of a role.
 pub(super) fn role_clue(role: Role) -> u32 {
-    clue(ClueOf::Role, role.name().as_bytes())
+    clue(FingerprintKind::Role, role.name().as_bytes())
 }
 
 /// The clue of a tool, whose case makes no difference.
 pub(super) fn tool_clue(tool: &str) -> u32 {
-    clue(ClueOf::Tool, tool.to_lowercase().as_bytes())
+    clue(FingerprintKind::Tool, tool.to_lowercase().as_bytes())
 }
 
 impl Belonging<'_> {
-    fn add_to(&self, set: &mut ClueSet) {
+    fn add_to(&self, set: &mut FingerprintSet) {
         set.add(owner_clue(self.owner));
         set.add(chain_clue(self.chain));
         set.add(role_clue(self.role));
@@ -68,14 +68,14 @@ impl Belonging<'_> {
 /// Indexes the rows that one transaction writes.
 pub(super) struct Indexing<'c> {
     conn: &'c Connection,
-    clues: ClueWriter,
+    clues: FingerprintWriter,
     text: String,
 }
 
 impl<'c> Indexing<'c> {
     /// Begins with nothing.
     pub(super) fn new(conn: &'c Connection) -> Self {
-        Self { conn, clues: ClueWriter::default(), text: String::new() }
+        Self { conn, clues: FingerprintWriter::default(), text: String::new() }
     }
 
     /// Indexes a message whose row was written.
@@ -126,7 +126,7 @@ pub(super) fn read_again(
     artifacts: &ArtifactFolder,
     rows: &[i64],
 ) -> rusqlite::Result<()> {
-    fingerprint_index::read_again(conn, rows, &|row, set| add_clues(conn, artifacts, row, set))
+    fingerprint_index::read_again(conn, rows, &|row, set| add_fingerprints(conn, artifacts, row, set))
 }
 
 /// Takes the pieces of an artifact away. Their rows, which are given, are then to be read again.
@@ -137,7 +137,7 @@ pub(super) fn forget_pieces(conn: &Connection, artifact: i64) -> rusqlite::Resul
 }
 
 /// Cuts an artifact into pieces anew and indexes them. One whose file cannot be read is left alone.
-pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) -> Outcome<()> {
+pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) -> TxResult<()> {
     let name: String = conn
         .prepare_cached("SELECT name FROM artifacts WHERE n = ?1")?
         .query_row([number], |row| row.get(0))?;
@@ -155,12 +155,14 @@ pub(super) fn cut_anew(conn: &Connection, number: i64, folder: &ArtifactFolder) 
 pub(super) fn make_anew(
     conn: &Connection,
     folder: &ArtifactFolder,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<()> {
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<()> {
     let range: (Option<i64>, Option<i64>) =
         conn.query_row("SELECT min(id), max(id) FROM messages", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let segments: Vec<Segment> = match range {
-        (Some(first), Some(last)) => Segment::of_row(first).through(Segment::of_row(last)).collect(),
+    let segments: Vec<IndexSegment> = match range {
+        (Some(first), Some(last)) => {
+            IndexSegment::of_row(first).through(IndexSegment::of_row(last)).collect()
+        }
         _ => Vec::new(),
     };
     let artifacts: Vec<i64> = conn
@@ -170,7 +172,7 @@ pub(super) fn make_anew(
     let total = (segments.len() + artifacts.len()) as u64;
     let mut done = 0;
     let mut step = || {
-        progress(Progress { what: "indexing", done, total });
+        progress(StoreProgress { what: "indexing", done, total });
         done += 1;
     };
     for segment in segments {
@@ -185,11 +187,11 @@ pub(super) fn make_anew(
 }
 
 /// Adds the clues of a row to a set.
-pub(super) fn add_clues(
+pub(super) fn add_fingerprints(
     conn: &Connection,
     artifacts: &ArtifactFolder,
     row: i64,
-    set: &mut ClueSet,
+    set: &mut FingerprintSet,
 ) -> rusqlite::Result<RowState> {
     if row < ARTIFACT_ROWS {
         return add_clues_of_message(conn, row, set);
@@ -211,7 +213,7 @@ pub(super) fn add_clues(
     })
 }
 
-fn add_clues_of_message(conn: &Connection, id: i64, set: &mut ClueSet) -> rusqlite::Result<RowState> {
+fn add_clues_of_message(conn: &Connection, id: i64, set: &mut FingerprintSet) -> rusqlite::Result<RowState> {
     let mut select = conn.prepare_cached(
         "SELECT coalesce(s.owner, ''), coalesce(s.chain, m.session), m.role, m.flags, m.tools, m.coding, m.origin
          FROM messages m LEFT JOIN sessions s ON s.ordinal = m.session WHERE m.id = ?1",

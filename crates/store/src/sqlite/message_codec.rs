@@ -53,10 +53,10 @@ pub(super) struct PackedArtifact<'a> {
 pub(super) struct Skeleton<'a> {
     /// The JSON, with empty strings where those texts stand.
     pub(super) json: Cow<'a, str>,
-    places: Vec<Place>,
+    places: Vec<TextSlot>,
 }
 
-struct Place {
+struct TextSlot {
     /// Where in the skeleton the text goes.
     at: usize,
     style: EscapeStyle,
@@ -85,7 +85,7 @@ pub(super) fn pack<'a>(message: &'a Message, artifacts: &ArtifactFolder) -> Resu
         skeleton.push_str(json.get(copied_to..start).unwrap_or_default());
         copied_to = end;
         let (id, file) = artifacts.put(&text.text)?;
-        places.push(Place { at: skeleton.len(), style: text.style, id: id.clone() });
+        places.push(TextSlot { at: skeleton.len(), style: text.style, id: id.clone() });
         packed.push(PackedArtifact { id, text: text.text, file });
     }
     skeleton.push_str(json.get(copied_to..).unwrap_or_default());
@@ -137,7 +137,7 @@ pub(super) fn unpack_skeleton(coding: i64, bytes: &[u8]) -> Result<Skeleton<'_>>
     Ok(Skeleton { json, places })
 }
 
-fn encode_places(places: &[Place]) -> Vec<u8> {
+fn encode_places(places: &[TextSlot]) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(&u32::try_from(places.len()).unwrap_or(u32::MAX).to_le_bytes());
     for place in places {
@@ -149,14 +149,14 @@ fn encode_places(places: &[Place]) -> Vec<u8> {
     out
 }
 
-fn decode_places(bytes: &[u8]) -> Option<(Vec<Place>, &[u8])> {
+fn decode_places(bytes: &[u8]) -> Option<(Vec<TextSlot>, &[u8])> {
     let (count, mut rest) = bytes.split_first_chunk::<4>()?;
     let mut places = Vec::new();
     for _ in 0..u32::from_le_bytes(*count) {
         let (at, after) = rest.split_first_chunk::<4>()?;
         let (&[style, id_bytes], after) = after.split_first_chunk::<2>()?;
         let (id, after) = after.split_at_checked(usize::from(id_bytes))?;
-        places.push(Place {
+        places.push(TextSlot {
             at: u32::from_le_bytes(*at) as usize,
             style: EscapeStyle::from_code(style)?,
             id: ArtifactId::from_text(std::str::from_utf8(id).ok()?),

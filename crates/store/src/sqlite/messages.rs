@@ -6,15 +6,15 @@ use throughline_transcript::ContentHash;
 use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
-use crate::message::{Appended, NewMessage, StoredMessage, speaks_as};
-use crate::sessions::chain::Stretch;
+use crate::message::{AppendRange, NewMessage, StoredMessage, speaks_as};
+use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 use crate::sessions::version::{LastMessage, Version};
-use crate::views::summary::Run;
+use crate::views::summary::MessageRun;
 
 use super::artifacts::{self, Reference};
 use super::commit::require_open;
-use super::error::Outcome;
+use super::error::TxResult;
 use super::indexing::{Belonging, Indexing, take_numbers};
 use super::message_codec::{self, PackedBody};
 use super::rows::{
@@ -31,7 +31,7 @@ pub(super) fn append(
     owner: &Owner,
     id: &SessionId,
     messages: Vec<NewMessage>,
-) -> Outcome<Appended> {
+) -> TxResult<AppendRange> {
     append_all(conn, folder, owner, id, messages).map(|(appended, _)| appended)
 }
 
@@ -42,12 +42,12 @@ fn append_all(
     owner: &Owner,
     id: &SessionId,
     messages: Vec<NewMessage>,
-) -> Outcome<(Appended, Option<LastMessage>)> {
+) -> TxResult<(AppendRange, Option<LastMessage>)> {
     let mut session = known_session(conn, owner, id)?;
     require_open(conn, &session)?;
     let first_seq = session.next_seq;
     if messages.is_empty() {
-        return Ok((Appended { first_seq, next_seq: first_seq }, None));
+        return Ok((AppendRange { first_seq, next_seq: first_seq }, None));
     }
     let mut last = None;
     let first_number = take_numbers(conn, "message", messages.len())?;
@@ -67,7 +67,7 @@ fn append_all(
     if !renditions.is_empty() {
         views::grow(conn, &session, renditions)?;
     }
-    Ok((Appended { first_seq, next_seq: session.next_seq }, last))
+    Ok((AppendRange { first_seq, next_seq: session.next_seq }, last))
 }
 
 /// The newest session of the chain of a session, and the last message of that. One statement on three indexes: this is asked
@@ -78,7 +78,7 @@ const VERSION: &str = "SELECT tip.id, tip.next_seq, messages.id, messages.at_ms,
      WHERE one.id = ?1 AND one.owner = ?2 ORDER BY tip.ordinal DESC LIMIT 1";
 
 /// The version of the conversation a session belongs to.
-pub(super) fn version(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Version> {
+pub(super) fn version(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Version> {
     let found = conn
         .prepare_cached(VERSION)?
         .query_row((id.as_str(), owner.as_str()), |row| {
@@ -117,7 +117,7 @@ pub(super) fn append_at(
     owner: &Owner,
     expected: &Version,
     messages: Vec<NewMessage>,
-) -> Outcome<Version> {
+) -> TxResult<Version> {
     if !is_at(conn, owner, expected)? {
         let now = version(conn, owner, &expected.tip)?;
         return Err(StoreError::VersionConflict { id: expected.tip.clone(), tip: now.tip }.into());
@@ -134,7 +134,7 @@ fn write(
     number: i64,
     new: &NewMessage,
     indexing: &mut Indexing<'_>,
-) -> Outcome<ContentHash> {
+) -> TxResult<ContentHash> {
     let message = &new.message;
     let hash = message.content_hash();
     let PackedBody { coding, bytes, artifacts } = message_codec::pack(message, folder)?;
@@ -182,7 +182,7 @@ pub(super) fn of_session(
     folder: &ArtifactFolder,
     owner: &Owner,
     id: &SessionId,
-) -> Outcome<Vec<StoredMessage>> {
+) -> TxResult<Vec<StoredMessage>> {
     let session = known_session(conn, owner, id)?;
     let mut messages = Vec::new();
     views::run(conn, folder, int(session.ordinal), &session.id, 0..i64::MAX, |message| {
@@ -196,8 +196,8 @@ pub(super) fn of_run(
     conn: &Connection,
     folder: &ArtifactFolder,
     owner: &Owner,
-    run: &Run,
-) -> Outcome<Vec<StoredMessage>> {
+    run: &MessageRun,
+) -> TxResult<Vec<StoredMessage>> {
     let session = known_session(conn, owner, &run.session)?;
     let mut messages = Vec::new();
     let places = int(run.first_seq)..int(run.end_seq);
@@ -211,10 +211,10 @@ pub(super) fn transcript(
     folder: &ArtifactFolder,
     owner: &Owner,
     id: &SessionId,
-) -> Outcome<Vec<StoredMessage>> {
+) -> TxResult<Vec<StoredMessage>> {
     let session = known_session(conn, owner, id)?;
     let mut messages = Vec::new();
-    for stretch in line_of(conn, owner, Stretch::through(&session))?.iter().rev() {
+    for stretch in line_of(conn, owner, LinePart::through(&session))?.iter().rev() {
         for member in members_of(conn, stretch.chain)? {
             let Some(end) = stretch.end_in(&member) else { continue };
             let places = 0..int(end);

@@ -1,6 +1,6 @@
 //! The schema and its versions: making a new database, and bringing an older one up to date after a backup.
 //!
-//! Step `n` of the list leads from version `n` to `n + 1`; the first makes everything. All steps that are due run in one
+//! MigrationStep `n` of the list leads from version `n` to `n + 1`; the first makes everything. All steps that are due run in one
 //! transaction, so a database is of one version or another and never between two.
 
 use std::path::{Path, PathBuf};
@@ -12,28 +12,30 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::Millis;
 
-use super::backup::Progress;
-use super::connection::{APPLICATION_ID, Access, Identity, beside, connect, identify, make_private_file};
-use super::error::{Outcome, Trouble, told_io};
+use super::backup::StoreProgress;
+use super::connection::{
+    APPLICATION_ID, DatabaseKind, OpenMode, beside, connect, identify, make_private_file,
+};
+use super::error::{TxError, TxResult, told_io};
 use super::{artifacts, artifacts_beside, fingerprint_index, indexing};
 
 /// What a step works on.
-pub(super) struct Bench<'a> {
+pub(super) struct MigrationContext<'a> {
     /// The database, in the transaction of all steps.
     pub(super) conn: &'a Connection,
     /// The artifacts beside it.
     pub(super) folder: ArtifactFolder,
     /// Told how far a long step is.
-    pub(super) progress: &'a mut dyn FnMut(Progress),
+    pub(super) progress: &'a mut dyn FnMut(StoreProgress),
 }
 
 /// What leads from one version to the next.
-pub(super) type Step = fn(&mut Bench<'_>) -> Outcome<()>;
+pub(super) type MigrationStep = fn(&mut MigrationContext<'_>) -> TxResult<()>;
 
 /// Every step there is, in order. What a released step leads to never changes again.
-pub(super) const STEPS: &[Step] = &[create, index_by_longer_clues];
+pub(super) const STEPS: &[MigrationStep] = &[create, index_by_longer_clues];
 
-fn create(bench: &mut Bench<'_>) -> Outcome<()> {
+fn create(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     bench.conn.execute_batch(include_str!("schema.sql"))?;
     bench.conn.execute_batch(artifacts::SCHEMA)?;
     bench.conn.execute_batch(artifacts::PIECES_SCHEMA)?;
@@ -43,7 +45,7 @@ fn create(bench: &mut Bench<'_>) -> Outcome<()> {
 /// The second version finds words by longer hashes and by pairs of neighbours. Records of the first may have such an
 /// index with shorter hashes, or the two full-text tables that came before it; neither can be read any more, so the
 /// index and the pieces of artifacts are made anew from the texts.
-fn index_by_longer_clues(bench: &mut Bench<'_>) -> Outcome<()> {
+fn index_by_longer_clues(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     bench.conn.execute_batch(
         "DROP TABLE IF EXISTS words;
          DROP TABLE IF EXISTS grams;
@@ -59,13 +61,13 @@ fn index_by_longer_clues(bench: &mut Bench<'_>) -> Outcome<()> {
 }
 
 /// The version that a list of steps leads to.
-pub(super) fn version_after(steps: &[Step]) -> i64 {
+pub(super) fn version_after(steps: &[MigrationStep]) -> i64 {
     steps.len() as i64
 }
 
 /// How a database came to be of the newest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(super) enum SchemaState {
     /// It was already.
     AsItWas,
     /// It was made.
@@ -83,29 +85,29 @@ pub(super) enum Arrival {
 pub(super) fn bring_up_to_date(
     conn: &mut Connection,
     path: &Path,
-    steps: &[Step],
+    steps: &[MigrationStep],
     now_ms: Millis,
     patience: Duration,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<Arrival> {
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<SchemaState> {
     let known = version_after(steps);
-    if identify(conn, path, known)? == (Identity::Record { version: known }) {
-        return Ok(Arrival::AsItWas);
+    if identify(conn, path, known)? == (DatabaseKind::Record { version: known }) {
+        return Ok(SchemaState::AsItWas);
     }
     use_journal_beside(conn, patience)?;
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Somebody else may have done it while we waited.
     let from = match identify(&transaction, path, known)? {
-        Identity::Record { version } if version == known => return Ok(Arrival::AsItWas),
-        Identity::Record { version } => version,
-        Identity::Empty => 0,
+        DatabaseKind::Record { version } if version == known => return Ok(SchemaState::AsItWas),
+        DatabaseKind::Record { version } => version,
+        DatabaseKind::Empty => 0,
     };
     let arrival = match from {
-        0 => Arrival::Made,
-        from => Arrival::Migrated { from, backup: back_up(path, from, now_ms, patience)? },
+        0 => SchemaState::Made,
+        from => SchemaState::Migrated { from, backup: back_up(path, from, now_ms, patience)? },
     };
     let folder = ArtifactFolder::at(artifacts_beside(path));
-    let mut bench = Bench { conn: &transaction, folder, progress };
+    let mut bench = MigrationContext { conn: &transaction, folder, progress };
     for step in steps.iter().skip(usize::try_from(from).unwrap_or_default()) {
         step(&mut bench)?;
     }
@@ -132,14 +134,14 @@ fn use_journal_beside(conn: &Connection, patience: Duration) -> rusqlite::Result
 }
 
 /// Copies the database, as it is before the transaction that is about to change it, to a file beside it.
-fn back_up(path: &Path, version: i64, now_ms: Millis, patience: Duration) -> Outcome<PathBuf> {
+fn back_up(path: &Path, version: i64, now_ms: Millis, patience: Duration) -> TxResult<PathBuf> {
     let time = jiff::Timestamp::from_millisecond(now_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let stamp = time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
     let backup = beside(path, &format!(".backup-v{version}-{stamp}"));
     make_private_file(&backup).map_err(|source| told_io("making a backup", &backup, source))?;
-    let reader = connect(path, Access::Read, patience)?;
+    let reader = connect(path, OpenMode::Read, patience)?;
     let Some(name) = backup.to_str() else {
-        return Err(Trouble::from(StoreError::Io {
+        return Err(TxError::from(StoreError::Io {
             what: "naming a backup",
             path: backup,
             source: std::io::ErrorKind::InvalidFilename.into(),

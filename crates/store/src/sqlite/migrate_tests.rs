@@ -13,21 +13,21 @@ use crate::store::Store;
 
 const NOW_MS: Millis = 1_700_000_000_000;
 
-fn first(bench: &mut Bench<'_>) -> Outcome<()> {
+fn first(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench.conn.execute_batch("CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('one')")?)
 }
 
-fn second(bench: &mut Bench<'_>) -> Outcome<()> {
+fn second(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench.conn.execute_batch("ALTER TABLE things ADD COLUMN size INTEGER; UPDATE things SET size = 7")?)
 }
 
-fn third(bench: &mut Bench<'_>) -> Outcome<()> {
+fn third(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench
         .conn
         .execute_batch("CREATE TABLE more (thing TEXT); INSERT INTO more SELECT name FROM things")?)
 }
 
-fn broken(bench: &mut Bench<'_>) -> Outcome<()> {
+fn broken(bench: &mut MigrationContext<'_>) -> TxResult<()> {
     Ok(bench.conn.execute_batch("DELETE FROM things; INSERT INTO nowhere VALUES (1)")?)
 }
 
@@ -46,10 +46,10 @@ impl Home {
 
     fn connect(&self) -> Connection {
         prepare_file(&self.path(), &self.folder.path().join("artifacts")).unwrap();
-        connect(&self.path(), Access::Write, BUSY_TIMEOUT).unwrap()
+        connect(&self.path(), OpenMode::Write, BUSY_TIMEOUT).unwrap()
     }
 
-    fn bring(&self, steps: &[Step]) -> Outcome<Arrival> {
+    fn bring(&self, steps: &[MigrationStep]) -> TxResult<SchemaState> {
         bring_up_to_date(&mut self.connect(), &self.path(), steps, NOW_MS, BUSY_TIMEOUT, &mut |_| ())
     }
 
@@ -66,13 +66,13 @@ fn value<T: rusqlite::types::FromSql>(conn: &Connection, sql: &str) -> T {
 #[test]
 fn a_new_database_goes_through_every_step_without_a_backup() {
     let home = Home::new();
-    assert_eq!(home.bring(&[first, second, third]).unwrap(), Arrival::Made);
+    assert_eq!(home.bring(&[first, second, third]).unwrap(), SchemaState::Made);
     let conn = home.connect();
     assert_eq!(value::<i64>(&conn, "PRAGMA user_version"), 3);
     assert_eq!(value::<i64>(&conn, "PRAGMA application_id"), APPLICATION_ID);
     assert_eq!(value::<String>(&conn, "PRAGMA journal_mode"), "wal");
     assert_eq!(value::<String>(&conn, "SELECT thing FROM more"), "one");
-    assert_eq!(home.bring(&[first, second, third]).unwrap(), Arrival::AsItWas);
+    assert_eq!(home.bring(&[first, second, third]).unwrap(), SchemaState::AsItWas);
     assert!(home.backups().is_empty());
 }
 
@@ -82,13 +82,13 @@ fn an_older_database_is_backed_up_and_brought_forward() {
     home.bring(&[first]).unwrap();
     home.connect().execute("INSERT INTO things VALUES ('two')", []).unwrap();
     let arrival = home.bring(&[first, second, third]).unwrap();
-    let Arrival::Migrated { from: 1, backup } = arrival else { panic!("{arrival:?}") };
+    let SchemaState::Migrated { from: 1, backup } = arrival else { panic!("{arrival:?}") };
     assert_eq!(backup, home.folder.path().join("record.db.backup-v1-20231114_221320"));
     let conn = home.connect();
     assert_eq!(value::<i64>(&conn, "PRAGMA user_version"), 3);
     assert_eq!(value::<i64>(&conn, "SELECT sum(size) FROM things"), 14);
     assert_eq!(value::<i64>(&conn, "SELECT count(*) FROM more"), 2);
-    let old = connect(&backup, Access::Read, BUSY_TIMEOUT).unwrap();
+    let old = connect(&backup, OpenMode::Read, BUSY_TIMEOUT).unwrap();
     assert_eq!(value::<i64>(&old, "PRAGMA user_version"), 1);
     assert_eq!(value::<i64>(&old, "PRAGMA application_id"), APPLICATION_ID);
     assert_eq!(value::<i64>(&old, "SELECT count(*) FROM things"), 2);
@@ -134,7 +134,7 @@ fn a_newer_database_is_refused_and_left_alone() {
     let home = Home::new();
     home.bring(&[first, second, third]).unwrap();
     match home.bring(&[first, second]) {
-        Err(Trouble::Refused(StoreError::FutureSchema { found: 3, known: 2, .. })) => {}
+        Err(TxError::Refused(StoreError::FutureSchema { found: 3, known: 2, .. })) => {}
         other => panic!("{other:?}"),
     }
     assert_eq!(value::<i64>(&home.connect(), "PRAGMA user_version"), 3);
@@ -145,23 +145,23 @@ fn of_many_that_make_a_database_at_once_one_does() {
     let home = Home::new();
     let path = home.path();
     prepare_file(&path, Path::new("")).unwrap();
-    let arrivals: Vec<Arrival> = std::thread::scope(|scope| {
+    let arrivals: Vec<SchemaState> = std::thread::scope(|scope| {
         let open = || {
-            let mut conn = connect(&path, Access::Write, Duration::from_secs(30)).unwrap();
+            let mut conn = connect(&path, OpenMode::Write, Duration::from_secs(30)).unwrap();
             bring_up_to_date(&mut conn, &path, &[first, second], NOW_MS, Duration::from_secs(30), &mut |_| ())
                 .unwrap()
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(arrivals.iter().filter(|arrival| **arrival == Arrival::Made).count(), 1);
+    assert_eq!(arrivals.iter().filter(|arrival| **arrival == SchemaState::Made).count(), 1);
     assert_eq!(value::<i64>(&home.connect(), "SELECT count(*) FROM things"), 1);
 }
 
 #[test]
 fn the_schema_of_this_version_can_be_made() {
     let home = Home::new();
-    assert_eq!(home.bring(STEPS).unwrap(), Arrival::Made);
+    assert_eq!(home.bring(STEPS).unwrap(), SchemaState::Made);
     assert_eq!(value::<String>(&home.connect(), "PRAGMA integrity_check"), "ok");
 }
 
@@ -214,7 +214,7 @@ fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
         let store =
             SqliteStore::open_following(&home.path(), NOW_MS, &mut |progress| told.push(progress)).unwrap();
 
-        let forward = store.brought_forward().unwrap();
+        let forward = store.migration().unwrap();
         assert_eq!((forward.from, forward.to), (1, 2));
         assert!(forward.backup.is_file());
         assert_eq!(told.len(), 3, "two segments of messages and an artifact");
@@ -227,7 +227,7 @@ fn records_of_the_first_version_are_indexed_anew_whatever_their_index_was() {
         let examination = Examination { depth: Depth::Thorough, now_ms: NOW_MS, is_alive: &|_| false };
         let diagnosis = diagnose(&home.path(), &examination, &mut |_| ()).unwrap();
         assert_eq!(diagnosis.findings, []);
-        assert!(home.open().brought_forward().is_none(), "once is enough");
+        assert!(home.open().migration().is_none(), "once is enough");
     }
 }
 

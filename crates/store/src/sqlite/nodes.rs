@@ -8,7 +8,7 @@ use crate::views::node::{NewNode, NodeHead};
 use crate::views::summary::{NewSummary, Summary, SummaryId};
 
 use super::commit::{put_summary, require_open};
-use super::error::Outcome;
+use super::error::TxResult;
 use super::rows::{count, from_json_text, int, known_session};
 use super::sessions::SessionIds;
 
@@ -18,7 +18,7 @@ pub(super) fn put(
     id: &SessionId,
     node: NewNode,
     at_ms: Millis,
-) -> Outcome<SummaryId> {
+) -> TxResult<SummaryId> {
     let session = known_session(conn, owner, id)?;
     require_open(conn, &session)?;
     let children: Vec<SummaryId> = node.node.children.iter().map(|child| child.id).collect();
@@ -40,7 +40,7 @@ macro_rules! head_columns {
     };
 }
 
-fn read(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> Outcome<NodeHead> {
+fn read(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> TxResult<NodeHead> {
     let summary = Summary {
         id: SummaryId(row.get(0).map(count)?),
         session: ids.get(conn, row.get(1)?)?,
@@ -55,7 +55,7 @@ fn read(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> Outcome<NodeH
     Ok(summary.head())
 }
 
-pub(super) fn heads(conn: &Connection, owner: &Owner, wanted: &[SummaryId]) -> Outcome<Vec<NodeHead>> {
+pub(super) fn heads(conn: &Connection, owner: &Owner, wanted: &[SummaryId]) -> TxResult<Vec<NodeHead>> {
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         head_columns!(),
@@ -78,7 +78,7 @@ pub(super) fn since(
     owner: &Owner,
     id: &SessionId,
     after: SummaryId,
-) -> Outcome<Vec<NodeHead>> {
+) -> TxResult<Vec<NodeHead>> {
     let chain = known_session(conn, owner, id)?.chain;
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",

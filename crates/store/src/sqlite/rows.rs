@@ -9,9 +9,9 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::{Owner, SessionId};
 use crate::message::StoredMessage;
-use crate::sessions::session::{Counters, EndReason, Link, LinkKind, Origin, Session};
+use crate::sessions::session::{EndReason, Link, LinkKind, Origin, Session, SessionCounters};
 
-use super::error::{Outcome, Trouble};
+use super::error::{TxError, TxResult};
 use super::message_codec;
 
 /// A number as the database keeps it: it has no unsigned ones. What does not fit is as large as can be.
@@ -75,7 +75,7 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
         title: row.get(15)?,
         origin: Origin { program: row.get(16)?, key: row.get(17)?, project: row.get(18)? },
         dialect: parse_dialect(&dialect).ok_or_else(|| unknown_word(19, &dialect))?,
-        counters: Counters {
+        counters: SessionCounters {
             messages: get_count(row, 20)?,
             message_tokens: get_count(row, 21)?,
             calls: get_count(row, 22)?,
@@ -112,13 +112,13 @@ pub(super) fn find_session(
 }
 
 /// A session of an owner by its whole id.
-pub(super) fn known_session(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Session> {
+pub(super) fn known_session(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Session> {
     let found = find_session(conn, owner, id)?;
     found.ok_or_else(|| StoreError::UnknownSession { reference: id.to_string() }.into())
 }
 
 /// The chain that a session of an owner belongs to, for whoever needs nothing else of it.
-pub(super) fn chain_of(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<i64> {
+pub(super) fn chain_of(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<i64> {
     let found = conn
         .prepare_cached("SELECT chain FROM sessions WHERE id = ?1 AND owner = ?2")?
         .query_row((id.as_str(), owner.as_str()), |row| row.get(0))
@@ -157,7 +157,7 @@ pub(super) fn members_of(conn: &Connection, chain: u64) -> rusqlite::Result<Vec<
 
 /// Writes what changes in a session while it goes on: its place, times and counters.
 pub(super) fn write_progress(conn: &Connection, session: &Session) -> rusqlite::Result<()> {
-    let Counters { messages, message_tokens, calls, usage, cost_micro_usd, unpriced_calls } =
+    let SessionCounters { messages, message_tokens, calls, usage, cost_micro_usd, unpriced_calls } =
         session.counters;
     conn.prepare_cached(
         "UPDATE sessions SET next_seq = :next_seq, active_ms = :active_ms, messages = :messages, \
@@ -227,7 +227,7 @@ pub(super) fn message(
     row: &Row<'_>,
     session: &SessionId,
     artifacts: &ArtifactFolder,
-) -> Outcome<StoredMessage> {
+) -> TxResult<StoredMessage> {
     let role: i64 = row.get(2)?;
     let coding: i64 = row.get(8)?;
     let origin = row.get_ref(9)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -235,7 +235,7 @@ pub(super) fn message(
         id: get_count(row, 0)?,
         session: session.clone(),
         seq: get_count(row, 1)?,
-        role: role_of(role).ok_or_else(|| Trouble::unreadable(format!("there is no role {role}")))?,
+        role: role_of(role).ok_or_else(|| TxError::unreadable(format!("there is no role {role}")))?,
         machine_written: row.get::<_, i64>(3)? & MACHINE_WRITTEN != 0,
         at_ms: row.get(4)?,
         tokens: get_count(row, 5)?,
@@ -246,7 +246,7 @@ pub(super) fn message(
 }
 
 /// Names as they are kept; nothing for none.
-pub(super) fn names_text(names: &[String]) -> Outcome<Option<String>> {
+pub(super) fn names_text(names: &[String]) -> TxResult<Option<String>> {
     if names.is_empty() {
         return Ok(None);
     }
@@ -254,18 +254,18 @@ pub(super) fn names_text(names: &[String]) -> Outcome<Option<String>> {
 }
 
 /// Names from what was kept.
-pub(super) fn names(text: Option<&str>) -> Outcome<Vec<String>> {
+pub(super) fn names(text: Option<&str>) -> TxResult<Vec<String>> {
     text.map_or(Ok(Vec::new()), from_json_text)
 }
 
 /// A value as the JSON that is kept for it.
-pub(super) fn json_text(value: &(impl serde::Serialize + ?Sized)) -> Outcome<String> {
+pub(super) fn json_text(value: &(impl serde::Serialize + ?Sized)) -> TxResult<String> {
     serde_json::to_string(value).map_err(|error| {
         StoreError::Database { what: "writing a value as JSON", source: Box::new(error) }.into()
     })
 }
 
 /// A value from the JSON that was kept for it.
-pub(super) fn from_json_text<T: serde::de::DeserializeOwned>(text: &str) -> Outcome<T> {
-    serde_json::from_str(text).map_err(|error| Trouble::unreadable(error.to_string()))
+pub(super) fn from_json_text<T: serde::de::DeserializeOwned>(text: &str) -> TxResult<T> {
+    serde_json::from_str(text).map_err(|error| TxError::unreadable(error.to_string()))
 }

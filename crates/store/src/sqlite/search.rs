@@ -15,16 +15,16 @@ use rusqlite::Connection;
 use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::Owner;
 use crate::search::matching::Matcher;
-use crate::search::prefilter::Sieve;
-use crate::search::query::{ParsedQuery, Way};
-use crate::search::rank::{Candidate, best};
+use crate::search::prefilter::Prefilter;
+use crate::search::query::{ParsedQuery, SearchMethod};
+use crate::search::rank::{SearchCandidate, best};
 use crate::search::request::{SearchAnswer, SearchMode, SearchQuery};
 
-use super::error::Outcome;
-use candidates::{Row, read_text};
-use hits::Showing;
+use super::error::TxResult;
+use candidates::{SearchRow, read_text};
+use hits::HitBuilder;
 use proposals::{substring_candidates, word_candidates};
-use scope::Scope;
+use scope::SearchScope;
 
 /// Hits that are ranked at most, the newest.
 const MAX_RANKED: usize = 600;
@@ -36,12 +36,12 @@ const MAX_READ: usize = 4_000;
 const MAX_PIECES_READ: usize = 48;
 
 /// What a search has seen so far.
-struct Gathered<'a> {
+struct SearchState<'a> {
     matcher: Matcher<'a>,
-    sieve: Sieve,
+    prefilter: Prefilter,
     /// The text that was read last.
     text: String,
-    found: Vec<Candidate<i64>>,
+    found: Vec<SearchCandidate<i64>>,
     /// Rows that need no second look.
     seen: HashSet<i64>,
     /// The best piece of an artifact so far, by its place in `found`.
@@ -54,11 +54,11 @@ struct Gathered<'a> {
     is_cut_short: bool,
 }
 
-impl<'a> Gathered<'a> {
-    fn new(query: &'a ParsedQuery, way: Way) -> Self {
+impl<'a> SearchState<'a> {
+    fn new(query: &'a ParsedQuery, way: SearchMethod) -> Self {
         Self {
             matcher: Matcher::new(query, way),
-            sieve: Sieve::new(query, way),
+            prefilter: Prefilter::new(query, way),
             text: String::new(),
             found: Vec::new(),
             seen: HashSet::new(),
@@ -76,7 +76,7 @@ impl<'a> Gathered<'a> {
     }
 
     /// Looks at a message: its filters, then its text.
-    fn look_at(&mut self, row: &Row<'_>, scope: &mut Scope<'_>) -> Outcome<()> {
+    fn look_at(&mut self, row: &SearchRow<'_>, scope: &mut SearchScope<'_>) -> TxResult<()> {
         if !self.seen.insert(row.id) {
             return Ok(());
         }
@@ -85,12 +85,12 @@ impl<'a> Gathered<'a> {
         }
         // Damage is for others to report; what cannot be read cannot be found.
         let Some(json) = row.json() else { return Ok(()) };
-        if !self.sieve.passes(&json) {
+        if !self.prefilter.passes(&json) {
             return Ok(());
         }
         self.read += 1;
         let fit = read_text(json, &mut self.text).and_then(|()| self.matcher.fit(&self.text));
-        self.found.extend(fit.map(|fit| Candidate {
+        self.found.extend(fit.map(|fit| SearchCandidate {
             key: row.id,
             content: row.hash,
             fit,
@@ -107,22 +107,24 @@ pub(super) fn search(
     artifacts: &ArtifactFolder,
     owner: &Owner,
     query: &SearchQuery,
-) -> Outcome<SearchAnswer> {
+) -> TxResult<SearchAnswer> {
     let parsed = ParsedQuery::new(&query.text);
-    let mut scope = Scope::new(conn, owner, query)?;
+    let mut scope = SearchScope::new(conn, owner, query)?;
     let mut answer = SearchAnswer::default();
     for way in parsed.ways(query.mode) {
-        let mut gathered = Gathered::new(&parsed, *way);
+        let mut gathered = SearchState::new(&parsed, *way);
         match way {
-            Way::Words => word_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?,
-            Way::Substring => substring_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?,
+            SearchMethod::Words => word_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?,
+            SearchMethod::Substring => {
+                substring_candidates(conn, artifacts, &parsed, &mut scope, &mut gathered)?
+            }
         }
         answer.ranked_newest = gathered.is_cut_short.then_some(gathered.found.len() as u64);
         if !gathered.found.is_empty() {
             let ranked = best(&gathered.found, query.limit());
-            answer.hits = Showing { conn, artifacts, scope: &mut scope, matcher: &mut gathered.matcher }
+            answer.hits = HitBuilder { conn, artifacts, scope: &mut scope, matcher: &mut gathered.matcher }
                 .hits(&ranked)?;
-            answer.as_substring = *way == Way::Substring && query.mode == SearchMode::Words;
+            answer.as_substring = *way == SearchMethod::Substring && query.mode == SearchMode::Words;
             break;
         }
     }

@@ -8,14 +8,14 @@ use rusqlite::{Connection, OptionalExtension, named_params, params_from_iter};
 use crate::error::StoreError;
 use crate::ids::{Millis, Owner, SessionId};
 use crate::sessions::chain::{
-    Place, Stretch, attached, conversation, end_by_continuation, inherited_base, line, place_of_root,
-    place_on, title_key,
+    ChainPosition, LinePart, attached, conversation, end_by_continuation, inherited_base, line,
+    place_of_root, place_on, title_key,
 };
 use crate::sessions::session::{Conversation, EndReason, Link, LinkKind, NewSession, Session, SessionFilter};
 use crate::views::assembly::{closed, settled};
 use crate::views::item::ViewItem;
 
-use super::error::{Outcome, Trouble};
+use super::error::{TxError, TxResult};
 use super::rows::{
     CHAIN_COLUMN, count, find_session, int, known_session, members_of, session, session_at, session_columns,
     tip_of,
@@ -30,17 +30,17 @@ const CHAINS_ONE_BY_ONE: usize = 100;
 const LAST: &str = "last";
 
 /// Opens a session where its link says, with a view that was given, or the one it inherits.
-pub(super) fn open(conn: &Connection, new: NewSession, view: Option<Vec<ViewItem>>) -> Outcome<Session> {
+pub(super) fn open(conn: &Connection, new: NewSession, view: Option<Vec<ViewItem>>) -> TxResult<Session> {
     let Some(link) = &new.link else {
         let view = view.unwrap_or_default();
-        let view = settled(view, &[], None, |_| Ok::<_, Trouble>(None))?;
+        let view = settled(view, &[], None, |_| Ok::<_, TxError>(None))?;
         return add(conn, &new, place_of_root(), None, view);
     };
     let parent = known_session(conn, &new.owner, &link.parent)?;
     let tip = tip_of(conn, parent.chain)?;
     let place = place_on(link, &parent, tip.as_ref().unwrap_or(&parent))?;
     let link = place.link.clone().unwrap_or_else(|| link.clone());
-    let shared = Stretch::shared(&link, &parent);
+    let shared = LinePart::shared(&link, &parent);
     let base = if view.is_none() { inherited_base(&link, &parent) } else { None };
     if link.kind == LinkKind::Continuation {
         end(conn, &parent, &end_by_continuation(view.as_deref()), new.started_ms)?;
@@ -48,7 +48,7 @@ pub(super) fn open(conn: &Connection, new: NewSession, view: Option<Vec<ViewItem
     let view = match (view, shared) {
         (Some(view), shared) => {
             let line = shared.map_or(Ok(Vec::new()), |shared| line_of(conn, &new.owner, shared))?;
-            settled(view, &line, None, |id| find_session(conn, &new.owner, id).map_err(Trouble::from))?
+            settled(view, &line, None, |id| find_session(conn, &new.owner, id).map_err(TxError::from))?
         }
         (None, Some(shared)) => {
             let end = shared.end_in(&parent).unwrap_or(parent.first_seq);
@@ -63,10 +63,10 @@ pub(super) fn open(conn: &Connection, new: NewSession, view: Option<Vec<ViewItem
 pub(super) fn add(
     conn: &Connection,
     new: &NewSession,
-    place: Place,
+    place: ChainPosition,
     base: Option<u64>,
     view: Vec<ViewItem>,
-) -> Outcome<Session> {
+) -> TxResult<Session> {
     refuse_twins(conn, new)?;
     let parent = match &place.link {
         Some(link) => find_session(conn, &new.owner, &link.parent)?,
@@ -133,7 +133,7 @@ fn hangs_on(conn: &Connection, parent: &Session) -> rusqlite::Result<Option<(i64
 }
 
 /// Refuses an id that is taken, and a key of another program that leads to a session already.
-fn refuse_twins(conn: &Connection, new: &NewSession) -> Outcome<()> {
+fn refuse_twins(conn: &Connection, new: &NewSession) -> TxResult<()> {
     let taken: Option<String> = conn
         .prepare_cached("SELECT id FROM sessions WHERE id = ?1")?
         .query_row([new.id.as_str()], |row| row.get(0))
@@ -149,7 +149,7 @@ fn refuse_twins(conn: &Connection, new: &NewSession) -> Outcome<()> {
 }
 
 /// The line behind a stretch, newest first.
-pub(super) fn line_of(conn: &Connection, owner: &Owner, stretch: Stretch) -> Outcome<Vec<Stretch>> {
+pub(super) fn line_of(conn: &Connection, owner: &Owner, stretch: LinePart) -> TxResult<Vec<LinePart>> {
     let stretches = line(stretch, |ordinal| session_at(conn, ordinal), |id| find_session(conn, owner, id))?;
     Ok(stretches)
 }
@@ -186,7 +186,7 @@ pub(super) fn all_by_origin(
     .collect()
 }
 
-pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> Outcome<Session> {
+pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> TxResult<Session> {
     if let Some(session) = find_session(conn, owner, &SessionId::from_text(reference))? {
         return Ok(session);
     }
@@ -212,7 +212,7 @@ pub(super) fn resolve(conn: &Connection, owner: &Owner, reference: &str) -> Outc
 }
 
 /// The most recently active conversation that is nobody's sub-agent; if there is none, any. Never a side call.
-fn last(conn: &Connection, owner: &Owner) -> Outcome<Option<Session>> {
+fn last(conn: &Connection, owner: &Owner) -> TxResult<Option<Session>> {
     let filter = SessionFilter { limit: Some(1), ..SessionFilter::default() };
     if let Some(tip) = tips(conn, owner, &filter)?.pop() {
         return Ok(Some(tip));
@@ -323,7 +323,7 @@ fn add_all_members(conn: &Connection, chains: &mut HashMap<u64, Vec<Session>>) -
     Ok(())
 }
 
-pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Vec<Session>> {
+pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<Session>> {
     let one = known_session(conn, owner, id)?;
     let family = conn
         .prepare_cached(concat!(
@@ -337,7 +337,7 @@ pub(super) fn family(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcom
 }
 
 /// Has a conversation that hangs on nothing hang on another.
-pub(super) fn attach(conn: &Connection, owner: &Owner, id: &SessionId, link: &Link) -> Outcome<Session> {
+pub(super) fn attach(conn: &Connection, owner: &Owner, id: &SessionId, link: &Link) -> TxResult<Session> {
     let one = known_session(conn, owner, id)?;
     let parent = known_session(conn, owner, &link.parent)?;
     let root = session_at(conn, one.chain)?.unwrap_or_else(|| one.clone());
@@ -363,7 +363,7 @@ pub(super) fn attach(conn: &Connection, owner: &Owner, id: &SessionId, link: &Li
     known_session(conn, owner, id)
 }
 
-pub(super) fn rename(conn: &Connection, owner: &Owner, id: &SessionId, title: Option<&str>) -> Outcome<()> {
+pub(super) fn rename(conn: &Connection, owner: &Owner, id: &SessionId, title: Option<&str>) -> TxResult<()> {
     let one = known_session(conn, owner, id)?;
     conn.prepare_cached("UPDATE sessions SET title = ?1, title_key = ?2 WHERE chain = ?3")?.execute((
         title,
@@ -395,7 +395,7 @@ pub(super) struct SessionIds {
 }
 
 impl SessionIds {
-    pub(super) fn get(&mut self, conn: &Connection, ordinal: i64) -> Outcome<SessionId> {
+    pub(super) fn get(&mut self, conn: &Connection, ordinal: i64) -> TxResult<SessionId> {
         if let Some(id) = self.known.get(&ordinal) {
             return Ok(id.clone());
         }
@@ -403,7 +403,7 @@ impl SessionIds {
             .prepare_cached("SELECT id FROM sessions WHERE ordinal = ?1")?
             .query_row([ordinal], |row| row.get(0))
             .optional()?;
-        let id = id.ok_or_else(|| Trouble::unreadable(format!("there is no session {ordinal}")))?;
+        let id = id.ok_or_else(|| TxError::unreadable(format!("there is no session {ordinal}")))?;
         let id = SessionId::from_text(id);
         self.known.insert(ordinal, id.clone());
         Ok(id)

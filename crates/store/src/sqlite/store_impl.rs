@@ -1,19 +1,21 @@
 //! The record's contract, method by method: which are reads, which are writes, and what does the work.
 
 use crate::artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact};
-use crate::call::{Call, CallFilter, NewCall, PreambleId, StoredPreamble, ToolCount, UsageBy, UsageTotal};
+use crate::call::{
+    CallFilter, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageTotal,
+};
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, Owner, SessionId};
-use crate::message::{Appended, NewMessage, StoredMessage};
+use crate::message::{AppendRange, NewMessage, StoredMessage};
 use crate::search::request::{SearchAnswer, SearchQuery};
 use crate::sessions::guard::{Guard, GuardScope};
-use crate::sessions::lock::{HeldLock, Holder, LockOutcome, LockRequest};
+use crate::sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest};
 use crate::sessions::session::{Conversation, EndReason, Link, NewSession, Session, SessionFilter};
 use crate::sessions::version::Version;
 use crate::store::{Dependants, Store};
-use crate::views::item::{Shown, ViewItem};
+use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::node::{NewNode, NodeHead};
-use crate::views::summary::{Continuation, Run, Selection, Summary, SummaryId};
+use crate::views::summary::{Continuation, MessageRun, Selection, Summary, SummaryId};
 
 use super::artifacts::{self, Reference};
 use super::indexing::Indexing;
@@ -82,7 +84,7 @@ impl Store for SqliteStore {
         Ok(deleted.sessions)
     }
 
-    fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<Appended> {
+    fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange> {
         self.write("appending", Write::Heavy, |conn| {
             messages::append(conn, &self.artifacts, owner, id, messages)
         })
@@ -110,7 +112,7 @@ impl Store for SqliteStore {
         self.read("reading a view", |conn| views::told_items(conn, owner, id))
     }
 
-    fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<Shown>> {
+    fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>> {
         self.read("reading a view", |conn| views::shown(conn, &self.artifacts, owner, id, to_seq))
     }
 
@@ -154,7 +156,7 @@ impl Store for SqliteStore {
         self.read("reading nodes", |conn| nodes::since(conn, owner, id, after))
     }
 
-    fn messages_of_run(&self, owner: &Owner, run: &Run) -> Result<Vec<StoredMessage>> {
+    fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>> {
         self.read("reading messages", |conn| messages::of_run(conn, &self.artifacts, owner, run))
     }
 
@@ -170,11 +172,11 @@ impl Store for SqliteStore {
         self.write("recording calls", Write::Light, |conn| calls::record(conn, owner, id, calls))
     }
 
-    fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Call>> {
+    fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>> {
         self.read("reading calls", |conn| calls::of_chain(conn, owner, id))
     }
 
-    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Call>> {
+    fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>> {
         self.read("finding a call", |conn| calls::by_key(conn, owner, key))
     }
 
@@ -239,7 +241,7 @@ impl Store for SqliteStore {
         self.write("letting a lock go", Write::Light, |conn| Ok(guards::unlock(conn, name, holder)?))
     }
 
-    fn locks(&self) -> Result<Vec<HeldLock>> {
+    fn locks(&self) -> Result<Vec<LockRecord>> {
         self.read("listing locks", |conn| Ok(guards::locks(conn)?))
     }
 

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
 use super::SqliteStore;
-use super::connection::{self, Access};
+use super::connection::{self, OpenMode};
 use crate::ids::{Owner, SessionId};
 use crate::message::NewMessage;
 use crate::sessions::session::{NewSession, Origin};
@@ -85,5 +85,5 @@ pub(super) fn count(store: &SqliteStore, name: &str) -> usize {
 
 /// A connection of somebody else.
 pub(super) fn stranger(path: &Path) -> Connection {
-    connection::connect(path, Access::Write, Duration::ZERO).unwrap()
+    connection::connect(path, OpenMode::Write, Duration::ZERO).unwrap()
 }

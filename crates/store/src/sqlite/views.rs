@@ -8,10 +8,10 @@ use crate::ids::{Owner, SessionId};
 use crate::message::{StoredMessage, StoredRendition};
 use crate::sessions::session::Session;
 use crate::views::assembly::{as_told, closed, grown, open_run, push};
-use crate::views::item::{Shown, ViewItem};
+use crate::views::item::{ViewItem, ViewMessage};
 use crate::views::summary::SummaryId;
 
-use super::error::{Outcome, Trouble};
+use super::error::{TxError, TxResult};
 use super::rows::{count, from_json_text, int, json_text, known_session, message, message_columns};
 use super::sessions::SessionIds;
 
@@ -21,7 +21,7 @@ pub(super) const SUMMARY: i64 = 2;
 pub(super) const SYNTHETIC: i64 = 3;
 
 /// The items of a session as they are kept: the last is the run of its own messages, open at its end.
-pub(super) fn items_of(conn: &Connection, session: &Session) -> Outcome<Vec<ViewItem>> {
+pub(super) fn items_of(conn: &Connection, session: &Session) -> TxResult<Vec<ViewItem>> {
     let mut ids = SessionIds::default();
     let mut statement = conn.prepare_cached(
         "SELECT v.kind, v.of_session, v.first_seq, v.end_seq, v.number, v.name, \
@@ -37,7 +37,7 @@ pub(super) fn items_of(conn: &Connection, session: &Session) -> Outcome<Vec<View
     Ok(items)
 }
 
-fn item(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> Outcome<ViewItem> {
+fn item(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> TxResult<ViewItem> {
     let tokens = |row: &Row<'_>| row.get(7).map(count);
     Ok(match row.get(0)? {
         RANGE => ViewItem::Range {
@@ -60,12 +60,12 @@ fn item(conn: &Connection, row: &Row<'_>, ids: &mut SessionIds) -> Outcome<ViewI
             tokens: tokens(row)?,
         },
         SYNTHETIC => ViewItem::Synthetic { kind: row.get(5)?, json: row.get(6)?, tokens: tokens(row)? },
-        other => return Err(Trouble::unreadable(format!("there are no view items of kind {other}"))),
+        other => return Err(TxError::unreadable(format!("there are no view items of kind {other}"))),
     })
 }
 
 /// Writes the view of a session that was just opened, with the open run of its own messages at its end.
-pub(super) fn write_new(conn: &Connection, session: &Session, mut view: Vec<ViewItem>) -> Outcome<()> {
+pub(super) fn write_new(conn: &Connection, session: &Session, mut view: Vec<ViewItem>) -> TxResult<()> {
     push(&mut view, open_run(&session.id, session.first_seq));
     write_from(conn, session, 0, &view)
 }
@@ -75,7 +75,7 @@ pub(super) fn grow(
     conn: &Connection,
     session: &Session,
     renditions: Vec<(u64, StoredRendition)>,
-) -> Outcome<()> {
+) -> TxResult<()> {
     let open: Option<(i64, i64)> = conn
         .prepare_cached(
             "SELECT position, first_seq FROM view_items \
@@ -84,7 +84,7 @@ pub(super) fn grow(
         .query_row([int(session.ordinal)], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some((position, run_first_seq)) = open else {
-        return Err(Trouble::unreadable(format!("the view of session {} does not grow", session.id)));
+        return Err(TxError::unreadable(format!("the view of session {} does not grow", session.id)));
     };
     conn.prepare_cached("DELETE FROM view_items WHERE session = ?1 AND position = ?2")?
         .execute((int(session.ordinal), position))?;
@@ -96,7 +96,7 @@ pub(super) fn write_from(
     session: &Session,
     first_position: i64,
     items: &[ViewItem],
-) -> Outcome<()> {
+) -> TxResult<()> {
     let mut ordinals = Ordinals::default();
     let mut insert = conn.prepare_cached(
         "INSERT INTO view_items (session, position, kind, of_session, first_seq, end_seq, number, name, json, tokens) \
@@ -141,7 +141,7 @@ pub(super) fn write_from(
 }
 
 /// The number of a rendition of a message; the same one is kept once.
-fn put_rendition(conn: &Connection, of_session: i64, seq: u64, rendition: &StoredRendition) -> Outcome<i64> {
+fn put_rendition(conn: &Connection, of_session: i64, seq: u64, rendition: &StoredRendition) -> TxResult<i64> {
     let kinds = json_text(&rendition.kinds)?;
     let values = (of_session, int(seq), kinds.as_str(), int(rendition.tokens), rendition.json.as_str());
     let known: Option<i64> = conn
@@ -168,7 +168,7 @@ struct Ordinals {
 }
 
 impl Ordinals {
-    fn get(&mut self, conn: &Connection, id: &SessionId) -> Outcome<i64> {
+    fn get(&mut self, conn: &Connection, id: &SessionId) -> TxResult<i64> {
         if let Some((last, ordinal)) = &self.last
             && last == id
         {
@@ -184,7 +184,7 @@ impl Ordinals {
     }
 }
 
-pub(super) fn told_items(conn: &Connection, owner: &Owner, id: &SessionId) -> Outcome<Vec<ViewItem>> {
+pub(super) fn told_items(conn: &Connection, owner: &Owner, id: &SessionId) -> TxResult<Vec<ViewItem>> {
     let session = known_session(conn, owner, id)?;
     Ok(as_told(items_of(conn, &session)?, &session))
 }
@@ -196,7 +196,7 @@ pub(super) fn shown(
     owner: &Owner,
     id: &SessionId,
     to_seq: Option<u64>,
-) -> Outcome<Vec<Shown>> {
+) -> TxResult<Vec<ViewMessage>> {
     let session = known_session(conn, owner, id)?;
     let end = to_seq.map_or(session.next_seq, |to_seq| to_seq.min(session.next_seq));
     let mut ordinals = Ordinals::default();
@@ -207,7 +207,7 @@ pub(super) fn shown(
                 let ordinal = ordinals.get(conn, &of)?;
                 let end_seq = end_seq.map_or(i64::MAX, int);
                 run(conn, artifacts, ordinal, &of, int(first_seq)..end_seq, |message| {
-                    shown.push(Shown::Verbatim(message));
+                    shown.push(ViewMessage::Verbatim(message));
                 })?;
             }
             ViewItem::Rendition { session: of, seq, rendition } => {
@@ -217,12 +217,14 @@ pub(super) fn shown(
                     original = Some(message)
                 })?;
                 let original = original.ok_or(StoreError::UnknownMessage { session: of, seq })?;
-                shown.push(Shown::Rendition(original, rendition));
+                shown.push(ViewMessage::Rendition(original, rendition));
             }
             ViewItem::Summary { summary, json, tokens } => {
-                shown.push(Shown::Summary { summary, json, tokens })
+                shown.push(ViewMessage::Summary { summary, json, tokens })
             }
-            ViewItem::Synthetic { kind, json, tokens } => shown.push(Shown::Synthetic { kind, json, tokens }),
+            ViewItem::Synthetic { kind, json, tokens } => {
+                shown.push(ViewMessage::Synthetic { kind, json, tokens })
+            }
         }
     }
     Ok(shown)
@@ -236,7 +238,7 @@ pub(super) fn run(
     id: &SessionId,
     places: std::ops::Range<i64>,
     mut each: impl FnMut(StoredMessage),
-) -> Outcome<()> {
+) -> TxResult<()> {
     let mut statement = conn.prepare_cached(concat!(
         "SELECT ",
         message_columns!(),
@@ -250,7 +252,7 @@ pub(super) fn run(
 }
 
 /// The size of closed items.
-pub(super) fn tokens_of(conn: &Connection, items: &[ViewItem]) -> Outcome<u64> {
+pub(super) fn tokens_of(conn: &Connection, items: &[ViewItem]) -> TxResult<u64> {
     let mut ordinals = Ordinals::default();
     let mut sum = 0_u64;
     for item in items {

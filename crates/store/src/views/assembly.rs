@@ -12,7 +12,7 @@
 use crate::error::{Result, StoreError};
 use crate::ids::SessionId;
 use crate::message::StoredRendition;
-use crate::sessions::chain::Stretch;
+use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 use crate::views::item::{NewViewItem, ViewItem};
 use crate::views::summary::SummaryId;
@@ -120,7 +120,7 @@ pub(crate) fn with_summary(view: Vec<NewViewItem>, summary: Option<SummaryId>) -
 /// `find` looks a session up by its id.
 pub(crate) fn settled<E: From<StoreError>>(
     items: Vec<ViewItem>,
-    line: &[Stretch],
+    line: &[LinePart],
     made_of: Option<(&SessionId, u64)>,
     mut find: impl FnMut(&SessionId) -> std::result::Result<Option<Session>, E>,
 ) -> std::result::Result<Vec<ViewItem>, E> {

@@ -4,7 +4,7 @@ use throughline_transcript::Dialect;
 
 use super::*;
 use crate::ids::Owner;
-use crate::sessions::session::{Counters, Origin};
+use crate::sessions::session::{Origin, SessionCounters};
 
 fn session(id: &str, ordinal: u64, first_seq: u64, next_seq: u64) -> Session {
     Session {
@@ -24,7 +24,7 @@ fn session(id: &str, ordinal: u64, first_seq: u64, next_seq: u64) -> Session {
         title: None,
         origin: Origin::default(),
         dialect: Dialect::Chat,
-        counters: Counters::default(),
+        counters: SessionCounters::default(),
     }
 }
 
@@ -111,7 +111,11 @@ fn a_view_grows_around_renditions() {
     assert_eq!(grow(2, &[5, 6, 9]), "a2-5 a5* a6* a7-9 a9* a10-");
 }
 
-fn settle(view: &str, line: &[Stretch], made_of: Option<(&str, u64)>) -> std::result::Result<String, String> {
+fn settle(
+    view: &str,
+    line: &[LinePart],
+    made_of: Option<(&str, u64)>,
+) -> std::result::Result<String, String> {
     let sessions = [session("a", 1, 0, 5), session("b", 2, 5, 12), session("c", 3, 12, 20)];
     let made_id = made_of.map(|(id, at)| (SessionId::from_text(id), at));
     settled::<StoreError>(items(view), line, made_id.as_ref().map(|(id, at)| (id, *at)), |id| {
@@ -123,7 +127,7 @@ fn settle(view: &str, line: &[Stretch], made_of: Option<(&str, u64)>) -> std::re
 
 #[test]
 fn a_settled_view_shows_only_what_is_there() {
-    let line = [Stretch { chain: 1, to_ordinal: 2, to_seq: None }];
+    let line = [LinePart { chain: 1, to_ordinal: 2, to_seq: None }];
     let missing = |session, seq| Err(format!("message {seq} of session {session} is not in the record"));
     for (view, expected) in [
         ("a0-2 S1 b6-9 b9*", Ok("a0-2 S1 b6-9 b9*".to_owned())),
@@ -144,7 +148,7 @@ fn a_settled_view_shows_only_what_is_there() {
 
 #[test]
 fn a_branch_may_not_show_what_its_parent_said_later() {
-    let line = [Stretch { chain: 1, to_ordinal: 2, to_seq: Some(8) }];
+    let line = [LinePart { chain: 1, to_ordinal: 2, to_seq: Some(8) }];
     assert_eq!(settle("a0- b5-", &line, None).unwrap(), "a0-5 b5-8");
     assert!(settle("b5-9", &line, None).is_err());
     assert!(settle("b8*", &line, None).is_err());

@@ -50,7 +50,7 @@ pub enum ViewItem {
 
 /// One message of a view, with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum ViewMessage {
     /// A message as it is.
     Verbatim(StoredMessage),
     /// A message in other words.
@@ -75,7 +75,7 @@ pub enum Shown {
     },
 }
 
-impl Shown {
+impl ViewMessage {
     /// The bytes the model is sent.
     #[must_use]
     pub fn json(&self) -> &str {

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Millis, SessionId};
-use crate::views::summary::{Run, Summary, SummaryId};
+use crate::views::summary::{MessageRun, Summary, SummaryId};
 
 /// The member of a summary's figures that makes it a node.
 pub(crate) const NODE: &str = "node";
@@ -33,7 +33,7 @@ pub struct Child {
 
 /// What a node is, beside its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
+pub struct SummaryNode {
     /// How far it is from messages: zero for a leaf.
     pub level: u32,
     /// What it took up, oldest first; nothing for a leaf.
@@ -70,11 +70,11 @@ pub struct NewNode {
     /// Its document, as Markdown.
     pub document: String,
     /// The messages it stands for.
-    pub sources: Vec<Run>,
+    pub sources: Vec<MessageRun>,
     /// Facts kept, attached and removed.
     pub facts: serde_json::Value,
     /// What it is.
-    pub node: Node,
+    pub node: SummaryNode,
 }
 
 /// A node without its words.
@@ -89,9 +89,9 @@ pub struct NodeHead {
     /// Who wrote it.
     pub author: String,
     /// The messages it stands for.
-    pub sources: Vec<Run>,
+    pub sources: Vec<MessageRun>,
     /// What it is. A summary of another engine is a leaf whose sizes nobody noted.
-    pub node: Node,
+    pub node: SummaryNode,
 }
 
 impl NodeHead {
@@ -110,24 +110,24 @@ impl NodeHead {
 
 /// Whether runs hold a message.
 #[must_use]
-pub fn holds(runs: &[Run], session: &SessionId, seq: u64) -> bool {
+pub fn holds(runs: &[MessageRun], session: &SessionId, seq: u64) -> bool {
     runs.iter().any(|run| run.session == *session && (run.first_seq..run.end_seq).contains(&seq))
 }
 
 /// The places runs lie between: of the first message, and after the last.
 #[must_use]
-pub fn bounds(runs: &[Run]) -> (u64, u64) {
+pub fn bounds(runs: &[MessageRun]) -> (u64, u64) {
     let first = runs.iter().map(|run| run.first_seq).min().unwrap_or(0);
     (first, runs.iter().map(|run| run.end_seq).max().unwrap_or(first))
 }
 
 /// Runs in the order of the conversation, those that meet joined. `None` when a message is in two of them.
 #[must_use]
-pub fn joined(mut runs: Vec<Run>) -> Option<Vec<Run>> {
+pub fn joined(mut runs: Vec<MessageRun>) -> Option<Vec<MessageRun>> {
     runs.retain(|run| run.first_seq < run.end_seq);
     // Places count along a conversation, through all sessions it went through.
     runs.sort_by_key(|run| (run.first_seq, run.end_seq));
-    let mut all: Vec<Run> = Vec::with_capacity(runs.len());
+    let mut all: Vec<MessageRun> = Vec::with_capacity(runs.len());
     for run in runs {
         match all.last_mut() {
             Some(last) if run.first_seq < last.end_seq => return None,
@@ -143,7 +143,7 @@ pub fn joined(mut runs: Vec<Run>) -> Option<Vec<Run>> {
 impl Summary {
     /// What it is as a node, if it was made as one.
     #[must_use]
-    pub fn node(&self) -> Option<Node> {
+    pub fn node(&self) -> Option<SummaryNode> {
         self.figures.get(NODE).and_then(|node| serde_json::from_value(node.clone()).ok())
     }
 
@@ -157,9 +157,9 @@ impl Summary {
     /// The summary as a node, without its words: one that was not made as a node is a leaf.
     #[must_use]
     pub fn head(&self) -> NodeHead {
-        let plain = || Node {
+        let plain = || SummaryNode {
             messages: self.sources.iter().map(|run| run.end_seq.saturating_sub(run.first_seq)).sum(),
-            ..Node::default()
+            ..SummaryNode::default()
         };
         NodeHead {
             id: self.id,

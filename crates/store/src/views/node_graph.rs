@@ -7,25 +7,25 @@
 
 use std::collections::HashMap;
 
-use crate::views::node::{Node, TOP_LEVEL, joined};
-use crate::views::summary::{Run, SummaryId};
+use crate::views::node::{SummaryNode, TOP_LEVEL, joined};
+use crate::views::summary::{MessageRun, SummaryId};
 
 /// A summary as far as this looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct NodeLink {
     /// Whose it is.
     pub owner: String,
     /// The messages it stands for.
-    pub sources: Vec<Run>,
+    pub sources: Vec<MessageRun>,
     /// What it is, where it was made as a node.
-    pub node: Option<Node>,
+    pub node: Option<SummaryNode>,
     /// The nodes it is made of, where it is what a view shows.
     pub top: Vec<SummaryId>,
 }
 
 /// Everything that is wrong with nodes, as the number of the summary and words.
 #[must_use]
-pub fn node_problems(links: &HashMap<SummaryId, Link>) -> Vec<(SummaryId, String)> {
+pub fn node_problems(links: &HashMap<SummaryId, NodeLink>) -> Vec<(SummaryId, String)> {
     let mut problems = Vec::new();
     let mut ids: Vec<&SummaryId> = links.keys().collect();
     ids.sort_unstable();
@@ -51,9 +51,9 @@ pub fn node_problems(links: &HashMap<SummaryId, Link>) -> Vec<(SummaryId, String
 
 fn problem_of(
     id: SummaryId,
-    link: &Link,
+    link: &NodeLink,
     parts: &[SummaryId],
-    links: &HashMap<SummaryId, Link>,
+    links: &HashMap<SummaryId, NodeLink>,
 ) -> Option<String> {
     let mut covered = Vec::new();
     for part in parts {

@@ -4,19 +4,19 @@ use super::*;
 use crate::ids::SessionId;
 use crate::views::node::Child;
 
-fn link(level: Option<u32>, between: (u64, u64), parts: &[u64]) -> Link {
+fn link(level: Option<u32>, between: (u64, u64), parts: &[u64]) -> NodeLink {
     let children = parts.iter().map(|id| Child { id: SummaryId(*id), first_seq: 0, end_seq: 0 }).collect();
     let top = parts.iter().map(|id| SummaryId(*id)).collect();
     let session = SessionId::from_text("s");
-    Link {
+    NodeLink {
         owner: "local".to_owned(),
-        sources: vec![Run { session, first_seq: between.0, end_seq: between.1 }],
-        node: level.map(|level| Node { level, children, ..Node::default() }),
+        sources: vec![MessageRun { session, first_seq: between.0, end_seq: between.1 }],
+        node: level.map(|level| SummaryNode { level, children, ..SummaryNode::default() }),
         top: if level.is_none() { top } else { Vec::new() },
     }
 }
 
-fn problems(links: &[(u64, Link)]) -> Vec<String> {
+fn problems(links: &[(u64, NodeLink)]) -> Vec<String> {
     let links = links.iter().map(|(id, link)| (SummaryId(*id), link.clone())).collect();
     node_problems(&links).into_iter().map(|(id, words)| format!("{id} {words}")).collect()
 }
@@ -31,7 +31,7 @@ fn each_rule_is_told_by_the_node_that_breaks_it() {
         (5, link(None, (0, 8), &[3, 4])),
     ];
     assert_eq!(problems(&sound), Vec::<String>::new());
-    let with = |at: usize, changed: Link| {
+    let with = |at: usize, changed: NodeLink| {
         let mut links = sound.clone();
         links[at].1 = changed;
         problems(&links)
@@ -48,6 +48,6 @@ fn each_rule_is_told_by_the_node_that_breaks_it() {
         with(1, link(Some(1), (4, 6), &[1])).last().unwrap(),
         "n3 took up n2, which stands on no lower level"
     );
-    let other = Link { owner: "other".to_owned(), ..link(Some(0), (4, 6), &[]) };
+    let other = NodeLink { owner: "other".to_owned(), ..link(Some(0), (4, 6), &[]) };
     assert_eq!(with(1, other), ["n3 names n2, which belongs to somebody else"]);
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn run(session: &str, first_seq: u64, end_seq: u64) -> Run {
-    Run { session: SessionId::from_text(session), first_seq, end_seq }
+fn run(session: &str, first_seq: u64, end_seq: u64) -> MessageRun {
+    MessageRun { session: SessionId::from_text(session), first_seq, end_seq }
 }
 
 #[test]

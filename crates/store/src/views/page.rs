@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::error::{Result, StoreError};
 use crate::ids::{Millis, SessionId};
 use crate::message::StoredMessage;
-use crate::views::item::Shown;
+use crate::views::item::ViewMessage;
 use crate::views::summary::SummaryId;
 
 /// A message of a transcript.
@@ -74,7 +74,7 @@ pub struct ItemEntry<'a> {
 
 impl<'a> ItemEntry<'a> {
     /// An item as it is told of.
-    pub fn of(item: &'a Shown) -> Result<Self> {
+    pub fn of(item: &'a ViewMessage) -> Result<Self> {
         let mut entry = Self {
             kind: "verbatim",
             session: item.message().map(|message| &message.session),
@@ -86,16 +86,16 @@ impl<'a> ItemEntry<'a> {
             message: raw(item.json())?,
         };
         match item {
-            Shown::Verbatim(_) => {}
-            Shown::Rendition(_, rendition) => {
+            ViewMessage::Verbatim(_) => {}
+            ViewMessage::Rendition(_, rendition) => {
                 entry.kind = "rendition";
                 entry.renditions = Some(&rendition.kinds);
             }
-            Shown::Summary { summary, .. } => {
+            ViewMessage::Summary { summary, .. } => {
                 entry.kind = "summary";
                 entry.summary = Some(*summary);
             }
-            Shown::Synthetic { kind, .. } => {
+            ViewMessage::Synthetic { kind, .. } => {
                 entry.kind = "synthetic";
                 entry.synthetic = Some(kind);
             }

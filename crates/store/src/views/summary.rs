@@ -34,7 +34,7 @@ impl FromStr for SummaryId {
 
 /// A run of messages.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Run {
+pub struct MessageRun {
     /// The session they were appended to.
     pub session: SessionId,
     /// The first.
@@ -51,7 +51,7 @@ pub struct NewSummary {
     /// The document, as Markdown.
     pub document: String,
     /// The messages it stands for.
-    pub sources: Vec<Run>,
+    pub sources: Vec<MessageRun>,
     /// An earlier summary that it took up.
     pub supersedes: Option<SummaryId>,
     /// Facts kept, attached and removed, and the figures of the compaction, as JSON objects.
@@ -74,7 +74,7 @@ pub struct Summary {
     /// The document, as Markdown.
     pub document: String,
     /// The messages it stands for.
-    pub sources: Vec<Run>,
+    pub sources: Vec<MessageRun>,
     /// An earlier summary that it took up.
     pub supersedes: Option<SummaryId>,
     /// Facts kept, attached and removed.

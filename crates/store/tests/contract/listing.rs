@@ -1,6 +1,6 @@
 //! Lists of conversations.
 
-use throughline_store::{LinkKind, ListPlace, NewCall, NewSession, Origin, Owner, SessionFilter, Store};
+use throughline_store::{LinkKind, ListCursor, NewCall, NewSession, Origin, Owner, SessionFilter, Store};
 use throughline_tokens::Usage;
 
 use crate::support::*;
@@ -19,7 +19,7 @@ fn the_most_recently_active_come_first(store: &dyn Store) {
     assert_eq!(listed(store, &SessionFilter { limit: Some(2), ..Default::default() }), ["one", "three"]);
     assert!(listed(store, &SessionFilter { limit: Some(0), ..Default::default() }).is_empty());
     let first = &store.conversations(&Owner::default(), &SessionFilter::default()).unwrap()[0];
-    let after = Some(ListPlace::of(first));
+    let after = Some(ListCursor::of(first));
     assert_eq!(listed(store, &SessionFilter { after, ..Default::default() }), ["three", "two"]);
     assert_eq!(listed(store, &SessionFilter { after, limit: Some(1), ..Default::default() }), ["three"]);
     assert_eq!(

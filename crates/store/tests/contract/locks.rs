@@ -1,6 +1,6 @@
 //! Locks between processes.
 
-use throughline_store::{HeldLock, Holder, LockOutcome, LockRequest, Store};
+use throughline_store::{Holder, LockOutcome, LockRecord, LockRequest, Store};
 
 fn holder(process_id: u32) -> Holder {
     Holder { host: "here".into(), process_id, process_start: 7, what: "chat".into() }
@@ -20,7 +20,7 @@ fn a_free_lock_is_taken_and_named(store: &dyn Store) {
     assert!(store.locks().unwrap().is_empty());
     assert_eq!(ask(store, &holder(1), 100), TAKEN);
     let held =
-        HeldLock { name: "conversation 1".into(), holder: holder(1), since_ms: 100, expires_ms: 1_100 };
+        LockRecord { name: "conversation 1".into(), holder: holder(1), since_ms: 100, expires_ms: 1_100 };
     assert_eq!(store.locks().unwrap(), std::slice::from_ref(&held));
     assert_eq!(ask(store, &holder(2), 200), LockOutcome::HeldBy(held));
 }

@@ -1,6 +1,6 @@
 //! Appending messages and reading them back.
 
-use throughline_store::{Appended, NewMessage, Store};
+use throughline_store::{AppendRange, NewMessage, Store};
 use throughline_transcript::{ContentHash, Role, decode_message_text};
 
 use crate::support::*;
@@ -49,9 +49,9 @@ fn every_role_and_what_a_log_knew_survive(store: &dyn Store) {
 
 fn places_count_on_from_batch_to_batch(store: &dyn Store) {
     open(store, "one");
-    assert_eq!(say(store, "one", &["a", "b"]), Appended { first_seq: 0, next_seq: 2 });
-    assert_eq!(say(store, "one", &[]), Appended { first_seq: 2, next_seq: 2 });
-    assert_eq!(say(store, "one", &["c"]), Appended { first_seq: 2, next_seq: 3 });
+    assert_eq!(say(store, "one", &["a", "b"]), AppendRange { first_seq: 0, next_seq: 2 });
+    assert_eq!(say(store, "one", &[]), AppendRange { first_seq: 2, next_seq: 2 });
+    assert_eq!(say(store, "one", &["c"]), AppendRange { first_seq: 2, next_seq: 3 });
     let read = session(store, "one");
     assert_eq!((read.first_seq, read.next_seq), (0, 3));
     let seqs: Vec<u64> =
@@ -101,7 +101,10 @@ fn very_large_and_very_many_messages_survive(store: &dyn Store) {
     let large = "lorem ipsum \u{4e2d}\u{6587} ".repeat(20_000);
     say(store, "one", &[&large]);
     let many: Vec<NewMessage> = (0..2_500).map(|at| said(&format!("number {at}"))).collect();
-    assert_eq!(store.append(&owner(), &id("one"), many).unwrap(), Appended { first_seq: 1, next_seq: 2_501 });
+    assert_eq!(
+        store.append(&owner(), &id("one"), many).unwrap(),
+        AppendRange { first_seq: 1, next_seq: 2_501 }
+    );
     let read = messages(store, "one");
     assert_eq!(read.len(), 2_501);
     assert_eq!(read[0], large);

@@ -1,6 +1,6 @@
 //! Nodes: kept the moment they are made, found again, nobody else's, and no summaries of a conversation by themselves.
 
-use throughline_store::{Child, NewNode, Node, Run, Store, StoreError, SummaryId};
+use throughline_store::{Child, MessageRun, NewNode, Store, StoreError, SummaryId, SummaryNode};
 
 use crate::support::*;
 
@@ -8,15 +8,15 @@ fn leaf(session: &str, first_seq: u64, end_seq: u64) -> NewNode {
     NewNode {
         author: "rules".into(),
         document: format!("## Goal\n{first_seq} to {end_seq}\n"),
-        sources: vec![Run { session: id(session), first_seq, end_seq }],
+        sources: vec![MessageRun { session: id(session), first_seq, end_seq }],
         facts: serde_json::json!({"kept": 1}),
-        node: Node {
+        node: SummaryNode {
             messages: end_seq - first_seq,
             source_tokens: 9,
             tokens: 4,
             first_ms: Some(1),
             expand_for: "the words".into(),
-            ..Node::default()
+            ..SummaryNode::default()
         },
     }
 }
@@ -24,7 +24,7 @@ fn leaf(session: &str, first_seq: u64, end_seq: u64) -> NewNode {
 fn above(children: &[SummaryId], session: &str, first_seq: u64, end_seq: u64) -> NewNode {
     let children = children.iter().map(|id| Child { id: *id, first_seq, end_seq }).collect();
     let mut node = leaf(session, first_seq, end_seq);
-    node.node = Node { level: 1, children, ..node.node };
+    node.node = SummaryNode { level: 1, children, ..node.node };
     node
 }
 
@@ -60,7 +60,7 @@ fn a_run_is_read_by_its_places(store: &dyn Store) {
     store.open_session(new_session("one"), None).unwrap();
     store.append(&owner(), &id("one"), (0..6).map(|at| said(&format!("word {at}"))).collect()).unwrap();
     let read = |first_seq, end_seq| -> Vec<u64> {
-        let run = Run { session: id("one"), first_seq, end_seq };
+        let run = MessageRun { session: id("one"), first_seq, end_seq };
         store.messages_of_run(&owner(), &run).unwrap().iter().map(|message| message.seq).collect()
     };
     assert_eq!(read(2, 4), [2, 3]);
@@ -76,7 +76,7 @@ fn nodes_of_somebody_else_are_unknown(store: &dyn Store) {
     assert!(matches!(store.node_heads(&them, &[node]), Err(StoreError::UnknownSummary { .. })));
     assert_eq!(unknown(store.nodes_since(&them, &id("one"), SummaryId(0))), "one");
     assert_eq!(unknown(store.put_node(&them, &id("one"), leaf("one", 0, 1), 1)), "one");
-    let run = Run { session: id("one"), first_seq: 0, end_seq: 1 };
+    let run = MessageRun { session: id("one"), first_seq: 0, end_seq: 1 };
     assert_eq!(unknown(store.messages_of_run(&them, &run)), "one");
     let mut theirs = new_session("theirs");
     theirs.owner = stranger();

@@ -1,9 +1,9 @@
 //! What the tests of the contract are written with: short ways to open, say, compact and look.
 
 use throughline_store::{
-    Appended, Continuation, Dependants, EndReason, Link, LinkKind, Millis, NewMessage, NewSession,
-    NewSummary, NewViewItem, Origin, Owner, Result, Run, Selection, Session, SessionId, Shown, Store,
-    StoreError, StoredMessage, StoredRendition, ViewItem,
+    AppendRange, Continuation, Dependants, EndReason, Link, LinkKind, MessageRun, Millis, NewMessage,
+    NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Selection, Session, SessionId, Store,
+    StoreError, StoredMessage, StoredRendition, ViewItem, ViewMessage,
 };
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
 
@@ -95,7 +95,7 @@ pub(crate) fn rendition(shown: &str) -> StoredRendition {
     }
 }
 
-pub(crate) fn say(store: &dyn Store, name: &str, texts: &[&str]) -> Appended {
+pub(crate) fn say(store: &dyn Store, name: &str, texts: &[&str]) -> AppendRange {
     store.append(&owner(), &id(name), texts.iter().map(|text| said(text)).collect()).unwrap()
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn shown_to(store: &dyn Store, name: &str, to_seq: Option<u64>) -> Ve
     view.iter().map(|item| words(item.json())).collect()
 }
 
-pub(crate) fn view(store: &dyn Store, name: &str) -> Vec<Shown> {
+pub(crate) fn view(store: &dyn Store, name: &str) -> Vec<ViewMessage> {
     store.view(&owner(), &id(name), None).unwrap()
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn summary_of(session: &str, first_seq: u64, end_seq: u64, document: 
     NewSummary {
         author: "rules".into(),
         document: document.into(),
-        sources: vec![Run { session: id(session), first_seq, end_seq }],
+        sources: vec![MessageRun { session: id(session), first_seq, end_seq }],
         supersedes: None,
         facts: serde_json::json!({"kept": 3}),
         figures: serde_json::json!({"tokens_before": 100}),

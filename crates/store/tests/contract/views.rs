@@ -1,7 +1,8 @@
 //! What the model is shown: ranges, renditions, summaries, messages of ours, and how they grow.
 
 use throughline_store::{
-    Continuation, EndReason, NewMessage, NewViewItem, Shown, Store, StoreError, StoredRendition, ViewItem,
+    Continuation, EndReason, NewMessage, NewViewItem, Store, StoreError, StoredRendition, ViewItem,
+    ViewMessage,
 };
 
 use crate::support::*;
@@ -40,7 +41,7 @@ fn what_is_shown_verbatim_is_the_message_itself(store: &dyn Store) {
     open(store, "one");
     say(store, "one", &["a", "b"]);
     let said = store.messages(&owner(), &id("one")).unwrap();
-    let expected: Vec<Shown> = said.into_iter().map(Shown::Verbatim).collect();
+    let expected: Vec<ViewMessage> = said.into_iter().map(ViewMessage::Verbatim).collect();
     assert_eq!(view(store, "one"), expected);
 }
 
@@ -56,7 +57,7 @@ fn a_message_in_other_words_parts_the_run(store: &dyn Store) {
     assert_eq!(shown(store, "one"), ["a", "b", "c", "d", "e", "f"]);
     assert_eq!(messages(store, "one"), ["a", "b", "long c", "long d", "e", "f"]);
     let view = view(store, "one");
-    assert_eq!(view.iter().map(Shown::tokens).collect::<Vec<_>>(), [10, 10, 3, 3, 10, 10]);
+    assert_eq!(view.iter().map(ViewMessage::tokens).collect::<Vec<_>>(), [10, 10, 3, 3, 10, 10]);
     assert_eq!(words(view[2].message().unwrap().json.as_str()), "long c");
 }
 
@@ -79,7 +80,7 @@ fn a_rendition_is_kept_as_it_was_sent(store: &dyn Store) {
     let new = NewMessage { rendition: Some(kept.clone()), ..said("long") };
     store.append(&owner(), &id("one"), vec![new]).unwrap();
     match &view(store, "one")[0] {
-        Shown::Rendition(message, rendition) => {
+        ViewMessage::Rendition(message, rendition) => {
             assert_eq!(*rendition, kept);
             assert_eq!(words(message.json.as_str()), "long");
         }
@@ -134,7 +135,7 @@ fn every_kind_of_item_is_kept_in_a_continuation(store: &dyn Store) {
         [kept, synthetic, rendered("one", 1, "b short"), range("one", 2, 4), open_range("three", 4)];
     assert_eq!(items(store, "three"), expected);
     assert_eq!(shown(store, "three"), ["S1 again", "noted", "b short", "c", "d", "e"]);
-    let tokens: Vec<u64> = view(store, "three").iter().map(Shown::tokens).collect();
+    let tokens: Vec<u64> = view(store, "three").iter().map(ViewMessage::tokens).collect();
     assert_eq!(tokens, [6, 4, 3, 10, 10, 10]);
 }
 

@@ -1,9 +1,9 @@
 //! Carrying a step out on a record, and telling what came of it.
 
 use throughline_store::{
-    Artifact, Continuation, Dependants, EndReason, Guard, GuardScope, Holder, Link, LockRequest, NewArtifact,
-    NewCall, NewMessage, NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Run, Selection, Session,
-    SessionId, Store, StoredRendition, SummaryId, UsageKind, ViewItem,
+    Artifact, Continuation, Dependants, EndReason, Guard, GuardScope, Holder, Link, LockRequest, MessageRun,
+    NewArtifact, NewCall, NewMessage, NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Selection,
+    Session, SessionId, Store, StoredRendition, SummaryId, UsageKind, ViewItem,
 };
 use throughline_tokens::Usage;
 use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
@@ -213,7 +213,7 @@ fn continue_session(
     let summary = NewSummary {
         author: "rules".into(),
         document: format!("what was said until step {at}"),
-        sources: vec![Run { session: id.clone(), first_seq: from.first_seq, end_seq: from.next_seq }],
+        sources: vec![MessageRun { session: id.clone(), first_seq: from.first_seq, end_seq: from.next_seq }],
         supersedes: None,
         facts: serde_json::json!({"at": at}),
         figures: serde_json::json!(null),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use owo_colors::OwoColorize;
-use throughline_store::{Depth, Diagnosis, Finding, MendReport, Remedy, Severity};
+use throughline_store::{Depth, Diagnosis, RecordProblem, Remedy, RepairReport, Severity};
 
 use crate::error::path_words;
 use crate::ui::text::{bytes_words, counted, on_one_line, shorten, thousands, wrap};
@@ -17,17 +17,19 @@ const MAX_NAMED: usize = 5;
 /// The result of looking the record over.
 pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width: usize) -> String {
     let mut out = String::new();
-    if let [Finding::NoRecord { .. }] = diagnosis.findings.as_slice() {
+    if let [RecordProblem::NoRecord { .. }] = diagnosis.findings.as_slice() {
         let _ = writeln!(out, "There is no record yet: {}", path_words(path));
         return out;
     }
     // One of another version was recognised and not looked into: there is nothing to say about how it is.
-    if let [Finding::OldSchema { .. } | Finding::FutureSchema { .. }] = diagnosis.findings.as_slice() {
+    if let [RecordProblem::OldSchema { .. } | RecordProblem::FutureSchema { .. }] =
+        diagnosis.findings.as_slice()
+    {
         title(&mut out, &format!("The record is of another version: {}", path_words(path)), width);
         findings(&mut out, &diagnosis.findings, width);
         return out;
     }
-    let worst = diagnosis.findings.iter().map(Finding::severity).max();
+    let worst = diagnosis.findings.iter().map(RecordProblem::severity).max();
     let verdict = match worst {
         None => "The record is well".to_owned(),
         Some(Severity::Notice) => "The record is well, with something worth knowing".to_owned(),
@@ -54,7 +56,7 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, path: &Path, depth: Depth, width:
 }
 
 /// What mending did.
-pub(crate) fn mended(report: &MendReport, path: &Path, width: usize) -> String {
+pub(crate) fn mended(report: &RepairReport, path: &Path, width: usize) -> String {
     let mut out = String::new();
     let Some(backup) = &report.backup else {
         let verdict = if report.after.is_empty() { "Nothing to mend" } else { "Nothing here can be mended" };
@@ -62,9 +64,9 @@ pub(crate) fn mended(report: &MendReport, path: &Path, width: usize) -> String {
         findings(&mut out, &report.after, width);
         return out;
     };
-    let words = |findings: &[Finding]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let words = |findings: &[RecordProblem]| findings.iter().map(ToString::to_string).collect::<Vec<_>>();
     let after = words(&report.after);
-    let gone: Vec<&Finding> =
+    let gone: Vec<&RecordProblem> =
         report.before.iter().filter(|finding| !after.contains(&finding.to_string())).collect();
     title(
         &mut out,
@@ -118,7 +120,7 @@ fn title(out: &mut String, words: &str, width: usize) {
     let _ = writeln!(out, "{}", wrap(words, width, 2).trim_end().bold());
 }
 
-fn findings(out: &mut String, findings: &[Finding], width: usize) {
+fn findings(out: &mut String, findings: &[RecordProblem], width: usize) {
     for finding in findings {
         out.push('\n');
         let (label, styled) = match finding.severity() {
@@ -158,30 +160,34 @@ fn labelled(out: &mut String, styled: &str, label: &str, text: &str, width: usiz
 }
 
 /// What a finding is about, by name.
-fn names(finding: &Finding) -> Vec<String> {
+fn names(finding: &RecordProblem) -> Vec<String> {
     match finding {
-        Finding::Damage { problems } => problems.clone(),
-        Finding::OpenToOthers { paths, .. }
-        | Finding::AbandonedFiles { paths }
-        | Finding::StrangeFiles { paths } => paths.iter().map(|path| path_words(path)).collect(),
-        Finding::LostArtifacts { artifacts, .. } => artifacts
+        RecordProblem::Damage { problems } => problems.clone(),
+        RecordProblem::OpenToOthers { paths, .. }
+        | RecordProblem::AbandonedFiles { paths }
+        | RecordProblem::StrangeFiles { paths } => paths.iter().map(|path| path_words(path)).collect(),
+        RecordProblem::LostArtifacts { artifacts, .. } => artifacts
             .iter()
             .map(|lost| {
                 format!("{} is {}, {}", lost.id, lost.problem, counted(lost.messages, "message", "messages"))
             })
             .collect(),
-        Finding::OrphanedArtifacts { artifacts, .. } => artifacts.iter().map(ToString::to_string).collect(),
-        Finding::DeadEnds { sessions, .. }
-        | Finding::LostParents { sessions, .. }
-        | Finding::WrongLinks { sessions, .. }
-        | Finding::BrokenViews { sessions, .. }
-        | Finding::WrongCounters { sessions, .. }
-        | Finding::LostMessages { sessions, .. }
-        | Finding::DoubledMessages { sessions, .. } => sessions.iter().map(ToString::to_string).collect(),
-        Finding::UnreadableMessages { places, .. } => {
+        RecordProblem::OrphanedArtifacts { artifacts, .. } => {
+            artifacts.iter().map(ToString::to_string).collect()
+        }
+        RecordProblem::DeadEnds { sessions, .. }
+        | RecordProblem::LostParents { sessions, .. }
+        | RecordProblem::WrongLinks { sessions, .. }
+        | RecordProblem::BrokenViews { sessions, .. }
+        | RecordProblem::WrongCounters { sessions, .. }
+        | RecordProblem::LostMessages { sessions, .. }
+        | RecordProblem::DoubledMessages { sessions, .. } => {
+            sessions.iter().map(ToString::to_string).collect()
+        }
+        RecordProblem::UnreadableMessages { places, .. } => {
             places.iter().map(|place| format!("message {} of {}", place.seq, place.session)).collect()
         }
-        Finding::StaleLocks { locks } => locks.iter().map(|lock| lock.holder.to_string()).collect(),
+        RecordProblem::StaleLocks { locks } => locks.iter().map(|lock| lock.holder.to_string()).collect(),
         _ => Vec::new(),
     }
 }

@@ -9,9 +9,9 @@ fn path() -> &'static Path {
     Path::new("/home/ada/.throughline/record.db")
 }
 
-fn some() -> Vec<Finding> {
+fn some() -> Vec<RecordProblem> {
     vec![
-        Finding::LostArtifacts {
+        RecordProblem::LostArtifacts {
             count: 2,
             artifacts: vec![LostArtifact {
                 id: ArtifactId::from_text("00112233445566778899aabbccddeeff"),
@@ -21,8 +21,11 @@ fn some() -> Vec<Finding> {
                 messages: 3,
             }],
         },
-        Finding::WrongCounters { count: 9, sessions: (1..=9).map(|n| id(&format!("session_{n}"))).collect() },
-        Finding::LostPreambles { count: 12 },
+        RecordProblem::WrongCounters {
+            count: 9,
+            sessions: (1..=9).map(|n| id(&format!("session_{n}"))).collect(),
+        },
+        RecordProblem::LostPreambles { count: 12 },
     ]
 }
 
@@ -45,7 +48,7 @@ fn a_healthy_record_takes_two_lines() {
     let found = Diagnosis { sessions: 1, messages: 2, ..Diagnosis::default() };
     insta::assert_snapshot!(plain(&diagnosis(&found, path(), Depth::Quick, 80)));
     let none =
-        Diagnosis { findings: vec![Finding::NoRecord { path: path().into() }], ..Diagnosis::default() };
+        Diagnosis { findings: vec![RecordProblem::NoRecord { path: path().into() }], ..Diagnosis::default() };
     assert_eq!(
         plain(&diagnosis(&none, path(), Depth::Quick, 80)),
         "There is no record yet: /home/ada/.throughline/record.db\n"
@@ -55,8 +58,8 @@ fn a_healthy_record_takes_two_lines() {
 #[test]
 fn mending_tells_what_it_did_and_what_it_could_not() {
     let mut before = some();
-    before.push(Finding::Damage { problems: vec!["page 7 is never used".to_owned()] });
-    let report = MendReport {
+    before.push(RecordProblem::Damage { problems: vec!["page 7 is never used".to_owned()] });
+    let report = RepairReport {
         after: vec![some().remove(0)],
         before,
         backup: Some("/home/ada/.throughline/before_fix_20261115_120000.tar".into()),
@@ -71,6 +74,6 @@ fn mending_tells_what_it_did_and_what_it_could_not() {
     let page = mended(&report, path(), 80);
     assert!(widest(&page) <= 80);
     insta::assert_snapshot!(plain(&page));
-    let nothing = MendReport { before: Vec::new(), after: Vec::new(), backup: None, salvaged: None };
+    let nothing = RepairReport { before: Vec::new(), after: Vec::new(), backup: None, salvaged: None };
     assert!(plain(&mended(&nothing, path(), 80)).starts_with("Nothing to mend: "));
 }

@@ -3,7 +3,7 @@
 //! Each takes the lock of the conversation first.
 
 use serde_json::json;
-use throughline_store::{Dependants, Selection, Session, Shown, Store as _};
+use throughline_store::{Dependants, Selection, Session, Store as _, ViewMessage};
 
 use crate::app::Context;
 use crate::args::WindowArgs;
@@ -108,7 +108,7 @@ fn select(args: &SelectArgs, context: &Context, selection: Selection) -> Result<
         })
     })?;
     let shown = record.store.view(&record.owner, &successor.id, None).map_err(refused)?;
-    let tokens: u64 = shown.iter().map(Shown::tokens).sum();
+    let tokens: u64 = shown.iter().map(ViewMessage::tokens).sum();
     if args.json {
         return print_json(
             context,

@@ -1,6 +1,6 @@
 //! Tests of the list of conversations.
 
-use throughline_store::Counters;
+use throughline_store::SessionCounters;
 
 use super::*;
 use crate::record::test_samples::{conversation, noon, plain, session, widest};
@@ -11,22 +11,28 @@ fn some() -> Vec<Conversation> {
         Some(
             "Port the parser to the new format. Never touch vendor/, and keep the old tests running all the while",
         ),
-        Counters {
+        SessionCounters {
             messages: 1204,
             message_tokens: 182_340,
             calls: 310,
             cost_micro_usd: 12_400_000,
             unpriced_calls: 2,
-            ..Counters::default()
+            ..SessionCounters::default()
         },
     );
     first.compactions = 2;
-    let mut second = conversation(session(2, "2026-10-01T09:00:00Z"), None, Counters::default());
+    let mut second = conversation(session(2, "2026-10-01T09:00:00Z"), None, SessionCounters::default());
     second.tip.model = None;
     let third = conversation(
         session(3, "2026-11-13T09:00:00Z"),
         Some("\u{1b}[31mred\u{1b}[0m\nand 日本語のタイトル"),
-        Counters { messages: 3, message_tokens: 99, calls: 2, unpriced_calls: 2, ..Counters::default() },
+        SessionCounters {
+            messages: 3,
+            message_tokens: 99,
+            calls: 2,
+            unpriced_calls: 2,
+            ..SessionCounters::default()
+        },
     );
     vec![first, second, third]
 }

@@ -1,7 +1,9 @@
 //! `throughline sessions show`: everything that was said, or what a model would be sent.
 
 use serde::Serialize;
-use throughline_store::{ItemEntry, MessageEntry, Session, Shown, Store as _, Turning, turnings};
+use throughline_store::{
+    ItemEntry, MessageEntry, Session, Store as _, ViewChange, ViewMessage, view_changes,
+};
 
 use crate::app::Context;
 use crate::commands::sessions::show_view::{HumanPage, ModelPage};
@@ -30,7 +32,7 @@ fn human(args: &ShowArgs, context: &Context, record: &Record<'_>, session: &Sess
     if args.raw {
         return print_raw(context, transcript.iter().map(|message| message.json.as_str()));
     }
-    let turnings = turnings(&record.store, &record.owner, session).map_err(refused)?;
+    let turnings = view_changes(&record.store, &record.owner, session).map_err(refused)?;
     if args.json {
         let messages = transcript.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
         let messages = messages.map_err(refused)?;
@@ -50,11 +52,11 @@ fn human(args: &ShowArgs, context: &Context, record: &Record<'_>, session: &Sess
 fn model(args: &ShowArgs, context: &Context, record: &Record<'_>, session: &Session) -> Result<(), Failure> {
     let shown = record.store.view(&record.owner, &session.id, None).map_err(refused)?;
     if args.raw {
-        return print_raw(context, shown.iter().map(Shown::json));
+        return print_raw(context, shown.iter().map(ViewMessage::json));
     }
     if args.json {
         let items = shown.iter().map(ItemEntry::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
-        let tokens = shown.iter().map(Shown::tokens).sum();
+        let tokens = shown.iter().map(ViewMessage::tokens).sum();
         return print_json(context, &ModelJson { session, tokens, items });
     }
     let page = ModelPage {
@@ -81,7 +83,7 @@ fn print_raw<'a>(context: &Context, messages: impl Iterator<Item = &'a str>) -> 
 #[derive(Serialize)]
 struct HumanJson<'a> {
     session: &'a Session,
-    turnings: Vec<Turning>,
+    turnings: Vec<ViewChange>,
     messages: Vec<MessageEntry<'a>>,
 }
 

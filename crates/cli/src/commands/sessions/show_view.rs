@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use owo_colors::OwoColorize;
-use throughline_store::{Session, Shown, StoredMessage, Turning};
+use throughline_store::{Session, StoredMessage, ViewChange, ViewMessage};
 use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::args::time::Now;
@@ -20,7 +20,7 @@ const COMPRESSION: &str = "compression";
 pub(crate) struct HumanPage<'a> {
     pub(crate) session: &'a Session,
     /// Where it went on in another window.
-    pub(crate) turnings: &'a [Turning],
+    pub(crate) turnings: &'a [ViewChange],
     pub(crate) transcript: &'a [StoredMessage],
     pub(crate) amount: Amount,
     pub(crate) now: &'a Now,
@@ -28,7 +28,7 @@ pub(crate) struct HumanPage<'a> {
 }
 
 /// Compactions that the newest view has gone through, as lists of sessions count them, and those that were undone.
-fn compactions(turnings: &[Turning]) -> (u64, u64) {
+fn compactions(turnings: &[ViewChange]) -> (u64, u64) {
     let made = turnings.iter().filter(|turning| turning.is_compaction()).count() as u64;
     let in_view = turnings.iter().fold(0_u64, |count, turning| match turning.kind.as_str() {
         COMPRESSION | "redo" => count + 1,
@@ -73,7 +73,7 @@ impl HumanPage<'_> {
     }
 
     /// The mark where another window began.
-    fn turning(&self, turning: &Turning) -> String {
+    fn turning(&self, turning: &ViewChange) -> String {
         let what = match turning.kind.as_str() {
             COMPRESSION => "compacted".to_owned(),
             "undo" => "compaction undone".to_owned(),
@@ -106,7 +106,7 @@ impl HumanPage<'_> {
 /// What a model would be sent.
 pub(crate) struct ModelPage<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) shown: &'a [Shown],
+    pub(crate) shown: &'a [ViewMessage],
     pub(crate) amount: Amount,
     pub(crate) now: &'a Now,
     pub(crate) width: usize,
@@ -114,7 +114,7 @@ pub(crate) struct ModelPage<'a> {
 
 impl ModelPage<'_> {
     pub(crate) fn render(&self) -> String {
-        let tokens = self.shown.iter().map(Shown::tokens).sum();
+        let tokens = self.shown.iter().map(ViewMessage::tokens).sum();
         let mut out = title(self.session, self.now, self.width);
         let figures = format!(
             "what a model is sent: {}, {} tokens, without system prompt and tools",
@@ -137,15 +137,15 @@ impl ModelPage<'_> {
 }
 
 /// What an item of a view is.
-fn item_words(item: &Shown) -> Vec<String> {
+fn item_words(item: &ViewMessage) -> Vec<String> {
     match item {
-        Shown::Verbatim(message) => vec![format!("#{}", message.seq)],
-        Shown::Rendition(message, rendition) => {
+        ViewMessage::Verbatim(message) => vec![format!("#{}", message.seq)],
+        ViewMessage::Rendition(message, rendition) => {
             let kinds: Vec<String> = rendition.kinds.iter().map(|kind| on_one_line(kind)).collect();
             vec![format!("#{}", message.seq), format!("in other words: {}", kinds.join(", "))]
         }
-        Shown::Summary { summary, .. } => vec![format!("summary {}", summary.0)],
-        Shown::Synthetic { kind, .. } => vec![format!("added: {}", on_one_line(kind))],
+        ViewMessage::Summary { summary, .. } => vec![format!("summary {}", summary.0)],
+        ViewMessage::Synthetic { kind, .. } => vec![format!("added: {}", on_one_line(kind))],
     }
 }
 

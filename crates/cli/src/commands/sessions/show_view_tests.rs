@@ -1,7 +1,7 @@
 //! Tests of the two sides of a conversation.
 
 use serde_json::json;
-use throughline_store::{LinkKind, StoredRendition, SummaryId, turnings_along};
+use throughline_store::{LinkKind, StoredRendition, SummaryId, view_changes_along};
 
 use super::*;
 use crate::record::test_samples::{ended, hung, noon, plain, said, session, summary, widest};
@@ -47,7 +47,7 @@ fn human(lineage: &[Session]) -> String {
     let summaries = [summary(1, &lineage[1], &lineage[0])];
     HumanPage {
         session: &lineage[lineage.len() - 1],
-        turnings: &turnings_along(lineage, &summaries),
+        turnings: &view_changes_along(lineage, &summaries),
         transcript: &transcript,
         amount: Amount::Beginning,
         now: &noon(),
@@ -67,7 +67,7 @@ fn the_whole_transcript_has_a_mark_where_it_was_compacted() {
 fn a_branch_is_marked_where_it_left() {
     let root = session(1, "2026-11-15T09:00:00Z");
     let branch = hung(session(2, "2026-11-15T10:00:00Z"), &root, LinkKind::Branch, 2);
-    let found = turnings_along(&[root, branch], &[]);
+    let found = view_changes_along(&[root, branch], &[]);
     assert_eq!((found[0].kind.as_str(), found[0].at_seq), ("branch", 2));
     assert_eq!(found[0].author, None);
 }
@@ -75,10 +75,10 @@ fn a_branch_is_marked_where_it_left() {
 #[test]
 fn a_compaction_without_figures_is_measured() {
     let lineage = lineage();
-    let mut found = turnings_along(&lineage, &[]);
+    let mut found = view_changes_along(&lineage, &[]);
     assert!(found[0].needs_figures() && !found[1].needs_figures(), "{found:?}");
     assert_eq!(found[0].author.as_deref(), Some("claude-code"), "who made it is known all the same");
-    let before: Vec<Shown> = transcript(&lineage).into_iter().map(Shown::Verbatim).collect();
+    let before: Vec<ViewMessage> = transcript(&lineage).into_iter().map(ViewMessage::Verbatim).collect();
     found[0].measure(&before, &[]);
     assert_eq!((found[0].messages_before, found[0].tokens_before), (Some(4), Some(80)));
     assert_eq!(found[0].messages_after, None, "its view begins with what is said next");
@@ -89,14 +89,14 @@ fn a_model_is_shown_what_it_is_sent_item_by_item() {
     let lineage = lineage();
     let messages = transcript(&lineage);
     let shown = [
-        Shown::Verbatim(messages[0].clone()),
-        Shown::Summary {
+        ViewMessage::Verbatim(messages[0].clone()),
+        ViewMessage::Summary {
             summary: SummaryId(1),
             json: json!({"role": "assistant", "content": "[CONTEXT COMPACTION]\n\n## Goal\n- to arrive"})
                 .to_string(),
             tokens: 1_950,
         },
-        Shown::Rendition(
+        ViewMessage::Rendition(
             messages[2].clone(),
             StoredRendition {
                 kinds: vec!["pruned".to_owned()],
@@ -104,7 +104,7 @@ fn a_model_is_shown_what_it_is_sent_item_by_item() {
                 tokens: 9,
             },
         ),
-        Shown::Synthetic {
+        ViewMessage::Synthetic {
             kind: "acknowledgement".to_owned(),
             json: json!({"role": "assistant", "content": "Understood."}).to_string(),
             tokens: 4,

@@ -13,7 +13,7 @@ pub(crate) fn encode_list(clues: &[u32]) -> Vec<u8> {
 }
 
 /// The list of a block, read where it lies.
-pub(crate) struct ClueList<'a> {
+pub(crate) struct FingerprintList<'a> {
     clues: &'a [[u8; 3]],
 }
 
@@ -21,7 +21,7 @@ fn number([low, middle, high]: [u8; 3]) -> u32 {
     u32::from_le_bytes([low, middle, high, 0])
 }
 
-impl<'a> ClueList<'a> {
+impl<'a> FingerprintList<'a> {
     /// `None` if these bytes are no list.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         let (numbers, odd) = bytes.as_chunks::<3>();

@@ -3,33 +3,33 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::search::fingerprint::CLUES;
+use crate::search::fingerprint::FINGERPRINTS;
 
 #[test]
 fn what_is_no_list_is_not_read_as_one() {
     let good = encode_list(&[1, 2, 70_000]);
-    assert!(ClueList::new(&good).is_some());
+    assert!(FingerprintList::new(&good).is_some());
     for bytes in [&good[..good.len() - 1], &good[..good.len() - 3], &good[..2], &[], &[255; 40]] {
-        assert!(ClueList::new(bytes).is_none(), "{bytes:?}");
+        assert!(FingerprintList::new(bytes).is_none(), "{bytes:?}");
     }
     let too_long: Vec<u8> = good.iter().copied().chain([0, 0, 0]).collect();
-    assert!(ClueList::new(&too_long).is_none());
+    assert!(FingerprintList::new(&too_long).is_none());
 }
 
 proptest! {
     #[test]
-    fn a_list_holds_what_was_put_in_it(clues in prop::collection::btree_set(0..CLUES, 0..300), other in 0..CLUES) {
+    fn a_list_holds_what_was_put_in_it(clues in prop::collection::btree_set(0..FINGERPRINTS, 0..300), other in 0..FINGERPRINTS) {
         let sorted: Vec<u32> = clues.iter().copied().collect();
         let bytes = encode_list(&sorted);
-        let list = ClueList::new(&bytes).unwrap();
+        let list = FingerprintList::new(&bytes).unwrap();
         prop_assert_eq!(list.iter().collect::<Vec<_>>(), sorted);
         prop_assert!(clues.iter().all(|clue| list.holds(*clue)));
         prop_assert_eq!(list.holds(other), clues.contains(&other));
     }
 
     #[test]
-    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), clue in 0..CLUES) {
-        if let Some(list) = ClueList::new(&bytes) {
+    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), clue in 0..FINGERPRINTS) {
+        if let Some(list) = FingerprintList::new(&bytes) {
             let _ = list.holds(clue);
         }
     }

@@ -9,13 +9,13 @@ pub(super) fn parameter(sum: usize, count: usize) -> u32 {
 
 /// Writes numbers.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(super) struct RiceWriter {
     bytes: Vec<u8>,
     pending: u64,
     pending_bits: u32,
 }
 
-impl Writer {
+impl RiceWriter {
     /// After a byte that stands for itself.
     pub(super) fn new(first: u8) -> Self {
         Self { bytes: vec![first], ..Self::default() }
@@ -51,12 +51,12 @@ impl Writer {
 }
 
 /// Reads numbers.
-pub(super) struct Reader<'a> {
+pub(super) struct RiceReader<'a> {
     bytes: &'a [u8],
     at_bit: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RiceReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at_bit: 0 }
     }

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use super::*;
 
 fn written(numbers: &[u32], parameter: u32) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = RiceWriter::default();
     numbers.iter().for_each(|number| writer.write(*number, parameter));
     writer.finish()
 }
 
 fn read(bytes: &[u8], parameter: u32) -> Vec<usize> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = RiceReader::new(bytes);
     std::iter::from_fn(|| reader.read(parameter)).collect()
 }
 

@@ -7,7 +7,7 @@
 //! The clues of pairs are many, and held by one block or two. A slice of them is one row of numbers, a clue and a block
 //! each: a parameter and the distances from one to the next.
 
-use super::rice::{Reader, Writer, parameter};
+use super::rice::{RiceReader, RiceWriter, parameter};
 use super::{FIRST_PAIR, PAIR_BITS};
 
 /// Blocks a segment may have.
@@ -110,11 +110,11 @@ pub(crate) fn slices(blocks: &[(usize, &[u32])], segment_blocks: usize) -> Vec<V
     }
     let total = starts(&mut ends);
     // As they are filled, starts become ends.
-    let mut held = vec![Held::default(); total];
+    let mut held = vec![SliceEntry::default(); total];
     for (block, clues) in blocks {
         for clue in *clues {
             let end = &mut ends[slice_of(*clue)];
-            held[*end] = Held::new(*clue, *block);
+            held[*end] = SliceEntry::new(*clue, *block);
             *end += 1;
         }
     }
@@ -134,9 +134,9 @@ pub(crate) fn slices(blocks: &[(usize, &[u32])], segment_blocks: usize) -> Vec<V
 
 /// A clue of a slice, by its lower bits, and a block that holds it.
 #[derive(Clone, Copy, Default)]
-struct Held(u32);
+struct SliceEntry(u32);
 
-impl Held {
+impl SliceEntry {
     fn new(clue: u32, block: usize) -> Self {
         Self(low_bits(clue) << BLOCK_BITS | block as u32)
     }
@@ -151,12 +151,12 @@ impl Held {
 }
 
 /// Puts what a slice holds in the order of the clues, and leaves the blocks of a clue in theirs.
-fn by_clue(held: &[Held], in_order: &mut Vec<Held>, places: &mut [usize]) {
+fn by_clue(held: &[SliceEntry], in_order: &mut Vec<SliceEntry>, places: &mut [usize]) {
     places.fill(0);
     held.iter().for_each(|held| places[held.low()] += 1);
     starts(places);
     in_order.clear();
-    in_order.resize(held.len(), Held::default());
+    in_order.resize(held.len(), SliceEntry::default());
     for held in held {
         let place = &mut places[held.low()];
         in_order[*place] = *held;
@@ -169,7 +169,7 @@ fn starts(counts: &mut [usize]) -> usize {
     counts.iter_mut().fold(0, |before, count| before + std::mem::replace(count, before))
 }
 
-fn write_entries(held: &[Held], segment_blocks: usize) -> Vec<u8> {
+fn write_entries(held: &[SliceEntry], segment_blocks: usize) -> Vec<u8> {
     let mut slice = Vec::with_capacity(2 * held.len() + 16);
     let mut before = 0;
     for of_clue in held.chunk_by(|one, other| one.low() == other.low()) {
@@ -181,7 +181,7 @@ fn write_entries(held: &[Held], segment_blocks: usize) -> Vec<u8> {
     slice
 }
 
-fn write_blocks(held: &[Held], segment_blocks: usize, out: &mut Vec<u8>) {
+fn write_blocks(held: &[SliceEntry], segment_blocks: usize, out: &mut Vec<u8>) {
     let (Some(first), Some(last)) = (held.first(), held.last()) else { return };
     let (first, last) = (first.block(), last.block());
     let mut head = |first: u16, form: u16| out.extend((first | form << BLOCK_BITS).to_le_bytes());
@@ -191,7 +191,7 @@ fn write_blocks(held: &[Held], segment_blocks: usize, out: &mut Vec<u8>) {
     }
     if held.len() < segment_blocks / 2 {
         let parameter = parameter(usize::from(last - first), held.len() - 1);
-        let mut distances = Writer::default();
+        let mut distances = RiceWriter::default();
         for (before, next) in held.iter().zip(held.iter().skip(1)) {
             distances.write(u32::from(next.block() - before.block() - 1), parameter);
         }
@@ -234,19 +234,19 @@ fn read_number(bytes: &mut &[u8]) -> Option<usize> {
 
 /// The blocks of an entry as they are kept.
 #[derive(Clone, Copy)]
-enum Holders<'a> {
+enum BlockEncoding<'a> {
     One(usize),
     Distances { first: usize, parameter: u32, bytes: &'a [u8] },
     Bitmap(&'a [u8]),
 }
 
-impl Holders<'_> {
+impl BlockEncoding<'_> {
     fn read(self) -> BlockSet {
         let mut blocks = BlockSet::none();
         match self {
             Self::One(block) => blocks.add(block),
             Self::Distances { first, parameter, bytes } => {
-                let mut distances = Reader::new(bytes);
+                let mut distances = RiceReader::new(bytes);
                 let mut block = first;
                 blocks.add(block);
                 while let Some(distance) = distances.read(parameter) {
@@ -267,7 +267,7 @@ impl Holders<'_> {
 }
 
 /// The next entry of a slice, and how far its clue is from the one before: `None` where it is damaged.
-fn next_entry<'a>(slice: &mut &'a [u8], segment_blocks: usize) -> Option<(usize, Holders<'a>)> {
+fn next_entry<'a>(slice: &mut &'a [u8], segment_blocks: usize) -> Option<(usize, BlockEncoding<'a>)> {
     let distance = read_number(slice)?;
     let (head, rest) = slice.split_first_chunk::<2>()?;
     *slice = rest;
@@ -282,9 +282,9 @@ fn next_entry<'a>(slice: &mut &'a [u8], segment_blocks: usize) -> Option<(usize,
     let (bytes, rest) = slice.split_at_checked(bytes)?;
     *slice = rest;
     let holders = match form {
-        ONE_BLOCK => Holders::One(first),
-        BITMAP => Holders::Bitmap(bytes),
-        1..=MAX_FORM => Holders::Distances { first, parameter: u32::from(form) - 1, bytes },
+        ONE_BLOCK => BlockEncoding::One(first),
+        BITMAP => BlockEncoding::Bitmap(bytes),
+        1..=MAX_FORM => BlockEncoding::Distances { first, parameter: u32::from(form) - 1, bytes },
         _ => return None,
     };
     Some((distance, holders))
@@ -294,13 +294,13 @@ fn next_entry<'a>(slice: &mut &'a [u8], segment_blocks: usize) -> Option<(usize,
 const MAX_FORM: u16 = BLOCK_BITS as u16 + 1;
 
 /// Pairs are written as one number each: the clue's lower bits, then the block.
-fn write_pairs(held: &[Held], segment_blocks: usize) -> Vec<u8> {
+fn write_pairs(held: &[SliceEntry], segment_blocks: usize) -> Vec<u8> {
     if held.is_empty() {
         return Vec::new();
     }
     let numbers = || held.iter().map(|held| held.low() * segment_blocks + usize::from(held.block()));
     let parameter = parameter(numbers().next_back().unwrap_or_default(), held.len());
-    let mut distances = Writer::new(parameter as u8);
+    let mut distances = RiceWriter::new(parameter as u8);
     let mut next = 0;
     for number in numbers() {
         distances.write((number - next) as u32, parameter);
@@ -312,7 +312,7 @@ fn write_pairs(held: &[Held], segment_blocks: usize) -> Vec<u8> {
 /// The clues of a slice of pairs, by their lower bits, and their blocks, in order. `None` where the slice is damaged.
 fn read_pairs(slice: &[u8], segment_blocks: usize) -> Option<impl Iterator<Item = (u32, usize)>> {
     let (&parameter, distances) = slice.split_first().filter(|(parameter, _)| **parameter < 32)?;
-    let mut distances = Reader::new(distances);
+    let mut distances = RiceReader::new(distances);
     let mut next = 0_usize;
     Some(std::iter::from_fn(move || {
         let number = next.saturating_add(distances.read(u32::from(parameter))?);

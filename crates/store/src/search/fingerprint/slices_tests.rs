@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::search::fingerprint::CLUES;
+use crate::search::fingerprint::FINGERPRINTS;
 
 #[test]
 fn blocks_are_given_from_the_highest_down() {
@@ -22,7 +22,9 @@ fn blocks_are_given_from_the_highest_down() {
 
 #[test]
 fn every_clue_has_its_slice() {
-    for clue in [0, 2_047, 2_048, FIRST_PAIR - 1, FIRST_PAIR, FIRST_PAIR + 255, FIRST_PAIR + 256, CLUES - 1] {
+    for clue in
+        [0, 2_047, 2_048, FIRST_PAIR - 1, FIRST_PAIR, FIRST_PAIR + 255, FIRST_PAIR + 256, FINGERPRINTS - 1]
+    {
         let slice = slice_of(clue);
         assert!(slice < SLICES);
         assert_eq!(first_clue(slice) + low_bits(clue), clue);
@@ -46,7 +48,7 @@ fn the_form_of_slices_is_part_of_the_format() {
 
 fn segments() -> impl Strategy<Value = (usize, Vec<Vec<u32>>)> {
     // Few clues in many blocks, and many in few, of both kinds: every form of entries.
-    let clues = prop_oneof![0_u32..40, 0..CLUES, FIRST_PAIR..FIRST_PAIR + 40];
+    let clues = prop_oneof![0_u32..40, 0..FINGERPRINTS, FIRST_PAIR..FIRST_PAIR + 40];
     let block = prop::collection::btree_set(clues, 0..60).prop_map(|clues| clues.into_iter().collect());
     prop_oneof![
         (Just(128), prop::collection::vec(block.clone(), 0..=128)),
@@ -75,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), clue in 0..CLUES) {
+    fn any_bytes_can_be_asked(bytes in prop::collection::vec(any::<u8>(), 0..300), clue in 0..FINGERPRINTS) {
         for segment_blocks in [128, 1024] {
             let _ = holders_of(clue, &bytes, segment_blocks);
             let _ = unfold_slice(slice_of(clue), &bytes, segment_blocks, |_, _| ());

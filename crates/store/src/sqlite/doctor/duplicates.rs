@@ -10,23 +10,23 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::Connection;
 use throughline_transcript::Role;
 
-use super::super::error::Outcome;
+use super::super::error::TxResult;
 use super::super::rows::role_code;
 use super::super::sessions::SessionIds;
 use super::NAMED;
-use super::problem::Finding;
+use super::problem::RecordProblem;
 
 /// A longer run is not looked for: a turn that went through another gateway is a few messages.
 const LONGEST_RUN: usize = 512;
 
 /// A message as far as it matters here.
-struct Row {
+struct MessageDigest {
     seq: i64,
     role: i64,
     hash: Vec<u8>,
 }
 
-pub(super) fn check(conn: &Connection) -> Outcome<Vec<Finding>> {
+pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
     let mut ids = SessionIds::default();
     let (mut count, mut sessions) = (0, Vec::new());
     let mut with_calls =
@@ -42,12 +42,14 @@ pub(super) fn check(conn: &Connection) -> Outcome<Vec<Finding>> {
             }
         }
     }
-    Ok(if count == 0 { Vec::new() } else { vec![Finding::DoubledMessages { count, sessions }] })
+    Ok(if count == 0 { Vec::new() } else { vec![RecordProblem::DoubledMessages { count, sessions }] })
 }
 
-fn messages_of(conn: &Connection, session: i64) -> rusqlite::Result<Vec<Row>> {
+fn messages_of(conn: &Connection, session: i64) -> rusqlite::Result<Vec<MessageDigest>> {
     conn.prepare_cached("SELECT seq, role, hash FROM messages WHERE session = ?1 ORDER BY seq")?
-        .query_map([session], |row| Ok(Row { seq: row.get(0)?, role: row.get(1)?, hash: row.get(2)? }))?
+        .query_map([session], |row| {
+            Ok(MessageDigest { seq: row.get(0)?, role: row.get(1)?, hash: row.get(2)? })
+        })?
         .collect()
 }
 
@@ -61,7 +63,7 @@ fn answered_at(conn: &Connection, session: i64) -> rusqlite::Result<BTreeSet<i64
 }
 
 /// How many messages of a session are copies.
-fn doubled(messages: &[Row], answered_at: &BTreeSet<i64>) -> usize {
+fn doubled(messages: &[MessageDigest], answered_at: &BTreeSet<i64>) -> usize {
     let mut newest: HashMap<&[u8], usize> = HashMap::new();
     let (mut at, mut doubled) = (0, 0);
     while let Some(message) = messages.get(at) {
@@ -81,16 +83,18 @@ fn doubled(messages: &[Row], answered_at: &BTreeSet<i64>) -> usize {
 }
 
 /// Whether the run from `first` to `second` stands there once more, without calls of its own.
-fn is_copy(messages: &[Row], first: usize, second: usize, answered_at: &BTreeSet<i64>) -> bool {
+fn is_copy(messages: &[MessageDigest], first: usize, second: usize, answered_at: &BTreeSet<i64>) -> bool {
     let run = second - first;
     let (Some(original), Some(copy)) = (messages.get(first..second), messages.get(second..second + run))
     else {
         return false;
     };
     // An answer comes back in the client's notation, so its bytes may differ.
-    let is_same =
-        |(one, other): (&Row, &Row)| one.role == other.role && (is_answer(one) || one.hash == other.hash);
-    let was_answered = |rows: &[Row]| rows.iter().any(|row| is_answer(row) && answered_at.contains(&row.seq));
+    let is_same = |(one, other): (&MessageDigest, &MessageDigest)| {
+        one.role == other.role && (is_answer(one) || one.hash == other.hash)
+    };
+    let was_answered =
+        |rows: &[MessageDigest]| rows.iter().any(|row| is_answer(row) && answered_at.contains(&row.seq));
     (2..=LONGEST_RUN).contains(&run)
         && original.iter().zip(copy).all(is_same)
         && was_answered(original)
@@ -98,6 +102,6 @@ fn is_copy(messages: &[Row], first: usize, second: usize, answered_at: &BTreeSet
         && !was_answered(copy)
 }
 
-fn is_answer(row: &Row) -> bool {
+fn is_answer(row: &MessageDigest) -> bool {
     row.role == role_code(Role::Assistant) || row.role == role_code(Role::Other)
 }

@@ -18,7 +18,7 @@ const LEAF: u8 = 0x0d;
 
 /// What of a database is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum FileHeader {
     /// What says that it is a database, and of which kind.
     Header,
     /// Also everything that says which tables there are and where they begin.
@@ -26,12 +26,12 @@ pub(super) enum Beginning {
 }
 
 /// Gives a database the beginning of a new one.
-pub(super) fn replace_beginning(copy: &Path, new: &Path, part: Beginning) -> io::Result<()> {
+pub(super) fn replace_beginning(copy: &Path, new: &Path, part: FileHeader) -> io::Result<()> {
     let fresh = fs::read(new)?;
     let broken = || io::Error::from(io::ErrorKind::InvalidData);
     let pages = Pages::new(&fresh).ok_or_else(broken)?;
     let mut file = fs::OpenOptions::new().write(true).open(copy)?;
-    if part == Beginning::Schema {
+    if part == FileHeader::Schema {
         for number in pages.of_schema() {
             file.seek(SeekFrom::Start((number as u64 - 1) * pages.bytes as u64))?;
             file.write_all(pages.page(number).ok_or_else(broken)?)?;

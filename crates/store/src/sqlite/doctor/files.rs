@@ -11,11 +11,11 @@ use crate::artifacts::folder::{ArtifactFolder, FolderListing};
 use crate::error::{Result, StoreError};
 use crate::ids::SessionId;
 
-use super::super::backup::Progress;
+use super::super::backup::StoreProgress;
 use super::super::connection;
-use super::super::error::Outcome;
-use super::problem::{Finding, LostArtifact};
-use super::{Depth, NAMED, Place};
+use super::super::error::TxResult;
+use super::problem::{LostArtifact, RecordProblem};
+use super::{CheckedStore, Depth, NAMED};
 
 /// How the names of files begin that are being written.
 const UNFINISHED: &str = ".new-";
@@ -26,7 +26,7 @@ pub(super) fn listing(folder: &ArtifactFolder) -> Result<FolderListing> {
 }
 
 /// Files of a record that others may read or write.
-pub(super) fn open_to_others(database: &Path, artifacts: &Path) -> Option<Finding> {
+pub(super) fn open_to_others(database: &Path, artifacts: &Path) -> Option<RecordProblem> {
     let mut paths = Vec::new();
     let files = ["", "-wal", "-shm", "-journal"].map(|suffix| connection::beside(database, suffix));
     let mut folders = vec![artifacts.to_path_buf()];
@@ -46,7 +46,7 @@ pub(super) fn open_to_others(database: &Path, artifacts: &Path) -> Option<Findin
     }
     paths.sort();
     let count = paths.len() as u64;
-    (count > 0).then_some(Finding::OpenToOthers { count, paths })
+    (count > 0).then_some(RecordProblem::OpenToOthers { count, paths })
 }
 
 #[cfg(unix)]
@@ -63,52 +63,52 @@ fn is_open_to_others(_path: &Path) -> bool {
 
 /// Compares the artifacts of the record with the files in the folder.
 pub(super) fn check_artifacts(
-    place: &Place<'_>,
+    place: &CheckedStore<'_>,
     depth: Depth,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<Vec<Finding>> {
-    let Place { conn, folder, .. } = *place;
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<Vec<RecordProblem>> {
+    let CheckedStore { conn, folder, .. } = *place;
     let mut findings = Vec::new();
     let known = known_artifacts(conn)?;
     let mut lost = Vec::new();
     let total = known.len() as u64;
     for (done, artifact) in (0..).zip(&known) {
-        progress(Progress { what: "artifacts", done, total });
+        progress(StoreProgress { what: "artifacts", done, total });
         if let Some(problem) = problem_of(folder, artifact, depth) {
             lost.push((artifact, problem));
         }
     }
-    progress(Progress { what: "artifacts", done: total, total });
+    progress(StoreProgress { what: "artifacts", done: total, total });
     if !lost.is_empty() {
         let count = lost.len() as u64;
         let describe =
-            |(artifact, problem): (&KnownArtifact, String)| describe(conn, folder, artifact, problem);
-        let artifacts = lost.into_iter().take(NAMED).map(describe).collect::<Outcome<_>>()?;
-        findings.push(Finding::LostArtifacts { count, artifacts });
+            |(artifact, problem): (&ArtifactRow, String)| describe(conn, folder, artifact, problem);
+        let artifacts = lost.into_iter().take(NAMED).map(describe).collect::<TxResult<_>>()?;
+        findings.push(RecordProblem::LostArtifacts { count, artifacts });
     }
     findings.extend(superfluous(place, &known)?);
     Ok(findings)
 }
 
 /// An artifact of the record.
-struct KnownArtifact {
+struct ArtifactRow {
     number: i64,
     id: ArtifactId,
     bytes: u64,
     stored_bytes: u64,
 }
 
-fn known_artifacts(conn: &Connection) -> rusqlite::Result<Vec<KnownArtifact>> {
+fn known_artifacts(conn: &Connection) -> rusqlite::Result<Vec<ArtifactRow>> {
     conn.prepare("SELECT n, name, bytes, stored_bytes FROM artifacts ORDER BY n")?
         .query_map([], |row| {
             let id = ArtifactId::from_text(row.get::<_, String>(1)?);
-            Ok(KnownArtifact { number: row.get(0)?, id, bytes: row.get(2)?, stored_bytes: row.get(3)? })
+            Ok(ArtifactRow { number: row.get(0)?, id, bytes: row.get(2)?, stored_bytes: row.get(3)? })
         })?
         .collect()
 }
 
 /// What is wrong with the file of an artifact.
-fn problem_of(folder: &ArtifactFolder, artifact: &KnownArtifact, depth: Depth) -> Option<String> {
+fn problem_of(folder: &ArtifactFolder, artifact: &ArtifactRow, depth: Depth) -> Option<String> {
     let told = |error: StoreError| match error {
         StoreError::ArtifactDamaged { problem, .. } => problem,
         StoreError::Io { source, .. } => source.to_string(),
@@ -127,9 +127,9 @@ fn problem_of(folder: &ArtifactFolder, artifact: &KnownArtifact, depth: Depth) -
 fn describe(
     conn: &Connection,
     folder: &ArtifactFolder,
-    artifact: &KnownArtifact,
+    artifact: &ArtifactRow,
     problem: String,
-) -> Outcome<LostArtifact> {
+) -> TxResult<LostArtifact> {
     let sessions = conn
         .prepare_cached(
             "SELECT DISTINCT s.id FROM artifact_refs r JOIN sessions s ON s.ordinal = r.session
@@ -145,8 +145,8 @@ fn describe(
 }
 
 /// Files and rows of artifacts nobody refers to, and files that are none.
-fn superfluous(place: &Place<'_>, known: &[KnownArtifact]) -> Outcome<Vec<Finding>> {
-    let Place { conn, folder, listing } = place;
+fn superfluous(place: &CheckedStore<'_>, known: &[ArtifactRow]) -> TxResult<Vec<RecordProblem>> {
+    let CheckedStore { conn, folder, listing } = place;
     let mut findings = Vec::new();
     let unreferenced: Vec<ArtifactId> = conn
         .prepare(
@@ -161,7 +161,7 @@ fn superfluous(place: &Place<'_>, known: &[KnownArtifact]) -> Outcome<Vec<Findin
     orphans.sort();
     if !orphans.is_empty() {
         let size = |id: &ArtifactId| fs::metadata(folder.file_path(id)).map_or(0, |found| found.len());
-        findings.push(Finding::OrphanedArtifacts {
+        findings.push(RecordProblem::OrphanedArtifacts {
             count: orphans.len() as u64,
             bytes: orphans.iter().map(size).sum(),
             artifacts: orphans.into_iter().take(NAMED).collect(),
@@ -170,10 +170,10 @@ fn superfluous(place: &Place<'_>, known: &[KnownArtifact]) -> Outcome<Vec<Findin
     let (abandoned, strange): (Vec<PathBuf>, Vec<PathBuf>) =
         listing.strangers.iter().cloned().partition(|path| is_unfinished(path));
     if !abandoned.is_empty() {
-        findings.push(Finding::AbandonedFiles { paths: abandoned });
+        findings.push(RecordProblem::AbandonedFiles { paths: abandoned });
     }
     if !strange.is_empty() {
-        findings.push(Finding::StrangeFiles { paths: strange });
+        findings.push(RecordProblem::StrangeFiles { paths: strange });
     }
     Ok(findings)
 }

@@ -7,12 +7,12 @@ use rusqlite::Connection;
 use crate::artifacts::artifact::ArtifactId;
 use crate::artifacts::folder::ArtifactFolder;
 
-use super::super::backup::Progress;
-use super::super::error::Outcome;
-use super::super::fingerprint_index::{self, BlockMaker, RowSet, Segment};
-use super::super::indexing::add_clues;
+use super::super::backup::StoreProgress;
+use super::super::error::TxResult;
+use super::super::fingerprint_index::{self, BlockBuilder, IndexSegment, RowSet};
+use super::super::indexing::add_fingerprints;
 use super::Depth;
-use super::problem::Finding;
+use super::problem::RecordProblem;
 
 /// Artifacts that were not cut into pieces, or not all of them, though they could be.
 pub(super) fn artifacts_without_pieces(
@@ -42,21 +42,21 @@ pub(super) fn check(
     conn: &Connection,
     folder: &ArtifactFolder,
     depth: Depth,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<Vec<Finding>> {
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<Vec<RecordProblem>> {
     let gaps = gaps(conn, folder, depth, progress)?;
     let sum = |of: fn(&Gap) -> u64| gaps.iter().map(of).sum::<u64>();
     let missing = sum(|gap| gap.missing) + artifacts_without_pieces(conn, folder)?.len() as u64;
     let surplus = sum(|gap| gap.surplus) + pieces_without_artifact(conn)?.len() as u64;
     Ok(match missing + surplus {
         0 => Vec::new(),
-        _ => vec![Finding::SearchIndex { missing, surplus }],
+        _ => vec![RecordProblem::SearchIndex { missing, surplus }],
     })
 }
 
 /// A segment of the index that does not know what it should.
 pub(super) struct Gap {
-    pub(super) segment: Segment,
+    pub(super) segment: IndexSegment,
     /// Rows it does not cover, or knows wrongly.
     missing: u64,
     /// Rows it covers that are not there.
@@ -69,20 +69,20 @@ pub(super) fn gaps(
     conn: &Connection,
     folder: &ArtifactFolder,
     depth: Depth,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<Vec<Gap>> {
-    let mut wanted: BTreeMap<Segment, RowSet> = BTreeMap::new();
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<Vec<Gap>> {
+    let mut wanted: BTreeMap<IndexSegment, RowSet> = BTreeMap::new();
     let mut select = conn.prepare("SELECT id FROM messages UNION ALL SELECT row FROM artifact_pieces")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let row: i64 = row.get(0)?;
-        wanted.entry(Segment::of_row(row)).or_default().add(row);
+        wanted.entry(IndexSegment::of_row(row)).or_default().add(row);
     }
     let covered = fingerprint_index::covered(conn)?;
-    let all: BTreeSet<Segment> = wanted.keys().chain(covered.keys()).copied().collect();
+    let all: BTreeSet<IndexSegment> = wanted.keys().chain(covered.keys()).copied().collect();
     let none = RowSet::default();
-    let read_row = |row, set: &mut _| add_clues(conn, folder, row, set);
-    let mut maker = BlockMaker::new(&read_row);
+    let read_row = |row, set: &mut _| add_fingerprints(conn, folder, row, set);
+    let mut maker = BlockBuilder::new(&read_row);
     let mut gaps = Vec::new();
     let total = all.len() as u64;
     for (done, segment) in (0..).zip(all) {
@@ -91,7 +91,7 @@ pub(super) fn gaps(
         let mut gap =
             Gap { segment, missing: wanted.missing_in(covered), surplus: covered.missing_in(wanted) };
         if depth == Depth::Thorough && gap.missing + gap.surplus == 0 {
-            progress(Progress { what: "index", done, total });
+            progress(StoreProgress { what: "index", done, total });
             gap.missing = wrong_rows(conn, segment, &mut maker)?;
         }
         if gap.missing + gap.surplus > 0 {
@@ -102,7 +102,7 @@ pub(super) fn gaps(
 }
 
 /// Rows of blocks whose clues are not those of what their rows say.
-fn wrong_rows(conn: &Connection, segment: Segment, maker: &mut BlockMaker<'_>) -> Outcome<u64> {
+fn wrong_rows(conn: &Connection, segment: IndexSegment, maker: &mut BlockBuilder<'_>) -> TxResult<u64> {
     let known = fingerprint_index::read(conn, segment)?;
     let mut wrong = 0;
     for place in 0..segment.blocks() {

@@ -9,12 +9,12 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::SessionId;
 
-use super::super::backup::Progress;
-use super::super::error::Outcome;
+use super::super::backup::StoreProgress;
+use super::super::error::TxResult;
 use super::super::message_codec;
 use super::super::rows::count;
 use super::NAMED;
-use super::problem::{Finding, MessagePlace};
+use super::problem::{MessageLocation, RecordProblem};
 
 /// Messages between two reports of progress.
 const MESSAGES_AT_ONCE: u64 = 1_000;
@@ -23,8 +23,8 @@ const MESSAGES_AT_ONCE: u64 = 1_000;
 pub(super) fn check(
     conn: &Connection,
     folder: &ArtifactFolder,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<Vec<Finding>> {
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<Vec<RecordProblem>> {
     let total: u64 = conn.query_row("SELECT count(*) FROM messages", [], |row| row.get(0))?;
     let sessions: HashMap<i64, String> = conn
         .prepare("SELECT ordinal, id FROM sessions")?
@@ -38,7 +38,7 @@ pub(super) fn check(
     let mut done = 0;
     while let Some(row) = rows.next()? {
         if done % MESSAGES_AT_ONCE == 0 {
-            progress(Progress { what: "messages", done, total });
+            progress(StoreProgress { what: "messages", done, total });
         }
         done += 1;
         let hash: Option<[u8; 32]> = row.get(2).ok();
@@ -54,13 +54,14 @@ pub(super) fn check(
             if places.len() < NAMED {
                 let session: i64 = row.get(0)?;
                 let id = sessions.get(&session).cloned().unwrap_or_else(|| session.to_string());
-                places.push(MessagePlace { session: SessionId::from_text(id), seq: row.get(1).map(count)? });
+                places
+                    .push(MessageLocation { session: SessionId::from_text(id), seq: row.get(1).map(count)? });
             }
         }
     }
-    progress(Progress { what: "messages", done: total, total });
+    progress(StoreProgress { what: "messages", done: total, total });
     Ok(match unreadable {
         0 => Vec::new(),
-        count => vec![Finding::UnreadableMessages { count, places }],
+        count => vec![RecordProblem::UnreadableMessages { count, places }],
     })
 }

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use crate::views::node::{LEAF_LEVEL, NODE, Node, TOP_NODES};
-use crate::views::node_graph::{Link, node_problems};
+use crate::views::node::{LEAF_LEVEL, NODE, SummaryNode, TOP_NODES};
+use crate::views::node_graph::{NodeLink, node_problems};
 use crate::views::summary::SummaryId;
 
-use super::super::error::Outcome;
+use super::super::error::TxResult;
 use super::super::rows::{count, from_json_text, int, json_text};
 use super::NAMED;
-use super::problem::Finding;
+use super::problem::RecordProblem;
 
 /// Every summary as far as nodes are concerned.
-fn links(conn: &Connection) -> Outcome<HashMap<SummaryId, Link>> {
+fn links(conn: &Connection) -> TxResult<HashMap<SummaryId, NodeLink>> {
     let mut links = HashMap::new();
     let any: bool = conn.query_row(
         "SELECT EXISTS (SELECT 1 FROM summaries WHERE json_extract(figures, '$.node') IS NOT NULL
@@ -34,7 +34,7 @@ fn links(conn: &Connection) -> Outcome<HashMap<SummaryId, Link>> {
     while let Some(row) = rows.next()? {
         let node: Option<String> = row.get(3)?;
         let top: Option<String> = row.get(4)?;
-        let link = Link {
+        let link = NodeLink {
             owner: row.get(1)?,
             sources: from_json_text(&row.get::<_, String>(2)?)?,
             node: node.map(|node| from_json_text(&node)).transpose()?,
@@ -45,23 +45,23 @@ fn links(conn: &Connection) -> Outcome<HashMap<SummaryId, Link>> {
     Ok(links)
 }
 
-pub(super) fn check(conn: &Connection) -> Outcome<Vec<Finding>> {
+pub(super) fn check(conn: &Connection) -> TxResult<Vec<RecordProblem>> {
     let problems = node_problems(&links(conn)?);
     if problems.is_empty() {
         return Ok(Vec::new());
     }
     let told = problems.iter().take(NAMED).map(|(id, words)| format!("{id} {words}")).collect();
-    Ok(vec![Finding::BrokenNodes { count: problems.len() as u64, problems: told }])
+    Ok(vec![RecordProblem::BrokenNodes { count: problems.len() as u64, problems: told }])
 }
 
 /// Makes leaves of nodes that do not hold together, and plain summaries of those in views.
-pub(super) fn mend(conn: &Connection) -> Outcome<()> {
+pub(super) fn repair(conn: &Connection) -> TxResult<()> {
     let links = links(conn)?;
     for (id, _) in node_problems(&links) {
         let Some(link) = links.get(&id) else { continue };
         match &link.node {
             Some(node) => {
-                let leaf = Node { level: LEAF_LEVEL, children: Vec::new(), ..node.clone() };
+                let leaf = SummaryNode { level: LEAF_LEVEL, children: Vec::new(), ..node.clone() };
                 conn.prepare_cached(
                     "UPDATE summaries SET figures = json_set(figures, '$.' || ?1, json(?2)) WHERE id = ?3",
                 )?

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use crate::artifacts::artifact::ArtifactId;
 use crate::ids::SessionId;
-use crate::sessions::lock::HeldLock;
+use crate::sessions::lock::LockRecord;
 
 /// Something that is not as it should be. Lists name the first few; counts count all.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Finding {
+pub enum RecordProblem {
     /// There is no record yet.
     NoRecord {
         /// Where it would be.
@@ -147,7 +147,7 @@ pub enum Finding {
         /// How many.
         count: u64,
         /// Where the first few are.
-        places: Vec<MessagePlace>,
+        places: Vec<MessageLocation>,
     },
     /// Rows that belong to no session.
     OrphanedRows {
@@ -178,7 +178,7 @@ pub enum Finding {
     /// Locks of processes that are dead or late.
     StaleLocks {
         /// Which.
-        locks: Vec<HeldLock>,
+        locks: Vec<LockRecord>,
     },
 }
 
@@ -199,7 +199,7 @@ pub struct LostArtifact {
 
 /// Where a message is.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct MessagePlace {
+pub struct MessageLocation {
     /// The session.
     pub session: SessionId,
     /// The place in it.
@@ -230,7 +230,7 @@ pub enum Remedy {
     Nothing(&'static str),
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RecordProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRecord { path } => write!(f, "there is no record at {} yet", path.display()),
@@ -289,7 +289,7 @@ impl fmt::Display for Finding {
     }
 }
 
-impl Finding {
+impl RecordProblem {
     /// How bad it is.
     #[must_use]
     pub fn severity(&self) -> Severity {

@@ -8,10 +8,10 @@ use rusqlite::{Connection, Row};
 use crate::ids::SessionId;
 use crate::sessions::session::{EndReason, LinkKind};
 
-use super::super::backup::Progress;
-use super::super::error::Outcome;
+use super::super::backup::StoreProgress;
+use super::super::error::TxResult;
 use super::NAMED;
-use super::problem::Finding;
+use super::problem::RecordProblem;
 
 /// Tables whose rows belong to a session, with the column that names it.
 pub(super) const OF_SESSIONS: [(&str, &str); 6] = [
@@ -23,9 +23,9 @@ pub(super) const OF_SESSIONS: [(&str, &str); 6] = [
     ("artifact_refs", "session"),
 ];
 
-/// Totals of a session as they are kept, or as they are counted.
+/// SessionTotals of a session as they are kept, or as they are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Totals {
+pub(super) struct SessionTotals {
     pub(super) messages: i64,
     pub(super) message_tokens: i64,
     pub(super) calls: i64,
@@ -40,7 +40,7 @@ pub(super) struct Totals {
 
 /// A session as far as the doctor looks at it.
 #[derive(Clone, Debug)]
-pub(super) struct Patient {
+pub(super) struct RelationCheck {
     pub(super) ordinal: i64,
     pub(super) id: SessionId,
     pub(super) chain: i64,
@@ -54,13 +54,13 @@ pub(super) struct Patient {
     pub(super) next_seq: i64,
     pub(super) end_reason: Option<String>,
     pub(super) is_imported: bool,
-    pub(super) kept: Totals,
-    pub(super) counted: Totals,
+    pub(super) kept: SessionTotals,
+    pub(super) counted: SessionTotals,
     /// Smallest and largest place of its messages.
     pub(super) places: Option<(i64, i64)>,
 }
 
-impl Patient {
+impl RelationCheck {
     /// The place after its last message by what is there.
     pub(super) fn next_seq_by_messages(&self) -> i64 {
         self.places.map_or(self.next_seq, |(_, last)| self.next_seq.max(last.saturating_add(1)))
@@ -73,17 +73,17 @@ impl Patient {
 }
 
 /// All sessions by their ordinals.
-pub(super) type Patients = BTreeMap<i64, Patient>;
+pub(super) type RelationChecks = BTreeMap<i64, RelationCheck>;
 
 /// Reads all sessions and counts what they have.
-pub(super) fn patients(conn: &Connection) -> Outcome<Patients> {
-    let mut patients: Patients = conn
+pub(super) fn relation_checks(conn: &Connection) -> TxResult<RelationChecks> {
+    let mut relation_checks: RelationChecks = conn
         .prepare(
             "SELECT ordinal, id, chain, tree, is_tip, is_attached, parent, parent_id IS NOT NULL, link_kind, first_seq,
                     next_seq, end_reason, origin_key IS NOT NULL, messages, message_tokens, calls,
                     input, output, cache_read, cache_write, reasoning, cost_micro_usd, unpriced_calls FROM sessions",
         )?
-        .query_map([], |row| patient(row).map(|patient| (patient.ordinal, patient)))?
+        .query_map([], |row| checked(row).map(|checked| (checked.ordinal, checked)))?
         .collect::<rusqlite::Result<_>>()?;
     let sql = format!(
         "SELECT session, count(*), min(seq), max(seq), {} FROM messages GROUP BY session",
@@ -92,10 +92,10 @@ pub(super) fn patients(conn: &Connection) -> Outcome<Patients> {
     let mut statement = conn.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if let Some(patient) = patients.get_mut(&row.get(0)?) {
-            patient.counted.messages = row.get(1)?;
-            patient.counted.message_tokens = get_sum(row, 4)?;
-            patient.places = Some((row.get(2)?, row.get(3)?));
+        if let Some(checked) = relation_checks.get_mut(&row.get(0)?) {
+            checked.counted.messages = row.get(1)?;
+            checked.counted.message_tokens = get_sum(row, 4)?;
+            checked.places = Some((row.get(2)?, row.get(3)?));
         }
     }
     let sums =
@@ -105,8 +105,8 @@ pub(super) fn patients(conn: &Connection) -> Outcome<Patients> {
     let mut statement = conn.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if let Some(patient) = patients.get_mut(&row.get(0)?) {
-            let counted = &mut patient.counted;
+        if let Some(checked) = relation_checks.get_mut(&row.get(0)?) {
+            let counted = &mut checked.counted;
             counted.calls = row.get(1)?;
             counted.unpriced_calls = row.get(2)?;
             counted.input = get_sum(row, 3)?;
@@ -117,7 +117,7 @@ pub(super) fn patients(conn: &Connection) -> Outcome<Patients> {
             counted.cost_micro_usd = get_sum(row, 13)?;
         }
     }
-    Ok(patients)
+    Ok(relation_checks)
 }
 
 /// A sum in two columns, the high and the low part of every number apart: absurd figures must not overflow it.
@@ -131,8 +131,8 @@ fn get_sum(row: &Row<'_>, column: usize) -> rusqlite::Result<i64> {
     Ok((high as i64).saturating_mul(1 << 20).saturating_add(low as i64))
 }
 
-fn patient(row: &Row<'_>) -> rusqlite::Result<Patient> {
-    Ok(Patient {
+fn checked(row: &Row<'_>) -> rusqlite::Result<RelationCheck> {
+    Ok(RelationCheck {
         ordinal: row.get(0)?,
         id: SessionId::from_text(row.get::<_, String>(1)?),
         chain: row.get(2)?,
@@ -146,7 +146,7 @@ fn patient(row: &Row<'_>) -> rusqlite::Result<Patient> {
         next_seq: row.get(10)?,
         end_reason: row.get(11)?,
         is_imported: row.get(12)?,
-        kept: Totals {
+        kept: SessionTotals {
             messages: row.get(13)?,
             message_tokens: row.get(14)?,
             calls: row.get(15)?,
@@ -158,56 +158,57 @@ fn patient(row: &Row<'_>) -> rusqlite::Result<Patient> {
             cost_micro_usd: row.get(21)?,
             unpriced_calls: row.get(22)?,
         },
-        counted: Totals::default(),
+        counted: SessionTotals::default(),
         places: None,
     })
 }
 
 /// Compares rows with one another.
-pub(super) fn check(conn: &Connection, progress: &mut dyn FnMut(Progress)) -> Outcome<Vec<Finding>> {
+pub(super) fn check(
+    conn: &Connection,
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<Vec<RecordProblem>> {
     const STEPS: u64 = 5;
     let mut step = 0;
     let mut next = || {
-        progress(Progress { what: "sessions", done: step, total: STEPS });
+        progress(StoreProgress { what: "sessions", done: step, total: STEPS });
         step += 1;
     };
     next();
-    let patients = patients(conn)?;
+    let relation_checks = relation_checks(conn)?;
     next();
     let mut findings = Vec::new();
-    let mut add = |sessions: Vec<SessionId>, make: fn(u64, Vec<SessionId>) -> Finding| {
+    let mut add = |sessions: Vec<SessionId>, make: fn(u64, Vec<SessionId>) -> RecordProblem| {
         let count = sessions.len() as u64;
         if count > 0 {
             findings.push(make(count, sessions.into_iter().take(NAMED).collect()));
         }
     };
-    let named = |is: &dyn Fn(&Patient) -> bool| -> Vec<SessionId> {
-        patients.values().filter(|patient| is(patient)).map(|patient| patient.id.clone()).collect()
+    let named = |is: &dyn Fn(&RelationCheck) -> bool| -> Vec<SessionId> {
+        relation_checks.values().filter(|checked| is(checked)).map(|checked| checked.id.clone()).collect()
     };
-    add(dead_ends(&patients).map(|patient| patient.id.clone()).collect(), |count, sessions| {
-        Finding::DeadEnds { count, sessions }
+    add(dead_ends(&relation_checks).map(|checked| checked.id.clone()).collect(), |count, sessions| {
+        RecordProblem::DeadEnds { count, sessions }
     });
-    add(named(&|patient| has_lost_parent(patient, &patients)), |count, sessions| Finding::LostParents {
-        count,
-        sessions,
+    add(named(&|checked| has_lost_parent(checked, &relation_checks)), |count, sessions| {
+        RecordProblem::LostParents { count, sessions }
     });
-    let misplaced: HashSet<i64> = right_places(&patients).into_keys().collect();
-    add(named(&|patient| misplaced.contains(&patient.ordinal)), |count, sessions| Finding::WrongLinks {
-        count,
-        sessions,
+    let misplaced: HashSet<i64> = right_places(&relation_checks).into_keys().collect();
+    add(named(&|checked| misplaced.contains(&checked.ordinal)), |count, sessions| {
+        RecordProblem::WrongLinks { count, sessions }
     });
-    add(named(&has_wrong_counters), |count, sessions| Finding::WrongCounters { count, sessions });
+    add(named(&has_wrong_counters), |count, sessions| RecordProblem::WrongCounters { count, sessions });
     next();
-    let broken = broken_views(conn, &patients)?;
-    add(named(&|patient| broken.contains(&patient.ordinal)), |count, sessions| Finding::BrokenViews {
+    let broken = broken_views(conn, &relation_checks)?;
+    add(named(&|checked| broken.contains(&checked.ordinal)), |count, sessions| RecordProblem::BrokenViews {
         count,
         sessions,
     });
     next();
-    let lost: u64 = patients.values().map(|patient| patient.lost_messages().unsigned_abs()).sum();
+    let lost: u64 = relation_checks.values().map(|checked| checked.lost_messages().unsigned_abs()).sum();
     if lost > 0 {
-        let sessions = named(&|patient| patient.lost_messages() > 0).into_iter().take(NAMED).collect();
-        findings.push(Finding::LostMessages { count: lost, sessions });
+        let sessions = named(&|checked| checked.lost_messages() > 0).into_iter().take(NAMED).collect();
+        findings.push(RecordProblem::LostMessages { count: lost, sessions });
     }
     findings.extend(orphaned_rows(conn)?);
     findings.extend(lost_preambles(conn)?);
@@ -216,29 +217,33 @@ pub(super) fn check(conn: &Connection, progress: &mut dyn FnMut(Progress)) -> Ou
 }
 
 /// Sessions that were compacted and nothing came after.
-pub(super) fn dead_ends(patients: &Patients) -> impl Iterator<Item = &Patient> {
-    let tips = tips(patients);
-    let ended = |patient: &&Patient| patient.end_reason.as_deref() == Some(EndReason::COMPRESSION.as_str());
-    patients.values().filter(ended).filter(move |patient| tips.get(&patient.chain) == Some(&patient.ordinal))
+pub(super) fn dead_ends(relation_checks: &RelationChecks) -> impl Iterator<Item = &RelationCheck> {
+    let tips = tips(relation_checks);
+    let ended =
+        |checked: &&RelationCheck| checked.end_reason.as_deref() == Some(EndReason::COMPRESSION.as_str());
+    relation_checks
+        .values()
+        .filter(ended)
+        .filter(move |checked| tips.get(&checked.chain) == Some(&checked.ordinal))
 }
 
 /// The newest member of every chain.
-fn tips(patients: &Patients) -> HashMap<i64, i64> {
-    patients.values().map(|patient| (patient.chain, patient.ordinal)).collect()
+fn tips(relation_checks: &RelationChecks) -> HashMap<i64, i64> {
+    relation_checks.values().map(|checked| (checked.chain, checked.ordinal)).collect()
 }
 
-fn has_lost_parent(patient: &Patient, patients: &Patients) -> bool {
-    patient.has_parent_id && !patient.parent.is_some_and(|parent| patients.contains_key(&parent))
+fn has_lost_parent(checked: &RelationCheck, relation_checks: &RelationChecks) -> bool {
+    checked.has_parent_id && !checked.parent.is_some_and(|parent| relation_checks.contains_key(&parent))
 }
 
 /// Whether what is kept of a session is not what is there. Where messages are lost, their place stays theirs.
-pub(super) fn has_wrong_counters(patient: &Patient) -> bool {
-    patient.kept != patient.counted || patient.next_seq_by_messages() != patient.next_seq
+pub(super) fn has_wrong_counters(checked: &RelationCheck) -> bool {
+    checked.kept != checked.counted || checked.next_seq_by_messages() != checked.next_seq
 }
 
 /// Where a session belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RightPlace {
+pub(super) struct TreePosition {
     pub(super) tree: i64,
     pub(super) is_tip: bool,
     pub(super) is_attached: bool,
@@ -247,71 +252,71 @@ pub(super) struct RightPlace {
 
 /// The parent of a session. Parents are older than what hangs on them, but for sub-agents and side calls that were attached
 /// later; one that is neither, or that hangs on the session itself, is no parent.
-fn parent_of(patient: &Patient, patients: &Patients) -> Option<i64> {
-    let parent = patient.parent?;
-    if parent < patient.ordinal {
+fn parent_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> Option<i64> {
+    let parent = checked.parent?;
+    if parent < checked.ordinal {
         return Some(parent);
     }
     let mut next = Some(parent);
-    for _ in 0..=patients.len() {
+    for _ in 0..=relation_checks.len() {
         match next {
             None => break,
-            Some(ordinal) if ordinal == patient.ordinal => return None,
-            Some(ordinal) => next = patients.get(&ordinal).and_then(|above| above.parent),
+            Some(ordinal) if ordinal == checked.ordinal => return None,
+            Some(ordinal) => next = relation_checks.get(&ordinal).and_then(|above| above.parent),
         }
     }
-    let is_attached = patient.kind.is_some_and(LinkKind::is_attached);
-    (is_attached && next.is_none() && patients.contains_key(&parent)).then_some(parent)
+    let is_attached = checked.kind.is_some_and(LinkKind::is_attached);
+    (is_attached && next.is_none() && relation_checks.contains_key(&parent)).then_some(parent)
 }
 
 /// The tree of a session: that of what it hangs on, all the way up.
-fn tree_of(patient: &Patient, patients: &Patients) -> i64 {
-    let mut top = patient;
-    for _ in 0..=patients.len() {
-        match parent_of(top, patients) {
+fn tree_of(checked: &RelationCheck, relation_checks: &RelationChecks) -> i64 {
+    let mut top = checked;
+    for _ in 0..=relation_checks.len() {
+        match parent_of(top, relation_checks) {
             None if top.has_parent_id => return top.tree,
             None => return top.ordinal,
-            Some(parent) => match patients.get(&parent) {
+            Some(parent) => match relation_checks.get(&parent) {
                 Some(above) => top = above,
                 // Of a tree whose first session is lost, the rest still hangs together by its number.
                 None => return top.tree,
             },
         }
     }
-    patient.tree
+    checked.tree
 }
 
 /// Where sessions belong whose place is recorded wrongly.
-pub(super) fn right_places(patients: &Patients) -> HashMap<i64, RightPlace> {
-    let tips = tips(patients);
+pub(super) fn right_places(relation_checks: &RelationChecks) -> HashMap<i64, TreePosition> {
+    let tips = tips(relation_checks);
     let mut wrong = HashMap::new();
-    for patient in patients.values() {
-        let (parent, tree) = (parent_of(patient, patients), tree_of(patient, patients));
-        let is_attached = match patients.get(&patient.chain) {
+    for checked in relation_checks.values() {
+        let (parent, tree) = (parent_of(checked, relation_checks), tree_of(checked, relation_checks));
+        let is_attached = match relation_checks.get(&checked.chain) {
             Some(first) => first.kind.is_some_and(LinkKind::is_attached),
-            None => patient.is_attached,
+            None => checked.is_attached,
         };
-        let right = RightPlace {
+        let right = TreePosition {
             tree,
-            is_tip: tips.get(&patient.chain) == Some(&patient.ordinal),
+            is_tip: tips.get(&checked.chain) == Some(&checked.ordinal),
             is_attached,
             parent,
         };
-        let recorded = RightPlace {
-            tree: patient.tree,
-            is_tip: patient.is_tip,
-            is_attached: patient.is_attached,
-            parent: patient.parent,
+        let recorded = TreePosition {
+            tree: checked.tree,
+            is_tip: checked.is_tip,
+            is_attached: checked.is_attached,
+            parent: checked.parent,
         };
         if right != recorded {
-            wrong.insert(patient.ordinal, right);
+            wrong.insert(checked.ordinal, right);
         }
     }
     wrong
 }
 
 /// Sessions whose views name what is not there, or do not grow as they should.
-pub(super) fn broken_views(conn: &Connection, patients: &Patients) -> Outcome<HashSet<i64>> {
+pub(super) fn broken_views(conn: &Connection, relation_checks: &RelationChecks) -> TxResult<HashSet<i64>> {
     let mut broken = HashSet::new();
     let mut growing: HashSet<i64> = HashSet::new();
     let mut count_run =
@@ -329,7 +334,7 @@ pub(super) fn broken_views(conn: &Connection, patients: &Patients) -> Outcome<Ha
         }
         let (of, first): (Option<i64>, i64) =
             (row.get(2)?, row.get::<_, Option<i64>>(3)?.unwrap_or_default());
-        let Some(of) = of.and_then(|of| patients.get(&of)) else {
+        let Some(of) = of.and_then(|of| relation_checks.get(&of)) else {
             broken.insert(session);
             continue;
         };
@@ -343,14 +348,14 @@ pub(super) fn broken_views(conn: &Connection, patients: &Patients) -> Outcome<Ha
             broken.insert(session);
         }
     }
-    let grows = |patient: &&Patient| !growing.contains(&patient.ordinal);
-    broken.extend(patients.values().filter(grows).map(|patient| patient.ordinal));
+    let grows = |checked: &&RelationCheck| !growing.contains(&checked.ordinal);
+    broken.extend(relation_checks.values().filter(grows).map(|checked| checked.ordinal));
     Ok(broken)
 }
 
 /// Whether all messages of a run are there. Most sessions have all of theirs, and then nothing need be asked.
 fn has_run(
-    of: &Patient,
+    of: &RelationCheck,
     first: i64,
     end: i64,
     count_run: &mut rusqlite::Statement<'_>,
@@ -365,7 +370,7 @@ fn has_run(
     Ok(there == (end - first).max(0))
 }
 
-fn orphaned_rows(conn: &Connection) -> Outcome<Option<Finding>> {
+fn orphaned_rows(conn: &Connection) -> TxResult<Option<RecordProblem>> {
     let mut count = 0;
     let mut tables = Vec::new();
     for (table, column) in OF_SESSIONS {
@@ -377,10 +382,10 @@ fn orphaned_rows(conn: &Connection) -> Outcome<Option<Finding>> {
             tables.push(table.to_owned());
         }
     }
-    Ok((count > 0).then_some(Finding::OrphanedRows { count, tables }))
+    Ok((count > 0).then_some(RecordProblem::OrphanedRows { count, tables }))
 }
 
-fn lost_preambles(conn: &Connection) -> Outcome<Option<Finding>> {
+fn lost_preambles(conn: &Connection) -> TxResult<Option<RecordProblem>> {
     let count: u64 = conn.query_row(
         "SELECT (SELECT count(DISTINCT preamble) FROM calls
                  WHERE preamble IS NOT NULL AND preamble NOT IN (SELECT id FROM preambles))
@@ -392,5 +397,5 @@ fn lost_preambles(conn: &Connection) -> Outcome<Option<Finding>> {
         [],
         |row| row.get(0),
     )?;
-    Ok((count > 0).then_some(Finding::LostPreambles { count }))
+    Ok((count > 0).then_some(RecordProblem::LostPreambles { count }))
 }

@@ -13,14 +13,14 @@ use crate::sessions::session::Session;
 use crate::views::assembly::{open_run, push};
 use crate::views::item::ViewItem;
 
-use super::super::backup::{self, Progress};
-use super::super::error::{Outcome, Trouble, told_io};
-use super::super::index::{cut_anew, read_again};
+use super::super::backup::{self, StoreProgress};
+use super::super::error::{TxError, TxResult, told_io};
+use super::super::indexing::{cut_anew, read_again};
 use super::super::migrate::{STEPS, version_after};
 use super::super::rows::{count, int, members_of, session_at};
 use super::super::{SqliteStore, Write, artifacts, artifacts_beside, guards, views};
-use super::problem::Finding;
-use super::relations::{self, OF_SESSIONS, Patient, Patients};
+use super::problem::RecordProblem;
+use super::relations::{self, OF_SESSIONS, RelationCheck, RelationChecks};
 use super::salvage::{self, SalvageReport};
 use super::{Depth, Diagnosis, Examination, diagnose, files, index, nodes};
 
@@ -29,11 +29,11 @@ const NOBODY: &str = "recovered";
 
 /// What mending did.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct MendReport {
+pub struct RepairReport {
     /// What was wrong.
-    pub before: Vec<Finding>,
+    pub before: Vec<RecordProblem>,
     /// What still is.
-    pub after: Vec<Finding>,
+    pub after: Vec<RecordProblem>,
     /// Where everything is as it was before; nothing if nothing was to be mended.
     pub backup: Option<PathBuf>,
     /// What was saved, if the database had to be made anew.
@@ -42,19 +42,20 @@ pub struct MendReport {
 
 /// Mends the record at `path` as far as that can be done. Everything is first put into the file `backup_to`, which must
 /// not be there yet. Nobody else should be using the record.
-pub fn mend(
+pub fn repair(
     path: &Path,
     examination: &Examination<'_>,
     backup_to: &Path,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<MendReport> {
+    progress: &mut dyn FnMut(StoreProgress),
+) -> Result<RepairReport> {
     let Diagnosis { findings: before, .. } = diagnose(path, examination, progress)?;
-    if !before.iter().any(Finding::is_mendable) {
-        return Ok(MendReport { after: before.clone(), before, backup: None, salvaged: None });
+    if !before.iter().any(RecordProblem::is_mendable) {
+        return Ok(RepairReport { after: before.clone(), before, backup: None, salvaged: None });
     }
     back_up(path, backup_to, examination, progress)?;
-    let is_beyond_repair =
-        |finding: &Finding| matches!(finding, Finding::Damage { .. } | Finding::NotADatabase { .. });
+    let is_beyond_repair = |finding: &RecordProblem| {
+        matches!(finding, RecordProblem::Damage { .. } | RecordProblem::NotADatabase { .. })
+    };
     let salvaged = match before.iter().any(is_beyond_repair) {
         true => salvage::salvage(path, examination.now_ms, progress)?,
         false => None,
@@ -62,15 +63,15 @@ pub fn mend(
     take_rights_of_others(path, &before)?;
     if is_record(path) {
         let store = SqliteStore::open_following(path, examination.now_ms, progress)?;
-        mend_rows(&store, examination, progress)?;
-        mend_index(&store, examination.depth, progress)?;
+        repair_rows(&store, examination, progress)?;
+        repair_index(&store, examination.depth, progress)?;
         // What was lost may be all that referred to an artifact; then it is not for us to throw it away.
         if salvaged.is_none() {
             remove_orphans(&store)?;
         }
     }
     let Diagnosis { findings: after, .. } = diagnose(path, examination, progress)?;
-    Ok(MendReport { before, after, backup: Some(backup_to.to_path_buf()), salvaged })
+    Ok(RepairReport { before, after, backup: Some(backup_to.to_path_buf()), salvaged })
 }
 
 /// Puts everything into a backup: as a consistent copy where the database can be opened, else as the files lie there.
@@ -78,7 +79,7 @@ fn back_up(
     path: &Path,
     to: &Path,
     examination: &Examination<'_>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(StoreProgress),
 ) -> Result<()> {
     let folder = ArtifactFolder::at(artifacts_beside(path));
     let copied = match SqliteStore::open_read_only(path) {
@@ -98,12 +99,12 @@ fn is_record(path: &Path) -> bool {
 }
 
 #[cfg(unix)]
-fn take_rights_of_others(database: &Path, findings: &[Finding]) -> Result<()> {
+fn take_rights_of_others(database: &Path, findings: &[RecordProblem]) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    if !findings.iter().any(|finding| matches!(finding, Finding::OpenToOthers { .. })) {
+    if !findings.iter().any(|finding| matches!(finding, RecordProblem::OpenToOthers { .. })) {
         return Ok(());
     }
-    let Some(Finding::OpenToOthers { paths, .. }) =
+    let Some(RecordProblem::OpenToOthers { paths, .. }) =
         files::open_to_others(database, &artifacts_beside(database))
     else {
         return Ok(());
@@ -117,18 +118,18 @@ fn take_rights_of_others(database: &Path, findings: &[Finding]) -> Result<()> {
 }
 
 #[cfg(not(unix))]
-fn take_rights_of_others(_database: &Path, _findings: &[Finding]) -> Result<()> {
+fn take_rights_of_others(_database: &Path, _findings: &[RecordProblem]) -> Result<()> {
     Ok(())
 }
 
 /// Puts rows right that should fit one another, in one transaction.
-fn mend_rows(
+fn repair_rows(
     store: &SqliteStore,
     examination: &Examination<'_>,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(StoreProgress),
 ) -> Result<()> {
     const STEPS: u64 = 4;
-    let mut step = |done| progress(Progress { what: "mending", done, total: STEPS });
+    let mut step = |done| progress(StoreProgress { what: "mending", done, total: STEPS });
     step(0);
     store.write("mending", Write::Heavy, |conn| {
         let adopted = adopt_messages(conn)?;
@@ -139,20 +140,20 @@ fn mend_rows(
             conn.execute(&sql, [])?;
         }
         step(1);
-        mend_links(conn, &relations::patients(conn)?)?;
-        recount(conn, &relations::patients(conn)?)?;
+        repair_links(conn, &relations::relation_checks(conn)?)?;
+        recount(conn, &relations::relation_checks(conn)?)?;
         step(2);
-        let patients = relations::patients(conn)?;
-        for ordinal in relations::broken_views(conn, &patients)? {
-            mend_view(conn, ordinal, &patients)?;
+        let relation_checks = relations::relation_checks(conn)?;
+        for ordinal in relations::broken_views(conn, &relation_checks)? {
+            repair_view(conn, ordinal, &relation_checks)?;
         }
-        for patient in relations::dead_ends(&patients).filter(|patient| !patient.is_imported) {
+        for checked in relations::dead_ends(&relation_checks).filter(|checked| !checked.is_imported) {
             conn.execute(
                 "UPDATE sessions SET ended_ms = NULL, end_reason = NULL WHERE ordinal = ?1",
-                [patient.ordinal],
+                [checked.ordinal],
             )?;
         }
-        nodes::mend(conn)?;
+        nodes::repair(conn)?;
         step(3);
         let largest: i64 =
             conn.query_row("SELECT coalesce(max(id), 0) FROM messages", [], |row| row.get(0))?;
@@ -169,7 +170,7 @@ fn mend_rows(
 }
 
 /// Gives messages whose session is lost a session of their own, so that they can be read and found. Gives their ids.
-fn adopt_messages(conn: &Connection) -> Outcome<Vec<i64>> {
+fn adopt_messages(conn: &Connection) -> TxResult<Vec<i64>> {
     let adopted: Vec<i64> = conn
         .prepare("SELECT id FROM messages WHERE session NOT IN (SELECT ordinal FROM sessions)")?
         .query_map([], |row| row.get(0))?
@@ -212,28 +213,28 @@ fn adopt_messages(conn: &Connection) -> Outcome<Vec<i64>> {
     Ok(adopted)
 }
 
-fn mend_links(conn: &Connection, patients: &Patients) -> Outcome<()> {
+fn repair_links(conn: &Connection, relation_checks: &RelationChecks) -> TxResult<()> {
     let mut update = conn.prepare(
         "UPDATE sessions SET tree = ?2, is_tip = ?3, is_attached = ?4, parent = ?5 WHERE ordinal = ?1",
     )?;
-    for (ordinal, right) in relations::right_places(patients) {
+    for (ordinal, right) in relations::right_places(relation_checks) {
         update.execute(params![ordinal, right.tree, right.is_tip, right.is_attached, right.parent])?;
     }
     Ok(())
 }
 
-fn recount(conn: &Connection, patients: &Patients) -> Outcome<()> {
+fn recount(conn: &Connection, relation_checks: &RelationChecks) -> TxResult<()> {
     let mut update = conn.prepare(
         "UPDATE sessions SET next_seq = :next_seq, messages = :messages, message_tokens = :message_tokens,
                 calls = :calls, input = :input, output = :output, cache_read = :cache_read,
                 cache_write = :cache_write, reasoning = :reasoning, cost_micro_usd = :cost,
                 unpriced_calls = :unpriced WHERE ordinal = :ordinal",
     )?;
-    for patient in patients.values().filter(|patient| relations::has_wrong_counters(patient)) {
-        let counted = patient.counted;
+    for checked in relation_checks.values().filter(|checked| relations::has_wrong_counters(checked)) {
+        let counted = checked.counted;
         update.execute(named_params! {
-            ":ordinal": patient.ordinal,
-            ":next_seq": patient.next_seq_by_messages(),
+            ":ordinal": checked.ordinal,
+            ":next_seq": checked.next_seq_by_messages(),
             ":messages": counted.messages,
             ":message_tokens": counted.message_tokens,
             ":calls": counted.calls,
@@ -251,7 +252,7 @@ fn recount(conn: &Connection, patients: &Patients) -> Outcome<()> {
 
 /// Leaves out of a view what is not there, and lets it grow again. A message that is lost but was shown in other words
 /// is still shown in them. A view of which nothing is left shows what is left of the conversation.
-fn mend_view(conn: &Connection, ordinal: i64, patients: &Patients) -> Outcome<()> {
+fn repair_view(conn: &Connection, ordinal: i64, relation_checks: &RelationChecks) -> TxResult<()> {
     let Some(session) = session_at(conn, count(ordinal))? else { return Ok(()) };
     let mut kept = Vec::new();
     let mut items = conn.prepare(
@@ -263,7 +264,8 @@ fn mend_view(conn: &Connection, ordinal: i64, patients: &Patients) -> Outcome<()
     let mut rows = items.query([ordinal])?;
     let mut own_end = session.first_seq;
     while let Some(row) = rows.next()? {
-        let of: Option<&Patient> = row.get::<_, Option<i64>>(1)?.and_then(|of| patients.get(&of));
+        let of: Option<&RelationCheck> =
+            row.get::<_, Option<i64>>(1)?.and_then(|of| relation_checks.get(&of));
         let (first, end): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
         match (row.get(0)?, of) {
             (views::RANGE, Some(of)) => {
@@ -319,23 +321,23 @@ fn mend_view(conn: &Connection, ordinal: i64, patients: &Patients) -> Outcome<()
         for member in
             members_of(conn, session.chain)?.iter().filter(|member| member.ordinal < session.ordinal)
         {
-            if let Some(of) = patients.get(&int(member.ordinal)) {
+            if let Some(of) = relation_checks.get(&int(member.ordinal)) {
                 add_present(conn, of, of.first_seq, of.next_seq_by_messages(), &mut kept)?;
             }
         }
     }
-    write_view(conn, &session, patients, own_end, kept)
+    write_view(conn, &session, relation_checks, own_end, kept)
 }
 
 /// Writes a mended view: its items, and the run of the session's own messages that grows, which leaves out what is lost.
 fn write_view(
     conn: &Connection,
     session: &Session,
-    patients: &Patients,
+    relation_checks: &RelationChecks,
     own_end: u64,
     mut kept: Vec<ViewItem>,
-) -> Outcome<()> {
-    if let Some(own) = patients.get(&int(session.ordinal)) {
+) -> TxResult<()> {
+    if let Some(own) = relation_checks.get(&int(session.ordinal)) {
         add_present(conn, own, int(own_end), own.next_seq_by_messages(), &mut kept)?;
         push(&mut kept, open_run(&session.id, count(own.next_seq_by_messages())));
     }
@@ -348,7 +350,7 @@ fn lost_message(json: String, tokens: u64) -> ViewItem {
     ViewItem::Synthetic { kind: "lost_message".to_owned(), json, tokens }
 }
 
-fn is_there(conn: &Connection, of: &Patient, seq: i64) -> rusqlite::Result<bool> {
+fn is_there(conn: &Connection, of: &RelationCheck, seq: i64) -> rusqlite::Result<bool> {
     conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM messages WHERE session = ?1 AND seq = ?2)")?
         .query_row((of.ordinal, seq), |row| row.get(0))
 }
@@ -356,7 +358,7 @@ fn is_there(conn: &Connection, of: &Patient, seq: i64) -> rusqlite::Result<bool>
 /// Adds the messages of a run that are there, as runs.
 fn add_present(
     conn: &Connection,
-    of: &Patient,
+    of: &RelationCheck,
     first: i64,
     end: i64,
     kept: &mut Vec<ViewItem>,
@@ -373,7 +375,7 @@ fn add_present(
 }
 
 /// Makes the index whole.
-fn mend_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+fn repair_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(StoreProgress)) -> Result<()> {
     let folder = store.artifact_folder().clone();
     store.write("mending the index", Write::Heavy, |conn| {
         for row in index::pieces_without_artifact(conn)? {
@@ -387,7 +389,7 @@ fn mend_index(store: &SqliteStore, depth: Depth, progress: &mut dyn FnMut(Progre
     let gaps = store.read("looking at the index", |conn| index::gaps(conn, &folder, depth, progress))?;
     let total = gaps.len() as u64;
     for (done, gap) in (0..).zip(gaps) {
-        progress(Progress { what: "indexing", done, total });
+        progress(StoreProgress { what: "indexing", done, total });
         let rows: Vec<i64> = gap.segment.rows().collect();
         store.write("mending the index", Write::Heavy, |conn| Ok(read_again(conn, &folder, &rows)?))?;
     }
@@ -406,7 +408,7 @@ fn remove_orphans(store: &SqliteStore) -> Result<()> {
         let listing = folder.list()?;
         artifacts::sweep(conn, folder, &listing.artifacts)??;
         for path in listing.strangers.iter().filter(|path| files::is_unfinished(path)) {
-            fs::remove_file(path).map_err(|source| Trouble::from(told_io("removing", path, source)))?;
+            fs::remove_file(path).map_err(|source| TxError::from(told_io("removing", path, source)))?;
         }
         Ok(())
     })

@@ -15,40 +15,40 @@ use rusqlite::{Connection, params_from_iter};
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
-use super::super::backup::Progress;
-use super::super::connection::{self, Access};
-use super::super::error::{Outcome, Trouble, told_io};
+use super::super::backup::StoreProgress;
+use super::super::connection::{self, OpenMode};
+use super::super::error::{TxError, TxResult, told_io};
 use super::super::migrate::{STEPS, bring_up_to_date};
-use super::file_header::{Beginning, replace_beginning};
+use super::file_header::{FileHeader, replace_beginning};
 
 /// How often a table that is badly damaged is asked for another part of a gap.
 const PROBES_A_TABLE: usize = 20_000;
 
 /// A table that is copied.
-struct Table {
+struct SalvageTable {
     name: &'static str,
-    key: Key,
+    key: TableKey,
 }
 
 /// What the rows of a table are found by.
-enum Key {
+enum TableKey {
     /// A number.
     Number(&'static str),
     /// Something else; where its first part is a number of another table, rows are also looked up by that.
     Columns(&'static [&'static str]),
 }
 
-const TABLES: [Table; 10] = [
-    Table { name: "sessions", key: Key::Number("ordinal") },
-    Table { name: "messages", key: Key::Number("id") },
-    Table { name: "renditions", key: Key::Number("number") },
-    Table { name: "summaries", key: Key::Number("id") },
-    Table { name: "calls", key: Key::Number("id") },
-    Table { name: "artifacts", key: Key::Number("n") },
-    Table { name: "view_items", key: Key::Columns(&["session", "position"]) },
-    Table { name: "artifact_refs", key: Key::Columns(&["artifact", "session", "message"]) },
-    Table { name: "preamble_parts", key: Key::Columns(&["hash"]) },
-    Table { name: "preambles", key: Key::Columns(&["id"]) },
+const TABLES: [SalvageTable; 10] = [
+    SalvageTable { name: "sessions", key: TableKey::Number("ordinal") },
+    SalvageTable { name: "messages", key: TableKey::Number("id") },
+    SalvageTable { name: "renditions", key: TableKey::Number("number") },
+    SalvageTable { name: "summaries", key: TableKey::Number("id") },
+    SalvageTable { name: "calls", key: TableKey::Number("id") },
+    SalvageTable { name: "artifacts", key: TableKey::Number("n") },
+    SalvageTable { name: "view_items", key: TableKey::Columns(&["session", "position"]) },
+    SalvageTable { name: "artifact_refs", key: TableKey::Columns(&["artifact", "session", "message"]) },
+    SalvageTable { name: "preamble_parts", key: TableKey::Columns(&["hash"]) },
+    SalvageTable { name: "preambles", key: TableKey::Columns(&["id"]) },
 ];
 
 /// What was saved.
@@ -78,7 +78,7 @@ pub(super) fn looks_like_ours(path: &Path) -> bool {
                    ('sessions', 'messages', 'view_items', 'clues_sealed', 'artifact_pieces')";
         conn.query_row(sql, [], |row| row.get::<_, i64>(0))
     };
-    connection::connect(path, Access::Read, connection::BUSY_TIMEOUT)
+    connection::connect(path, OpenMode::Read, connection::BUSY_TIMEOUT)
         .and_then(count)
         .is_ok_and(|tables| tables == 5)
 }
@@ -88,16 +88,16 @@ pub(super) fn looks_like_ours(path: &Path) -> bool {
 pub(super) fn salvage(
     path: &Path,
     now_ms: Millis,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(StoreProgress),
 ) -> Result<Option<SalvageReport>> {
-    let mut work = || -> Outcome<Option<SalvageReport>> {
+    let mut work = || -> TxResult<Option<SalvageReport>> {
         // What others write from now on would go to the damaged file.
         if connection::is_in_use(path) {
             return Err(StoreError::Busy { path: path.to_path_buf() }.into());
         }
         let folder =
             path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-        let told = |source| Trouble::from(told_io("making a new database", folder, source));
+        let told = |source| TxError::from(told_io("making a new database", folder, source));
         let workshop =
             tempfile::Builder::new().prefix(".throughline-salvage-").tempdir_in(folder).map_err(told)?;
         let new = workshop.path().join("new.db");
@@ -118,10 +118,10 @@ pub(super) fn salvage(
 }
 
 /// Makes a record with nothing in it.
-fn make_empty(path: &Path, now_ms: Millis) -> Outcome<Connection> {
+fn make_empty(path: &Path, now_ms: Millis) -> TxResult<Connection> {
     connection::make_private_file(path)
-        .map_err(|source| Trouble::from(told_io("making a new database", path, source)))?;
-    let mut conn = connection::connect(path, Access::Write, connection::BUSY_TIMEOUT)?;
+        .map_err(|source| TxError::from(told_io("making a new database", path, source)))?;
+    let mut conn = connection::connect(path, OpenMode::Write, connection::BUSY_TIMEOUT)?;
     bring_up_to_date(&mut conn, path, STEPS, now_ms, connection::BUSY_TIMEOUT, &mut |_| ())?;
     conn.pragma_update(None, "synchronous", "OFF")?;
     // Its first page may be needed, in the file.
@@ -130,13 +130,13 @@ fn make_empty(path: &Path, now_ms: Millis) -> Outcome<Connection> {
 }
 
 /// Opens a damaged database for reading: as it is, or a copy of it with a beginning that can be read.
-fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> Outcome<Option<Connection>> {
+fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> TxResult<Option<Connection>> {
     if let Ok(conn) = open_if_readable(path) {
         return Ok(Some(conn));
     }
-    for (number, part) in [Beginning::Header, Beginning::Schema].into_iter().enumerate() {
+    for (number, part) in [FileHeader::Header, FileHeader::Schema].into_iter().enumerate() {
         let copy = workshop.join(format!("damaged-{number}.db"));
-        let told = |source| Trouble::from(told_io("copying the damaged database", &copy, source));
+        let told = |source| TxError::from(told_io("copying the damaged database", &copy, source));
         fs::copy(path, &copy).map_err(told)?;
         if connection::beside(path, "-wal").is_file() {
             fs::copy(connection::beside(path, "-wal"), connection::beside(&copy, "-wal")).map_err(told)?;
@@ -151,7 +151,7 @@ fn open_damaged(path: &Path, new: &Path, workshop: &Path) -> Outcome<Option<Conn
 
 /// Opens a database if the tables of a record are known in it.
 fn open_if_readable(path: &Path) -> rusqlite::Result<Connection> {
-    let conn = connection::connect(path, Access::Read, connection::BUSY_TIMEOUT)?;
+    let conn = connection::connect(path, OpenMode::Read, connection::BUSY_TIMEOUT)?;
     // Lets a database be read that is shorter than it says, or whose schema has errors in it.
     conn.pragma_update(None, "writable_schema", true)?;
     conn.prepare("SELECT id FROM messages")?;
@@ -162,16 +162,16 @@ fn open_if_readable(path: &Path) -> rusqlite::Result<Connection> {
 fn copy_tables(
     source: &Connection,
     target: &mut Connection,
-    progress: &mut dyn FnMut(Progress),
-) -> Outcome<Vec<SalvagedTable>> {
+    progress: &mut dyn FnMut(StoreProgress),
+) -> TxResult<Vec<SalvagedTable>> {
     let transaction = target.transaction()?;
     let mut salvaged = Vec::new();
     for (done, table) in (0..).zip(&TABLES) {
-        progress(Progress { what: "saving", done, total: TABLES.len() as u64 });
+        progress(StoreProgress { what: "saving", done, total: TABLES.len() as u64 });
         let mut copier = Copier::new(source, &transaction, table)?;
         match table.key {
-            Key::Number(number) => copier.copy_by_number(number),
-            Key::Columns(columns) => copier.copy_by_columns(columns)?,
+            TableKey::Number(number) => copier.copy_by_number(number),
+            TableKey::Columns(columns) => copier.copy_by_columns(columns)?,
         }
         salvaged.push(SalvagedTable { name: table.name, rows: copier.rows, has_losses: copier.has_losses });
     }
@@ -192,7 +192,7 @@ fn copy_tables(
     }
     copy_guards(source, &transaction);
     transaction.commit()?;
-    progress(Progress { what: "saving", done: TABLES.len() as u64, total: TABLES.len() as u64 });
+    progress(StoreProgress { what: "saving", done: TABLES.len() as u64, total: TABLES.len() as u64 });
     Ok(salvaged)
 }
 
@@ -218,7 +218,7 @@ fn copy_guards(source: &Connection, target: &Connection) {
 /// Copies the rows of one table.
 struct Copier<'a> {
     source: &'a Connection,
-    table: &'a Table,
+    table: &'a SalvageTable,
     columns: Vec<String>,
     insert: rusqlite::Statement<'a>,
     rows: u64,
@@ -227,7 +227,7 @@ struct Copier<'a> {
 }
 
 /// How a run of rows ended.
-enum End {
+enum ScanEnd {
     /// Everything in it was read.
     Whole,
     /// Damage came after the row with this number, or at once.
@@ -235,7 +235,11 @@ enum End {
 }
 
 impl<'a> Copier<'a> {
-    fn new(source: &'a Connection, target: &'a Connection, table: &'a Table) -> rusqlite::Result<Self> {
+    fn new(
+        source: &'a Connection,
+        target: &'a Connection,
+        table: &'a SalvageTable,
+    ) -> rusqlite::Result<Self> {
         // The columns of a new record: what a damaged schema says of them is not to be trusted.
         let columns: Vec<String> = target
             .prepare("SELECT name FROM pragma_table_info(?1)")?
@@ -248,7 +252,7 @@ impl<'a> Copier<'a> {
     }
 
     /// Copies rows that a condition selects, in an order, until damage comes. `key` is the column a row is known by.
-    fn copy(&mut self, condition: &str, values: &[i64], order: &str, key: &str) -> End {
+    fn copy(&mut self, condition: &str, values: &[i64], order: &str, key: &str) -> ScanEnd {
         let sql = format!(
             "SELECT {}, {key} FROM {} WHERE {condition} ORDER BY {order}",
             self.columns.join(", "),
@@ -271,10 +275,10 @@ impl<'a> Copier<'a> {
             Ok(())
         };
         match run() {
-            Ok(()) => End::Whole,
+            Ok(()) => ScanEnd::Whole,
             Err(_) => {
                 self.has_losses = true;
-                End::Damaged(last)
+                ScanEnd::Damaged(last)
             }
         }
     }
@@ -288,9 +292,9 @@ impl<'a> Copier<'a> {
                 continue;
             }
             let within = format!("{key} BETWEEN ? AND ?");
-            let End::Damaged(last) = self.copy(&within, &[low, high], key, key) else { continue };
+            let ScanEnd::Damaged(last) = self.copy(&within, &[low, high], key, key) else { continue };
             let low = last.map_or(low, |last| last.saturating_add(1));
-            let End::Damaged(last) = self.copy(&within, &[low, high], &format!("{key} DESC"), key) else {
+            let ScanEnd::Damaged(last) = self.copy(&within, &[low, high], &format!("{key} DESC"), key) else {
                 continue;
             };
             let high = last.map_or(high, |last| last.saturating_sub(1));
@@ -315,7 +319,7 @@ impl<'a> Copier<'a> {
         let forward = columns.join(", ");
         let backward: Vec<String> = columns.iter().map(|column| format!("{column} DESC")).collect();
         let first = columns.first().copied().unwrap_or_default();
-        if matches!(self.copy("1", &[], &forward, first), End::Whole) {
+        if matches!(self.copy("1", &[], &forward, first), ScanEnd::Whole) {
             return Ok(());
         }
         self.copy("1", &[], &backward.join(", "), first);

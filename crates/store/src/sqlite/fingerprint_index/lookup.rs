@@ -4,29 +4,29 @@ use std::collections::BTreeSet;
 
 use rusqlite::{CachedStatement, Connection};
 
-use crate::search::fingerprint::{BlockSet, ClueList, holders_of, slice_of};
+use crate::search::fingerprint::{BlockSet, FingerprintList, holders_of, slice_of};
 
-use super::Segment;
+use super::IndexSegment;
 
 /// What has to be in a block: of every set of clues one.
-pub(in crate::sqlite) type Wanted = [Vec<u32>];
+pub(in crate::sqlite) type LookupTerms = [Vec<u32>];
 
 /// Asks segments, one after the other.
-pub(in crate::sqlite) struct Holders<'c> {
+pub(in crate::sqlite) struct IndexLookup<'c> {
     sealed: CachedStatement<'c>,
     open: CachedStatement<'c>,
     /// Segments that have blocks in the open form: hardly ever another than the one that grows.
-    open_segments: BTreeSet<Segment>,
+    open_segments: BTreeSet<IndexSegment>,
 }
 
-impl<'c> Holders<'c> {
+impl<'c> IndexLookup<'c> {
     /// Of the index as it is now.
     pub(in crate::sqlite) fn new(conn: &'c Connection) -> rusqlite::Result<Self> {
         let mut open_segments = BTreeSet::new();
         let mut last = conn.prepare_cached("SELECT max(block) FROM clues_open WHERE block < ?1")?;
         let mut end = i64::MAX;
         while let Some(key) = last.query_row([end], |row| row.get::<_, Option<i64>>(0))? {
-            let segment = Segment::of_block_key(key);
+            let segment = IndexSegment::of_block_key(key);
             end = segment.block_keys().start;
             open_segments.insert(segment);
         }
@@ -39,8 +39,12 @@ impl<'c> Holders<'c> {
     }
 
     /// The blocks of a segment that hold what is wanted, and perhaps a few others; best that first which tells most.
-    pub(in crate::sqlite) fn of(&mut self, segment: Segment, wanted: &Wanted) -> rusqlite::Result<BlockSet> {
-        // Blocks that are not there have no rows either.
+    pub(in crate::sqlite) fn of(
+        &mut self,
+        segment: IndexSegment,
+        wanted: &LookupTerms,
+    ) -> rusqlite::Result<BlockSet> {
+        // IndexBlocks that are not there have no rows either.
         let mut found = BlockSet::all();
         for alternatives in wanted {
             // Reading a block or two costs no more than looking for a reason not to.
@@ -60,12 +64,18 @@ impl<'c> Holders<'c> {
     }
 
     /// Adds the blocks in the open form.
-    fn add_open(&mut self, segment: Segment, wanted: &Wanted, found: &mut BlockSet) -> rusqlite::Result<()> {
+    fn add_open(
+        &mut self,
+        segment: IndexSegment,
+        wanted: &LookupTerms,
+        found: &mut BlockSet,
+    ) -> rusqlite::Result<()> {
         let keys = segment.block_keys();
         let mut open = self.open.query([keys.start, keys.end])?;
         while let Some(row) = open.next()? {
-            let list = ClueList::new(row.get_ref(1)?.as_blob()?);
-            let holds_one = |list: &ClueList<'_>, any: &Vec<u32>| any.iter().any(|clue| list.holds(*clue));
+            let list = FingerprintList::new(row.get_ref(1)?.as_blob()?);
+            let holds_one =
+                |list: &FingerprintList<'_>, any: &Vec<u32>| any.iter().any(|clue| list.holds(*clue));
             if list.is_none_or(|list| wanted.iter().all(|any| holds_one(&list, any))) {
                 found.add((row.get::<_, i64>(0)? - keys.start) as usize);
             }
@@ -74,7 +84,7 @@ impl<'c> Holders<'c> {
     }
 
     /// The blocks of a sealed segment that hold a clue.
-    fn in_sealed(&mut self, segment: Segment, clue: u32) -> rusqlite::Result<BlockSet> {
+    fn in_sealed(&mut self, segment: IndexSegment, clue: u32) -> rusqlite::Result<BlockSet> {
         let mut rows = self.sealed.query([segment.slice_keys().start + slice_of(clue) as i64])?;
         Ok(match rows.next()? {
             None => BlockSet::none(),

@@ -8,18 +8,18 @@ use throughline_transcript::{Role, SharedText, decode_message};
 
 use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::Millis;
-use crate::search::rank::{Candidate, Speaker};
+use crate::search::rank::{HitSource, SearchCandidate};
 use crate::search::searchable::searchable_text;
 
-use super::super::error::Outcome;
+use super::super::error::TxResult;
 use super::super::indexing::PieceText;
 use super::super::message_codec::unpack_skeleton;
 use super::super::rows::{MACHINE_WRITTEN, names, role_of, speaker_of};
-use super::scope::Scope;
-use super::{Gathered, MAX_LOOKED_AT, MAX_PIECES_READ, MAX_READ};
+use super::scope::SearchScope;
+use super::{MAX_LOOKED_AT, MAX_PIECES_READ, MAX_READ, SearchState};
 
 /// A message as search reads it.
-pub(super) struct Row<'r> {
+pub(super) struct SearchRow<'r> {
     pub(super) id: i64,
     pub(super) session: i64,
     pub(super) seq: u64,
@@ -39,7 +39,7 @@ macro_rules! row_columns {
 }
 pub(super) use row_columns;
 
-impl<'r> Row<'r> {
+impl<'r> SearchRow<'r> {
     /// From a row of [`row_columns`]; `None` where it is damaged, which is for others to report.
     pub(super) fn new(row: &'r rusqlite::Row<'_>) -> Option<Self> {
         let flags: i64 = row.get(4).ok()?;
@@ -61,12 +61,12 @@ impl<'r> Row<'r> {
     }
 
     /// Tools it calls or answers for.
-    pub(super) fn tools(&self) -> Outcome<Vec<String>> {
+    pub(super) fn tools(&self) -> TxResult<Vec<String>> {
         names(self.tools)
     }
 
-    pub(super) fn speaker(&self) -> Speaker {
-        Speaker { role: self.role, machine_written: self.machine_written, in_artifact: false }
+    pub(super) fn speaker(&self) -> HitSource {
+        HitSource { role: self.role, machine_written: self.machine_written, in_artifact: false }
     }
 
     /// Its JSON without the texts of artifacts; `None` where its bytes are damaged.
@@ -98,12 +98,12 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Begins to count.
-    pub(super) fn new(gathered: &Gathered<'_>) -> Self {
+    pub(super) fn new(gathered: &SearchState<'_>) -> Self {
         Self { looked_at: 0, read_before: gathered.read }
     }
 
     /// Whether another message may be looked at; notes it if not.
-    pub(super) fn admit_another(&mut self, gathered: &mut Gathered<'_>) -> bool {
+    pub(super) fn admit_another(&mut self, gathered: &mut SearchState<'_>) -> bool {
         let may = self.looked_at < MAX_LOOKED_AT
             && gathered.read - self.read_before < MAX_READ
             && gathered.has_room();
@@ -113,7 +113,7 @@ impl Bounds {
     }
 }
 
-impl Gathered<'_> {
+impl SearchState<'_> {
     /// Whether another piece may be looked at; notes it if not.
     pub(super) fn may_read_piece(&mut self) -> bool {
         let may = self.pieces_read < MAX_PIECES_READ && self.pieces_seen < MAX_LOOKED_AT;
@@ -128,8 +128,8 @@ impl Gathered<'_> {
         conn: &Connection,
         artifacts: &ArtifactFolder,
         row: &rusqlite::Row<'_>,
-        scope: &mut Scope<'_>,
-    ) -> Outcome<()> {
+        scope: &mut SearchScope<'_>,
+    ) -> TxResult<()> {
         let number: i64 = row.get(0)?;
         if !self.seen.insert(number) {
             return Ok(());
@@ -145,8 +145,8 @@ impl Gathered<'_> {
         let name = piece.artifact.as_str();
         let mut content = [0; 32];
         content.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
-        let speaker = Speaker { role: reference.role, machine_written: false, in_artifact: true };
-        let candidate = Candidate { key: number, content, fit, speaker, at_ms: reference.at_ms };
+        let speaker = HitSource { role: reference.role, machine_written: false, in_artifact: true };
+        let candidate = SearchCandidate { key: number, content, fit, speaker, at_ms: reference.at_ms };
         match self.artifacts.get(name).and_then(|&at| self.found.get_mut(at)) {
             Some(known) if known.fit.outdoes(&candidate.fit) => {}
             Some(known) => *known = candidate,
@@ -173,8 +173,8 @@ pub(super) struct ArtifactReference {
 pub(super) fn newest_reference(
     conn: &Connection,
     artifact: i64,
-    scope: &mut Scope<'_>,
-) -> Outcome<Option<ArtifactReference>> {
+    scope: &mut SearchScope<'_>,
+) -> TxResult<Option<ArtifactReference>> {
     // An artifact that came by itself belongs to the last thing said in its session, or stands for a tool's answer.
     let mut statement = conn.prepare_cached(
         "SELECT r.session, coalesce(m.id, 0), coalesce(m.seq, s.first_seq), coalesce(m.role, 4), m.tools,

@@ -8,27 +8,27 @@ use rusqlite::Connection;
 use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::SessionId;
 use crate::search::matching::Matcher;
-use crate::search::rank::Ranked;
-use crate::search::request::{ArtifactPlace, Hit, Neighbour, Snippet};
+use crate::search::rank::RankedHit;
+use crate::search::request::{ArtifactLocation, Hit, Neighbour, Snippet};
 use crate::search::snippet::{beginning, passage};
-use crate::sessions::chain::{Stretch, line};
+use crate::sessions::chain::{LinePart, line};
 
-use super::super::error::Outcome;
+use super::super::error::TxResult;
 use super::super::indexing::{ARTIFACT_ROWS, PieceText};
 use super::super::rows::{find_session, int, members_of, session_at};
-use super::candidates::{ArtifactReference, Row, newest_reference, row_columns};
-use super::scope::Scope;
+use super::candidates::{ArtifactReference, SearchRow, newest_reference, row_columns};
+use super::scope::SearchScope;
 
 /// Makes hits of what was ranked.
-pub(super) struct Showing<'a, 's, 'm> {
+pub(super) struct HitBuilder<'a, 's, 'm> {
     pub(super) conn: &'a Connection,
     pub(super) artifacts: &'a ArtifactFolder,
-    pub(super) scope: &'a mut Scope<'s>,
+    pub(super) scope: &'a mut SearchScope<'s>,
     pub(super) matcher: &'a mut Matcher<'m>,
 }
 
 /// Where a hit stands.
-struct Place {
+struct HitLocation {
     session: i64,
     message: u64,
     seq: u64,
@@ -38,9 +38,9 @@ struct Place {
 }
 
 /// What hits of the same conversation share, by its chain.
-type Conversations = HashMap<u64, Rc<Conversation>>;
+type ConversationCache = HashMap<u64, Rc<ConversationInfo>>;
 
-struct Conversation {
+struct ConversationInfo {
     /// The title of its newest session that has one.
     title: Option<String>,
     runs: Vec<RunOfSession>,
@@ -53,10 +53,10 @@ struct RunOfSession {
     end_seq: u64,
 }
 
-impl Showing<'_, '_, '_> {
+impl HitBuilder<'_, '_, '_> {
     /// Hits as they are shown.
-    pub(super) fn hits(&mut self, ranked: &[Ranked<i64>]) -> Outcome<Vec<Hit>> {
-        let mut conversations = Conversations::new();
+    pub(super) fn hits(&mut self, ranked: &[RankedHit<i64>]) -> TxResult<Vec<Hit>> {
+        let mut conversations = ConversationCache::new();
         let mut hits = Vec::with_capacity(ranked.len());
         for hit in ranked {
             hits.extend(if hit.key < ARTIFACT_ROWS {
@@ -70,19 +70,19 @@ impl Showing<'_, '_, '_> {
 
     fn message_hit(
         &mut self,
-        ranked: &Ranked<i64>,
-        conversations: &mut Conversations,
-    ) -> Outcome<Option<Hit>> {
+        ranked: &RankedHit<i64>,
+        conversations: &mut ConversationCache,
+    ) -> TxResult<Option<Hit>> {
         let mut statement = self.conn.prepare_cached(concat!(
             "SELECT ",
             row_columns!(),
             " FROM messages m WHERE m.id = ?1"
         ))?;
         let mut rows = statement.query([ranked.key])?;
-        let Some(row) = rows.next()?.and_then(Row::new) else { return Ok(None) };
+        let Some(row) = rows.next()?.and_then(SearchRow::new) else { return Ok(None) };
         let Some(text) = row.text() else { return Ok(None) };
         let snippet = passage(&text, &self.matcher.places(&text));
-        let place = Place {
+        let place = HitLocation {
             session: row.session,
             message: u64::try_from(row.id).unwrap_or_default(),
             seq: row.seq,
@@ -95,9 +95,9 @@ impl Showing<'_, '_, '_> {
 
     fn artifact_hit(
         &mut self,
-        ranked: &Ranked<i64>,
-        conversations: &mut Conversations,
-    ) -> Outcome<Option<Hit>> {
+        ranked: &RankedHit<i64>,
+        conversations: &mut ConversationCache,
+    ) -> TxResult<Option<Hit>> {
         let mut statement = self.conn.prepare_cached(
             "SELECT p.artifact, p.first_line, a.name, p.first_byte, p.bytes
              FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact WHERE p.row = ?1",
@@ -111,18 +111,18 @@ impl Showing<'_, '_, '_> {
         let before = text.get(..marks.first().map_or(0, |mark| mark.start)).unwrap_or_default();
         let line = row.get::<_, u64>(1)? + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u64;
         let ArtifactReference { session, message, seq, role, tools, at_ms } = reference;
-        let place = Place { session, message, seq, role: role.name(), tools, at_ms };
+        let place = HitLocation { session, message, seq, role: role.name(), tools, at_ms };
         let hit = self.hit(place, ranked, passage(&text, &marks), conversations)?;
-        Ok(hit.map(|hit| Hit { artifact: Some(ArtifactPlace { id: piece.artifact, line }), ..hit }))
+        Ok(hit.map(|hit| Hit { artifact: Some(ArtifactLocation { id: piece.artifact, line }), ..hit }))
     }
 
     fn hit(
         &mut self,
-        place: Place,
-        ranked: &Ranked<i64>,
+        place: HitLocation,
+        ranked: &RankedHit<i64>,
         snippet: Snippet,
-        conversations: &mut Conversations,
-    ) -> Outcome<Option<Hit>> {
+        conversations: &mut ConversationCache,
+    ) -> TxResult<Option<Hit>> {
         let Some(session) = self.scope.session(place.session)? else { return Ok(None) };
         let (id, chain) = (session.id.clone(), session.chain);
         let conversation = match conversations.get(&chain) {
@@ -151,7 +151,7 @@ impl Showing<'_, '_, '_> {
         }))
     }
 
-    fn conversation(&self, chain: u64) -> Outcome<Conversation> {
+    fn conversation(&self, chain: u64) -> TxResult<ConversationInfo> {
         let members = members_of(self.conn, chain)?;
         let title = members.iter().rev().find_map(|member| member.title.clone());
         let mut runs = Vec::new();
@@ -164,7 +164,7 @@ impl Showing<'_, '_, '_> {
                 None => session_at(self.conn, ordinal),
             };
             let named = |id: &SessionId| find_session(self.conn, self.scope.owner(), id);
-            for stretch in line(Stretch::through(tip), at, named)?.iter().rev() {
+            for stretch in line(LinePart::through(tip), at, named)?.iter().rev() {
                 let others =
                     if stretch.chain == chain { Vec::new() } else { members_of(self.conn, stretch.chain)? };
                 for member in if stretch.chain == chain { &members } else { &others } {
@@ -176,11 +176,15 @@ impl Showing<'_, '_, '_> {
                 }
             }
         }
-        Ok(Conversation { title, runs })
+        Ok(ConversationInfo { title, runs })
     }
 
     /// Messages around a place in a conversation, in order.
-    fn neighbours(&self, conversation: &Conversation, seq: u64) -> Outcome<(Vec<Neighbour>, Vec<Neighbour>)> {
+    fn neighbours(
+        &self,
+        conversation: &ConversationInfo,
+        seq: u64,
+    ) -> TxResult<(Vec<Neighbour>, Vec<Neighbour>)> {
         let count = self.scope.query.neighbours as u64;
         let (first, end) = (seq.saturating_sub(count), seq.saturating_add(count).saturating_add(1));
         let mut statement = self.conn.prepare_cached(concat!(
@@ -192,7 +196,7 @@ impl Showing<'_, '_, '_> {
         for run in conversation.runs.iter().filter(|run| run.end_seq > first && run.first_seq < end) {
             let mut rows = statement.query([run.session, int(first), int(end.min(run.end_seq))])?;
             while let Some(row) = rows.next()? {
-                let Some(row) = Row::new(row) else { continue };
+                let Some(row) = SearchRow::new(row) else { continue };
                 let beside = match row.seq.cmp(&seq) {
                     std::cmp::Ordering::Less => &mut before,
                     std::cmp::Ordering::Equal => continue,

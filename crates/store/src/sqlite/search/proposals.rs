@@ -8,14 +8,14 @@ use std::ops::Range;
 use rusqlite::{Connection, Statement, params};
 
 use crate::artifacts::folder::ArtifactFolder;
-use crate::search::fingerprint::{clues_of_one, rarest_triples};
+use crate::search::fingerprint::{fingerprints_of_any, rarest_triples};
 use crate::search::query::ParsedQuery;
 
-use super::super::error::Outcome;
-use super::super::fingerprint_index::{Holders, Segment, Wanted};
-use super::Gathered;
-use super::candidates::{Bounds, Row, row_columns};
-use super::scope::Scope;
+use super::super::error::TxResult;
+use super::super::fingerprint_index::{IndexLookup, IndexSegment, LookupTerms};
+use super::SearchState;
+use super::candidates::{Bounds, SearchRow, row_columns};
+use super::scope::SearchScope;
 
 /// Things the index is asked for at once; the first tell most. Texts decide about the rest.
 const MAX_LOOKED_UP: usize = 40;
@@ -27,12 +27,12 @@ pub(super) fn word_candidates(
     conn: &Connection,
     artifacts: &ArtifactFolder,
     query: &ParsedQuery,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<()> {
+    scope: &mut SearchScope<'_>,
+    gathered: &mut SearchState<'_>,
+) -> TxResult<()> {
     for look_up in query.look_ups() {
         let wanted: Vec<Vec<u32>> =
-            look_up.iter().take(MAX_LOOKED_UP).flat_map(|one_of| clues_of_one(one_of)).collect();
+            look_up.iter().take(MAX_LOOKED_UP).flat_map(|one_of| fingerprints_of_any(one_of)).collect();
         messages_with(conn, &wanted, scope, gathered)?;
         pieces_with(conn, artifacts, &wanted, scope, gathered)?;
     }
@@ -44,9 +44,9 @@ pub(super) fn substring_candidates(
     conn: &Connection,
     artifacts: &ArtifactFolder,
     query: &ParsedQuery,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<()> {
+    scope: &mut SearchScope<'_>,
+    gathered: &mut SearchState<'_>,
+) -> TxResult<()> {
     let wanted = each_alone(rarest_triples(&query.substring));
     if wanted.is_empty() && !query.wanted.is_empty() {
         // Words first: they are found wherever they are.
@@ -66,10 +66,10 @@ fn each_alone(clues: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
 /// Looks at the messages in blocks that hold what is wanted.
 fn messages_with(
     conn: &Connection,
-    wanted: &Wanted,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<()> {
+    wanted: &LookupTerms,
+    scope: &mut SearchScope<'_>,
+    gathered: &mut SearchState<'_>,
+) -> TxResult<()> {
     let wanted = [scope.clues()?, wanted.to_vec()].concat();
     let mut bounds = Bounds::new(gathered);
     let segments = segments(conn, "SELECT (SELECT min(id) FROM messages), (SELECT max(id) FROM messages)")?;
@@ -87,10 +87,10 @@ fn messages_with(
 fn pieces_with(
     conn: &Connection,
     artifacts: &ArtifactFolder,
-    wanted: &Wanted,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<()> {
+    wanted: &LookupTerms,
+    scope: &mut SearchScope<'_>,
+    gathered: &mut SearchState<'_>,
+) -> TxResult<()> {
     let segments = segments(
         conn,
         "SELECT (SELECT min(row) FROM artifact_pieces), (SELECT max(row) FROM artifact_pieces)",
@@ -100,17 +100,19 @@ fn pieces_with(
 
 /// Whether to go on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Onward {
+enum ScanStep {
     Yes,
     No,
 }
 
 /// Segments from the first row to the last that a statement names.
-fn segments(conn: &Connection, sql: &str) -> Outcome<Vec<Segment>> {
+fn segments(conn: &Connection, sql: &str) -> TxResult<Vec<IndexSegment>> {
     let rows: (Option<i64>, Option<i64>) =
         conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(match rows {
-        (Some(first), Some(last)) => Segment::of_row(first).through(Segment::of_row(last)).collect(),
+        (Some(first), Some(last)) => {
+            IndexSegment::of_row(first).through(IndexSegment::of_row(last)).collect()
+        }
         _ => Vec::new(),
     })
 }
@@ -118,13 +120,13 @@ fn segments(conn: &Connection, sql: &str) -> Outcome<Vec<Segment>> {
 /// Calls `look` with the rows of blocks that hold what is wanted, the newest first, until it has seen enough.
 fn each_block(
     conn: &Connection,
-    segments: Vec<Segment>,
-    wanted: &Wanted,
-    mut look: impl FnMut(Range<i64>) -> Outcome<Onward>,
-) -> Outcome<()> {
-    let mut holders = Holders::new(conn)?;
+    segments: Vec<IndexSegment>,
+    wanted: &LookupTerms,
+    mut look: impl FnMut(Range<i64>) -> TxResult<ScanStep>,
+) -> TxResult<()> {
+    let mut holders = IndexLookup::new(conn)?;
     for segment in segments.into_iter().rev() {
-        // Blocks that follow one another are read as one.
+        // IndexBlocks that follow one another are read as one.
         let mut run: Option<Range<i64>> = None;
         for block in holders.of(segment, wanted)?.descending() {
             let rows = segment.rows_of(block);
@@ -135,11 +137,11 @@ fn each_block(
                 }
                 other => other.replace(rows),
             };
-            if before.map_or(Ok(Onward::Yes), &mut look)? == Onward::No {
+            if before.map_or(Ok(ScanStep::Yes), &mut look)? == ScanStep::No {
                 return Ok(());
             }
         }
-        if run.map_or(Ok(Onward::Yes), &mut look)? == Onward::No {
+        if run.map_or(Ok(ScanStep::Yes), &mut look)? == ScanStep::No {
             return Ok(());
         }
     }
@@ -151,19 +153,19 @@ fn messages_in(
     statement: &mut Statement<'_>,
     ids: Range<i64>,
     bounds: &mut Bounds,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<Onward> {
+    scope: &mut SearchScope<'_>,
+    gathered: &mut SearchState<'_>,
+) -> TxResult<ScanStep> {
     let mut rows = statement.query(params![ids.start, ids.end])?;
     while let Some(row) = rows.next()? {
         if !bounds.admit_another(gathered) {
-            return Ok(Onward::No);
+            return Ok(ScanStep::No);
         }
-        if let Some(row) = Row::new(row) {
+        if let Some(row) = SearchRow::new(row) {
             gathered.look_at(&row, scope)?;
         }
     }
-    Ok(Onward::Yes)
+    Ok(ScanStep::Yes)
 }
 
 /// Looks at pieces of artifacts one by one, the newest first.
@@ -171,9 +173,9 @@ fn pieces_in(
     conn: &Connection,
     artifacts: &ArtifactFolder,
     rows: Range<i64>,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<Onward> {
+    scope: &mut SearchScope<'_>,
+    gathered: &mut SearchState<'_>,
+) -> TxResult<ScanStep> {
     let mut statement = conn.prepare_cached(
         "SELECT p.row, p.artifact, a.name, p.first_byte, p.bytes
          FROM artifact_pieces p JOIN artifacts a ON a.n = p.artifact
@@ -182,19 +184,19 @@ fn pieces_in(
     let mut rows = statement.query(params![rows.start, rows.end])?;
     while let Some(row) = rows.next()? {
         if !gathered.may_read_piece() {
-            return Ok(Onward::No);
+            return Ok(ScanStep::No);
         }
         gathered.look_at_piece(conn, artifacts, row, scope)?;
     }
-    Ok(Onward::Yes)
+    Ok(ScanStep::Yes)
 }
 
 /// Looks at every message of the conversation that is searched, if it is one and it is small. Tells whether it did.
 fn read_small_conversation(
     conn: &Connection,
-    scope: &mut Scope<'_>,
-    gathered: &mut Gathered<'_>,
-) -> Outcome<bool> {
+    scope: &mut SearchScope<'_>,
+    gathered: &mut SearchState<'_>,
+) -> TxResult<bool> {
     let Some(chains) = scope.chains() else { return Ok(false) };
     let mut messages = 0;
     let mut count =
@@ -213,7 +215,7 @@ fn read_small_conversation(
     for chain in chains {
         let mut rows = statement.query([chain])?;
         while let Some(row) = rows.next()? {
-            if let Some(row) = Row::new(row) {
+            if let Some(row) = SearchRow::new(row) {
                 gathered.look_at(&row, scope)?;
             }
         }

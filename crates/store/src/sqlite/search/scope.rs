@@ -7,40 +7,40 @@ use rusqlite::Connection;
 
 use crate::ids::Owner;
 use crate::search::request::SearchQuery;
-use crate::sessions::chain::Stretch;
+use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
-use super::super::error::Outcome;
+use super::super::error::TxResult;
 use super::super::indexing::{chain_clue, owner_clue, role_clue, tool_clue};
 use super::super::rows::{int, known_session, session_at, tip_of};
 use super::super::sessions::line_of;
-use super::candidates::Row;
+use super::candidates::SearchRow;
 
 /// The bounds of a search.
-pub(super) struct Scope<'a> {
+pub(super) struct SearchScope<'a> {
     conn: &'a Connection,
     owner: &'a Owner,
     /// The question.
     pub(super) query: &'a SearchQuery,
     /// The line of the conversation to search; everything if there is none.
-    line: Option<Vec<Stretch>>,
+    line: Option<Vec<LinePart>>,
     /// Whether sessions are the owner's, by their ordinals.
     owned: HashMap<i64, bool>,
-    sessions: Sessions,
+    sessions: SessionCache,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> SearchScope<'a> {
     /// The bounds of an owner's question. A session that is not theirs is unknown.
-    pub(super) fn new(conn: &'a Connection, owner: &'a Owner, query: &'a SearchQuery) -> Outcome<Self> {
+    pub(super) fn new(conn: &'a Connection, owner: &'a Owner, query: &'a SearchQuery) -> TxResult<Self> {
         let line = match &query.session {
             None => None,
             Some(id) => {
                 let session = known_session(conn, owner, id)?;
                 let tip = tip_of(conn, session.chain)?.unwrap_or(session);
-                Some(line_of(conn, owner, Stretch::through(&tip))?)
+                Some(line_of(conn, owner, LinePart::through(&tip))?)
             }
         };
-        Ok(Self { conn, owner, query, line, owned: HashMap::new(), sessions: Sessions::default() })
+        Ok(Self { conn, owner, query, line, owned: HashMap::new(), sessions: SessionCache::default() })
     }
 
     /// Whose question it is.
@@ -49,12 +49,12 @@ impl<'a> Scope<'a> {
     }
 
     /// A session of the owner by its ordinal.
-    pub(super) fn session(&mut self, ordinal: i64) -> Outcome<Option<&Session>> {
+    pub(super) fn session(&mut self, ordinal: i64) -> TxResult<Option<&Session>> {
         self.sessions.get(ordinal, self.conn, self.owner)
     }
 
     /// Whether a place in a session may be seen.
-    pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> Outcome<bool> {
+    pub(super) fn admits_place(&mut self, ordinal: i64, seq: u64) -> TxResult<bool> {
         let Some(line) = &self.line else { return self.is_owners(ordinal) };
         let session = self.sessions.get(ordinal, self.conn, self.owner)?;
         Ok(session.is_some_and(|session| {
@@ -63,7 +63,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Whether a session is the owner's: all that is asked of most of them.
-    fn is_owners(&mut self, ordinal: i64) -> Outcome<bool> {
+    fn is_owners(&mut self, ordinal: i64) -> TxResult<bool> {
         Ok(match self.owned.entry(ordinal) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
@@ -79,7 +79,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Whether a message may be seen.
-    pub(super) fn admits(&mut self, row: &Row<'_>) -> Outcome<bool> {
+    pub(super) fn admits(&mut self, row: &SearchRow<'_>) -> TxResult<bool> {
         let tools = if self.query.tool.is_some() { row.tools()? } else { Vec::new() };
         Ok(self.query.admits(row.role, &tools, row.at_ms) && self.admits_place(row.session, row.seq)?)
     }
@@ -90,7 +90,7 @@ impl<'a> Scope<'a> {
     }
 
     /// What messages have to be found by beside their text: of every set of clues one.
-    pub(super) fn clues(&self) -> Outcome<Vec<Vec<u32>>> {
+    pub(super) fn clues(&self) -> TxResult<Vec<Vec<u32>>> {
         let mut clues = Vec::new();
         match &self.line {
             // A line belongs to one owner; so does everything, mostly, and then nothing is gained by asking.
@@ -103,7 +103,7 @@ impl<'a> Scope<'a> {
         Ok(clues)
     }
 
-    fn has_other_owners(&self) -> Outcome<bool> {
+    fn has_other_owners(&self) -> TxResult<bool> {
         let mut statement = self.conn.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM sessions WHERE is_tip = 1 AND owner < ?1)
                  OR EXISTS (SELECT 1 FROM sessions WHERE is_tip = 1 AND owner > ?1)",
@@ -112,14 +112,14 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Sessions of one owner by their ordinals, looked up once each.
+/// SessionCache of one owner by their ordinals, looked up once each.
 #[derive(Default)]
-struct Sessions {
+struct SessionCache {
     known: HashMap<i64, Option<Session>>,
 }
 
-impl Sessions {
-    fn get(&mut self, ordinal: i64, conn: &Connection, owner: &Owner) -> Outcome<Option<&Session>> {
+impl SessionCache {
+    fn get(&mut self, ordinal: i64, conn: &Connection, owner: &Owner) -> TxResult<Option<&Session>> {
         let known = match self.known.entry(ordinal) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use throughline_engine::ToolOutputPolicy;
 use throughline_provider::CacheTtl;
-use throughline_replay::{Bill, ReplayOptions, SummaryCost, Talk, replay};
+use throughline_replay::{Bill, Recording, ReplayOptions, SummaryCost, replay};
 use throughline_tokens::{Catalogue, LimitPolicy};
 
 use crate::recorded::{Recorded, sessions};
@@ -170,7 +170,7 @@ fn total(out: &mut String, what: &str, by_rules: &Run, by_model: &Run) {
 
 async fn replayed(recorded: &Recorded, terms: Terms) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for (agent, talk) in Talk::all_of(&recorded.transcript) {
+    for (agent, talk) in Recording::all_of(&recorded.transcript) {
         let usual = LimitPolicy::for_window(WINDOW_TOKENS);
         let limits =
             LimitPolicy { tool_result_chars: terms.result_chars.unwrap_or(usual.tool_result_chars), ..usual };

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use throughline_compaction::Section;
 use throughline_provider::{CacheMarks, CacheStyle, CacheTtl, MarkLayout, PrefixCache};
-use throughline_replay::{RecordedCall, Talk};
+use throughline_replay::{RecordedCall, Recording};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::{PricedCall, Usage, cost};
 use throughline_transcript::{
@@ -62,7 +62,7 @@ pub(crate) enum Authors {
 
 /// A recorded conversation as it is held again.
 struct Replayed<'a> {
-    talk: &'a Talk,
+    talk: &'a Recording,
     habit: Habit,
     /// Calls that have a result.
     answered: HashSet<String>,
@@ -235,7 +235,7 @@ pub(crate) fn run(program: &Path, folder: &Path, authors: Authors) -> Result<Str
             );
             let mut total = Total::default();
             for recorded in &sessions {
-                let talk = Talk::of(&recorded.transcript);
+                let talk = Recording::of(&recorded.transcript);
                 if talk.dialect != Dialect::Anthropic || talk.calls.is_empty() {
                     continue;
                 }
@@ -261,7 +261,7 @@ pub(crate) fn run(program: &Path, folder: &Path, authors: Authors) -> Result<Str
 }
 
 impl<'a> Replayed<'a> {
-    fn new(talk: &'a Talk, habit: Habit) -> Self {
+    fn new(talk: &'a Recording, habit: Habit) -> Self {
         let answered = talk.messages.iter();
         let answered =
             answered.flat_map(|message| message.answered().map(|id| id.text(message.json()).into_owned()));

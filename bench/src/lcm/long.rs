@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use throughline_lcm::{Expand, Grep, LcmLimits, Pattern, Recall};
+use throughline_lcm::{ExpandQuery, GrepPattern, GrepQuery, LcmLimits, RecallReader};
 use throughline_testkit::{Rng, big_transcript};
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::{
@@ -83,7 +83,8 @@ async fn measure(wanted_tokens: u64) -> Result<String, String> {
     // The first tenth has an empty record to itself.
     let (early, late) = (tenths.get(1).map_or(0.0, each), tenths.last().map_or(0.0, each));
     let mut out = String::from("A generated conversation, window 200,000 tokens\n\n");
-    let recall = Recall { store: stage.store.as_ref(), owner: &stage.owner, limits: &stage.limits.recall };
+    let recall =
+        RecallReader { store: stage.store.as_ref(), owner: &stage.owner, limits: &stage.limits.recall };
     let tree = recall.tree(&stage.tip).map_err(told)?;
     let _ = writeln!(
         out,
@@ -127,11 +128,11 @@ fn coding(seed: u64) -> Result<Vec<Message>, String> {
 }
 
 /// Asks for a fact in one way.
-type MakeGrep = fn(&str) -> Grep;
+type MakeGrep = fn(&str) -> GrepQuery;
 
 fn questions(
     stage: &Stage,
-    recall: &Recall<'_>,
+    recall: &RecallReader<'_>,
     planted: &[String],
     messages: u64,
 ) -> Result<String, String> {
@@ -139,12 +140,12 @@ fn questions(
     let mut rng = Rng::new(7);
     let mut pick = |count: usize| rng.below(count.max(1));
     let kinds: [(&str, MakeGrep); 3] = [
-        ("lcm_grep, one string", |fact| Grep { text: fact.to_owned(), ..Grep::default() }),
-        ("lcm_grep, words", |fact| Grep { text: format!("seal box {fact}"), ..Grep::default() }),
-        ("lcm_grep, a pattern", |fact| Grep {
+        ("lcm_grep, one string", |fact| GrepQuery { text: fact.to_owned(), ..GrepQuery::default() }),
+        ("lcm_grep, words", |fact| GrepQuery { text: format!("seal box {fact}"), ..GrepQuery::default() }),
+        ("lcm_grep, a pattern", |fact| GrepQuery {
             text: format!(r"seal of box \d+ is {fact}"),
-            pattern: Pattern::Regex,
-            ..Grep::default()
+            pattern: GrepPattern::Regex,
+            ..GrepQuery::default()
         }),
     ];
     let mut found_nodes = Vec::new();
@@ -171,11 +172,15 @@ fn questions(
     for _ in 0..ASKED {
         let Some(node) = found_nodes.get(pick(found_nodes.len())) else { continue };
         let began = Instant::now();
-        recall.expand(&stage.tip, &Expand { node: Some(*node), ..Expand::default() }).map_err(told)?;
+        recall
+            .expand(&stage.tip, &ExpandQuery { node: Some(*node), ..ExpandQuery::default() })
+            .map_err(told)?;
         of_nodes.push(began.elapsed());
         let message = pick(usize::try_from(messages).unwrap_or(usize::MAX)) as u64;
         let began = Instant::now();
-        recall.expand(&stage.tip, &Expand { message: Some(message), ..Expand::default() }).map_err(told)?;
+        recall
+            .expand(&stage.tip, &ExpandQuery { message: Some(message), ..ExpandQuery::default() })
+            .map_err(told)?;
         of_messages.push(began.elapsed());
     }
     for (name, mut times) in [("lcm_expand, a node", of_nodes), ("lcm_expand, a message", of_messages)] {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use throughline_compaction::Ledger;
-use throughline_lcm::{Expand, ExpandedItem, Grep, LcmLimits, Recall};
+use throughline_lcm::{ExpandQuery, ExpandedItem, GrepQuery, LcmLimits, RecallReader};
 use throughline_redact::Redactor;
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::{Dialect, Groups, Message, decode_message_text};
@@ -78,7 +78,8 @@ async fn measure(session: &Recorded, percent: u64, finder: &AnchorFinder) -> Res
             not_found.push(anchor.clone());
         }
     }
-    let recall = Recall { store: stage.store.as_ref(), owner: &stage.owner, limits: &stage.limits.recall };
+    let recall =
+        RecallReader { store: stage.store.as_ref(), owner: &stage.owner, limits: &stage.limits.recall };
     Ok(Some(Cut {
         name: session.name.trim_end_matches(".gz").trim_end_matches(".jsonl").to_owned(),
         percent,
@@ -129,11 +130,13 @@ async fn at_the_size_of(
 
 /// One search, and one expansion of its first hit.
 fn look_up(stage: &Stage, anchor: &str) -> Result<bool, String> {
-    let recall = Recall { store: stage.store.as_ref(), owner: &stage.owner, limits: &stage.limits.recall };
-    let ask = Grep { text: anchor.to_owned(), ..Grep::default() };
+    let recall =
+        RecallReader { store: stage.store.as_ref(), owner: &stage.owner, limits: &stage.limits.recall };
+    let ask = GrepQuery { text: anchor.to_owned(), ..GrepQuery::default() };
     let found = recall.grep(&stage.tip, &ask).map_err(told)?;
     let Some(hit) = found.hits.first() else { return Ok(false) };
-    let ask = Expand { message: Some(hit.message), around: Some(anchor.to_owned()), ..Expand::default() };
+    let ask =
+        ExpandQuery { message: Some(hit.message), around: Some(anchor.to_owned()), ..ExpandQuery::default() };
     let page = recall.expand(&stage.tip, &ask).map_err(told)?;
     Ok(page.items.iter().any(|item| match item {
         ExpandedItem::Message { text, .. } => text.contains(anchor),

@@ -12,8 +12,8 @@ use throughline_engine::{
     ModelSummaries, OnSummaryFailure, OneSummariser, OwnModel, Registry, RegistryError, RouteHealth,
     RouteSearch, SummariserSource, SummarySettings, SummarySetup, learnt_window,
 };
-use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, Recaller};
-use throughline_plugin::{AbsentEngine, EngineBounds, EngineHealth, ProcessEngine, WithStandIn};
+use throughline_lcm::{LCM_ENGINE, LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallToolset};
+use throughline_plugin::{EngineBounds, EngineHealth, FallbackEngine, ProcessEngine, UnavailableEngine};
 use throughline_provider::Client;
 use throughline_redact::Redactor;
 use throughline_store::{GuardScope, Owner, Store};
@@ -162,7 +162,7 @@ impl Engines {
 
     /// In the place of an engine that cannot be made.
     fn absent(&self, why: &str) -> Arc<dyn ContextEngine> {
-        self.with_fallback(Arc::new(AbsentEngine::new(self.name.trim(), why)))
+        self.with_fallback(Arc::new(UnavailableEngine::new(self.name.trim(), why)))
     }
 
     /// The engine of a directory, for one conversation.
@@ -186,7 +186,7 @@ impl Engines {
         let stepped_in = Arc::new(move |error: &EngineError| {
             context.warn(&format!("{error}; the built-in engine steps in"));
         });
-        Arc::new(WithStandIn::new(engine, self.built_in(), stepped_in))
+        Arc::new(FallbackEngine::new(engine, self.built_in(), stepped_in))
     }
 
     /// Who writes summaries, in a few words.
@@ -235,10 +235,10 @@ impl Engines {
     }
 
     /// Answers what a model asks about an owner's conversations.
-    pub(crate) fn recaller(&self, owner: &Owner) -> Recaller {
+    pub(crate) fn recaller(&self, owner: &Owner) -> RecallToolset {
         let LosslessParts { store, limits, .. } = self.lossless.clone();
         let redactor = self.compressor.redactor.clone();
-        Recaller::new(store, owner.clone(), limits.recall, self.summarisers(), redactor)
+        RecallToolset::new(store, owner.clone(), limits.recall, self.summarisers(), redactor)
     }
 
     /// Who writes the summaries of one conversation.

@@ -7,6 +7,16 @@
 //!
 //! Not for: when a compaction is allowed (the host's guards), or what becomes of its result (the host's commit).
 
+mod chunks;
+mod compaction;
+mod expand_hint;
+mod leaves;
+mod locations;
+mod merge;
+mod node_writer;
+mod outcome;
+pub(crate) mod render;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,12 +34,12 @@ use throughline_store::{Owner, Store, StoreError, TOP_NODES};
 use throughline_tokens::{TokenModel, profile_text};
 use throughline_transcript::Groups;
 
-use crate::fold::Fold;
+use crate::engine::compaction::NodeCompaction;
+use crate::engine::node_writer::{NodeWriter, RULES, RulesStep};
+use crate::engine::outcome::{CompactionStop, LcmView};
 use crate::limits::LcmLimits;
-use crate::outcome::{Made, Stopped};
-use crate::record::Record;
-use crate::tools::{self, Recaller};
-use crate::write::{RULES, RulesStep, Writer};
+use crate::owner_store::OwnerStore;
+use crate::recall::tools::{self, RecallToolset};
 
 /// The name it is chosen by.
 pub const LCM_ENGINE: &str = "lcm";
@@ -85,15 +95,15 @@ impl LcmSetup {
 /// The engine of one conversation.
 pub struct LcmEngine {
     setup: LcmSetup,
-    record: Record,
-    recaller: Recaller,
+    record: OwnerStore,
+    recaller: RecallToolset,
     /// For conversations that are not in the record.
     unrecorded: Compressor,
-    state: Mutex<State>,
+    state: Mutex<LcmState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LcmState {
     model: Option<ModelInForce>,
     last_prompt_tokens: Option<u64>,
     compactions: u64,
@@ -103,8 +113,8 @@ impl LcmEngine {
     /// An engine for one conversation.
     #[must_use]
     pub fn new(setup: LcmSetup) -> Self {
-        let record = Record { store: Arc::clone(&setup.store), owner: setup.owner.clone() };
-        let recaller = Recaller::new(
+        let record = OwnerStore { store: Arc::clone(&setup.store), owner: setup.owner.clone() };
+        let recaller = RecallToolset::new(
             Arc::clone(&setup.store),
             setup.owner.clone(),
             setup.limits.recall.clone(),
@@ -119,11 +129,11 @@ impl LcmEngine {
             recall: None,
             longest_summary: setup.longest_summary,
         });
-        Self { setup, record, recaller, unrecorded, state: Mutex::new(State::default()) }
+        Self { setup, record, recaller, unrecorded, state: Mutex::new(LcmState::default()) }
     }
 
     // What the lock guards is plain figures, each replaced whole: a panic elsewhere leaves them usable.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LcmState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,14 +185,14 @@ impl LcmEngine {
         request: &CompressRequest,
         model: &ModelInForce,
         budgets: &Budgets,
-    ) -> Result<Made, Stopped> {
+    ) -> Result<LcmView, CompactionStop> {
         let token_model = token_model_for(&model.model, request.conversation.dialect);
         let groups = Groups::of(&request.conversation.messages);
         let fold = self.fold(&request.conversation, budgets, &token_model, &groups);
-        let plan = fold.cut(request.force).map_err(Stopped::Nothing)?;
+        let plan = fold.cut(request.force).map_err(CompactionStop::Nothing)?;
         let summariser = self.setup.summarisers.summariser_for(&apart(request));
         let count_tokens = |text: &str| token_model.estimate(&profile_text(text));
-        let writer = Writer {
+        let writer = NodeWriter {
             summariser: summariser.as_ref(),
             rules: self.rules_step(request.room),
             redactor: self.setup.redactor.as_ref(),
@@ -198,8 +208,8 @@ impl LcmEngine {
         budgets: &'a Budgets,
         token_model: &'a TokenModel,
         groups: &'a Groups,
-    ) -> Fold<'a> {
-        Fold {
+    ) -> NodeCompaction<'a> {
+        NodeCompaction {
             record: &self.record,
             limits: &self.setup.limits,
             budgets,
@@ -255,7 +265,7 @@ impl LcmEngine {
         };
         let summariser = self.setup.summarisers.summariser_for(&request);
         let count_tokens = |text: &str| token_model.estimate(&profile_text(text));
-        let writer = Writer {
+        let writer = NodeWriter {
             summariser: summariser.as_ref(),
             // There is time: the compaction itself will do what rules can.
             rules: RulesStep::Never,
@@ -267,10 +277,12 @@ impl LcmEngine {
         match tokio::time::timeout(self.setup.longest_summary, fold.prepare(&plan, &writer)).await {
             Ok(Ok((0, _))) => Ok(PrepareOutcome::Nothing),
             Ok(Ok((messages, _))) => Ok(PrepareOutcome::Ready { messages }),
-            Ok(Err(Stopped::Nothing(_))) => Ok(PrepareOutcome::Nothing),
-            Ok(Err(Stopped::Words(_))) if summariser.account().postponed => Ok(PrepareOutcome::Postponed),
-            Ok(Err(Stopped::Words(why))) => Ok(PrepareOutcome::Failed { detail: why.detail }),
-            Ok(Err(Stopped::Record(error))) => Ok(PrepareOutcome::Failed { detail: error.to_string() }),
+            Ok(Err(CompactionStop::Nothing(_))) => Ok(PrepareOutcome::Nothing),
+            Ok(Err(CompactionStop::Writing(_))) if summariser.account().postponed => {
+                Ok(PrepareOutcome::Postponed)
+            }
+            Ok(Err(CompactionStop::Writing(why))) => Ok(PrepareOutcome::Failed { detail: why.detail }),
+            Ok(Err(CompactionStop::Store(error))) => Ok(PrepareOutcome::Failed { detail: error.to_string() }),
             Err(_) => Ok(PrepareOutcome::Failed { detail: "it took too long".to_owned() }),
         }
     }
@@ -293,17 +305,19 @@ fn apart(request: &CompressRequest) -> CompressRequest {
     }
 }
 
-fn stopped_outcome(stopped: Stopped) -> Result<CompressOutcome, EngineError> {
+fn stopped_outcome(stopped: CompactionStop) -> Result<CompressOutcome, EngineError> {
     match stopped {
-        Stopped::Nothing(reason) => {
+        CompactionStop::Nothing(reason) => {
             Ok(CompressOutcome::NoOp { reason: reason.into(), detail: reason.words().to_owned() })
         }
-        Stopped::Words(why) => Ok(CompressOutcome::Aborted { reason: why.reason.into(), detail: why.detail }),
-        Stopped::Record(error) => Err(LcmEngine::unavailable(error.to_string())),
+        CompactionStop::Writing(why) => {
+            Ok(CompressOutcome::Aborted { reason: why.reason.into(), detail: why.detail })
+        }
+        CompactionStop::Store(error) => Err(LcmEngine::unavailable(error.to_string())),
     }
 }
 
-fn outcome_of(made: Made, request: &CompressRequest) -> CompressOutcome {
+fn outcome_of(made: LcmView, request: &CompressRequest) -> CompressOutcome {
     let conversation = &request.conversation;
     let before = conversation.estimated_tokens();
     if made.tokens_after >= before {
@@ -311,7 +325,7 @@ fn outcome_of(made: Made, request: &CompressRequest) -> CompressOutcome {
         return CompressOutcome::NoOp { reason: reason.into(), detail: reason.words().to_owned() };
     }
     let scale = Scale::of(conversation);
-    let Made { items, plan, nodes, document, tokens_after, summary_tokens, told } = made;
+    let LcmView { items, plan, nodes, document, tokens_after, summary_tokens, told } = made;
     let pinned = |index: &usize| plan.pinned.as_ref().is_some_and(|pinned| pinned.contains(index));
     let covers = plan.middle.clone().filter(|index| !pinned(index)).collect();
     let author = told.author.unwrap_or_else(|| RULES.to_owned());
@@ -404,14 +418,15 @@ impl ContextEngine for LcmEngine {
 
     fn session_started<'a>(&'a self, start: &'a SessionStart) -> EngineFuture<'a, ()> {
         let mut state = self.state();
-        *state = State { model: state.model.take(), compactions: start.compactions, ..State::default() };
+        *state =
+            LcmState { model: state.model.take(), compactions: start.compactions, ..LcmState::default() };
         drop(state);
         self.unrecorded.session_started(start)
     }
 
     fn session_reset(&self) -> EngineFuture<'_, ()> {
         let mut state = self.state();
-        *state = State { model: state.model.take(), ..State::default() };
+        *state = LcmState { model: state.model.take(), ..LcmState::default() };
         drop(state);
         self.unrecorded.session_reset()
     }

@@ -2,6 +2,12 @@
 //! block: who must not wait runs them on a thread. They work for summaries of every engine; one that was not made as a
 //! node counts as a leaf.
 
+pub(crate) mod expand;
+pub(crate) mod grep;
+pub(crate) mod question;
+pub(crate) mod tools;
+pub(crate) mod tree;
+
 use serde::Serialize;
 use throughline_store::{
     MessageRun, NodeHead, Owner, Session, SessionId, Store, StoreError, StoredMessage, SummaryId, ViewItem,
@@ -13,7 +19,7 @@ use crate::limits::RecallLimits;
 
 /// Recall in one record for one owner.
 #[derive(Clone, Copy)]
-pub struct Recall<'a> {
+pub struct RecallReader<'a> {
     /// The record.
     pub store: &'a dyn Store,
     /// In whose name it is asked.
@@ -61,11 +67,11 @@ pub enum RecallError {
 }
 
 /// A result of recall.
-pub(crate) type Result<T> = std::result::Result<T, RecallError>;
+pub(crate) type RecallResult<T> = std::result::Result<T, RecallError>;
 
 /// A node with its words and what it took up.
 #[derive(Clone, Debug, Serialize)]
-pub struct Described {
+pub struct NodeDescription {
     /// What it is.
     #[serde(flatten)]
     pub head: NodeHead,
@@ -76,14 +82,14 @@ pub struct Described {
 }
 
 /// A stretch of sessions a conversation went through: messages of this session before a place.
-pub(crate) struct Stretch {
+pub(crate) struct SeqRange {
     pub(crate) session: Session,
     pub(crate) end_seq: u64,
 }
 
-impl<'a> Recall<'a> {
+impl<'a> RecallReader<'a> {
     /// What a node stands for, in figures and words.
-    pub fn describe(&self, id: SummaryId) -> Result<Described> {
+    pub fn describe(&self, id: SummaryId) -> RecallResult<NodeDescription> {
         let summary = self.store.summary(self.owner, id).map_err(unknown_node)?;
         let head = summary.head();
         let children: Vec<SummaryId> = match head.node.children.is_empty() {
@@ -91,11 +97,11 @@ impl<'a> Recall<'a> {
             true => summary.top_nodes(),
         };
         let took_up = self.store.node_heads(self.owner, &children).map_err(unknown_node)?;
-        Ok(Described { head, document: summary.document, took_up })
+        Ok(NodeDescription { head, document: summary.document, took_up })
     }
 
     /// Refuses a node of another conversation: the numbers of its messages would be taken for those of this one.
-    pub(crate) fn check_within(&self, session: &SessionId, id: SummaryId) -> Result<()> {
+    pub(crate) fn check_within(&self, session: &SessionId, id: SummaryId) -> RecallResult<()> {
         let head = self.head(id)?;
         let own = self.stretches(session)?;
         match own.iter().any(|stretch| stretch.session.id == head.session) {
@@ -104,13 +110,13 @@ impl<'a> Recall<'a> {
         }
     }
 
-    pub(crate) fn head(&self, id: SummaryId) -> Result<NodeHead> {
+    pub(crate) fn head(&self, id: SummaryId) -> RecallResult<NodeHead> {
         let mut heads = self.store.node_heads(self.owner, &[id]).map_err(unknown_node)?;
         heads.pop().ok_or(RecallError::UnknownNode { id })
     }
 
     /// The nodes that the view of a session is made of, oldest first.
-    pub fn top_nodes(&self, session: &SessionId) -> Result<Vec<NodeHead>> {
+    pub fn top_nodes(&self, session: &SessionId) -> RecallResult<Vec<NodeHead>> {
         let mut nodes = Vec::new();
         for item in self.store.view_items(self.owner, session)? {
             let ViewItem::Summary { summary, .. } = item else { continue };
@@ -124,10 +130,10 @@ impl<'a> Recall<'a> {
     }
 
     /// The sessions the messages of a conversation lie in, newest first.
-    pub(crate) fn stretches(&self, session: &SessionId) -> Result<Vec<Stretch>> {
+    pub(crate) fn stretches(&self, session: &SessionId) -> RecallResult<Vec<SeqRange>> {
         let session = self.store.session(self.owner, session)?;
         let mut end_seq = session.next_seq;
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut stretches: Vec<SeqRange> = Vec::new();
         let mut next = Some(session);
         while let Some(session) = next.take() {
             let end = end_seq.min(session.next_seq);
@@ -138,7 +144,7 @@ impl<'a> Recall<'a> {
             if let Some(link) = &parent {
                 end_seq = end_seq.min(link.leaves_at);
             }
-            stretches.push(Stretch { session, end_seq: end });
+            stretches.push(SeqRange { session, end_seq: end });
             next = match parent.map(|link| self.store.session(self.owner, &link.parent)) {
                 Some(Ok(parent)) => Some(parent),
                 // It may have been deleted; what is left can be looked at.
@@ -150,8 +156,8 @@ impl<'a> Recall<'a> {
     }
 
     /// Which session a message of a conversation lies in.
-    pub(crate) fn session_of(&self, stretches: &[Stretch], seq: u64) -> Result<SessionId> {
-        let holds = |stretch: &&Stretch| (stretch.session.first_seq..stretch.end_seq).contains(&seq);
+    pub(crate) fn session_of(&self, stretches: &[SeqRange], seq: u64) -> RecallResult<SessionId> {
+        let holds = |stretch: &&SeqRange| (stretch.session.first_seq..stretch.end_seq).contains(&seq);
         let unknown = || {
             let first = stretches.last().map_or(0, |stretch| stretch.session.first_seq);
             let end = stretches.first().map_or(0, |stretch| stretch.end_seq);
@@ -161,7 +167,7 @@ impl<'a> Recall<'a> {
     }
 
     /// One message.
-    pub(crate) fn message(&self, session: &SessionId, seq: u64) -> Result<Option<StoredMessage>> {
+    pub(crate) fn message(&self, session: &SessionId, seq: u64) -> RecallResult<Option<StoredMessage>> {
         let run = MessageRun { session: session.clone(), first_seq: seq, end_seq: seq.saturating_add(1) };
         Ok(self.store.messages_of_run(self.owner, &run)?.pop())
     }

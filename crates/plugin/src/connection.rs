@@ -19,8 +19,8 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::health::EngineHealth;
-use crate::lines::{ReadLine, read_line};
-use crate::protocol::{Line, RpcError, answer_line, code, method, request_line};
+use crate::line_reader::{ReadLine, read_line};
+use crate::protocol::{RpcError, RpcLine, answer_line, code, method, request_line};
 use crate::services::HostServices;
 
 /// How an engine is started.
@@ -73,7 +73,7 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Why an engine gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoAnswer {
+pub(crate) enum CallFailure {
     /// It is not there any more, or never was.
     Gone(String),
     /// It answered with an error.
@@ -82,13 +82,13 @@ pub(crate) enum NoAnswer {
     Unreadable(String),
 }
 
-type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>>>;
+type PendingCalls = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>>>;
 
 /// A process that is there.
 pub(crate) struct Connection {
     /// Nothing once it was closed.
     stdin: tokio::sync::Mutex<Option<ChildStdin>>,
-    waiting: Waiting,
+    waiting: PendingCalls,
     next_id: AtomicU64,
     /// Why it ended, once it has.
     ended: Arc<Mutex<Option<String>>>,
@@ -129,9 +129,9 @@ impl Connection {
         else {
             return Err("it has no pipes".to_owned());
         };
-        let waiting = Waiting::default();
+        let waiting = PendingCalls::default();
         let ended = Arc::<Mutex<Option<String>>>::default();
-        let log = Log { services: Arc::clone(services), health: Arc::clone(health) };
+        let log = EngineLog { services: Arc::clone(services), health: Arc::clone(health) };
         let errors = tokio::spawn({
             let log = log.clone();
             async move { pass_on_errors(stderr, &log).await }
@@ -169,31 +169,31 @@ impl Connection {
         method: &str,
         params: &P,
         limit: Duration,
-    ) -> Result<Box<RawValue>, NoAnswer> {
+    ) -> Result<Box<RawValue>, CallFailure> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let line =
-            request_line(id, method, params).map_err(|error| NoAnswer::Unreadable(error.to_string()))?;
+            request_line(id, method, params).map_err(|error| CallFailure::Unreadable(error.to_string()))?;
         let (sender, receiver) = oneshot::channel();
         lock(&self.waiting).insert(id, sender);
-        let forget = Forget { waiting: &self.waiting, id };
+        let forget = PendingGuard { waiting: &self.waiting, id };
         if let Some(why) = lock(&self.ended).clone() {
-            return Err(NoAnswer::Gone(why));
+            return Err(CallFailure::Gone(why));
         }
         let answered = tokio::time::timeout(limit, async {
             // What cannot be written to it has no answer either; whoever listens to it says why.
             let _ = self.write(&line).await;
-            receiver.await.map_err(|_| NoAnswer::Gone(self.why_ended()))
+            receiver.await.map_err(|_| CallFailure::Gone(self.why_ended()))
         });
         let answered = answered.await;
         drop(forget);
         match answered {
             Ok(Ok(Ok(result))) => Ok(result),
-            Ok(Ok(Err(error))) => Err(NoAnswer::Error(error)),
+            Ok(Ok(Err(error))) => Err(CallFailure::Error(error)),
             Ok(Err(gone)) => Err(gone),
             Err(_) => {
                 let why = format!("it did not answer `{method}` within {} s", limit.as_secs_f32());
                 self.kill(&why);
-                Err(NoAnswer::Gone(why))
+                Err(CallFailure::Gone(why))
             }
         }
     }
@@ -248,31 +248,31 @@ async fn exited(exit: &watch::Receiver<Option<String>>, limit: Duration) -> Opti
 
 /// Where an engine's words go.
 #[derive(Clone)]
-struct Log {
+struct EngineLog {
     services: Arc<dyn HostServices>,
     health: Arc<EngineHealth>,
 }
 
-impl Log {
+impl EngineLog {
     fn write(&self, line: &str) {
         self.health.log(self.services.as_ref(), line);
     }
 }
 
 /// Takes a question back that nobody waits for any more.
-struct Forget<'a> {
-    waiting: &'a Waiting,
+struct PendingGuard<'a> {
+    waiting: &'a PendingCalls,
     id: u64,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for PendingGuard<'_> {
     fn drop(&mut self) {
         lock(self.waiting).remove(&self.id);
     }
 }
 
 /// Remembers why it ended, and lets go of everyone who waits.
-fn end(ended: &Mutex<Option<String>>, waiting: &Waiting, why: &str) {
+fn end(ended: &Mutex<Option<String>>, waiting: &PendingCalls, why: &str) {
     lock(ended).get_or_insert_with(|| why.to_owned());
     lock(waiting).clear();
 }
@@ -284,12 +284,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Listens to what a process says.
 struct Listener {
     own: std::sync::Weak<Connection>,
-    waiting: Waiting,
+    waiting: PendingCalls,
     ended: Arc<Mutex<Option<String>>>,
     exit: watch::Receiver<Option<String>>,
     /// Passes on what it writes to its standard error.
     errors: JoinHandle<()>,
-    log: Log,
+    log: EngineLog,
     bounds: EngineBounds,
 }
 
@@ -336,8 +336,8 @@ impl Listener {
     /// Takes a line; `false` when it is none of the protocol.
     fn take(&self, line: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(line) else { return false };
-        let Ok(parsed) = serde_json::from_str::<Line<'_>>(text) else { return false };
-        let Line { id, method, params, result, error } = parsed;
+        let Ok(parsed) = serde_json::from_str::<RpcLine<'_>>(text) else { return false };
+        let RpcLine { id, method, params, result, error } = parsed;
         match (method, id) {
             (Some(method), id) => {
                 self.serve(id, method, params.map(ToOwned::to_owned));
@@ -377,7 +377,7 @@ impl Listener {
 }
 
 /// What a host answers to an engine.
-async fn served(log: &Log, asked: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, RpcError> {
+async fn served(log: &EngineLog, asked: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, RpcError> {
     #[derive(serde::Deserialize)]
     struct Key {
         key: String,
@@ -434,7 +434,7 @@ fn written<T: Serialize>(answer: Result<T, String>) -> Result<Box<RawValue>, Rpc
     serde_json::value::to_raw_value(&answer).map_err(|error| RpcError::new(code::FAILED, error.to_string()))
 }
 
-async fn pass_on_errors(stderr: impl AsyncRead + Unpin, log: &Log) {
+async fn pass_on_errors(stderr: impl AsyncRead + Unpin, log: &EngineLog) {
     let mut from = BufReader::new(stderr);
     let mut buffer = Vec::new();
     loop {

@@ -19,19 +19,19 @@ const SPAN: Duration = Duration::from_secs(60);
 /// Shared by all conversations that use an engine.
 #[derive(Debug, Default)]
 pub struct EngineHealth {
-    starts: Mutex<Pauses>,
+    starts: Mutex<RestartBackoff>,
     log: Mutex<LogSpan>,
 }
 
 /// Failures in a row, and how long it is let be after them.
 #[derive(Debug, Default)]
-pub(crate) struct Pauses {
+pub(crate) struct RestartBackoff {
     failures: u32,
     /// Before this it is not started again, and why.
     not_before: Option<(Instant, String)>,
 }
 
-impl Pauses {
+impl RestartBackoff {
     /// It failed: it is let be for a while that grows.
     pub(crate) fn failed(&mut self, first: Duration, why: &str) {
         let pause = first.saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);

@@ -9,29 +9,31 @@
 //!
 //! Not for: where engines are looked up, and what a view has to be like (`throughline-engine` checks every one).
 
-mod absent;
 mod conformance;
 mod connection;
+mod fallback;
 mod health;
-mod lines;
+mod line_reader;
 mod manifest;
-mod masked;
 mod process_engine;
 mod protocol;
+mod redaction;
 mod serve;
 mod services;
-mod stand_in;
+mod unavailable;
 
-pub use absent::AbsentEngine;
-pub use conformance::{Check, Ground, MakeEngine, Verdict, check_engine, check_process};
+pub use conformance::{
+    CheckEnvironment, CheckVerdict, ConformanceCheck, MakeEngine, check_engine, check_process,
+};
 pub use connection::{EngineBounds, Launch};
+pub use fallback::{FallbackEngine, OnFallback};
 pub use health::EngineHealth;
 pub use manifest::{MANIFEST_FILE, Manifest, ManifestError};
 pub use process_engine::ProcessEngine;
 pub use protocol::{
-    Capabilities, Greeting, Introduction, PROTOCOL_SCHEMA, PROTOCOL_VERSION, RpcError, SummaryText,
-    SummaryWish, code, method,
+    Capabilities, InitializeParams, InitializeResult, PROTOCOL_SCHEMA, PROTOCOL_VERSION, RpcError,
+    SummaryParams, SummaryText, code, method,
 };
 pub use serve::serve_engine;
 pub use services::{HostServices, PlainServices, ServiceFuture};
-pub use stand_in::{SteppedIn, WithStandIn};
+pub use unavailable::UnavailableEngine;

@@ -18,10 +18,10 @@ use throughline_engine::{
 use throughline_redact::Redactor;
 use tokio::sync::Mutex;
 
-use crate::connection::{Connection, EngineBounds, Launch, NoAnswer};
-use crate::health::{EngineHealth, Pauses};
-use crate::masked::masked;
-use crate::protocol::{Capabilities, Greeting, Introduction, PROTOCOL_VERSION, code, method};
+use crate::connection::{CallFailure, Connection, EngineBounds, Launch};
+use crate::health::{EngineHealth, RestartBackoff};
+use crate::protocol::{Capabilities, InitializeParams, InitializeResult, PROTOCOL_VERSION, code, method};
+use crate::redaction::masked;
 use crate::services::HostServices;
 
 /// An engine in another process.
@@ -32,23 +32,23 @@ pub struct ProcessEngine {
     services: Arc<dyn HostServices>,
     health: Arc<EngineHealth>,
     redactor: Option<Redactor>,
-    state: Mutex<State>,
+    state: Mutex<ProcessState>,
 }
 
 #[derive(Default)]
-struct State {
-    open: Option<Open>,
+struct ProcessState {
+    open: Option<OpenProcess>,
     /// What it is told again when it is started again.
     model: Option<ModelInForce>,
     start: Option<SessionStart>,
     /// After calls that ended the process.
-    pauses: Pauses,
+    pauses: RestartBackoff,
 }
 
 #[derive(Clone)]
-struct Open {
+struct OpenProcess {
     connection: Arc<Connection>,
-    introduction: Arc<Introduction>,
+    introduction: Arc<InitializeResult>,
 }
 
 impl ProcessEngine {
@@ -73,9 +73,9 @@ impl ProcessEngine {
     }
 
     /// Starts it if it does not run, and tells who it says it is.
-    pub async fn introduction(&self) -> Result<Introduction, EngineError> {
+    pub async fn introduction(&self) -> Result<InitializeResult, EngineError> {
         let mut state = self.state.lock().await;
-        Ok(Introduction::clone(&self.opened(&mut state).await?.introduction))
+        Ok(InitializeResult::clone(&self.opened(&mut state).await?.introduction))
     }
 
     async fn capabilities(&self) -> Result<Capabilities, EngineError> {
@@ -84,7 +84,7 @@ impl ProcessEngine {
     }
 
     /// The process, started if it does not run.
-    async fn opened(&self, state: &mut State) -> Result<Open, EngineError> {
+    async fn opened(&self, state: &mut ProcessState) -> Result<OpenProcess, EngineError> {
         if let Some(open) = state.open.as_ref().filter(|open| open.connection.is_open()) {
             return Ok(open.clone());
         }
@@ -107,16 +107,16 @@ impl ProcessEngine {
         }
     }
 
-    async fn start(&self, state: &State) -> Result<Open, EngineError> {
+    async fn start(&self, state: &ProcessState) -> Result<OpenProcess, EngineError> {
         let opened = Connection::open(&self.launch, self.bounds, &self.services, &self.health);
         let connection = opened.map_err(|why| self.unavailable(&why))?;
-        let greeting = Greeting {
+        let greeting = InitializeParams {
             protocol: PROTOCOL_VERSION,
             host: concat!("throughline ", env!("CARGO_PKG_VERSION")).to_owned(),
             engine: self.name.clone(),
         };
         let asked = connection.ask(method::INITIALIZE, &greeting, self.bounds.start).await;
-        let introduction: Introduction = self.read(asked, method::INITIALIZE)?;
+        let introduction: InitializeResult = self.read(asked, method::INITIALIZE)?;
         if introduction.protocol != PROTOCOL_VERSION {
             let why = format!(
                 "it speaks version {} of the protocol; this program speaks {PROTOCOL_VERSION}",
@@ -133,7 +133,7 @@ impl ProcessEngine {
             let told = connection.ask(method::SESSION_STARTED, start, self.bounds.answer).await;
             self.read::<serde::de::IgnoredAny>(told, method::SESSION_STARTED)?;
         }
-        Ok(Open { connection, introduction: Arc::new(introduction) })
+        Ok(OpenProcess { connection, introduction: Arc::new(introduction) })
     }
 
     /// Asks it.
@@ -154,10 +154,10 @@ impl ProcessEngine {
     /// Reads an answer; what ended the process is remembered.
     async fn noted<T: DeserializeOwned>(
         &self,
-        answer: Result<Box<serde_json::value::RawValue>, NoAnswer>,
+        answer: Result<Box<serde_json::value::RawValue>, CallFailure>,
         asked: &str,
     ) -> Result<T, EngineError> {
-        let is_gone = matches!(answer, Err(NoAnswer::Gone(_)));
+        let is_gone = matches!(answer, Err(CallFailure::Gone(_)));
         let read = self.read(answer, asked);
         let mut state = self.state.lock().await;
         match (&read, is_gone) {
@@ -177,15 +177,15 @@ impl ProcessEngine {
 
     fn read<T: DeserializeOwned>(
         &self,
-        answer: Result<Box<serde_json::value::RawValue>, NoAnswer>,
+        answer: Result<Box<serde_json::value::RawValue>, CallFailure>,
         asked: &str,
     ) -> Result<T, EngineError> {
         match answer {
             Ok(result) => serde_json::from_str(result.get())
                 .map_err(|error| self.bad_answer(&format!("`{asked}`: {error}"))),
-            Err(NoAnswer::Gone(why)) => Err(self.unavailable(&why)),
-            Err(NoAnswer::Unreadable(why)) => Err(self.bad_answer(&format!("`{asked}`: {why}"))),
-            Err(NoAnswer::Error(error)) => Err(self.unavailable(&format!("`{asked}`: {}", error.message))),
+            Err(CallFailure::Gone(why)) => Err(self.unavailable(&why)),
+            Err(CallFailure::Unreadable(why)) => Err(self.bad_answer(&format!("`{asked}`: {why}"))),
+            Err(CallFailure::Error(error)) => Err(self.unavailable(&format!("`{asked}`: {}", error.message))),
         }
     }
 
@@ -208,19 +208,19 @@ fn detail_of(error: &EngineError) -> &str {
 
 /// A conversation on its way to an engine.
 #[derive(Serialize)]
-struct OfConversation<'a> {
+struct SnapshotParams<'a> {
     conversation: &'a Snapshot,
 }
 
 /// A size on its way to an engine.
 #[derive(Serialize)]
-struct OfPrompt {
+struct PromptParams {
     prompt_tokens: u64,
 }
 
 /// Nothing on its way to an engine.
 #[derive(Serialize)]
-struct Nothing {}
+struct NoParams {}
 
 impl ContextEngine for ProcessEngine {
     fn name(&self) -> &str {
@@ -248,7 +248,7 @@ impl ContextEngine for ProcessEngine {
 
     fn should_compress(&self, prompt_tokens: u64) -> EngineFuture<'_, bool> {
         Box::pin(async move {
-            self.ask(method::SHOULD_COMPRESS, &OfPrompt { prompt_tokens }, self.bounds.answer).await
+            self.ask(method::SHOULD_COMPRESS, &PromptParams { prompt_tokens }, self.bounds.answer).await
         })
     }
 
@@ -265,7 +265,7 @@ impl ContextEngine for ProcessEngine {
         Box::pin(async move {
             match self.capabilities().await?.has_content {
                 true => {
-                    self.ask(method::HAS_CONTENT, &OfConversation { conversation }, self.bounds.answer).await
+                    self.ask(method::HAS_CONTENT, &SnapshotParams { conversation }, self.bounds.answer).await
                 }
                 false => Ok(!conversation.messages.is_empty()),
             }
@@ -286,7 +286,7 @@ impl ContextEngine for ProcessEngine {
         Box::pin(async move {
             match self.capabilities().await?.prepare {
                 true => {
-                    self.ask(method::PREPARE, &OfConversation { conversation }, self.bounds.compress).await
+                    self.ask(method::PREPARE, &SnapshotParams { conversation }, self.bounds.compress).await
                 }
                 false => Ok(PrepareOutcome::Nothing),
             }
@@ -296,7 +296,7 @@ impl ContextEngine for ProcessEngine {
     fn messages_appended<'a>(&'a self, conversation: &'a Snapshot) -> EngineFuture<'a, ()> {
         Box::pin(async move {
             match self.capabilities().await?.messages {
-                true => self.tell(method::MESSAGES_APPENDED, &OfConversation { conversation }).await,
+                true => self.tell(method::MESSAGES_APPENDED, &SnapshotParams { conversation }).await,
                 false => Ok(()),
             }
         })
@@ -328,7 +328,7 @@ impl ContextEngine for ProcessEngine {
     fn session_reset(&self) -> EngineFuture<'_, ()> {
         Box::pin(async move {
             match self.capabilities().await?.lifecycle {
-                true => self.tell(method::SESSION_RESET, &Nothing {}).await,
+                true => self.tell(method::SESSION_RESET, &NoParams {}).await,
                 false => Ok(()),
             }
         })
@@ -352,7 +352,7 @@ impl ContextEngine for ProcessEngine {
     fn tool_schemas(&self) -> EngineFuture<'_, Vec<ToolSchema>> {
         Box::pin(async move {
             match self.capabilities().await?.tools {
-                true => self.ask(method::TOOL_SCHEMAS, &Nothing {}, self.bounds.answer).await,
+                true => self.ask(method::TOOL_SCHEMAS, &NoParams {}, self.bounds.answer).await,
                 false => Ok(Vec::new()),
             }
         })
@@ -369,13 +369,13 @@ impl ContextEngine for ProcessEngine {
                 self.opened(&mut state).await?
             };
             match open.connection.ask(method::TOOL_CALL, call, self.bounds.compress).await {
-                Err(NoAnswer::Error(error)) if error.code == code::UNKNOWN_TOOL => Err(unknown()),
+                Err(CallFailure::Error(error)) if error.code == code::UNKNOWN_TOOL => Err(unknown()),
                 answer => self.noted(answer, method::TOOL_CALL).await,
             }
         })
     }
 
     fn status(&self) -> EngineFuture<'_, EngineStatus> {
-        Box::pin(self.ask(method::STATUS, &Nothing {}, self.bounds.answer))
+        Box::pin(self.ask(method::STATUS, &NoParams {}, self.bounds.answer))
     }
 }

@@ -81,7 +81,7 @@ pub mod code {
 
 /// A line, whoever wrote it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Line<'a> {
+pub(crate) struct RpcLine<'a> {
     #[serde(default)]
     pub(crate) id: Option<Value>,
     #[serde(default)]
@@ -110,7 +110,7 @@ impl RpcError {
 }
 
 #[derive(Serialize)]
-struct Request<'a, P> {
+struct RpcRequest<'a, P> {
     jsonrpc: &'static str,
     id: u64,
     method: &'a str,
@@ -118,7 +118,7 @@ struct Request<'a, P> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a, R> {
+struct RpcResponse<'a, R> {
     jsonrpc: &'static str,
     id: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ struct Answer<'a, R> {
 
 /// A request as a line.
 pub(crate) fn request_line<P: Serialize>(id: u64, method: &str, params: &P) -> serde_json::Result<String> {
-    as_line(&Request { jsonrpc: "2.0", id, method, params })
+    as_line(&RpcRequest { jsonrpc: "2.0", id, method, params })
 }
 
 /// An answer as a line.
@@ -141,7 +141,7 @@ pub(crate) fn answer_line(
         Ok(result) => (Some(result), None),
         Err(error) => (None, Some(error)),
     };
-    as_line(&Answer { jsonrpc: "2.0", id, result, error })
+    as_line(&RpcResponse { jsonrpc: "2.0", id, result, error })
 }
 
 fn as_line<T: Serialize>(value: &T) -> serde_json::Result<String> {
@@ -152,7 +152,7 @@ fn as_line<T: Serialize>(value: &T) -> serde_json::Result<String> {
 
 /// What a host says of itself at the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Greeting {
+pub struct InitializeParams {
     /// The version of the protocol it speaks.
     pub protocol: u64,
     /// The program, with its version.
@@ -163,7 +163,7 @@ pub struct Greeting {
 
 /// What an engine says of itself at the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Introduction {
+pub struct InitializeResult {
     /// The version of the protocol it speaks.
     pub protocol: u64,
     /// Its name.
@@ -196,7 +196,7 @@ pub struct Capabilities {
 
 /// A summary that an engine wants from its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SummaryWish {
+pub struct SummaryParams {
     /// What to do, in words for the model.
     pub instructions: String,
     /// What to summarise.

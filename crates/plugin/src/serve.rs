@@ -10,9 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::lines::{ReadLine, read_line};
+use crate::line_reader::{ReadLine, read_line};
 use crate::protocol::{
-    Capabilities, Greeting, Introduction, Line, PROTOCOL_VERSION, RpcError, answer_line, code, method,
+    Capabilities, InitializeParams, InitializeResult, PROTOCOL_VERSION, RpcError, RpcLine, answer_line, code,
+    method,
 };
 
 /// Bytes of a line that is read.
@@ -20,7 +21,7 @@ const LINE_BYTES: usize = 256 * 1024 * 1024;
 /// Answers that may wait to be written.
 const ANSWERS_WAITING: usize = 64;
 
-type Served = Result<Box<RawValue>, RpcError>;
+type MethodResult = Result<Box<RawValue>, RpcError>;
 
 /// Answers a host until it closes its end. Compactions and their preparation run beside everything else.
 pub async fn serve_engine(
@@ -76,7 +77,7 @@ pub async fn serve_engine(
 }
 
 async fn write_answers(
-    mut waiting: mpsc::Receiver<(Value, Served)>,
+    mut waiting: mpsc::Receiver<(Value, MethodResult)>,
     mut to: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
     while let Some((id, answer)) = waiting.recv().await {
@@ -87,20 +88,20 @@ async fn write_answers(
     Ok(())
 }
 
-struct Asked {
+struct InboundCall {
     id: Option<Value>,
     method: String,
     params: Option<Box<RawValue>>,
 }
 
 /// A request in a line; nothing for an answer.
-fn read_request(line: &[u8]) -> Result<Option<Asked>, RpcError> {
+fn read_request(line: &[u8]) -> Result<Option<InboundCall>, RpcError> {
     let text = std::str::from_utf8(line).map_err(|error| RpcError::new(code::NOT_JSON, error.to_string()))?;
-    let parsed: Line<'_> =
+    let parsed: RpcLine<'_> =
         serde_json::from_str(text).map_err(|error| RpcError::new(code::NOT_JSON, error.to_string()))?;
     match parsed.method {
         Some(method) => {
-            Ok(Some(Asked { id: parsed.id, method, params: parsed.params.map(ToOwned::to_owned) }))
+            Ok(Some(InboundCall { id: parsed.id, method, params: parsed.params.map(ToOwned::to_owned) }))
         }
         None if parsed.result.is_some() || parsed.error.is_some() => Ok(None),
         None => Err(RpcError::new(code::NOT_A_REQUEST, "`method` is missing")),
@@ -108,37 +109,37 @@ fn read_request(line: &[u8]) -> Result<Option<Asked>, RpcError> {
 }
 
 #[derive(Deserialize)]
-struct OfConversation {
+struct SnapshotInput {
     conversation: Snapshot,
 }
 
 #[derive(Deserialize)]
-struct OfPrompt {
+struct PromptInput {
     prompt_tokens: u64,
 }
 
-async fn answer(engine: &dyn ContextEngine, version: &str, asked: &Asked) -> Served {
+async fn answer(engine: &dyn ContextEngine, version: &str, asked: &InboundCall) -> MethodResult {
     let params = asked.params.as_deref().map_or("{}", RawValue::get);
     match asked.method.as_str() {
         method::INITIALIZE => introduce(engine, version, &read(params)?),
         method::UPDATE_MODEL => written(engine.update_model(&read(params)?).await),
         method::UPDATE_FROM_RESPONSE => written(engine.update_from_response(&read(params)?).await),
         method::SHOULD_COMPRESS => {
-            let OfPrompt { prompt_tokens } = read(params)?;
+            let PromptInput { prompt_tokens } = read(params)?;
             written(engine.should_compress(prompt_tokens).await)
         }
         method::SHOULD_COMPRESS_PREFLIGHT => written(engine.should_compress_preflight(&read(params)?).await),
         method::HAS_CONTENT => {
-            let OfConversation { conversation } = read(params)?;
+            let SnapshotInput { conversation } = read(params)?;
             written(engine.has_content_to_compress(&conversation).await)
         }
         method::COMPRESS => written(engine.compress(&read(params)?).await),
         method::PREPARE => {
-            let OfConversation { conversation } = read(params)?;
+            let SnapshotInput { conversation } = read(params)?;
             written(engine.prepare(&conversation).await)
         }
         method::MESSAGES_APPENDED => {
-            let OfConversation { conversation } = read(params)?;
+            let SnapshotInput { conversation } = read(params)?;
             written(engine.messages_appended(&conversation).await)
         }
         method::SESSION_STARTED => written(engine.session_started(&read(params)?).await),
@@ -152,7 +153,7 @@ async fn answer(engine: &dyn ContextEngine, version: &str, asked: &Asked) -> Ser
     }
 }
 
-fn introduce(engine: &dyn ContextEngine, version: &str, greeting: &Greeting) -> Served {
+fn introduce(engine: &dyn ContextEngine, version: &str, greeting: &InitializeParams) -> MethodResult {
     if greeting.protocol != PROTOCOL_VERSION {
         let words = format!(
             "the host speaks version {} of the protocol, this engine version {PROTOCOL_VERSION}",
@@ -168,7 +169,7 @@ fn introduce(engine: &dyn ContextEngine, version: &str, greeting: &Greeting) -> 
         lifecycle: true,
         tools: true,
     };
-    let introduction = Introduction {
+    let introduction = InitializeResult {
         protocol: PROTOCOL_VERSION,
         name: engine.name().to_owned(),
         version: version.to_owned(),
@@ -181,7 +182,7 @@ fn read<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
     serde_json::from_str(params).map_err(|error| RpcError::new(code::BAD_PARAMETERS, error.to_string()))
 }
 
-fn written<T: Serialize>(answer: Result<T, EngineError>) -> Served {
+fn written<T: Serialize>(answer: Result<T, EngineError>) -> MethodResult {
     let answer = answer.map_err(|error| match &error {
         EngineError::UnknownTool { .. } => RpcError::new(code::UNKNOWN_TOOL, error.to_string()),
         EngineError::Unavailable { .. } | EngineError::BadAnswer { .. } => {

@@ -42,7 +42,7 @@ pub struct Bill {
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    Talk,
+    Conversation,
     Summary,
     Reread,
 }
@@ -61,7 +61,7 @@ impl Bill {
         self.unpriced_calls += u64::from(micro_usd.is_none());
         self.largest_prompt_tokens = self.largest_prompt_tokens.max(usage.prompt());
         match purpose {
-            Purpose::Talk => {}
+            Purpose::Conversation => {}
             Purpose::Summary => {
                 self.summary_calls += 1;
                 self.summaries_micro_usd += micro_usd.unwrap_or(0);
@@ -90,4 +90,14 @@ impl Bill {
         self.set_aside += other.set_aside;
         self.reread_calls += other.reread_calls;
     }
+}
+
+/// What summaries cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryCost {
+    /// As if the conversation's own model wrote them.
+    ByModel,
+    /// Nothing: they are made by rules.
+    Free,
 }

@@ -1,26 +1,26 @@
 //! What a recorded conversation costs, with and without Throughline.
 //!
-//! A [`Talk`] is a recorded conversation as the calls it was made of. [`replay`] prices it twice by the published rules of
+//! A [`Recording`] is a recorded conversation as the calls it was made of. [`replay`] prices it twice by the published rules of
 //! prompt caches: as the recorded client sent it, and through the managed call, fed message by message with the recorded
 //! answers played as the model's. Nothing is sent anywhere; tokens are estimates, prices are list prices.
 //!
-//! Parts: `talk` calls from a transcript, `fixed` system prompt and tools, `alone` the recorded client's own prompts,
-//! `desk` the upstream that answers and writes bills, `through` the managed call, `summaries` what summaries cost,
+//! Parts: `recording` calls from a transcript, `fixed` system prompt and tools, `baseline` the recorded client's own prompts,
+//! `provider` the upstream that answers and writes bills, `managed` the managed call, `summaries` what summaries cost,
 //! `first_sight` what is read again because it was set aside.
 //!
 //! Not for: files, terminals, or what a provider really charged.
 
-mod alone;
+mod baseline;
 mod bill;
-mod desk;
-mod first_sight;
-mod fixed;
+mod fake_provider;
+mod fixed_prompt;
+mod managed;
+mod recording;
 mod replay;
-mod summaries;
-mod talk;
-mod through;
+mod reread;
+mod summary_calls;
 
-pub use alone::PromptError;
-pub use bill::Bill;
-pub use replay::{ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
-pub use talk::{RecordedCall, RecordedCompaction, Talk};
+pub use baseline::PromptError;
+pub use bill::{Bill, SummaryCost};
+pub use recording::{RecordedCall, RecordedCompaction, Recording};
+pub use replay::{ReplayError, ReplayOptions, SessionReplay, replay};

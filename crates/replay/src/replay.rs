@@ -9,22 +9,12 @@ use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, Prefi
 use throughline_tokens::{Catalogue, LimitPolicy, TokenModel};
 use throughline_transcript::Dialect;
 
-use crate::alone::{Alone, PromptError};
-use crate::bill::{Bill, Purpose, Tariff};
-use crate::desk::{Desk, Stage};
-use crate::fixed::Fixed;
-use crate::talk::{LoggedCall, Talk};
-use crate::through::{Led, Through};
-
-/// What summaries cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SummaryCost {
-    /// As if the conversation's own model wrote them.
-    ByModel,
-    /// Nothing: they are made by rules.
-    Free,
-}
+use crate::baseline::{Baseline, PromptError};
+use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
+use crate::fake_provider::{FakeProvider, ReplayClock};
+use crate::fixed_prompt::FixedPrompt;
+use crate::managed::{ManagedBill, ManagedReplay};
+use crate::recording::{LoggedCall, Recording};
 
 /// The terms of a replay.
 #[derive(Clone, Debug)]
@@ -73,51 +63,56 @@ pub enum ReplayError {
     Prompt(#[from] PromptError),
     /// The managed call failed.
     #[error("the managed call failed: {0}")]
-    Through(#[from] SessionError),
+    Managed(#[from] SessionError),
 }
 
 /// Prices a conversation as it was recorded and through the managed call. Needs a runtime with time.
-pub async fn replay(talk: &Talk, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
-    if talk.calls.is_empty() {
+pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<SessionReplay, ReplayError> {
+    if recording.calls.is_empty() {
         return Err(ReplayError::NoCalls);
     }
     let known = options.catalogue.of(&options.model);
-    let token_model = TokenModel::of(known.family_on(talk.dialect));
-    let fixed = Fixed::of(talk, &token_model);
-    let recorded = recorded_ttl(talk);
+    let token_model = TokenModel::of(known.family_on(recording.dialect));
+    let fixed = FixedPrompt::of(recording, &token_model);
+    let recorded = recorded_ttl(recording);
     let ttl_with = options.ttl.or(recorded).unwrap_or_default();
     let ttl_without = recorded.unwrap_or(ttl_with);
-    let policy = |ttl| cache_policy(talk.dialect, &options.model, ttl);
+    let policy = |ttl| cache_policy(recording.dialect, &options.model, ttl);
     let cache = |policy| PrefixCache::with_catalogue(CacheStyle::of(policy), options.catalogue.clone());
     let tariff = Tariff {
         catalogue: options.catalogue.clone(),
         model: options.model.clone(),
         // Only Anthropic's own wire says who sells the model.
-        provider: if talk.dialect == Dialect::Anthropic { "anthropic".to_owned() } else { String::new() },
+        provider: if recording.dialect == Dialect::Anthropic {
+            "anthropic".to_owned()
+        } else {
+            String::new()
+        },
     };
     let summaries = options.summaries;
-    let alone = Alone {
-        talk,
+    let baseline = Baseline {
+        recording,
         fixed: &fixed,
         policy: policy(ttl_without),
         token_model: &token_model,
         tariff: &tariff,
         summaries,
     };
-    let without = alone.bill(cache(alone.policy))?;
+    let without = baseline.bill(cache(baseline.policy))?;
     let policy = policy(ttl_with);
-    let stage = Arc::new(Stage::default());
-    let desk = Arc::new(Desk::new(talk.dialect, token_model, tariff.clone(), stage, cache(policy)));
-    let through = Through {
-        talk,
+    let clock = Arc::new(ReplayClock::default());
+    let provider =
+        Arc::new(FakeProvider::new(recording.dialect, token_model, tariff.clone(), clock, cache(policy)));
+    let managed = ManagedReplay {
+        recording,
         fixed: &fixed,
-        desk,
+        provider,
         policy,
         limits: options.limits,
         summaries,
         tool_output: options.tool_output.clone(),
     };
-    let Led { bill: with, cache_misses } = through.lead().await?;
+    let ManagedBill { bill: with, cache_misses } = managed.run().await?;
     Ok(SessionReplay {
         fixed_tokens: fixed.tokens,
         ttl_without,
@@ -125,28 +120,28 @@ pub async fn replay(talk: &Talk, options: &ReplayOptions) -> Result<SessionRepla
         without,
         with,
         cache_misses,
-        logged: logged(talk, &tariff),
+        logged: logged(recording, &tariff),
     })
 }
 
 /// What the log itself says.
-fn logged(talk: &Talk, tariff: &Tariff) -> Bill {
-    let mut bill = Bill { compactions: talk.compactions.len() as u64, ..Bill::default() };
+fn logged(recording: &Recording, tariff: &Tariff) -> Bill {
+    let mut bill = Bill { compactions: recording.compactions.len() as u64, ..Bill::default() };
     // Whoever names another model wants to know what that one would cost.
-    let is_recorded_model = talk.model.as_deref() == Some(tariff.model.as_str());
-    for call in &talk.logged {
+    let is_recorded_model = recording.model.as_deref() == Some(tariff.model.as_str());
+    for call in &recording.logged {
         let model = call.model.clone().filter(|_| is_recorded_model).unwrap_or_else(|| tariff.model.clone());
         let LoggedCall { usage, at_ms, .. } = call;
         let reported =
             throughline_wire::ReportedUsage { usage: usage.usage, cache_write_1h: usage.cache_write_1h };
-        bill.book(&Tariff { model, ..tariff.clone() }, Purpose::Talk, reported, *at_ms);
+        bill.book(&Tariff { model, ..tariff.clone() }, Purpose::Conversation, reported, *at_ms);
     }
     bill
 }
 
 /// How long the recorded client had prompts cached, as far as what was reported tells.
-fn recorded_ttl(talk: &Talk) -> Option<CacheTtl> {
-    let reported = || talk.calls.iter().filter_map(|call| call.usage.as_ref());
+fn recorded_ttl(recording: &Recording) -> Option<CacheTtl> {
+    let reported = || recording.calls.iter().filter_map(|call| call.usage.as_ref());
     if reported().any(|usage| usage.cache_write_1h > 0) {
         return Some(CacheTtl::OneHour);
     }

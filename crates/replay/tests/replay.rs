@@ -4,17 +4,17 @@
 
 use throughline_engine::ToolOutputPolicy;
 use throughline_provider::CacheTtl;
-use throughline_replay::{Bill, ReplayError, ReplayOptions, SessionReplay, SummaryCost, Talk, replay};
+use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
 use throughline_testkit::big_transcript;
 use throughline_tokens::{Catalogue, LimitPolicy};
 use throughline_transcript::{DecodeOptions, Dialect, decode};
 
-fn talk(json: String) -> Talk {
-    Talk::of(&decode(json.into_bytes(), &DecodeOptions::default()).unwrap())
+fn talk(json: String) -> Recording {
+    Recording::of(&decode(json.into_bytes(), &DecodeOptions::default()).unwrap())
 }
 
 /// A coding session of so many bytes.
-fn session(dialect: Dialect, bytes: usize) -> Talk {
+fn session(dialect: Dialect, bytes: usize) -> Recording {
     talk(big_transcript(dialect, bytes, bytes / 1_300, 3))
 }
 
@@ -30,7 +30,7 @@ fn options(dialect: Dialect, window_tokens: u64) -> ReplayOptions {
     }
 }
 
-async fn priced(talk: &Talk, options: &ReplayOptions) -> SessionReplay {
+async fn priced(talk: &Recording, options: &ReplayOptions) -> SessionReplay {
     replay(talk, options).await.unwrap()
 }
 
@@ -92,7 +92,7 @@ async fn the_same_conversation_costs_the_same_again() {
 }
 
 /// A session in which the model reads a long file and later uses a name that stands in the middle of it.
-fn long_read(uses: &str) -> Talk {
+fn long_read(uses: &str) -> Recording {
     let words: String = (0..400).map(|n| format!("plain words about nothing {n}\\n")).collect();
     let file = format!("{words}fn decode_header()\\n{words}");
     let read = r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"path":"a.rs"}}]}"#;

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use throughline_compaction::thousands;
 use throughline_lcm::{
-    Described, Expand, ExpandedItem, Expansion, Recall, RecallError, RecallLimits, TreeNode,
+    ExpandQuery, ExpandedItem, Expansion, NodeDescription, RecallError, RecallLimits, RecallReader, TreeNode,
 };
 use throughline_store::{NodeHead, StoreError, SummaryId};
 use throughline_transcript::noun;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &LcmArgs, context: &Context) -> Result<(), Failure> {
 fn tree(args: &TreeArgs, context: &Context, limits: &RecallLimits) -> Result<(), Failure> {
     let record = Record::open_to_read(context, &args.id)?;
     let tip = record.tip(&args.id)?;
-    let recall = Recall { store: &record.store, owner: &record.owner, limits };
+    let recall = RecallReader { store: &record.store, owner: &record.owner, limits };
     let tree = recall.tree(&tip.id).map_err(told)?;
     if args.json {
         return print_json(context, &tree);
@@ -132,7 +132,7 @@ fn show(args: &ShowArgs, context: &Context, limits: &RecallLimits) -> Result<(),
         Failure::new(Exit::Usage, error.to_string()).hint("`throughline lcm tree ID` names them")
     })?;
     let record = Record::open_to_read(context, &args.node)?;
-    let recall = Recall { store: &record.store, owner: &record.owner, limits };
+    let recall = RecallReader { store: &record.store, owner: &record.owner, limits };
     let found = recall.describe(id).map_err(told)?;
     if args.messages {
         return messages(args, context, &recall, &found);
@@ -155,15 +155,15 @@ fn show(args: &ShowArgs, context: &Context, limits: &RecallLimits) -> Result<(),
 fn messages(
     args: &ShowArgs,
     context: &Context,
-    recall: &Recall<'_>,
-    found: &Described,
+    recall: &RecallReader<'_>,
+    found: &NodeDescription,
 ) -> Result<(), Failure> {
     let mut items: Vec<ExpandedItem> = Vec::new();
-    let mut ask = Expand {
+    let mut ask = ExpandQuery {
         node: Some(found.head.id),
         expansion: Expansion::Messages,
         from: args.from,
-        ..Expand::default()
+        ..ExpandQuery::default()
     };
     loop {
         let page = recall.expand(&found.head.session, &ask).map_err(told)?;

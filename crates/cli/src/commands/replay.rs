@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde_json::{Value, json};
 use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::CacheTtl;
-use throughline_replay::{Bill, ReplayError, ReplayOptions, SessionReplay, SummaryCost, Talk, replay};
+use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
 use throughline_tokens::{Catalogue, Limits, prices_as_of};
 use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Transcript};
 
@@ -158,7 +158,7 @@ fn replay_file(
         }
     }
     let mut found = Vec::new();
-    for (agent, talk) in Talk::all_of(&input.transcript) {
+    for (agent, talk) in Recording::all_of(&input.transcript) {
         if talk.calls.is_empty() {
             continue;
         }
@@ -178,7 +178,7 @@ fn replay_talk(
     context: &Context,
     catalogue: &Catalogue,
     transcript: &Transcript,
-    talk: &Talk,
+    talk: &Recording,
     name: String,
     line: &mut MovingLine<'_>,
 ) -> Result<Replayed, Failure> {
@@ -211,7 +211,7 @@ fn replay_talk(
     let report = wait_for(replay(talk, &options))?.map_err(|error| {
         let cannot = format!("cannot replay {name}");
         match error {
-            ReplayError::Through(error @ SessionError::FixedTooLarge { .. }) => {
+            ReplayError::Managed(error @ SessionError::FixedTooLarge { .. }) => {
                 Failure::new(Exit::BadInput, error.to_string()).because(cannot)
             }
             error => Failure::new(Exit::BadInput, cannot).because(error.to_string()),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use throughline_engine::{Envelope, SummaryRoute, UpstreamFailureCause};
-use throughline_plugin::{HostServices, ServiceFuture, SummaryText, SummaryWish};
+use throughline_plugin::{HostServices, ServiceFuture, SummaryParams, SummaryText};
 use throughline_provider::OutgoingCall;
 use throughline_transcript::{Role, text_message};
 use throughline_wire::{CapMember, RequestParts, Streaming, System};
@@ -68,7 +68,7 @@ impl Services {
         Box::pin(std::future::ready(changed()))
     }
 
-    async fn ask(route: &SummaryRoute, wish: &SummaryWish) -> Result<SummaryText, String> {
+    async fn ask(route: &SummaryRoute, wish: &SummaryParams) -> Result<SummaryText, String> {
         let target = &route.target;
         let parts = RequestParts {
             system: Some(System::Text(&wish.instructions)),
@@ -96,7 +96,7 @@ impl Services {
 }
 
 impl HostServices for Services {
-    fn summarise<'a>(&'a self, wish: &'a SummaryWish) -> ServiceFuture<'a, SummaryText> {
+    fn summarise<'a>(&'a self, wish: &'a SummaryParams) -> ServiceFuture<'a, SummaryText> {
         Box::pin(async move {
             let mut problem = "no model for summaries is configured (auxiliary.compression)".to_owned();
             for route in &self.routes {

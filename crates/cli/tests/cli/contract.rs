@@ -8,8 +8,8 @@ use std::sync::Arc;
 use throughline_engine::{Compressor, CompressorSetup};
 use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_plugin::{
-    Check, EngineBounds, HostServices, Launch, MakeEngine, PlainServices, Verdict, check_engine,
-    check_process,
+    CheckVerdict, ConformanceCheck, EngineBounds, HostServices, Launch, MakeEngine, PlainServices,
+    check_engine, check_process,
 };
 
 use crate::engines::{example, found_python, outline_program};
@@ -67,10 +67,10 @@ async fn process_keeps(name: &str, program: &Path, arguments: &[&str], folder: &
     all_passed(&check_process(name, &launch, EngineBounds::default(), &services).await);
 }
 
-fn all_passed(checks: &[Check]) {
+fn all_passed(checks: &[ConformanceCheck]) {
     assert!(checks.len() >= 17, "{checks:?}");
     let failed: Vec<_> = checks.iter().filter(|check| check.has_failed()).collect();
     assert!(failed.is_empty(), "{failed:#?}");
-    let left_out = checks.iter().filter(|check| matches!(check.verdict, Verdict::LeftOut { .. }));
+    let left_out = checks.iter().filter(|check| matches!(check.verdict, CheckVerdict::LeftOut { .. }));
     assert!(left_out.count() <= 3, "{checks:#?}");
 }

@@ -14,7 +14,7 @@ use throughline_gateway::{
     Access, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall,
     RecallFuture, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams, serve,
 };
-use throughline_lcm::{RecallLimits, Recaller, recall_schemas};
+use throughline_lcm::{RecallLimits, RecallToolset, recall_schemas};
 use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, HoldLimits, PrefixCache, RetryLimits,
     SecretKey, TimeLimits,
@@ -69,7 +69,7 @@ impl RecallTools for LcmTools {
     fn call<'a>(&'a self, owner: &'a Owner, call: &'a ToolRequest) -> RecallFuture<'a> {
         let by_rules = Arc::new(OneSummariser(Arc::new(RuleSummariser)));
         let limits = RecallLimits::default();
-        let recaller = Recaller::new(Arc::clone(&self.store), owner.clone(), limits, by_rules, None);
+        let recaller = RecallToolset::new(Arc::clone(&self.store), owner.clone(), limits, by_rules, None);
         Box::pin(async move { recaller.call(call).await.unwrap() })
     }
 }

@@ -13,7 +13,7 @@ use throughline_engine::{
     RecordPolicy, SessionSetup, SummariserSource, ThresholdOrigin, ToolOutputPolicy, Upstream,
     UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
 };
-use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, Recall, RecallLimits};
+use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallReader};
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::{
     CallNames, Holder, IdLength, MemoryStore, Millis, NewMessage, NewSession, NodeLink, Origin, Owner,
@@ -288,9 +288,9 @@ impl Stage {
         self.limits.recall.clone()
     }
 
-    pub(crate) fn with_recall<T>(&self, act: impl FnOnce(Recall<'_>) -> T) -> T {
+    pub(crate) fn with_recall<T>(&self, act: impl FnOnce(RecallReader<'_>) -> T) -> T {
         let limits = self.recall();
-        act(Recall { store: self.store.as_ref(), owner: &owner(), limits: &limits })
+        act(RecallReader { store: self.store.as_ref(), owner: &owner(), limits: &limits })
     }
 
     pub(crate) fn shown(&self) -> Vec<ViewMessage> {
@@ -383,11 +383,11 @@ impl Stage {
 }
 
 /// Expansions from a node until a message is shown, each told where to look by nothing but its number.
-fn steps_to(recall: &Recall<'_>, session: &SessionId, node: SummaryId, seq: u64) -> usize {
-    use throughline_lcm::{Expand, ExpandedItem};
+fn steps_to(recall: &RecallReader<'_>, session: &SessionId, node: SummaryId, seq: u64) -> usize {
+    use throughline_lcm::{ExpandQuery, ExpandedItem};
     let mut node = node;
     for step in 1..=4 {
-        let ask = Expand { node: Some(node), from: Some(seq), ..Expand::default() };
+        let ask = ExpandQuery { node: Some(node), from: Some(seq), ..ExpandQuery::default() };
         let page = recall.expand(session, &ask).unwrap();
         let mut next = None;
         for item in &page.items {

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use throughline_engine::{CompactionResult, ContextEngine, EngineError, ToolAnswer, ToolRequest};
-use throughline_lcm::{Expand, ExpandedItem, Grep, LcmLimits, Pattern, RECALL_TOOLS, RecallLimits};
+use throughline_lcm::{
+    ExpandQuery, ExpandedItem, GrepPattern, GrepQuery, LcmLimits, RECALL_TOOLS, RecallLimits,
+};
 use throughline_store::{NewSession, Origin, Owner, SessionId};
 use throughline_testkit::big_transcript;
 use throughline_transcript::{
@@ -73,7 +75,10 @@ async fn a_fact_is_found_by_one_grep_and_one_expand() {
     assert!(opened.text.contains("The deploy key lives in vault/keys/zebra-41.pem."), "{}", opened.text);
     assert!(opened.text.contains("characters before this]"), "only a part fits: {}", opened.text);
     let hits = stage.with_recall(|recall| {
-        recall.grep(&stage.tip, &Grep { text: "zebra-41.pem".to_owned(), ..Grep::default() }).unwrap().hits
+        recall
+            .grep(&stage.tip, &GrepQuery { text: "zebra-41.pem".to_owned(), ..GrepQuery::default() })
+            .unwrap()
+            .hits
     });
     assert_eq!(hits.len(), 1);
     assert!(!hits[0].in_view && (1..=3).contains(&hits[0].nodes.len()), "{hits:?}");
@@ -88,10 +93,10 @@ async fn pages_of_an_expansion_show_everything_once() {
     let stage = folded().await;
     let top = stage.with_recall(|recall| recall.top_nodes(&stage.tip).unwrap());
     for node in &top {
-        let mut ask = Expand {
+        let mut ask = ExpandQuery {
             node: Some(node.id),
             expansion: throughline_lcm::Expansion::Messages,
-            ..Expand::default()
+            ..ExpandQuery::default()
         };
         let mut texts: std::collections::BTreeMap<u64, String> = std::collections::BTreeMap::new();
         let mut pages = 0;
@@ -189,12 +194,12 @@ async fn nothing_of_somebody_else_is_told() {
     let stage = folded().await;
     let node = stage.with_recall(|recall| recall.top_nodes(&stage.tip).unwrap()[0].id);
     let (them, limits) = (Owner::new("somebody"), RecallLimits::default());
-    let recall = throughline_lcm::Recall { store: stage.store.as_ref(), owner: &them, limits: &limits };
+    let recall = throughline_lcm::RecallReader { store: stage.store.as_ref(), owner: &them, limits: &limits };
     let words = recall.describe(node).unwrap_err().to_string();
     assert!(words.starts_with(&format!("there is no node {node} here")), "{words}");
-    let ask = Expand { node: Some(node), ..Expand::default() };
+    let ask = ExpandQuery { node: Some(node), ..ExpandQuery::default() };
     assert!(recall.expand(&stage.tip, &ask).unwrap_err().to_string().starts_with("there is no node"));
-    let ask = Grep { text: "zebra".to_owned(), ..Grep::default() };
+    let ask = GrepQuery { text: "zebra".to_owned(), ..GrepQuery::default() };
     assert!(recall.grep(&stage.tip, &ask).is_err());
     assert!(recall.grep(&SessionId::from_text("nowhere"), &ask).is_err());
     assert_eq!(owner(), Owner::default());
@@ -203,10 +208,14 @@ async fn nothing_of_somebody_else_is_told() {
 #[tokio::test]
 async fn a_pattern_without_a_string_is_held_against_messages_newest_first() {
     let stage = folded().await;
-    let ask = Grep { text: r"[a-z]+-\d\d\.p[ek]m".to_owned(), pattern: Pattern::Regex, ..Grep::default() };
+    let ask = GrepQuery {
+        text: r"[a-z]+-\d\d\.p[ek]m".to_owned(),
+        pattern: GrepPattern::Regex,
+        ..GrepQuery::default()
+    };
     let found = stage.with_recall(|recall| recall.grep(&stage.tip, &ask).unwrap());
     assert!(found.hits.iter().any(|hit| hit.message == 5 && hit.found == "zebra-41.pem"), "{found:?}");
-    let before = Grep { before: Some(5), ..ask };
+    let before = GrepQuery { before: Some(5), ..ask };
     let found = stage.with_recall(|recall| recall.grep(&stage.tip, &before).unwrap());
     assert_eq!(found.hits, []);
 }
@@ -248,7 +257,7 @@ async fn the_schemas_are_the_same_bytes_every_time() {
 #[tokio::test]
 async fn notes_of_another_conversation_are_not_opened() {
     let mut stage = folded().await;
-    let ask = Grep { text: "zebra-41.pem".to_owned(), ..Grep::default() };
+    let ask = GrepQuery { text: "zebra-41.pem".to_owned(), ..GrepQuery::default() };
     let hits = stage.with_recall(|recall| recall.grep(&stage.tip, &ask).unwrap().hits);
     let leaf = hits[0].nodes.last().unwrap().to_string();
     let tools = ["lcm_describe", "lcm_expand"];

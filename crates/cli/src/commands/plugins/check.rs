@@ -6,7 +6,9 @@ use std::sync::Arc;
 use clap::{Args, ValueHint};
 use serde_json::json;
 use throughline_engine::EngineDirectory;
-use throughline_plugin::{Check, EngineBounds, HostServices, Launch, PlainServices, Verdict, check_process};
+use throughline_plugin::{
+    CheckVerdict, ConformanceCheck, EngineBounds, HostServices, Launch, PlainServices, check_process,
+};
 
 use crate::app::Context;
 use crate::commands::plugins::{missing_program, read_manifest};
@@ -106,14 +108,14 @@ fn subject(args: &CheckArgs, context: &Context) -> Result<Subject, Failure> {
     }
 }
 
-fn render(name: &str, checks: &[Check], log: &[String]) -> String {
+fn render(name: &str, checks: &[ConformanceCheck], log: &[String]) -> String {
     let mut out = format!("{}\n", on_one_line(name));
     let mut counts = [0_usize; 3];
     for check in checks {
         let (count, word, why) = match &check.verdict {
-            Verdict::Passed => (0, "passed", None),
-            Verdict::LeftOut { why } => (1, "left out", Some(why)),
-            Verdict::Failed { why } => (2, "FAILED", Some(why)),
+            CheckVerdict::Passed => (0, "passed", None),
+            CheckVerdict::LeftOut { why } => (1, "left out", Some(why)),
+            CheckVerdict::Failed { why } => (2, "FAILED", Some(why)),
         };
         if let Some(count) = counts.get_mut(count) {
             *count += 1;

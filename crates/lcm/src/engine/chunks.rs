@@ -1,0 +1,60 @@
+//! Where a stretch of messages is cut into chunks. Pure: sizes in, ranges out.
+//!
+//! A chunk ends where a group ends, so a call is never parted from its result. Chunks are filled from the oldest message
+//! on and only the last may be small: however often it is asked, the same messages make the same chunks, and a leaf that
+//! was prepared, or left behind by a crash, is found again.
+
+use std::ops::Range;
+
+use throughline_transcript::Groups;
+
+/// A stretch that some leaf stands for already.
+pub(crate) type CoveredRange = Range<usize>;
+
+/// Cuts what is to be folded, given as ranges without gaps in order, into chunks. A stretch that is taken is a chunk as it
+/// is.
+pub(crate) fn chunks(
+    folded: &[Range<usize>],
+    taken: &[CoveredRange],
+    groups: &Groups,
+    sizes: &[u64],
+    chunk_tokens: u64,
+) -> Vec<Range<usize>> {
+    let mut chunks = Vec::new();
+    for stretch in folded {
+        let mut at = stretch.start;
+        while at < stretch.end {
+            if let Some(known) = taken.iter().find(|known| known.start == at && known.end <= stretch.end) {
+                chunks.push(known.clone());
+                at = known.end;
+                continue;
+            }
+            let next_taken = taken.iter().map(|known| known.start).filter(|start| *start > at).min();
+            let limit = next_taken.map_or(stretch.end, |start| start.min(stretch.end));
+            let end = chunk_end(at, limit, groups, sizes, chunk_tokens);
+            chunks.push(at..end);
+            at = end;
+        }
+    }
+    chunks
+}
+
+/// Where the chunk that begins at `from` ends: before the group that would make it too large, after at least one.
+fn chunk_end(from: usize, limit: usize, groups: &Groups, sizes: &[u64], chunk_tokens: u64) -> usize {
+    let mut used = 0u64;
+    let mut at = from;
+    while at < limit {
+        let end = groups.containing(at).map_or(at + 1, |group| group.end).clamp(at + 1, limit);
+        let size: u64 = sizes.get(at..end).unwrap_or_default().iter().sum();
+        if at > from && used.saturating_add(size) > chunk_tokens {
+            break;
+        }
+        used = used.saturating_add(size);
+        at = end;
+    }
+    at
+}
+
+#[cfg(test)]
+#[path = "chunks_tests.rs"]
+mod tests;

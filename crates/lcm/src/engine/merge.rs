@@ -1,0 +1,179 @@
+//! Which nodes are condensed, and how large what is new may be. Pure: levels and sizes in, steps out.
+//!
+//! Nodes are condensed only when all of them together have more than their room, oldest first and lowest first, `fan_in`
+//! at a time; with room enough nothing is touched, so condensing twice changes nothing. On the top level nodes of that
+//! level are told as one that takes up what they took up: the way to a message never gets longer than three steps.
+
+use std::ops::Range;
+
+use throughline_store::TOP_LEVEL;
+
+/// A node as far as this looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeSize {
+    pub(crate) level: u32,
+    pub(crate) tokens: u64,
+}
+
+/// Room for nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeBudget {
+    /// For all together.
+    pub(crate) all_tokens: u64,
+    /// For those of earlier compactions, beside new ones.
+    pub(crate) older_tokens: u64,
+    /// For a condensed one.
+    pub(crate) condensed_tokens: u64,
+    pub(crate) fan_in: usize,
+}
+
+/// However little room there is, a node has so much.
+pub(crate) const LEAST_NODE_TOKENS: u64 = 120;
+
+/// What a leaf has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeafNeed {
+    /// Room for what matters most of all that is folded.
+    pub(crate) needs_tokens: u64,
+    /// Room for all that is worth telling; no less.
+    pub(crate) wants_tokens: u64,
+}
+
+/// Room for leaves that are still to be written, and what they ask for. What one does not use, the next get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BudgetShares {
+    room_tokens: u64,
+    needs_tokens: u64,
+    wants_tokens: u64,
+}
+
+impl BudgetShares {
+    pub(crate) fn new(room_tokens: u64) -> Self {
+        Self { room_tokens, needs_tokens: 0, wants_tokens: 0 }
+    }
+
+    /// A leaf is to be written.
+    pub(crate) fn ask(&mut self, wish: LeafNeed) {
+        self.needs_tokens = self.needs_tokens.saturating_add(wish.needs_tokens);
+        self.wants_tokens = self.wants_tokens.saturating_add(wish.wants_tokens);
+    }
+
+    /// Room that something has that asked for none.
+    pub(crate) fn give(&mut self, tokens: u64) {
+        self.room_tokens = self.room_tokens.saturating_sub(tokens);
+    }
+
+    /// Room for a leaf: what it needs first, then by what it wants beside that; all of it where there is enough.
+    pub(crate) fn of(&self, wish: LeafNeed) -> u64 {
+        let part = |room: u64, mine: u64, all: u64| {
+            let share = u128::from(room) * u128::from(mine) / u128::from(all.max(mine).max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        let spare = self.room_tokens.saturating_sub(self.needs_tokens);
+        if spare == 0 {
+            return part(self.room_tokens, wish.needs_tokens, self.needs_tokens);
+        }
+        let beside = wish.wants_tokens.saturating_sub(wish.needs_tokens);
+        let all_beside = self.wants_tokens.saturating_sub(self.needs_tokens);
+        if spare <= all_beside {
+            return wish.needs_tokens.saturating_add(part(spare, beside, all_beside));
+        }
+        part(self.room_tokens, wish.wants_tokens, self.wants_tokens)
+    }
+
+    /// A leaf was written that asked for this, and has so many tokens.
+    pub(crate) fn take(&mut self, wish: LeafNeed, leaf_tokens: u64) {
+        self.needs_tokens = self.needs_tokens.saturating_sub(wish.needs_tokens);
+        self.wants_tokens = self.wants_tokens.saturating_sub(wish.wants_tokens);
+        self.give(leaf_tokens);
+    }
+
+    /// What asks has so many tokens of messages, and in the end there will be as many as this.
+    pub(crate) fn expect(&mut self, there_tokens: u64, in_the_end_tokens: u64) {
+        let more = in_the_end_tokens.max(there_tokens);
+        let grown = |tokens: u64| {
+            let grown = u128::from(tokens) * u128::from(more) / u128::from(there_tokens.max(1));
+            u64::try_from(grown).unwrap_or(u64::MAX)
+        };
+        (self.needs_tokens, self.wants_tokens) = (grown(self.needs_tokens), grown(self.wants_tokens));
+    }
+}
+
+impl NodeBudget {
+    /// Room for what is new beside nodes that are there already, once those were condensed as they will be.
+    pub(crate) fn for_new(&self, older: &[NodeSize]) -> u64 {
+        self.all_tokens.saturating_sub(self.after_condensing(older))
+    }
+
+    /// Room for a condensed node.
+    pub(crate) fn of_condensed(&self) -> u64 {
+        self.condensed_tokens.max(LEAST_NODE_TOKENS)
+    }
+
+    /// About what older nodes will have once they fit their share.
+    fn after_condensing(&self, older: &[NodeSize]) -> u64 {
+        let mut left = older.to_vec();
+        while let Some(step) = self.step(&left, 0, self.older_tokens) {
+            let parts = left.get(step.clone()).unwrap_or_default();
+            let made = NodeSize {
+                level: level_above(parts.iter().map(|part| part.level)),
+                tokens: total(parts).min(self.of_condensed()),
+            };
+            left.splice(step, [made]);
+        }
+        total(&left)
+    }
+
+    /// The next nodes to condense, if all together have too much; the newest `fresh` only when nothing else is left.
+    pub(crate) fn next(&self, nodes: &[NodeSize], fresh: usize) -> Option<Range<usize>> {
+        self.step(nodes, fresh, self.all_tokens)
+    }
+
+    fn step(&self, nodes: &[NodeSize], fresh: usize, room_tokens: u64) -> Option<Range<usize>> {
+        if total(nodes) <= room_tokens {
+            return None;
+        }
+        let older = nodes.len().saturating_sub(fresh);
+        let fan_in = self.fan_in.max(2);
+        let among = |nodes: &[NodeSize]| {
+            group_of(nodes, fan_in, fan_in)
+                .or_else(|| group_of(nodes, 2, fan_in))
+                .or_else(|| (nodes.len() >= 2).then(|| 0..nodes.len().min(fan_in)))
+        };
+        let older_nodes = nodes.get(..older).unwrap_or_default();
+        // One that stands alone is told more briefly, once.
+        let alone = |nodes: &[NodeSize]| match nodes {
+            [one] if one.tokens > self.of_condensed() => Some(0..1),
+            _ => None,
+        };
+        among(older_nodes).or_else(|| alone(older_nodes)).or_else(|| among(nodes)).or_else(|| alone(nodes))
+    }
+}
+
+/// The level a node has that is condensed from nodes of these levels.
+pub(crate) fn level_above(levels: impl Iterator<Item = u32>) -> u32 {
+    levels.max().map_or(0, |level| (level + 1).min(TOP_LEVEL))
+}
+
+/// The oldest neighbours of one level, the lowest level first: at least `least` of them, at most `most`.
+fn group_of(nodes: &[NodeSize], least: usize, most: usize) -> Option<Range<usize>> {
+    (0..=TOP_LEVEL).find_map(|level| {
+        let mut from = 0;
+        while from < nodes.len() {
+            let same = nodes.iter().skip(from).take_while(|node| node.level == level).count();
+            if same >= least {
+                return Some(from..from + same.min(most));
+            }
+            from += same.max(1);
+        }
+        None
+    })
+}
+
+fn total(nodes: &[NodeSize]) -> u64 {
+    nodes.iter().fold(0, |sum, node| sum.saturating_add(node.tokens))
+}
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

@@ -1,0 +1,351 @@
+//! Who writes the words of a node: the summariser in detail, then tersely, then the rules, which always work.
+//!
+//! A leaf is written from its own messages and nothing else, a condensed node from the documents it takes up: no call sees
+//! more than that. Whatever comes back is masked, checked against the exact facts of its source and brought within its
+//! room, as the compressor does it.
+
+use throughline_compaction::{
+    AbortReason, CountTokens, Detail, Earlier, FactReport, Ledger, Maker, Manner, Plan, Reach,
+    RuleSummariser, Section, SummariseError, Summariser, SummaryDocument, SummaryRequest, WrittenBy, check,
+    merge_parts, summarise_all, trim_to_budget,
+};
+use throughline_redact::Redactor;
+use throughline_transcript::{Dialect, Groups, Message, Role, SharedText, decode_message, text_message};
+
+/// Who is asked, and how answers are measured and masked.
+pub(crate) struct NodeWriter<'a> {
+    pub(crate) summariser: &'a dyn Summariser,
+    pub(crate) rules: RulesStep,
+    pub(crate) redactor: Option<&'a Redactor>,
+    pub(crate) focus: Option<&'a str>,
+    pub(crate) count_tokens: CountTokens<'a>,
+}
+
+/// When the rules write what a model did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RulesStep {
+    /// Whenever it failed.
+    Always,
+    /// When waiting would not help.
+    UnlessItPasses,
+    /// Never.
+    Never,
+}
+
+/// The words of a node.
+#[derive(Debug)]
+pub(crate) struct NodeDraft {
+    pub(crate) document: SummaryDocument,
+    pub(crate) author: String,
+    pub(crate) maker: Maker,
+    pub(crate) facts: FactReport,
+    pub(crate) written_by: Option<WrittenBy>,
+    /// What people should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why there are none.
+#[derive(Debug)]
+pub(crate) struct WriteFailure {
+    pub(crate) reason: AbortReason,
+    pub(crate) detail: String,
+}
+
+/// Who wrote what no model did.
+pub(crate) const RULES: &str = "rules";
+
+/// Part of a node's room that a summariser may fill; the rest is for facts that the check attaches.
+const WRITER_PERCENT: u64 = 92;
+/// A terse second try is asked to fill this much of the room.
+const TERSE_PERCENT: u64 = 60;
+/// An answer longer than this share of its room is asked for again, tersely; a shorter one is trimmed.
+const TOO_LONG_PERCENT: u64 = 150;
+
+/// A stretch of a conversation.
+pub(crate) struct LeafMessages<'a> {
+    pub(crate) messages: &'a [Message],
+    pub(crate) sizes: &'a [u64],
+    /// Where it begins.
+    pub(crate) first: usize,
+    /// So many of its messages stay in view and are not told.
+    pub(crate) head: usize,
+}
+
+/// What a node is written from.
+pub(crate) struct NodeSource<'a> {
+    messages: &'a [Message],
+    groups: Groups,
+    sizes: Vec<u64>,
+    pub(crate) ledger: Ledger,
+    plan: Plan,
+    reach: Reach,
+    /// What is shown elsewhere and need not be told here.
+    shown_text: &'a str,
+    /// The documents it takes up, where it is no leaf.
+    parts: Vec<SummaryDocument>,
+}
+
+impl<'a> NodeSource<'a> {
+    /// Messages that a leaf stands for. What the whole conversation knows of their strings decides which of them matter.
+    pub(crate) fn leaf(
+        stretch: LeafMessages<'a>,
+        shown_text: &'a str,
+        whole: &Ledger,
+        redactor: Option<&Redactor>,
+    ) -> Self {
+        let LeafMessages { messages, sizes, first, head } = stretch;
+        let mut source = Self::of(messages, sizes.to_vec(), Reach::Minutes, shown_text, redactor);
+        source.ledger.know_of(whole, first);
+        source.plan.head = 0..head;
+        source.plan.middle.start = head;
+        source
+    }
+
+    fn of(
+        messages: &'a [Message],
+        sizes: Vec<u64>,
+        reach: Reach,
+        shown_text: &'a str,
+        redactor: Option<&Redactor>,
+    ) -> Self {
+        let groups = Groups::of(messages);
+        let ledger = Ledger::of(messages, &groups, redactor);
+        let plan = Plan {
+            head: 0..0,
+            middle: 0..messages.len(),
+            tail: messages.len()..messages.len(),
+            pinned: None,
+            earlier: Earlier::default(),
+            summary_role: Role::User,
+            acknowledge: false,
+        };
+        Self { messages, groups, sizes, ledger, plan, reach, shown_text, parts: Vec::new() }
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        self.sizes.iter().skip(self.plan.middle.start).sum()
+    }
+}
+
+/// Documents as messages, so that any summariser can read them.
+pub(crate) fn quoted(documents: &[SummaryDocument]) -> Vec<Message> {
+    let message = |document: &SummaryDocument| {
+        let json = text_message(Dialect::Chat, Role::Assistant, &document.to_markdown());
+        decode_message(SharedText::new(json))
+    };
+    documents.iter().filter_map(message).collect()
+}
+
+impl NodeWriter<'_> {
+    /// Writes a leaf.
+    pub(crate) async fn leaf(
+        &self,
+        source: &NodeSource<'_>,
+        budget_tokens: u64,
+    ) -> Result<NodeDraft, WriteFailure> {
+        self.write(source, budget_tokens).await
+    }
+
+    /// How many tokens a leaf would have that is written by rules, with so many allowed.
+    pub(crate) async fn wants_tokens(&self, source: &NodeSource<'_>, most_tokens: u64) -> u64 {
+        let request = self.request(source, most_tokens, Detail::Detailed);
+        let document = RuleSummariser.summarise(request).await.unwrap_or_default();
+        (self.count_tokens)(&document.to_markdown())
+    }
+
+    /// Writes a node that takes up others; `quoted` are their documents as messages.
+    pub(crate) async fn condensed(
+        &self,
+        documents: Vec<SummaryDocument>,
+        reach: Reach,
+        budget_tokens: u64,
+    ) -> Result<NodeDraft, WriteFailure> {
+        let messages = quoted(&documents);
+        let sizes = documents.iter().map(|document| (self.count_tokens)(&document.to_markdown())).collect();
+        let source =
+            NodeSource { parts: documents, ..NodeSource::of(&messages, sizes, reach, "", self.redactor) };
+        self.write(&source, budget_tokens).await
+    }
+
+    async fn write(&self, source: &NodeSource<'_>, budget_tokens: u64) -> Result<NodeDraft, WriteFailure> {
+        if self.summariser.maker() == Maker::Rules {
+            return Ok(self.by_rules(source, budget_tokens, None).await);
+        }
+        let detailed = self.by_model(source, budget_tokens, Detail::Detailed).await;
+        let error = match detailed {
+            Ok(written) => return Ok(written),
+            // Only what came out wrong may come out better when it is asked for otherwise.
+            Err(SummariseError::Unusable(_)) => {
+                match self.by_model(source, budget_tokens, Detail::Terse).await {
+                    Ok(written) => return Ok(written),
+                    Err(error) => error,
+                }
+            }
+            Err(error) => error,
+        };
+        let passes = matches!(error, SummariseError::Transient(_));
+        let step_in = match self.rules {
+            RulesStep::Always => true,
+            RulesStep::UnlessItPasses => !passes,
+            RulesStep::Never => false,
+        };
+        if step_in {
+            return Ok(self.by_rules(source, budget_tokens, Some(error.to_string())).await);
+        }
+        let reason = match error {
+            SummariseError::Transient(_) => AbortReason::SummariserUnavailable,
+            SummariseError::Permanent(_) | SummariseError::WindowTooSmall { .. } => {
+                AbortReason::SummariserFailed
+            }
+            SummariseError::Unusable(_) => AbortReason::SummaryUnusable,
+        };
+        Err(WriteFailure { reason, detail: error.to_string() })
+    }
+
+    fn request<'s>(
+        &'s self,
+        source: &'s NodeSource<'s>,
+        budget_tokens: u64,
+        detail: Detail,
+    ) -> SummaryRequest<'s> {
+        SummaryRequest {
+            messages: source.messages,
+            groups: &source.groups,
+            sizes: &source.sizes,
+            ledger: &source.ledger,
+            plan: &source.plan,
+            span: source.plan.middle.clone(),
+            earlier: None,
+            focus: self.focus,
+            manner: Manner { reach: source.reach, detail },
+            shown_text: source.shown_text,
+            budget_tokens,
+            count_tokens: self.count_tokens,
+        }
+    }
+
+    async fn by_model(
+        &self,
+        source: &NodeSource<'_>,
+        budget_tokens: u64,
+        detail: Detail,
+    ) -> Result<NodeDraft, SummariseError> {
+        let share = if detail == Detail::Terse { TERSE_PERCENT } else { WRITER_PERCENT };
+        let request = self.request(source, budget_tokens * share / 100, detail);
+        let mut document = summarise_all(self.summariser, request.clone()).await?;
+        let used = (self.count_tokens)(&document.to_markdown());
+        if document.is_empty() {
+            return Err(SummariseError::Unusable("it was empty".to_owned()));
+        }
+        if used >= source.tokens() {
+            let why = format!("it has {used} tokens, and what it replaces only {}", source.tokens());
+            return Err(SummariseError::Unusable(why));
+        }
+        if detail == Detail::Detailed
+            && used.saturating_mul(100) > budget_tokens.saturating_mul(TOO_LONG_PERCENT)
+        {
+            return Err(SummariseError::Unusable(format!(
+                "it has {used} tokens where {budget_tokens} were allowed"
+            )));
+        }
+        carry_rules(&mut document, &source.parts);
+        let facts = self.checked(&mut document, &request, Maker::Model, budget_tokens);
+        let account = self.summariser.account();
+        let author = account.written_by.as_ref().map_or(self.summariser.name(), |by| by.model.as_str());
+        Ok(NodeDraft {
+            document,
+            author: author.to_owned(),
+            maker: Maker::Model,
+            facts,
+            written_by: account.written_by.clone(),
+            notes: account.notes,
+        })
+    }
+
+    async fn by_rules(
+        &self,
+        source: &NodeSource<'_>,
+        budget_tokens: u64,
+        because: Option<String>,
+    ) -> NodeDraft {
+        let request = self.request(source, budget_tokens * WRITER_PERCENT / 100, Detail::Detailed);
+        let mut document = if source.parts.is_empty() {
+            RuleSummariser.summarise(request.clone()).await.unwrap_or_default()
+        } else {
+            merge_parts(source.parts.clone(), request.budget_tokens, self.count_tokens)
+        };
+        let facts = match source.parts.is_empty() {
+            true => self.checked(&mut document, &request, Maker::Rules, budget_tokens),
+            // What is merged was checked when it was written.
+            false => {
+                fit(&mut document, budget_tokens, self.count_tokens);
+                FactReport::default()
+            }
+        };
+        let notes =
+            because.into_iter().map(|why| format!("a node was written by rules, because {why}")).collect();
+        NodeDraft { document, author: RULES.to_owned(), maker: Maker::Rules, facts, written_by: None, notes }
+    }
+
+    /// Trims, checks and brings a document within its room.
+    fn checked(
+        &self,
+        document: &mut SummaryDocument,
+        request: &SummaryRequest<'_>,
+        maker: Maker,
+        budget_tokens: u64,
+    ) -> FactReport {
+        trim_to_budget(document, budget_tokens * WRITER_PERCENT / 100, self.count_tokens);
+        let used = (self.count_tokens)(&document.to_markdown());
+        let room = budget_tokens.saturating_sub(used);
+        let facts = check(document, request, maker, self.redactor, room);
+        fit(document, budget_tokens, self.count_tokens);
+        facts
+    }
+}
+
+/// Rules of the person's in what is taken up stay word for word, whatever a model made of them.
+fn carry_rules(document: &mut SummaryDocument, parts: &[SummaryDocument]) {
+    let folded = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = folded(&document.to_markdown());
+    for part in parts {
+        for entry in part.entries(Section::Constraints) {
+            if !told.contains(&folded(&entry.text)) {
+                document.add(Section::Constraints, entry.text.clone());
+            }
+        }
+    }
+}
+
+/// What is given up last, oldest first, when a document is too large without anything else.
+const LAST_GIVEN_UP: [Section; 4] =
+    [Section::PendingAsks, Section::CompletedActions, Section::Constraints, Section::ActiveTask];
+
+/// Brings a document within its room, whatever it takes: all of it can be looked up.
+pub(crate) fn fit(document: &mut SummaryDocument, budget_tokens: u64, count_tokens: CountTokens<'_>) {
+    trim_to_budget(document, budget_tokens, count_tokens);
+    for section in LAST_GIVEN_UP {
+        loop {
+            let over = (count_tokens)(&document.to_markdown()).saturating_sub(budget_tokens);
+            if over == 0 {
+                return;
+            }
+            let entries = document.entries_mut(section);
+            if entries.is_empty() {
+                break;
+            }
+            let mut dropped = 0;
+            let mut saved = 0;
+            while saved < over && dropped < entries.len() {
+                // Its bullet counts too; what is guessed too high is dropped in the next round.
+                saved += entries.get(dropped).map_or(0, |entry| (count_tokens)(&entry.text)) + 3;
+                dropped += 1;
+            }
+            entries.drain(..dropped);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "node_writer_tests.rs"]
+mod tests;

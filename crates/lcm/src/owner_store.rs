@@ -1,0 +1,62 @@
+//! The record as a compaction asks it: in an owner's name, on threads that may wait.
+
+use std::sync::Arc;
+
+use throughline_store::{
+    MessageRun, Millis, Owner, Result as StoreResult, Store, StoreError, Summary, SummaryId,
+};
+
+/// A record in an owner's name, asked on threads that may wait.
+#[derive(Clone)]
+pub(crate) struct OwnerStore {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) owner: Owner,
+}
+
+impl OwnerStore {
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&dyn Store, &Owner) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let Self { store, owner } = self.clone();
+        let asked = tokio::task::spawn_blocking(move || question(store.as_ref(), &owner)).await;
+        asked.unwrap_or_else(|error| {
+            Err(StoreError::Database { what: "asking the record", source: error.to_string().into() })
+        })
+    }
+}
+
+/// The nodes a summary is made of, with their words; itself where it is made of none, or where they are damaged.
+pub(crate) fn top_nodes(store: &dyn Store, owner: &Owner, id: SummaryId) -> StoreResult<Vec<Summary>> {
+    let summary = store.summary(owner, id)?;
+    let top = summary.top_nodes();
+    if top.is_empty() {
+        return Ok(vec![summary]);
+    }
+    let mut nodes = Vec::with_capacity(top.len());
+    for id in top {
+        match store.summary(owner, id) {
+            Ok(node) => nodes.push(node),
+            Err(StoreError::UnknownSummary { .. }) => return Ok(vec![summary]),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(nodes)
+}
+
+/// When the first and the last message of runs were said.
+pub(crate) fn times(
+    store: &dyn Store,
+    owner: &Owner,
+    runs: &[MessageRun],
+) -> StoreResult<(Option<Millis>, Option<Millis>)> {
+    let at = |run: Option<&MessageRun>, seq: fn(&MessageRun) -> u64| -> StoreResult<Option<Millis>> {
+        let Some(run) = run else { return Ok(None) };
+        let first_seq = seq(run);
+        let one = MessageRun { session: run.session.clone(), first_seq, end_seq: first_seq + 1 };
+        Ok(store.messages_of_run(owner, &one)?.first().map(|message| message.at_ms))
+    };
+    let first = at(runs.first(), |run| run.first_seq)?;
+    let last = at(runs.last(), |run| run.end_seq.saturating_sub(1))?;
+    Ok((first, last))
+}

@@ -1,0 +1,260 @@
+//! `lcm_expand`: what a node took up, or the messages it stands for, page by page.
+
+use serde::Serialize;
+use throughline_store::{MessageRun, Millis, NodeHead, SessionId, StoredMessage, SummaryId};
+
+use crate::recall::{RecallError, RecallReader, RecallResult, readable, text_tokens, unknown_node};
+
+/// How far down to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expansion {
+    /// One step: what a condensed node took up, the messages of a leaf.
+    #[default]
+    OneStep,
+    /// To the messages themselves.
+    Messages,
+}
+
+/// An expansion that is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct ExpandQuery {
+    /// The node to expand,
+    pub node: Option<SummaryId>,
+    /// or the message to show.
+    pub message: Option<u64>,
+    /// How far down.
+    pub expansion: Expansion,
+    /// Begin with the message of this number, or with what stands for it.
+    pub from: Option<u64>,
+    /// Show the part of a long message where this stands.
+    pub around: Option<String>,
+    /// Show a long message from this character on.
+    pub offset: Option<usize>,
+    /// At most so many tokens; within the limit that is set.
+    pub tokens: Option<u64>,
+}
+
+/// What an expansion shows.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ExpandResult {
+    /// The node that was expanded.
+    pub node: Option<NodeHead>,
+    /// In order.
+    pub items: Vec<ExpandedItem>,
+    /// Where the next page begins: ask again with `from` set to this.
+    pub next_from: Option<u64>,
+    /// Where the rest of the last message begins: ask for it with this offset.
+    pub next_offset: Option<usize>,
+    /// About how many tokens these are.
+    pub tokens: u64,
+    /// The limit that was kept, where more was asked for.
+    pub capped_at: Option<u64>,
+}
+
+/// One thing that is shown.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ExpandedItem {
+    /// A node.
+    Node {
+        /// What it is.
+        #[serde(flatten)]
+        head: Box<NodeHead>,
+        /// Its words.
+        document: String,
+    },
+    /// A message.
+    Message {
+        /// Its place in the conversation.
+        message: u64,
+        /// The session it was said in.
+        session: SessionId,
+        /// Who speaks.
+        role: &'static str,
+        /// When.
+        at_ms: Millis,
+        /// Its text, or the part of it that fits.
+        text: String,
+        /// Characters that stand before that part.
+        before_chars: usize,
+        /// Characters that stand after it.
+        after_chars: usize,
+    },
+}
+
+/// Messages read at once on the way.
+const READ_AT_ONCE: u64 = 16;
+/// A page has room for so much, however little was asked for.
+const LEAST_TOKENS: u64 = 200;
+/// What is shown around a message or node costs about so much.
+const AROUND_TOKENS: u64 = 24;
+/// A token has at least so many characters in the texts agents write.
+const CHARS_A_TOKEN: usize = 3;
+
+/// A page that is being filled.
+struct ExpandPage {
+    left: u64,
+    expanded: ExpandResult,
+}
+
+impl ExpandPage {
+    /// Adds something unless the page is full; the first thing always goes on it.
+    fn add(&mut self, tokens: u64, item: impl FnOnce() -> ExpandedItem) -> bool {
+        let cost = tokens.saturating_add(AROUND_TOKENS);
+        if cost > self.left && !self.expanded.items.is_empty() {
+            return false;
+        }
+        self.left = self.left.saturating_sub(cost);
+        self.expanded.tokens = self.expanded.tokens.saturating_add(cost);
+        self.expanded.items.push(item());
+        true
+    }
+}
+
+impl RecallReader<'_> {
+    /// Expands a node, or shows a message of a conversation.
+    pub fn expand(&self, session: &SessionId, ask: &ExpandQuery) -> RecallResult<ExpandResult> {
+        let cap = self.limits.expand_tokens.max(LEAST_TOKENS);
+        let capped_at = ask.tokens.filter(|wanted| *wanted > cap).map(|_| cap);
+        let left = ask.tokens.unwrap_or(cap).clamp(LEAST_TOKENS, cap);
+        let mut page = ExpandPage { left, expanded: ExpandResult { capped_at, ..ExpandResult::default() } };
+        match (ask.node, ask.message) {
+            (Some(node), None) => self.expand_node(node, ask, &mut page)?,
+            (None, Some(seq)) => {
+                let holder = self.session_of(&self.stretches(session)?, seq)?;
+                let run = MessageRun { session: holder, first_seq: seq, end_seq: seq + 1 };
+                self.add_messages(&[run], ask, &mut page)?;
+            }
+            (None, None) => {
+                return Err(RecallError::NothingAsked("name a node, like n12, or the number of a message"));
+            }
+            (Some(_), Some(_)) => {
+                return Err(RecallError::NothingAsked("name either a node or a message, not both"));
+            }
+        }
+        Ok(page.expanded)
+    }
+
+    fn expand_node(&self, id: SummaryId, ask: &ExpandQuery, page: &mut ExpandPage) -> RecallResult<()> {
+        let head = self.head(id)?;
+        page.expanded.node = Some(head.clone());
+        // What a view shows is made of nodes too.
+        let top = match head.node.children.is_empty() {
+            true => self.store.summary(self.owner, id).map_err(unknown_node)?.top_nodes(),
+            false => Vec::new(),
+        };
+        if ask.expansion == Expansion::Messages || (head.node.children.is_empty() && top.is_empty()) {
+            return self.add_messages(&head.sources, ask, page);
+        }
+        let from = ask.from.unwrap_or(0);
+        let later = head.node.children.iter().filter(|child| child.end_seq > from).map(|child| child.id);
+        for child in top.into_iter().chain(later) {
+            let summary = self.store.summary(self.owner, child).map_err(unknown_node)?;
+            let head = summary.head();
+            let (first_seq, end_seq) = head.between();
+            if end_seq <= from {
+                continue;
+            }
+            let tokens = text_tokens(&summary.document);
+            let item = || ExpandedItem::Node { head: Box::new(head), document: summary.document };
+            if !page.add(tokens, item) {
+                page.expanded.next_from = Some(first_seq);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds messages of runs until the page is full.
+    fn add_messages(
+        &self,
+        runs: &[MessageRun],
+        ask: &ExpandQuery,
+        page: &mut ExpandPage,
+    ) -> RecallResult<()> {
+        let from = ask.from.unwrap_or(0);
+        for run in runs {
+            let mut at = run.first_seq.max(from);
+            while at < run.end_seq {
+                let end = at.saturating_add(READ_AT_ONCE).min(run.end_seq);
+                let part = MessageRun { session: run.session.clone(), first_seq: at, end_seq: end };
+                for stored in self.store.messages_of_run(self.owner, &part)? {
+                    if page.expanded.next_offset.is_some() || !add_message(&stored, ask, page) {
+                        page.expanded.next_from = Some(stored.seq);
+                        return Ok(());
+                    }
+                }
+                at = end;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a message, the part that is asked for or fits where it is long; says whether it found room.
+fn add_message(stored: &StoredMessage, ask: &ExpandQuery, page: &mut ExpandPage) -> bool {
+    let text = stored.decode().map(|message| readable(&message)).unwrap_or_default();
+    let is_first = page.expanded.items.is_empty();
+    let whole_tokens = text_tokens(&text);
+    let room = page.left.saturating_sub(AROUND_TOKENS);
+    let asked_for =
+        if is_first { ask.offset.or_else(|| found_at(&text, ask.around.as_deref(), room)) } else { None };
+    let fits = whole_tokens <= room;
+    if !fits && !is_first {
+        return false;
+    }
+    let start = if fits && ask.offset.is_none() { 0 } else { asked_for.unwrap_or(0) };
+    let total = text.chars().count();
+    let shown: String = match fits && start == 0 {
+        true => text,
+        false => within(&text, start, room),
+    };
+    let shown_chars = shown.chars().count();
+    let before_chars = start.min(total);
+    let after_chars = total.saturating_sub(before_chars + shown_chars);
+    if after_chars > 0 {
+        page.expanded.next_offset = Some(before_chars + shown_chars);
+    }
+    let tokens = text_tokens(&shown);
+    page.add(tokens, || ExpandedItem::Message {
+        message: stored.seq,
+        session: stored.session.clone(),
+        role: stored.role.name(),
+        at_ms: stored.at_ms,
+        text: shown,
+        before_chars,
+        after_chars,
+    })
+}
+
+/// The character from which a page that holds a passage begins: some of what stands before it, most of what follows.
+fn found_at(text: &str, around: Option<&str>, room_tokens: u64) -> Option<usize> {
+    let around = around.map(str::trim).filter(|around| !around.is_empty())?;
+    let at = text.find(around).or_else(|| {
+        let (text, around) = (text.to_lowercase(), around.to_lowercase());
+        text.find(&around)
+    })?;
+    let before = text.get(..at).map_or(0, |before| before.chars().count());
+    let lead = usize::try_from(room_tokens).unwrap_or(usize::MAX) * CHARS_A_TOKEN / 4;
+    Some(before.saturating_sub(lead))
+}
+
+/// As many characters from a place on as fit.
+fn within(text: &str, start: usize, room_tokens: u64) -> String {
+    let room = usize::try_from(room_tokens).unwrap_or(usize::MAX);
+    let mut chars = room.saturating_mul(CHARS_A_TOKEN + 1);
+    loop {
+        let piece: String = text.chars().skip(start).take(chars).collect();
+        let tokens = text_tokens(&piece);
+        if tokens <= room_tokens || chars <= 1 {
+            return piece;
+        }
+        // Dense text has more tokens for its length: as much less as it is too much.
+        let share = usize::try_from(room_tokens.saturating_mul(90) / tokens.max(1)).unwrap_or(50);
+        chars = (chars.saturating_mul(share.clamp(10, 90)) / 100).max(1);
+    }
+}
+
+#[cfg(test)]
+#[path = "expand_tests.rs"]
+mod tests;

@@ -1,0 +1,402 @@
+//! `lcm_grep`: words or a pattern, in every message of a conversation, with where each hit lies.
+//!
+//! Words go through the index of the record. A pattern is first looked for by the longest string that must stand in
+//! whatever it fits; one without such a string is held against the messages themselves, newest first, so many bytes at a
+//! time. Patterns run in linear time and are bounded in size: none can run for ever.
+
+use std::collections::HashMap;
+
+use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, HirKind};
+use serde::Serialize;
+use throughline_store::{
+    Hit, MessageRun, Millis, NodeHead, SearchMode, SearchQuery, SessionId, SummaryId, ViewItem,
+};
+
+use crate::recall::tools::is_lookup;
+use crate::recall::{RecallError, RecallReader, RecallResult, readable, unknown_node};
+
+/// How a search is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GrepPattern {
+    /// Words, or one string as it stands.
+    #[default]
+    Words,
+    /// A regular expression.
+    Regex,
+}
+
+/// A search.
+#[derive(Clone, Debug, Default)]
+pub struct GrepQuery {
+    /// What is looked for.
+    pub text: String,
+    /// How it is meant.
+    pub pattern: GrepPattern,
+    /// Only in messages before this one.
+    pub before: Option<u64>,
+    /// At most so many hits; within the limit that is set.
+    pub limit: Option<usize>,
+}
+
+/// A message that fits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GrepHit {
+    /// Its place in the conversation.
+    pub message: u64,
+    /// The session it was said in.
+    pub session: SessionId,
+    /// Who speaks.
+    pub role: String,
+    /// When.
+    pub at_ms: Millis,
+    /// The nodes that stand for it, from the one in view down to its leaf; none while it is in view itself.
+    pub nodes: Vec<SummaryId>,
+    /// Whether the view shows it.
+    pub in_view: bool,
+    /// The passage.
+    pub passage: String,
+    /// What of the passage was looked for: with it an expansion shows this very place.
+    pub found: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GrepAnswer {
+    /// The hits.
+    pub hits: Vec<GrepHit>,
+    /// Not everything was looked at: only messages from this one on.
+    pub looked_back_to: Option<u64>,
+    /// More fits than is shown.
+    pub more: bool,
+}
+
+/// A compiled pattern may have so many bytes.
+const PATTERN_BYTES: usize = 1 << 20;
+/// Characters of a pattern.
+const PATTERN_CHARS: usize = 1_000;
+/// Messages the index proposes for a pattern.
+const PROPOSED: usize = 400;
+/// Bytes of messages a pattern without a string is held against.
+const SCANNED_BYTES: usize = 4 << 20;
+/// Messages read at once on the way.
+const SCANNED_AT_ONCE: u64 = 64;
+/// Lookups that may stand among hits before one is missed.
+const MOST_LOOKUPS: usize = 64;
+/// Characters before and after a hit.
+const PASSAGE_CHARS: usize = 140;
+/// Shorter strings tell too little to look by.
+const LEAST_LITERAL_CHARS: usize = 3;
+
+impl RecallReader<'_> {
+    /// Searches a conversation.
+    pub fn grep(&self, session: &SessionId, ask: &GrepQuery) -> RecallResult<GrepAnswer> {
+        if ask.text.trim().is_empty() {
+            return Err(RecallError::NothingAsked("say what to look for"));
+        }
+        let limit = ask.limit.unwrap_or(usize::MAX).clamp(1, self.limits.grep_hits.max(1));
+        let mut answer = match ask.pattern {
+            GrepPattern::Words => self.by_words(session, ask, limit)?,
+            GrepPattern::Regex => self.by_pattern(session, ask, limit)?,
+        };
+        self.locate(session, &mut answer.hits)?;
+        Ok(answer)
+    }
+
+    fn search(
+        &self,
+        session: &SessionId,
+        text: &str,
+        mode: SearchMode,
+        limit: usize,
+    ) -> RecallResult<(Vec<Hit>, bool)> {
+        let query = SearchQuery {
+            text: text.to_owned(),
+            mode,
+            session: Some(session.clone()),
+            limit: limit.saturating_add(MOST_LOOKUPS),
+            ..SearchQuery::default()
+        };
+        let mut found = self.store.search(self.owner, &query)?;
+        found.hits.retain(|hit| !is_lookup(&hit.tools));
+        found.hits.truncate(limit);
+        Ok((found.hits, found.ranked_newest.is_some()))
+    }
+
+    fn by_words(&self, session: &SessionId, ask: &GrepQuery, limit: usize) -> RecallResult<GrepAnswer> {
+        let text = ask.text.trim();
+        // One more than is shown, to know whether there is more; and enough to leave out what lies after `before`.
+        let wanted = if ask.before.is_some() { PROPOSED } else { limit + 1 };
+        let is_before = |hit: &Hit| ask.before.is_none_or(|before| hit.seq < before);
+        // A single string is meant as it stands.
+        if !text.contains(char::is_whitespace) {
+            let (mut hits, mut cut) = self.search(session, text, SearchMode::Substring, wanted)?;
+            let mut ranked = self.as_written(text, hits.iter().filter(|hit| is_before(hit)).take(wanted))?;
+            if hits.len() >= wanted && ranked.iter().all(|(spelling, _)| *spelling == Spelling::Otherwise) {
+                (hits, cut) = self.search(session, text, SearchMode::Substring, PROPOSED)?;
+                ranked = self.as_written(text, hits.iter().filter(|hit| is_before(hit)))?;
+            }
+            if !hits.is_empty() {
+                let more = ranked.len() > limit || cut;
+                let hits = ranked.into_iter().map(|(_, hit)| hit).take(limit).collect();
+                return Ok(GrepAnswer { hits, looked_back_to: None, more });
+            }
+        }
+        let (mut hits, cut) = self.search(session, text, SearchMode::Words, wanted)?;
+        hits.retain(is_before);
+        let more = hits.len() > limit || cut;
+        hits.truncate(limit);
+        Ok(GrepAnswer { hits: hits.into_iter().map(from_index).collect(), looked_back_to: None, more })
+    }
+
+    /// Hits of one string, those first that have it exactly as it was asked for: the index does not tell `Id` from `ID`.
+    fn as_written<'h>(
+        &self,
+        text: &str,
+        hits: impl Iterator<Item = &'h Hit>,
+    ) -> RecallResult<Vec<(Spelling, GrepHit)>> {
+        let mut ranked = Vec::new();
+        for hit in hits {
+            let mut shown = from_index(hit.clone());
+            let stored = self.message(&hit.session, hit.seq)?;
+            let whole = stored.and_then(|stored| stored.decode()).map(|message| readable(&message));
+            let (spelling, at) =
+                whole.as_deref().map_or((Spelling::Otherwise, 0), |whole| spelled(whole, text));
+            if let Some(whole) = whole.filter(|_| spelling != Spelling::Otherwise) {
+                (shown.passage, shown.found) = passage(&whole, at, at + text.len());
+            }
+            ranked.push((spelling, shown));
+        }
+        ranked.sort_by_key(|(spelling, _)| *spelling);
+        Ok(ranked)
+    }
+
+    fn by_pattern(&self, session: &SessionId, ask: &GrepQuery, limit: usize) -> RecallResult<GrepAnswer> {
+        let regex = compiled(&ask.text)?;
+        let Some(literal) = longest_literal(&ask.text) else {
+            return self.scan(session, &regex, ask.before, limit);
+        };
+        let (proposed, cut) = self.search(session, &literal, SearchMode::Substring, PROPOSED)?;
+        let cut = cut || proposed.len() >= PROPOSED;
+        let mut hits = Vec::new();
+        for hit in proposed.iter().filter(|hit| ask.before.is_none_or(|before| hit.seq < before)) {
+            if hits.len() > limit {
+                break;
+            }
+            let Some(stored) = self.message(&hit.session, hit.seq)? else { continue };
+            let Some(text) = stored.decode().map(|message| readable(&message)) else { continue };
+            if let Some(found) = regex.find(&text) {
+                let mut hit = from_index(hit.clone());
+                (hit.passage, hit.found) = passage(&text, found.start(), found.end());
+                hits.push(hit);
+            }
+        }
+        let more = hits.len() > limit || cut;
+        hits.truncate(limit);
+        Ok(GrepAnswer { hits, looked_back_to: None, more })
+    }
+
+    /// Holds a pattern against messages, newest first, as far as the bound reaches.
+    fn scan(
+        &self,
+        session: &SessionId,
+        regex: &Regex,
+        before: Option<u64>,
+        limit: usize,
+    ) -> RecallResult<GrepAnswer> {
+        let mut hits: Vec<GrepHit> = Vec::new();
+        let mut bytes = 0;
+        for stretch in self.stretches(session)? {
+            let mut end = before.map_or(stretch.end_seq, |before| stretch.end_seq.min(before));
+            while end > stretch.session.first_seq {
+                if bytes > SCANNED_BYTES || hits.len() > limit {
+                    let more = hits.len() > limit;
+                    hits.truncate(limit);
+                    return Ok(GrepAnswer { hits, looked_back_to: Some(end), more });
+                }
+                let first = end.saturating_sub(SCANNED_AT_ONCE).max(stretch.session.first_seq);
+                let run = MessageRun { session: stretch.session.id.clone(), first_seq: first, end_seq: end };
+                for stored in self.store.messages_of_run(self.owner, &run)?.iter().rev() {
+                    bytes += stored.json.as_str().len();
+                    if is_lookup(&stored.tools) {
+                        continue;
+                    }
+                    let Some(text) = stored.decode().map(|message| readable(&message)) else { continue };
+                    if let Some(found) = regex.find(&text) {
+                        let (passage, found) = passage(&text, found.start(), found.end());
+                        hits.push(GrepHit {
+                            message: stored.seq,
+                            session: stored.session.clone(),
+                            role: stored.role.name().to_owned(),
+                            at_ms: stored.at_ms,
+                            nodes: Vec::new(),
+                            in_view: false,
+                            passage,
+                            found,
+                        });
+                    }
+                }
+                end = first;
+            }
+        }
+        let more = hits.len() > limit;
+        hits.truncate(limit);
+        Ok(GrepAnswer { hits, looked_back_to: None, more })
+    }
+
+    /// Finds out where hits lie: in view, or under which nodes.
+    fn locate(&self, session: &SessionId, hits: &mut [GrepHit]) -> RecallResult<()> {
+        if hits.is_empty() {
+            return Ok(());
+        }
+        let shown = self.store.view_items(self.owner, session)?;
+        let is_shown = |hit: &GrepHit| {
+            shown.iter().any(|item| match item {
+                ViewItem::Range { session, first_seq, end_seq } => {
+                    *session == hit.session
+                        && hit.message >= *first_seq
+                        && end_seq.is_none_or(|end| hit.message < end)
+                }
+                ViewItem::Rendition { session, seq, .. } => *session == hit.session && *seq == hit.message,
+                ViewItem::Summary { .. } | ViewItem::Synthetic { .. } => false,
+            })
+        };
+        let top = self.top_nodes(session)?;
+        let mut known: HashMap<SummaryId, NodeHead> = HashMap::new();
+        for hit in hits {
+            hit.in_view = is_shown(hit);
+            hit.nodes = self.path_to(&top, &hit.session, hit.message, &mut known)?;
+        }
+        Ok(())
+    }
+
+    /// The nodes that stand for a message, from the top down.
+    pub(crate) fn path_to(
+        &self,
+        top: &[NodeHead],
+        session: &SessionId,
+        seq: u64,
+        known: &mut HashMap<SummaryId, NodeHead>,
+    ) -> RecallResult<Vec<SummaryId>> {
+        let mut path = Vec::new();
+        let mut next = top.iter().find(|node| node.covers(session, seq)).cloned();
+        while let Some(node) = next.take() {
+            path.push(node.id);
+            for child in &node.node.children {
+                if !(child.first_seq..child.end_seq).contains(&seq) {
+                    continue;
+                }
+                if !known.contains_key(&child.id) {
+                    let mut heads = self.store.node_heads(self.owner, &[child.id]).map_err(unknown_node)?;
+                    known.extend(heads.pop().map(|head| (child.id, head)));
+                }
+                let below = known.get(&child.id).filter(|head| head.covers(session, seq));
+                // Whatever a damaged record says, nothing is visited twice.
+                if let Some(below) = below.filter(|below| !path.contains(&below.id)) {
+                    next = Some(below.clone());
+                    break;
+                }
+            }
+        }
+        Ok(path)
+    }
+}
+
+fn from_index(hit: Hit) -> GrepHit {
+    let found = hit.snippet.marks.first().and_then(|(start, end)| hit.snippet.text.get(*start..*end));
+    GrepHit {
+        message: hit.seq,
+        session: hit.session,
+        role: hit.role.to_owned(),
+        at_ms: hit.at_ms,
+        nodes: Vec::new(),
+        in_view: false,
+        found: found.unwrap_or_default().to_owned(),
+        passage: hit.snippet.text,
+    }
+}
+
+/// How a string stands in a text, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Spelling {
+    /// As it was asked for, not part of a longer word.
+    OwnWord,
+    /// As it was asked for.
+    Within,
+    /// In capitals where small letters were asked for, or the like.
+    Otherwise,
+}
+
+/// How a string stands in a text at its best, and where.
+fn spelled(text: &str, wanted: &str) -> (Spelling, usize) {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let stands_alone = |at: &usize| {
+        let before = text.get(..*at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + wanted.len()..).and_then(|after| after.chars().next());
+        !is_word(before) && !is_word(after)
+    };
+    let places = || text.match_indices(wanted).map(|(at, _)| at);
+    match (places().find(stands_alone), places().next()) {
+        (Some(at), _) => (Spelling::OwnWord, at),
+        (None, Some(at)) => (Spelling::Within, at),
+        (None, None) => (Spelling::Otherwise, 0),
+    }
+}
+
+/// The passage around a hit, on one line, and the hit itself.
+fn passage(text: &str, start: usize, end: usize) -> (String, String) {
+    let before = text.get(..start).unwrap_or_default();
+    let from = before.char_indices().rev().nth(PASSAGE_CHARS - 1).map_or(0, |(at, _)| at);
+    let rest = text.get(start..).unwrap_or_default();
+    let to = rest.char_indices().nth(PASSAGE_CHARS).map_or(text.len(), |(at, _)| start + at);
+    let passage = text.get(from..to).unwrap_or_default();
+    let found: String = text.get(start..end).unwrap_or_default().chars().take(PASSAGE_CHARS).collect();
+    (passage.split_whitespace().collect::<Vec<_>>().join(" "), found)
+}
+
+fn compiled(pattern: &str) -> RecallResult<Regex> {
+    let bad = |problem: String| RecallError::BadPattern { problem };
+    if pattern.chars().count() > PATTERN_CHARS {
+        return Err(bad(format!("it has more than {PATTERN_CHARS} characters")));
+    }
+    let built = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).build();
+    built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => bad("it is too large once it is worked out".to_owned()),
+        // The last line says what is wrong; those before draw a picture of where.
+        other => bad(other.to_string().lines().last().unwrap_or_default().trim().to_owned()),
+    })
+}
+
+/// The longest string that stands in everything a pattern fits.
+fn longest_literal(pattern: &str) -> Option<String> {
+    let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
+    let mut longest = String::new();
+    required(&hir, &mut longest);
+    (longest.chars().count() >= LEAST_LITERAL_CHARS).then_some(longest)
+}
+
+fn required(hir: &Hir, longest: &mut String) {
+    match hir.kind() {
+        HirKind::Literal(literal) => {
+            // A line may be broken otherwise where it was indexed.
+            let text = std::str::from_utf8(&literal.0).unwrap_or_default();
+            for piece in text.split(char::is_control) {
+                if piece.trim().len() > longest.len() {
+                    *longest = piece.trim().to_owned();
+                }
+            }
+        }
+        HirKind::Capture(inside) => required(&inside.sub, longest),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| required(part, longest)),
+        HirKind::Repetition(repeated) if repeated.min > 0 => required(&repeated.sub, longest),
+        HirKind::Repetition(_)
+        | HirKind::Alternation(_)
+        | HirKind::Class(_)
+        | HirKind::Look(_)
+        | HirKind::Empty => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "grep_tests.rs"]
+mod tests;

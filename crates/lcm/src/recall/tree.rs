@@ -1,0 +1,49 @@
+//! The nodes of a conversation from the newest view down to the messages they stand for.
+
+use serde::Serialize;
+use throughline_store::{NodeHead, SessionId, SummaryId};
+
+use crate::recall::{RecallReader, RecallResult, unknown_node};
+
+/// The nodes of a conversation.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeTree {
+    /// The session whose view it is.
+    pub session: SessionId,
+    /// Messages of the conversation.
+    pub messages: u64,
+    /// The nodes in view, oldest first.
+    pub nodes: Vec<TreeNode>,
+}
+
+/// A node with those below it.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeNode {
+    /// What it is.
+    #[serde(flatten)]
+    pub head: NodeHead,
+    /// What it took up, oldest first.
+    pub took_up: Vec<TreeNode>,
+}
+
+impl RecallReader<'_> {
+    /// The nodes of the conversation of a session.
+    pub fn tree(&self, session: &SessionId) -> RecallResult<NodeTree> {
+        let found = self.store.session(self.owner, session)?;
+        let top = self.top_nodes(session)?;
+        let nodes =
+            top.into_iter().map(|head| self.below(head, &mut Vec::new())).collect::<RecallResult<_>>()?;
+        Ok(NodeTree { session: found.id, messages: found.next_seq, nodes })
+    }
+
+    fn below(&self, head: NodeHead, above: &mut Vec<SummaryId>) -> RecallResult<TreeNode> {
+        above.push(head.id);
+        // Whatever a damaged record says, nothing leads back to itself.
+        let children: Vec<SummaryId> =
+            head.node.children.iter().map(|child| child.id).filter(|id| !above.contains(id)).collect();
+        let heads = self.store.node_heads(self.owner, &children).map_err(unknown_node)?;
+        let took_up = heads.into_iter().map(|child| self.below(child, above)).collect::<RecallResult<_>>()?;
+        above.pop();
+        Ok(TreeNode { head, took_up })
+    }
+}

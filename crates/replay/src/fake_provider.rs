@@ -1,0 +1,161 @@
+//! The upstream of a replay: answers with what was recorded, and writes bills by the rules of the cache.
+
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use throughline_engine::{Host, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture};
+use throughline_provider::{OutgoingCall, PrefixCache, RequestComplaint, Trouble, TroubleKind};
+use throughline_store::{Holder, Millis};
+use throughline_tokens::{TokenModel, profile_message};
+use throughline_transcript::{Dialect, Message};
+use throughline_wire::{
+    Answer, AnswerDraft, ReportedUsage, Request, Streaming, decode_response, write_response, write_usage,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::bill::{Bill, Purpose, Tariff};
+
+/// The clock of the recording, and chance that is none.
+#[derive(Debug, Default)]
+pub(crate) struct ReplayClock {
+    now_ms: AtomicI64,
+    drawn: AtomicU32,
+}
+
+impl ReplayClock {
+    /// Time never goes back.
+    pub(crate) fn set(&self, now_ms: i64) {
+        self.now_ms.fetch_max(now_ms, Ordering::SeqCst);
+    }
+}
+
+impl Host for ReplayClock {
+    fn now_ms(&self) -> Millis {
+        self.now_ms.load(Ordering::SeqCst)
+    }
+
+    fn random(&self) -> u32 {
+        self.drawn.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { host: "replay".to_owned(), process_id: 1, process_start: 1, what: "replay".to_owned() }
+    }
+
+    fn is_alive(&self, _holder: &Holder) -> bool {
+        true
+    }
+}
+
+/// Answers and bills.
+pub(crate) struct FakeProvider {
+    pub(crate) dialect: Dialect,
+    pub(crate) token_model: TokenModel,
+    pub(crate) tariff: Tariff,
+    pub(crate) clock: Arc<ReplayClock>,
+    state: Mutex<ProviderState>,
+}
+
+struct ProviderState {
+    cache: PrefixCache,
+    bill: Bill,
+    next: Option<(Vec<Message>, Purpose)>,
+    summary: String,
+}
+
+impl FakeProvider {
+    pub(crate) fn new(
+        dialect: Dialect,
+        token_model: TokenModel,
+        tariff: Tariff,
+        clock: Arc<ReplayClock>,
+        cache: PrefixCache,
+    ) -> Self {
+        let state =
+            Mutex::new(ProviderState { cache, bill: Bill::default(), next: None, summary: String::new() });
+        Self { dialect, token_model, tariff, clock, state }
+    }
+
+    // Plain figures: a panic elsewhere leaves them usable.
+    fn state(&self) -> MutexGuard<'_, ProviderState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the next call is answered with.
+    pub(crate) fn will_answer(&self, messages: Vec<Message>, purpose: Purpose) {
+        self.state().next = Some((messages, purpose));
+    }
+
+    /// What the next call for a summary is answered with.
+    pub(crate) fn will_summarise(&self, markdown: String) {
+        self.state().summary = markdown;
+    }
+
+    /// What everything cost until now.
+    pub(crate) fn bill(&self) -> Bill {
+        self.state().bill.clone()
+    }
+
+    /// Prices a prompt and books it with an answer of so many tokens.
+    fn charge(
+        &self,
+        body: &[u8],
+        purpose: Purpose,
+        answered_tokens: u64,
+    ) -> Result<ReportedUsage, Box<UpstreamFailure>> {
+        let refused = |words: String| {
+            let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
+            Box::new(UpstreamFailure::trouble(Trouble { words, ..Trouble::of(kind) }))
+        };
+        let request = Request::decode(self.dialect, body).map_err(|error| refused(error.to_string()))?;
+        let now_ms = self.clock.now_ms();
+        let mut state = self.state();
+        let ProviderState { cache, bill, .. } = &mut *state;
+        let priced = cache.ask(&request, now_ms).map_err(|complaint| refused(complaint.to_string()))?;
+        cache.answer_began(&priced, now_ms);
+        let mut reported = priced.reported;
+        reported.usage.output = answered_tokens;
+        bill.book(&self.tariff, purpose, reported, now_ms);
+        Ok(reported)
+    }
+
+    /// The answer to a call. Summaries are asked for as streams, everything else in one piece.
+    fn answer(&self, call: &OutgoingCall) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
+        let size = |message: &Message| self.token_model.estimate_content(&profile_message(message));
+        let (mut answer, purpose) = match call.streaming {
+            Streaming::Streamed => (self.summary()?, Purpose::Summary),
+            Streaming::Whole => {
+                let (messages, purpose) =
+                    self.state().next.take().unwrap_or((Vec::new(), Purpose::Conversation));
+                (Answer { messages, ..Answer::empty(self.dialect) }, purpose)
+            }
+        };
+        let written = answer.messages.iter().map(size).sum();
+        let reported = self.charge(&call.body, purpose, written)?;
+        answer.usage_json = Some(write_usage(self.dialect, &reported));
+        Ok(UpstreamAnswer { answer, first_content: None })
+    }
+
+    fn summary(&self) -> Result<Answer, Box<UpstreamFailure>> {
+        let draft = AnswerDraft::text(self.state().summary.clone());
+        let body = write_response(self.dialect, &draft);
+        let unread = |_| Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown)));
+        decode_response(self.dialect, body.as_bytes()).map_err(unread)
+    }
+}
+
+impl Upstream for FakeProvider {
+    fn send<'a>(
+        &'a self,
+        call: OutgoingCall,
+        _pieces: Option<&'a PieceSender>,
+        _cancel: &'a CancellationToken,
+    ) -> UpstreamFuture<'a> {
+        let answered = self.answer(&call);
+        Box::pin(async move {
+            // A model takes its time; what goes on in the background gets done meanwhile.
+            tokio::task::yield_now().await;
+            answered
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! System prompt and tools: as they are told, or words of the same size in their place.
+//!
+//! Logs leave them out, but they stand in every prompt, are cached with it and count against the window.
+
+use std::borrow::Cow;
+
+use throughline_provider::without_marks;
+use throughline_tokens::{TokenModel, profile_system};
+use throughline_transcript::{RawJson, compact_json_string};
+use throughline_wire::{RequestParts, System};
+
+use crate::recording::Recording;
+
+/// What stands before the messages of every prompt.
+#[derive(Clone, Debug)]
+pub(crate) struct FixedPrompt {
+    /// A string or a list of blocks.
+    pub(crate) system: Option<String>,
+    pub(crate) tools: Option<String>,
+    pub(crate) tokens: u64,
+}
+
+impl FixedPrompt {
+    /// Of a conversation, for a model that counts like this.
+    pub(crate) fn of(recording: &Recording, token_model: &TokenModel) -> Self {
+        let tokens = recording.fixed_tokens(token_model);
+        let bare = |json: &str| without_marks(json).into_owned();
+        let system = recording.preamble.system.as_ref().map(|json| bare(json.as_str()));
+        let tools = recording.preamble.tools.as_ref().map(|json| bare(json.as_str()));
+        if system.is_some() || tools.is_some() || tokens == 0 {
+            return Self { system, tools, tokens };
+        }
+        Self { system: Some(compact_json_string(&words_of(tokens, token_model))), tools: None, tokens }
+    }
+
+    /// The parts of a request that begins with it.
+    pub(crate) fn parts<'a>(&'a self, model: &'a str, text: &'a Option<Cow<'a, str>>) -> RequestParts<'a> {
+        let system = match (text, &self.system) {
+            (Some(text), _) => Some(System::Text(text)),
+            (None, Some(blocks)) => Some(System::Blocks(RawJson(blocks))),
+            (None, None) => None,
+        };
+        let tools = self.tools.as_deref().map(RawJson);
+        RequestParts { system, tools, ..RequestParts::new(model) }
+    }
+
+    /// The system prompt as text, where it is one.
+    pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
+        self.system.as_deref().and_then(|json| RawJson(json).as_text())
+    }
+}
+
+/// Words of so many tokens, the same every time.
+fn words_of(tokens: u64, token_model: &TokenModel) -> String {
+    const SENTENCE: &str = "Standing instructions of the agent that the log leaves out take this much room. ";
+    let size = |text: &str| token_model.estimate_content(&profile_system(&compact_json_string(text)));
+    let one = size(SENTENCE).max(1);
+    let mut text = SENTENCE.repeat(usize::try_from(tokens / one).unwrap_or(0));
+    while size(&text) < tokens {
+        text.push_str(SENTENCE);
+    }
+    text
+}

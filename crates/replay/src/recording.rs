@@ -1,0 +1,218 @@
+//! A recorded conversation as the calls it was made of: what was new before each, what was answered, when.
+//!
+//! Not for: what a call cost; a log's own figures are only kept to be compared with.
+
+use std::ops::Range;
+
+use throughline_tokens::{TokenModel, UsageReading, logged_usage, profile_message, profile_preamble};
+use throughline_transcript::{
+    Dialect, LogFacts, Message, NewView, Preamble, Role, Source, SubAgent, Transcript,
+};
+
+/// Where a transcript tells no times, calls are taken to be this far apart.
+const USUAL_STEP_MS: i64 = 20_000;
+/// When a transcript without times is taken to begin: the first of January 2026.
+const BEGINNING_MS: i64 = 1_767_225_600_000;
+
+/// A call that was made.
+#[derive(Clone, Debug)]
+pub struct RecordedCall {
+    /// Messages that were new, by their places.
+    pub incoming: Range<usize>,
+    /// What was answered.
+    pub answer: Range<usize>,
+    /// When the answer began.
+    pub at_ms: i64,
+    /// What the provider reported.
+    pub usage: Option<UsageReading>,
+}
+
+/// A call as the log counts it.
+#[derive(Clone, Debug)]
+pub struct LoggedCall {
+    /// The model that answered, where that is told.
+    pub model: Option<String>,
+    /// When.
+    pub at_ms: i64,
+    /// What the provider reported.
+    pub usage: UsageReading,
+}
+
+/// A compaction the recorded client made by itself.
+#[derive(Clone, Debug)]
+pub struct RecordedCompaction {
+    /// Messages that were said before it.
+    pub message: usize,
+    /// When.
+    pub at_ms: i64,
+    /// What stood in the place of the history from then on, where that is not in the messages.
+    pub view: Vec<Message>,
+    /// Whether the message at that place is the client's summary, which nobody said.
+    pub summary_follows: bool,
+}
+
+/// A recorded conversation.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The wire of its messages.
+    pub dialect: Dialect,
+    /// What it was read from.
+    pub source: Source,
+    /// The model it was held with, where that is told.
+    pub model: Option<String>,
+    /// Everything that was said.
+    pub messages: Vec<Message>,
+    /// The calls, in order.
+    pub calls: Vec<RecordedCall>,
+    /// The client's own compactions, in order.
+    pub compactions: Vec<RecordedCompaction>,
+    /// Every call that the log has counts for, also those whose answer is not in the messages.
+    pub logged: Vec<LoggedCall>,
+    /// System prompt and tools, where they are told.
+    pub preamble: Preamble,
+}
+
+impl Recording {
+    /// The conversation of a transcript.
+    #[must_use]
+    pub fn of(transcript: &Transcript) -> Self {
+        let facts = transcript.log_facts().unwrap_or_default();
+        let messages = transcript.messages.clone();
+        let times = times(&facts, messages.len());
+        let compactions = compactions(&facts, &times);
+        let calls = calls(&messages, &facts, &times, &compactions);
+        let logged = logged(&facts, &times);
+        Self {
+            dialect: transcript.dialect,
+            source: transcript.source,
+            model: transcript.preamble.model.clone(),
+            messages,
+            calls,
+            compactions,
+            logged,
+            preamble: transcript.preamble.clone(),
+        }
+    }
+
+    /// The conversation of a transcript and those of its sub-agents, which have windows of their own.
+    #[must_use]
+    pub fn all_of(transcript: &Transcript) -> Vec<(Option<String>, Self)> {
+        let own = (!transcript.messages.is_empty()).then(|| (None, Self::of(transcript)));
+        let agents = transcript.sub_agents();
+        let agents =
+            agents.iter().map(|SubAgent { id, transcript, .. }| (Some(id.clone()), Self::of(transcript)));
+        own.into_iter().chain(agents).collect()
+    }
+
+    /// Where the view of the recorded client began for a call, and what stood there instead of the history.
+    #[must_use]
+    pub fn view_of(&self, call: &RecordedCall) -> (usize, &[Message]) {
+        let last = self.compactions.iter().rfind(|compaction| compaction.message <= call.answer.start);
+        last.map_or((0, &[]), |compaction| (compaction.message, compaction.view.as_slice()))
+    }
+
+    /// Tokens of system prompt and tools: of those that are told, else what the provider counted at the beginning of a
+    /// window beyond its messages. The smallest counts, because a resumed conversation begins with more than is told.
+    #[must_use]
+    pub fn fixed_tokens(&self, token_model: &TokenModel) -> u64 {
+        let told = token_model.estimate_content(&profile_preamble(&self.preamble));
+        if told > 0 {
+            return told;
+        }
+        let mut firsts = Vec::new();
+        let mut window = None;
+        for call in &self.calls {
+            let (start, view) = self.view_of(call);
+            if window.replace(start) == Some(start) {
+                continue;
+            }
+            let Some(usage) = &call.usage else { continue };
+            let said = self.messages.get(start..call.answer.start).unwrap_or_default();
+            let sizes = view.iter().chain(said).map(|m| token_model.estimate_content(&profile_message(m)));
+            firsts.push(usage.usage.prompt().saturating_sub(sizes.sum()));
+        }
+        firsts.into_iter().min().unwrap_or(0)
+    }
+}
+
+/// When each message was said, never going back.
+fn times(facts: &LogFacts, messages: usize) -> Vec<i64> {
+    let told = |index: usize| facts.messages.get(index).and_then(|message| message.at_ms);
+    let is_told = (0..messages).any(|index| told(index).is_some());
+    let mut last = facts.started_ms.or_else(|| (0..messages).find_map(told)).unwrap_or(BEGINNING_MS);
+    (0..messages)
+        .map(|index| {
+            let next =
+                if is_told { told(index).unwrap_or(last) } else { last.saturating_add(USUAL_STEP_MS / 2) };
+            last = last.max(next);
+            last
+        })
+        .collect()
+}
+
+fn compactions(facts: &LogFacts, times: &[i64]) -> Vec<RecordedCompaction> {
+    let found = facts.compactions.iter().map(|compaction| {
+        let (view, summary_follows) = match &compaction.view {
+            NewView::NextMessage => (Vec::new(), true),
+            NewView::Messages { messages, .. } => (messages.clone(), false),
+        };
+        let said_ms = compaction.message.checked_sub(1).and_then(|last| times.get(last)).or(times.first());
+        let at_ms = compaction.at_ms.or(said_ms.copied()).unwrap_or(BEGINNING_MS);
+        RecordedCompaction { message: compaction.message, at_ms, view, summary_follows }
+    });
+    found.collect()
+}
+
+fn logged(facts: &LogFacts, times: &[i64]) -> Vec<LoggedCall> {
+    let calls = facts.calls.iter().filter_map(|call| {
+        let said_ms = call.message.and_then(|message| times.get(message)).or(times.first()).copied();
+        Some(LoggedCall {
+            model: call.model.clone(),
+            at_ms: call.at_ms.or(said_ms).unwrap_or(BEGINNING_MS),
+            usage: logged_usage(call)?,
+        })
+    });
+    calls.collect()
+}
+
+/// Every run of messages of the model's is one answer.
+fn calls(
+    messages: &[Message],
+    facts: &LogFacts,
+    times: &[i64],
+    compactions: &[RecordedCompaction],
+) -> Vec<RecordedCall> {
+    let mut calls: Vec<RecordedCall> = Vec::new();
+    let mut from = 0;
+    let mut at = 0;
+    while at < messages.len() {
+        if !is_answer(messages, at) {
+            at += 1;
+            continue;
+        }
+        let end = (at..messages.len()).find(|next| !is_answer(messages, *next)).unwrap_or(messages.len());
+        // A compaction of the client in between parts two answers.
+        let parted = compactions
+            .iter()
+            .map(|compaction| compaction.message)
+            .find(|place| (at + 1..end).contains(place));
+        let end = parted.unwrap_or(end);
+        let told =
+            facts.calls.iter().find(|call| call.message.is_some_and(|message| (at..end).contains(&message)));
+        let usage = told.and_then(logged_usage);
+        let said_ms = times.get(at).copied().unwrap_or(BEGINNING_MS);
+        let last_ms = calls.last().map_or(i64::MIN, |call| call.at_ms);
+        let at_ms = told.and_then(|call| call.at_ms).unwrap_or(said_ms).max(last_ms);
+        calls.push(RecordedCall { incoming: from..at, answer: at..end, at_ms, usage });
+        (from, at) = (end, end);
+    }
+    calls
+}
+
+fn is_answer(messages: &[Message], at: usize) -> bool {
+    messages.get(at).is_some_and(|message| message.role() == Role::Assistant)
+}
+
+#[cfg(test)]
+#[path = "recording_tests.rs"]
+mod tests;

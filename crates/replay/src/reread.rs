@@ -1,0 +1,241 @@
+//! Which results the model has to read again, because it needs what was set aside of them.
+//!
+//! A long result is shown as its beginning and its end. When the model later writes something that stood only in the part
+//! that was not shown (a name, a path, a line of code), it must have known it: the call is made again right before that
+//! answer, once for each result, and brings as much as results may have, around what is needed.
+//!
+//! Not for: what is set aside; that is the managed call's, and is only looked at here.
+
+use std::collections::HashSet;
+
+use throughline_compaction::{AnchorKind, scan_anchors};
+use throughline_engine::{FittedResult, ResultFitter, ToolOutputPolicy};
+use throughline_store::CallNames;
+use throughline_tokens::ToolBudgets;
+use throughline_transcript::{
+    Arguments, Dialect, Message, Part, RawJson, SharedText, decode_message, tool_result_stub,
+};
+use throughline_wire::{AnswerDraft, AnswerPart, ToolCall, decode_response, write_response};
+
+/// A line that an answer repeats counts as known from this many characters on.
+const LEAST_LINE_CHARS: usize = 16;
+
+/// A result that was set aside.
+struct StoredResult {
+    call: ResultCall,
+    text: String,
+}
+
+/// The call that a result answered.
+#[derive(Clone)]
+struct ResultCall {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+/// A call that is made again, and what it brings.
+pub(crate) struct RepeatedRead {
+    name: String,
+    arguments: String,
+    text: String,
+}
+
+/// What the model has seen, and what was kept from it.
+pub(crate) struct ResultVisibility<'a> {
+    budgets: ToolBudgets,
+    policy: &'a ToolOutputPolicy,
+    names: CallNames,
+    calls: Vec<ResultCall>,
+    asides: Vec<StoredResult>,
+    seen_anchors: HashSet<String>,
+    seen_text: String,
+}
+
+impl<'a> ResultVisibility<'a> {
+    pub(crate) fn new(budgets: ToolBudgets, policy: &'a ToolOutputPolicy) -> Self {
+        Self {
+            budgets,
+            policy,
+            names: CallNames::default(),
+            calls: Vec::new(),
+            asides: Vec::new(),
+            seen_anchors: HashSet::new(),
+            seen_text: String::new(),
+        }
+    }
+
+    /// Messages on their way to the model.
+    pub(crate) fn shown(&mut self, messages: &[Message]) {
+        let own: Vec<&Message> = messages.iter().collect();
+        let fitted =
+            ResultFitter::new(&self.budgets, self.policy).fit(&own, &mut self.names).unwrap_or_default();
+        let mut fitted = fitted.into_iter();
+        for message in messages {
+            let FittedResult { json, set_aside } = fitted.next().unwrap_or_default();
+            let shown = json.and_then(|json| decode_message(SharedText::new(json)));
+            self.see_message(shown.as_ref().unwrap_or(message));
+            let aside: HashSet<String> = set_aside.into_iter().map(|aside| aside.text).collect();
+            for part in message.parts() {
+                let Part::ToolResult { call_id, content, .. } = part else { continue };
+                let text = message.result_text(content);
+                let id = message.str(*call_id);
+                if aside.contains(&*text)
+                    && let Some(call) = self.calls.iter().rfind(|call| call.id == id).cloned()
+                {
+                    self.asides.push(StoredResult { call, text: text.into_owned() });
+                }
+            }
+        }
+    }
+
+    fn see_message(&mut self, message: &Message) {
+        for part in message.parts() {
+            match part {
+                Part::ToolResult { content, .. } => self.see(&message.result_text(content)),
+                Part::Text(text) => self.see(&message.str(*text)),
+                _ => {}
+            }
+        }
+    }
+
+    fn see(&mut self, text: &str) {
+        scan_anchors(text, |anchor, kind| {
+            if is_telling(kind) && !self.seen_anchors.contains(anchor) {
+                self.seen_anchors.insert(anchor.to_owned());
+            }
+        });
+        self.seen_text.push_str(text);
+        self.seen_text.push('\n');
+    }
+
+    /// Results that have to be read again before the model can answer like this.
+    pub(crate) fn needed_for(&mut self, answer: &[Message]) -> Vec<RepeatedRead> {
+        let most_chars = usize::try_from(self.budgets.result_chars.effective).unwrap_or(usize::MAX);
+        let mut again = Vec::new();
+        for said in answer.iter().map(words_of) {
+            while let Some((index, place)) = self.first_needed(&said) {
+                let StoredResult { call: ResultCall { name, arguments, .. }, text } =
+                    self.asides.remove(index);
+                let text = passage(&text, place, most_chars);
+                self.see(&text);
+                again.push(RepeatedRead { name, arguments, text });
+            }
+        }
+        again
+    }
+
+    /// The newest result set aside that holds something the model says and has not seen, and where.
+    fn first_needed(&self, said: &str) -> Option<(usize, usize)> {
+        if self.asides.is_empty() {
+            return None;
+        }
+        let mut candidates: Vec<&str> = Vec::new();
+        scan_anchors(said, |anchor, kind| {
+            if is_telling(kind) && !self.seen_anchors.contains(anchor) {
+                candidates.push(anchor);
+            }
+        });
+        candidates
+            .extend(said.lines().map(str::trim).filter(|line| line.chars().count() >= LEAST_LINE_CHARS));
+        self.asides.iter().enumerate().rev().find_map(|(index, aside)| {
+            let place = candidates.iter().find_map(|candidate| {
+                let at = aside.text.find(candidate)?;
+                (!self.seen_text.contains(candidate)).then_some(at)
+            })?;
+            Some((index, place))
+        })
+    }
+
+    /// An answer that was given: its calls, and its words, which the model knows from then on.
+    pub(crate) fn said(&mut self, answer: &[Message]) {
+        for message in answer {
+            for (id, name, arguments) in message.calls() {
+                self.calls.push(ResultCall {
+                    id: message.str(id).into_owned(),
+                    name: message.str(name).into_owned(),
+                    arguments: message.arguments_text(arguments).into_owned(),
+                });
+            }
+            self.names.tools_of(message);
+            self.see(&words_of(message));
+        }
+    }
+}
+
+/// Numbers and options stand everywhere and prove nothing.
+fn is_telling(kind: AnchorKind) -> bool {
+    match kind {
+        AnchorKind::Path | AnchorKind::Url | AnchorKind::Hash | AnchorKind::Identifier => true,
+        AnchorKind::Flag | AnchorKind::Number => false,
+    }
+}
+
+/// What a model wrote: text, reasoning that can be read, and the strings in its calls.
+fn words_of(message: &Message) -> String {
+    let mut words = String::new();
+    for part in message.parts() {
+        match part {
+            Part::Text(text) | Part::Reasoning { text: Some(text), .. } => {
+                words.push_str(&message.str(*text))
+            }
+            Part::ToolCall { arguments, .. } => push_strings(message, *arguments, &mut words),
+            _ => {}
+        }
+        words.push('\n');
+    }
+    words
+}
+
+/// The strings inside a call's arguments, one after the other.
+fn push_strings(message: &Message, arguments: Arguments, out: &mut String) {
+    let text = message.arguments_text(arguments);
+    let mut open = vec![RawJson(text.trim())];
+    while let Some(value) = open.pop() {
+        match value.0.as_bytes().first() {
+            Some(b'{') => open.extend(value.members().map(|(_, member)| member)),
+            Some(b'[') => open.extend(value.elements()),
+            Some(b'"') => {
+                out.push_str(&value.as_text().unwrap_or_default());
+                out.push('\n');
+            }
+            _ => {}
+        }
+    }
+}
+
+/// So many characters of a text around a place.
+fn passage(text: &str, place: usize, chars: usize) -> String {
+    let before = text.get(..text.floor_char_boundary(place)).unwrap_or_default().chars().count();
+    let all = text.chars().count();
+    let from = before.saturating_sub(chars / 2).min(all.saturating_sub(chars));
+    text.chars().skip(from).take(chars).collect()
+}
+
+/// Messages of the model that make these calls again, and the messages with their results.
+pub(crate) fn read_again(
+    dialect: Dialect,
+    number: usize,
+    again: &[RepeatedRead],
+) -> Option<(Vec<Message>, Vec<Message>)> {
+    let id = |index: usize| format!("again_{number}_{index}");
+    let call = |(index, again): (usize, &RepeatedRead)| {
+        let (name, arguments) = (again.name.clone(), again.arguments.clone());
+        AnswerPart::ToolCall(ToolCall { id: id(index), name, arguments })
+    };
+    let draft = AnswerDraft::of_parts(again.iter().enumerate().map(call).collect());
+    let asked = decode_response(dialect, write_response(dialect, &draft).as_bytes()).ok()?.messages;
+    let results =
+        again.iter().enumerate().map(|(index, again)| tool_result_stub(dialect, &id(index), &again.text));
+    let results: Vec<String> = results.collect();
+    let results = match dialect {
+        Dialect::Anthropic => vec![format!("{{\"role\":\"user\",\"content\":[{}]}}", results.join(","))],
+        Dialect::Chat | Dialect::Responses => results,
+    };
+    let results = results.into_iter().filter_map(|json| decode_message(SharedText::new(json))).collect();
+    Some((asked, results))
+}
+
+#[cfg(test)]
+#[path = "reread_tests.rs"]
+mod tests;

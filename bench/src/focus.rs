@@ -80,7 +80,7 @@ fn summary(talk: &TopicConversation, focus: Option<&str>) -> Result<(String, u64
     let sizes: Vec<u64> = messages.iter().map(|message| estimator.message(message)).collect();
     let budgets = estimator.budgets(sizes.iter().sum::<u64>() * 2, 0.2)?;
     let conversation = Conversation {
-        dialect: talk.list.dialect,
+        wire_format: talk.list.wire_format,
         messages: &messages,
         groups: &groups,
         sizes: &sizes,

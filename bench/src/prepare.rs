@@ -19,8 +19,8 @@ use throughline_store::{
 use throughline_testkit::big_transcript;
 use throughline_tokens::{LimitPolicy, Usage, profile_message, profile_system, profile_tools};
 use throughline_transcript::{
-    DecodeOptions, Dialect, Message, RawJson, Role, SharedText, compact_json_string, decode, decode_message,
-    text_message,
+    DecodeOptions, Message, RawJson, Role, SharedText, WireFormat, compact_json_string, decode,
+    decode_message, text_message,
 };
 use throughline_wire::{AnswerDraft, Request, RequestParts, System, decode_response, write_response};
 use tokio_util::sync::CancellationToken;
@@ -60,7 +60,7 @@ impl Host for Machine {
 
 /// Answers at once, and notes when it was asked and with how much.
 struct Stopwatch {
-    dialect: Dialect,
+    wire_format: WireFormat,
     asked: Mutex<Option<(Instant, usize)>>,
 }
 
@@ -81,11 +81,11 @@ impl Upstream for Stopwatch {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         let usage = Usage { input: call.body.len() as u64 / 4, output: 12, ..Usage::default() };
         let draft = AnswerDraft::text("Done; the tests pass.").with_usage(usage);
-        let body = write_response(self.dialect, &draft);
+        let body = write_response(self.wire_format, &draft);
         let unanswered = throughline_engine::UpstreamFailure::trouble(throughline_provider::Trouble::of(
             throughline_provider::TroubleKind::Unknown,
         ));
-        let received = decode_response(self.dialect, body.as_bytes())
+        let received = decode_response(self.wire_format, body.as_bytes())
             .map(|answer| UpstreamAnswer { answer, first_content: None })
             .map_err(|_| Box::new(unanswered));
         Box::pin(std::future::ready(received))
@@ -113,7 +113,7 @@ pub(crate) fn run() -> Result<String, String> {
         "ratio"
     );
     let mut holds = true;
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for on_disk in [false, true] {
             let folder = tempfile::tempdir().map_err(told)?;
             let store: Arc<dyn Store> = if on_disk {
@@ -121,7 +121,7 @@ pub(crate) fn run() -> Result<String, String> {
             } else {
                 Arc::new(MemoryStore::new())
             };
-            let figures = runtime.block_on(measure(dialect, store))?;
+            let figures = runtime.block_on(measure(wire_format, store))?;
             let (p50, p95) = (percentile(&figures.times, 50), percentile(&figures.times, 95));
             let scratch = percentile(&figures.scratch, 50);
             // Waiting for the disk is not preparing; it is shown all the same.
@@ -129,7 +129,7 @@ pub(crate) fn run() -> Result<String, String> {
             let _ = writeln!(
                 out,
                 "{:<11} {:<10} {:>9} {:>8.1} | {:>7.2} {:>7.2} {:>8.2} | {:>11.2} {:>7.2} {:>5.0}x",
-                dialect.name(),
+                wire_format.name(),
                 if on_disk { "on disk" } else { "in memory" },
                 figures.tokens,
                 figures.body_bytes as f64 / 1e6,
@@ -161,19 +161,19 @@ fn percentile(times: &[Duration], percent: usize) -> f64 {
     times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
-async fn measure(dialect: Dialect, store: Arc<dyn Store>) -> Result<Figures, String> {
-    let upstream = Arc::new(Stopwatch { dialect, asked: Mutex::new(None) });
-    let mut session = open(dialect, store, Arc::<Stopwatch>::clone(&upstream)).await?;
-    let fixed = Fixed::new(dialect);
-    let envelope = Envelope::build(dialect, &fixed.parts()).map_err(told)?;
-    let json = big_transcript(dialect, BYTES, MESSAGES, 5);
+async fn measure(wire_format: WireFormat, store: Arc<dyn Store>) -> Result<Figures, String> {
+    let upstream = Arc::new(Stopwatch { wire_format, asked: Mutex::new(None) });
+    let mut session = open(wire_format, store, Arc::<Stopwatch>::clone(&upstream)).await?;
+    let fixed = Fixed::new(wire_format);
+    let envelope = Envelope::build(wire_format, &fixed.parts()).map_err(told)?;
+    let json = big_transcript(wire_format, BYTES, MESSAGES, 5);
     let messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
     let incoming = messages.into_iter().map(IncomingMessage::from).collect();
     session.call(CallInput::new(envelope.clone(), incoming)).await.map_err(told)?;
     let (mut times, mut scratch) = (Vec::with_capacity(CALLS), Vec::new());
     let mut body_bytes = 0;
     for number in 0..WARM_UP + CALLS {
-        let question = message(dialect, number)?;
+        let question = message(wire_format, number)?;
         let input = CallInput::new(envelope.clone(), vec![question.into()]);
         let began = Instant::now();
         session.call(input).await.map_err(told)?;
@@ -185,7 +185,7 @@ async fn measure(dialect: Dialect, store: Arc<dyn Store>) -> Result<Figures, Str
         body_bytes = bytes;
         if number % SCRATCH_EVERY == 0 {
             let began = Instant::now();
-            let bytes = from_scratch(dialect, &fixed, session.messages())?;
+            let bytes = from_scratch(wire_format, &fixed, session.messages())?;
             scratch.push(began.elapsed());
             // The answer came since; otherwise it is the same body.
             let grown = bytes.abs_diff(body_bytes);
@@ -200,8 +200,8 @@ async fn measure(dialect: Dialect, store: Arc<dyn Store>) -> Result<Figures, Str
 }
 
 /// Everything a call is prepared from, read anew: sizes, the threshold, hashes, marks, the body.
-fn from_scratch(dialect: Dialect, fixed: &Fixed, messages: &[Message]) -> Result<usize, String> {
-    let token_model = token_model_for(MODEL, dialect);
+fn from_scratch(wire_format: WireFormat, fixed: &Fixed, messages: &[Message]) -> Result<usize, String> {
+    let token_model = token_model_for(MODEL, wire_format);
     let fixed_profile = profile_system(&fixed.system_json) + profile_tools(&fixed.tools);
     let sizes = messages.iter().map(|message| token_model.estimate_content(&profile_message(message)));
     let tokens: u64 = sizes.sum::<u64>() + token_model.estimate_content(&fixed_profile);
@@ -209,8 +209,8 @@ fn from_scratch(dialect: Dialect, fixed: &Fixed, messages: &[Message]) -> Result
         return Err("the conversation is over the threshold".to_owned());
     }
     let hashes: Vec<PieceHash> = messages.iter().map(|message| PieceHash::of(message.json())).collect();
-    let mut request = Request::build(dialect, &fixed.parts(), Vec::new()).map_err(told)?;
-    let body = match cache(dialect) {
+    let mut request = Request::build(wire_format, &fixed.parts(), Vec::new()).map_err(told)?;
+    let body = match cache(wire_format) {
         CachePolicy::Marks { layout, ttl, .. } => {
             CacheMarks { layout, ttl }.encode(&mut request, messages, 0).0
         }
@@ -220,17 +220,17 @@ fn from_scratch(dialect: Dialect, fixed: &Fixed, messages: &[Message]) -> Result
     Ok(black_box(body).len())
 }
 
-fn cache(dialect: Dialect) -> CachePolicy {
-    let seller = match dialect {
-        Dialect::Anthropic => CacheSeller::Anthropic,
-        Dialect::Chat => CacheSeller::OpenRouter,
-        Dialect::Responses => CacheSeller::OpenAi,
+fn cache(wire_format: WireFormat) -> CachePolicy {
+    let seller = match wire_format {
+        WireFormat::Anthropic => CacheSeller::Anthropic,
+        WireFormat::Chat => CacheSeller::OpenRouter,
+        WireFormat::Responses => CacheSeller::OpenAi,
     };
-    CachePolicy::of(seller, dialect, MODEL, CacheTtl::FiveMinutes)
+    CachePolicy::of(seller, wire_format, MODEL, CacheTtl::FiveMinutes)
 }
 
 async fn open(
-    dialect: Dialect,
+    wire_format: WireFormat,
     store: Arc<dyn Store>,
     upstream: Arc<dyn Upstream>,
 ) -> Result<ManagedSession, String> {
@@ -244,12 +244,12 @@ async fn open(
             model: MODEL.to_owned(),
             provider: "bench".to_owned(),
             endpoint: "http://127.0.0.1".to_owned(),
-            dialect,
+            wire_format,
             // Far from any threshold: what is measured is the call that changes nothing.
             policy: LimitPolicy::for_window(WINDOW_TOKENS),
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
-            cache: cache(dialect),
+            cache: cache(wire_format),
             price_source: PriceSource::of_seller("bench".to_owned()),
             cache_minimum_tokens: None,
             upstream,
@@ -271,7 +271,7 @@ async fn open(
         model: Some(MODEL.to_owned()),
         title: None,
         origin: Origin { program: "bench".to_owned(), key: None, project: None },
-        dialect,
+        wire_format,
     };
     ManagedSession::create(setup, new).await.map_err(told)
 }
@@ -284,20 +284,20 @@ struct Fixed {
 }
 
 impl Fixed {
-    fn new(dialect: Dialect) -> Self {
+    fn new(wire_format: WireFormat) -> Self {
         let rule = "Keep to the style of the repository and run the tests before you say that you are done. ";
         let system = rule.repeat(SYSTEM_BYTES / rule.len());
         let schema = r#"{"type":"object","properties":{"path":{"type":"string","description":"Where the file is"},"offset":{"type":"integer"}}}"#;
         let about =
             "Reads a file and numbers its lines; large files are read in pieces by offset. ".repeat(12);
-        let tool = |number: usize| match dialect {
-            Dialect::Anthropic => {
+        let tool = |number: usize| match wire_format {
+            WireFormat::Anthropic => {
                 format!(r#"{{"name":"tool_{number}","description":"{about}","input_schema":{schema}}}"#)
             }
-            Dialect::Chat => format!(
+            WireFormat::Chat => format!(
                 r#"{{"type":"function","function":{{"name":"tool_{number}","description":"{about}","parameters":{schema}}}}}"#
             ),
-            Dialect::Responses => format!(
+            WireFormat::Responses => format!(
                 r#"{{"type":"function","name":"tool_{number}","description":"{about}","parameters":{schema}}}"#
             ),
         };
@@ -315,9 +315,9 @@ impl Fixed {
     }
 }
 
-fn message(dialect: Dialect, number: usize) -> Result<Message, String> {
+fn message(wire_format: WireFormat, number: usize) -> Result<Message, String> {
     let text = format!("Question {number}: does `prepare` look at more than it has to? ").repeat(60);
-    let json = text_message(dialect, Role::User, &text);
+    let json = text_message(wire_format, Role::User, &text);
     decode_message(SharedText::new(json)).ok_or_else(|| "the question is no message".to_owned())
 }
 

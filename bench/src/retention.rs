@@ -14,7 +14,7 @@ use std::path::Path;
 
 use throughline_compaction::{Attempt, Conversation, Ledger, SummaryDocument, ViewItem};
 use throughline_redact::Redactor;
-use throughline_transcript::{Dialect, Groups, Message, Part, RawJson, Role, decode_message_text};
+use throughline_transcript::{Groups, Message, Part, RawJson, Role, WireFormat, decode_message_text};
 
 use crate::anchor::{AnchorFinder, stands_in};
 use crate::measure::Estimator;
@@ -119,7 +119,7 @@ pub(crate) fn cut_at(messages: &[Message], sizes: &[u64], percent: u64) -> Optio
 
 /// Compacts messages for a window of twice their size.
 pub(crate) fn compact_half(
-    dialect: Dialect,
+    wire_format: WireFormat,
     messages: &[Message],
     ledger: &Ledger,
     groups: &Groups,
@@ -129,7 +129,7 @@ pub(crate) fn compact_half(
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
     let budgets = estimator.budgets(sizes.iter().sum::<u64>() * 2, target_ratio)?;
     let conversation =
-        Conversation { dialect, messages, groups, sizes: &sizes, ledger: Some(ledger), fixed_tokens: 0 };
+        Conversation { wire_format, messages, groups, sizes: &sizes, ledger: Some(ledger), fixed_tokens: 0 };
     let redactor = Redactor::new();
     Ok(estimator.compact(&conversation, &budgets, &redactor, &|| 0))
 }
@@ -209,7 +209,7 @@ fn measure_cut(
     }
     let groups = Groups::of(before);
     let ledger = Ledger::of(before, &groups, Some(&Redactor::new()));
-    let attempt = compact_half(session.transcript.dialect, before, &ledger, &groups, estimator, ratio)?;
+    let attempt = compact_half(session.transcript.wire_format, before, &ledger, &groups, estimator, ratio)?;
     let context = view_text(&attempt, before, true);
     let rest = view_text(&attempt, before, false);
     let list = frequent_anchors(&ledger, estimator, attempt.report.summary_tokens);
@@ -339,7 +339,7 @@ pub(crate) fn show(folder: &Path, name: &str, percent: u64) -> Result<String, St
     let before = messages.get(..cut).unwrap_or_default();
     let groups = Groups::of(before);
     let ledger = Ledger::of(before, &groups, Some(&Redactor::new()));
-    let attempt = compact_half(session.transcript.dialect, before, &ledger, &groups, &estimator, 0.20)?;
+    let attempt = compact_half(session.transcript.wire_format, before, &ledger, &groups, &estimator, 0.20)?;
     let summary = attempt.summary.as_ref().map(SummaryDocument::to_markdown).unwrap_or_default();
     Ok(format!("{}\n\n{summary}", parts(&attempt)))
 }

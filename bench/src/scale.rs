@@ -8,7 +8,7 @@ use std::time::Instant;
 use throughline_compaction::{Conversation, Ledger};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Dialect, Groups, decode};
+use throughline_transcript::{DecodeOptions, Groups, WireFormat, decode};
 
 use crate::measure::Estimator;
 
@@ -35,7 +35,7 @@ fn table(program: &Path, folder: &Path, sizes: &[usize]) -> Result<String, Strin
     for megabytes in sizes {
         let bytes = megabytes * 1_000_000;
         let path = folder.join("input.json");
-        let text = big_transcript(Dialect::Chat, bytes, megabytes * MESSAGES_PER_MEGABYTE, 7);
+        let text = big_transcript(WireFormat::Chat, bytes, megabytes * MESSAGES_PER_MEGABYTE, 7);
         std::fs::write(&path, text).map_err(|e| e.to_string())?;
         let output = Command::new(program)
             .arg("scale-one")
@@ -72,7 +72,7 @@ pub(crate) fn one(path: &Path) -> Result<String, String> {
         Ledger::gather(&transcript.messages, &groups, Some(&redactor), &|m| estimator.message(m));
     let budgets = estimator.budgets(200_000, 0.20)?;
     let conversation = Conversation {
-        dialect: transcript.dialect,
+        wire_format: transcript.wire_format,
         messages: &transcript.messages,
         groups: &groups,
         sizes: &sizes,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use throughline_compaction::{Attempt, Conversation, Ledger};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Dialect, Groups, Transcript, decode};
+use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat, decode};
 
 use crate::measure::Estimator;
 
@@ -42,7 +42,7 @@ fn attempt(
     let total: u64 = live.sizes.iter().sum();
     let budgets = estimator.budgets(total * 2, 0.20)?;
     let conversation = Conversation {
-        dialect: transcript.dialect,
+        wire_format: transcript.wire_format,
         messages: &transcript.messages,
         groups: &live.groups,
         sizes: &live.sizes,
@@ -57,7 +57,7 @@ fn attempt(
 /// Prints the compaction and decoding tables.
 pub(crate) fn run() -> Result<String, String> {
     let mut out = String::new();
-    let text = big_transcript(Dialect::Anthropic, 4_000_000, 2_400, 7);
+    let text = big_transcript(WireFormat::Anthropic, 4_000_000, 2_400, 7);
     let transcript =
         decode(text.clone().into_bytes(), &DecodeOptions::default()).map_err(|e| e.to_string())?;
     let estimator = Estimator::default();
@@ -123,8 +123,8 @@ fn decoding() -> Result<String, String> {
         "wire", "MB", "MB/s", "+ sizes, hashes", "serde_json tree", "ratio"
     );
     let estimator = Estimator::default();
-    for dialect in Dialect::ALL {
-        let text = big_transcript(dialect, 20_000_000, 12_000, 7);
+    for wire_format in WireFormat::ALL {
+        let text = big_transcript(wire_format, 20_000_000, 12_000, 7);
         let megabytes = text.len() as f64 / 1e6;
         let inputs = || text.clone().into_bytes();
         let (plain_ms, _) = best_input(5, inputs, |bytes| {
@@ -151,7 +151,7 @@ fn decoding() -> Result<String, String> {
         let _ = writeln!(
             out,
             "{:<10} {:>9.1} {:>12.0} {:>18.0} {:>18.0} {:>7.1}x",
-            dialect.name(),
+            wire_format.name(),
             megabytes,
             speed(plain_ms),
             speed(full_ms),

@@ -9,7 +9,7 @@ use throughline_store::{
     SearchMode, SearchQuery, SessionFilter, SessionId, SqliteStore, Store, ViewItem,
 };
 use throughline_testkit::Rng;
-use throughline_transcript::{Dialect, SharedText, decode_message};
+use throughline_transcript::{SharedText, WireFormat, decode_message};
 
 use crate::store_texts::Author;
 
@@ -118,7 +118,7 @@ pub(crate) fn new_session(number: usize) -> NewSession {
         model: Some("claude-sonnet-4-5".to_owned()),
         title: Some(format!("Conversation {number}")),
         origin: Origin { program: "bench".to_owned(), key: Some(format!("s{number}")), project: None },
-        dialect: Dialect::Anthropic,
+        wire_format: WireFormat::Anthropic,
     }
 }
 

@@ -5,25 +5,25 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 use throughline_tokens::{PriceBasis, PricedCall, cost, parse_usage};
 use throughline_transcript::{
-    CutRule, DecodeOptions, Dialect, DialectChoice, GroupAtomicity, Groups, LeadingRole, Message, Pairing,
+    CutRule, DecodeOptions, WireFormat, WireFormatChoice, GroupAtomicity, Groups, LeadingRole, Message, Pairing,
     Part, Role, SeamRoles, SharedText, Source, Transcript, cut_points, decode_message, decode_message_text,
     human_words, violations,
 };
 
 /// Any bytes as a document: read in every wire or refused; what was read goes back byte for byte.
 pub fn decode(data: &[u8]) {
-    let choices = [DialectChoice::Detect].into_iter().chain(Dialect::ALL.map(DialectChoice::Forced));
-    for dialect in choices {
+    let choices = [WireFormatChoice::Detect].into_iter().chain(WireFormat::ALL.map(WireFormatChoice::Forced));
+    for wire_format in choices {
         for (pick, since_compaction) in [(None, false), (Some(1), true)] {
-            let options = DecodeOptions { dialect, pick, since_compaction };
+            let options = DecodeOptions { wire_format, pick, since_compaction };
             let Ok(transcript) = throughline_transcript::decode(data.to_vec(), &options) else { continue };
             check(&transcript);
             let mut out = Vec::new();
             transcript.write_unchanged(&mut out);
             let is_whole = pick.is_none() && matches!(transcript.source, Source::List | Source::Body);
             assert!(!is_whole || out == data, "a document that was not changed is written as it was read");
-            if let DialectChoice::Forced(forced) = dialect {
-                assert_eq!(transcript.dialect, forced);
+            if let WireFormatChoice::Forced(forced) = wire_format {
+                assert_eq!(transcript.wire_format, forced);
             }
         }
     }
@@ -143,7 +143,7 @@ fn check(transcript: &Transcript) {
     for cut in cut_points(messages, &groups, &rules).iter() {
         assert!((0..cut).all(|before| groups.reach(before) <= cut), "cut {cut} parts a pair");
     }
-    for violation in violations(transcript.dialect, messages, &groups) {
+    for violation in violations(transcript.wire_format, messages, &groups) {
         assert!(violation.message < messages.len());
     }
 }

@@ -18,7 +18,7 @@ use throughline_gateway::{
 use throughline_provider::{BaseUrl, Client, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner};
 use throughline_tokens::Catalogue;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 /// Where nobody answers: what is asked for is refused at once.
 const NOBODY: &str = "http://127.0.0.1:9";
@@ -105,7 +105,7 @@ impl Stage {
                     name: "nobody".to_owned(),
                     base: BaseUrl::parse(NOBODY).expect("an address"),
                     kind: EndpointKind::Custom,
-                    wires: Dialect::ALL.to_vec(),
+                    wires: WireFormat::ALL.to_vec(),
                     models: Vec::new(),
                     key: None,
                 }],

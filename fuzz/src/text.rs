@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use serde::de::IgnoredAny;
 use throughline_compaction::{SummaryDocument, find_summary};
 use throughline_redact::Redactor;
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{WireFormat, Role, decode_message_text, text_message};
 
 /// Any text through the redactor: findings lie in the text, in order; masking twice changes nothing; JSON stays JSON.
 pub fn redact(data: &[u8]) {
@@ -39,9 +39,9 @@ pub fn summary(data: &[u8]) {
     let again = SummaryDocument::parse(&printed);
     assert_eq!(again.to_markdown(), printed, "a printed summary reads as itself");
     let _ = document.next_action_number();
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let message =
-            decode_message_text(text_message(dialect, Role::User, &text)).expect("our messages are JSON");
+            decode_message_text(text_message(wire_format, Role::User, &text)).expect("our messages are JSON");
         let _ = find_summary(&message);
     }
 }

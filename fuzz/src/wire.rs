@@ -1,7 +1,7 @@
 //! The wires: events from chunks, requests, and answers whole and streamed.
 
 use serde::de::IgnoredAny;
-use throughline_transcript::{Dialect, Message};
+use throughline_transcript::{WireFormat, Message};
 use throughline_wire::{
     Answer, AnswerStream, CapMember, Delta, ErrorBody, Interrupted, Interruption, Request, SseFrame,
     SseReader, StreamDecoder, Streaming, decode_response,
@@ -82,8 +82,8 @@ pub fn sse(data: &[u8]) {
 
 /// Any bytes as a request of every wire: refused with words, or written byte for byte; what is changed can be read.
 pub fn request(data: &[u8]) {
-    for dialect in Dialect::ALL {
-        let mut request = match Request::decode(dialect, data) {
+    for wire_format in WireFormat::ALL {
+        let mut request = match Request::decode(wire_format, data) {
             Ok(request) => request,
             Err(error) => {
                 assert!(!error.to_string().is_empty());
@@ -100,19 +100,19 @@ pub fn request(data: &[u8]) {
         request.ask_for_stream_usage();
         request.set_output_cap(7);
         request.append_instruction("\"go on\"\n");
-        let changed = Request::decode(dialect, request.encode()).expect("a changed request is a request");
+        let changed = Request::decode(wire_format, request.encode()).expect("a changed request is a request");
         assert!(changed.model().is_some_and(|model| model == "m"));
         assert_eq!(changed.streaming(), Streaming::Streamed);
         assert_eq!(changed.output_cap_tokens(), Some(7));
         assert_eq!(changed.messages().len(), messages.len() + 1);
         assert!(changed.messages().iter().zip(&messages).all(|(new, old)| new.json() == old));
-        request.set_output_cap_as(CapMember::usual(dialect), 8);
+        request.set_output_cap_as(CapMember::usual(wire_format), 8);
         let others: Vec<String> = changed.members().map(|(name, _)| name.to_owned()).collect();
         for name in others {
             request.remove_member(&name);
         }
         let body = request.with_messages(messages.iter().map(String::as_str));
-        Request::decode(dialect, body).expect("a request without its members is a request");
+        Request::decode(wire_format, body).expect("a request without its members is a request");
     }
 }
 
@@ -121,13 +121,13 @@ pub fn request(data: &[u8]) {
 pub fn answer(data: &[u8]) {
     let error = ErrorBody::of_failed_response(data);
     assert!(!error.to_string().is_empty());
-    for dialect in Dialect::ALL {
-        match decode_response(dialect, data) {
+    for wire_format in WireFormat::ALL {
+        match decode_response(wire_format, data) {
             Ok(answer) => check(&answer),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
         let read = |sizes: &[usize]| {
-            let mut decoder = StreamDecoder::new(dialect);
+            let mut decoder = StreamDecoder::new(wire_format);
             let mut deltas = Vec::new();
             for chunk in chunks(data, sizes) {
                 if decoder.feed(chunk, &mut deltas).is_err() {
@@ -145,7 +145,7 @@ pub fn answer(data: &[u8]) {
         check_deltas(&deltas);
         check_result(&result);
         // The same lines as events without framing.
-        let mut stream = AnswerStream::new(dialect);
+        let mut stream = AnswerStream::new(wire_format);
         for line in String::from_utf8_lossy(data).lines() {
             let line = line.strip_prefix("data:").unwrap_or(line);
             if stream.accept_event(None, line, &mut Vec::new()).is_err() {

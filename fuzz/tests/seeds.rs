@@ -7,7 +7,7 @@ use std::path::Path;
 use throughline_testkit::{
     ConversationOptions, Rng, claude_code_log, codex_log, conversation_from_seed, mutate,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{
     AnswerDraft, AnswerPart, Seal, StreamShape, ToolCall, WireEvent, write_response, write_stream,
 };
@@ -25,13 +25,13 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-fn generated(write: impl Fn(Dialect, u64) -> Option<String>) -> Vec<Vec<u8>> {
-    let every = Dialect::ALL.into_iter().flat_map(|dialect| (0..12).map(move |seed| (dialect, seed)));
-    every.filter_map(|(dialect, seed)| write(dialect, seed)).map(String::into_bytes).collect()
+fn generated(write: impl Fn(WireFormat, u64) -> Option<String>) -> Vec<Vec<u8>> {
+    let every = WireFormat::ALL.into_iter().flat_map(|wire_format| (0..12).map(move |seed| (wire_format, seed)));
+    every.filter_map(|(wire_format, seed)| write(wire_format, seed)).map(String::into_bytes).collect()
 }
 
-fn small(dialect: Dialect) -> ConversationOptions {
-    ConversationOptions::new(dialect).may_be_open().at_most_units(6)
+fn small(wire_format: WireFormat) -> ConversationOptions {
+    ConversationOptions::new(wire_format).may_be_open().at_most_units(6)
 }
 
 fn run(target: fn(&[u8]), inputs: &[Vec<u8>]) {
@@ -53,25 +53,25 @@ fn run(target: fn(&[u8]), inputs: &[Vec<u8>]) {
 #[test]
 fn decode() {
     let mut inputs = seeds("decode");
-    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).document())));
-    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).body("s"))));
-    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).lines())));
+    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).document())));
+    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).body("s"))));
+    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).lines())));
     run(throughline_fuzz::decode, &inputs);
 }
 
 #[test]
 fn message() {
     let mut inputs = seeds("message");
-    inputs.extend(generated(|dialect, seed| conversation_from_seed(&small(dialect), seed).json.pop()));
+    inputs.extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
     run(throughline_fuzz::message, &inputs);
 }
 
 #[test]
 fn claude_log() {
     let mut inputs = seeds("claude_log");
-    inputs.extend(generated(|dialect, seed| {
-        (dialect == Dialect::Anthropic)
-            .then(|| claude_code_log(&conversation_from_seed(&small(dialect), seed), seed))
+    inputs.extend(generated(|wire_format, seed| {
+        (wire_format == WireFormat::Anthropic)
+            .then(|| claude_code_log(&conversation_from_seed(&small(wire_format), seed), seed))
     }));
     run(throughline_fuzz::claude_log, &inputs);
 }
@@ -79,9 +79,9 @@ fn claude_log() {
 #[test]
 fn codex_logs() {
     let mut inputs = seeds("codex_log");
-    inputs.extend(generated(|dialect, seed| {
-        (dialect == Dialect::Responses)
-            .then(|| codex_log(&conversation_from_seed(&small(dialect), seed), seed))
+    inputs.extend(generated(|wire_format, seed| {
+        (wire_format == WireFormat::Responses)
+            .then(|| codex_log(&conversation_from_seed(&small(wire_format), seed), seed))
     }));
     run(throughline_fuzz::codex_log, &inputs);
 }
@@ -99,7 +99,7 @@ fn config() {
 #[test]
 fn redact() {
     let mut inputs = seeds("redact");
-    inputs.extend(generated(|dialect, seed| conversation_from_seed(&small(dialect), seed).json.pop()));
+    inputs.extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
     run(throughline_fuzz::redact, &inputs);
 }
 
@@ -111,20 +111,20 @@ fn sse() {
 #[test]
 fn request() {
     let mut inputs = seeds("request");
-    inputs.extend(generated(|dialect, seed| Some(conversation_from_seed(&small(dialect), seed).body("s"))));
+    inputs.extend(generated(|wire_format, seed| Some(conversation_from_seed(&small(wire_format), seed).body("s"))));
     run(throughline_fuzz::request, &inputs);
 }
 
 #[test]
 fn gateway() {
     let mut inputs = seeds("gateway");
-    inputs.extend(generated(|dialect, seed| {
-        let path = match dialect {
-            Dialect::Chat => "/v1/chat/completions",
-            Dialect::Responses => "/v1/responses",
-            Dialect::Anthropic => "/v1/messages",
+    inputs.extend(generated(|wire_format, seed| {
+        let path = match wire_format {
+            WireFormat::Chat => "/v1/chat/completions",
+            WireFormat::Responses => "/v1/responses",
+            WireFormat::Anthropic => "/v1/messages",
         };
-        let body = conversation_from_seed(&small(dialect), seed).body("s");
+        let body = conversation_from_seed(&small(wire_format), seed).body("s");
         Some(format!("POST {path}\ncontent-type: application/json\n\n{body}"))
     }));
     run(throughline_fuzz::gateway, &inputs);
@@ -133,7 +133,7 @@ fn gateway() {
 #[test]
 fn answer() {
     let mut inputs = seeds("answer");
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let call = ToolCall { id: "c".into(), name: "f".into(), arguments: "{\"a\": [1]}".into() };
         let parts = vec![
             AnswerPart::Reasoning { text: "because é".into(), seal: Seal::Signature("s".into()) },
@@ -142,9 +142,9 @@ fn answer() {
             AnswerPart::ToolCall(call),
         ];
         let draft = AnswerDraft::of_parts(parts);
-        inputs.push(write_response(dialect, &draft).into_bytes());
+        inputs.push(write_response(wire_format, &draft).into_bytes());
         let shape = StreamShape { chunk_chars: 3, ..StreamShape::default() };
-        let events = write_stream(dialect, &draft, &shape);
+        let events = write_stream(wire_format, &draft, &shape);
         inputs.push(events.iter().flat_map(WireEvent::to_bytes).collect());
     }
     run(throughline_fuzz::answer, &inputs);
@@ -163,6 +163,6 @@ fn trouble() {
 #[test]
 fn cache_marks() {
     let mut inputs = seeds("cache_marks");
-    inputs.extend(generated(|dialect, seed| conversation_from_seed(&small(dialect), seed).json.pop()));
+    inputs.extend(generated(|wire_format, seed| conversation_from_seed(&small(wire_format), seed).json.pop()));
     run(throughline_fuzz::cache_marks, &inputs);
 }

@@ -3,7 +3,7 @@
 use throughline_compaction::{Conversation, Ledger, Outcome};
 use throughline_redact::Redactor;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Dialect, Groups, Transcript, decode};
+use throughline_transcript::{DecodeOptions, Groups, Transcript, WireFormat, decode};
 
 use super::workloads::Round;
 use crate::measure::Estimator;
@@ -19,7 +19,7 @@ struct Stage {
 
 impl Stage {
     fn new() -> Result<Self, String> {
-        let text = big_transcript(Dialect::Anthropic, BYTES, MESSAGES, 7);
+        let text = big_transcript(WireFormat::Anthropic, BYTES, MESSAGES, 7);
         let transcript =
             decode(text.into_bytes(), &DecodeOptions::default()).map_err(|error| error.to_string())?;
         Ok(Self { transcript, estimator: Estimator::default(), redactor: Redactor::new() })
@@ -36,7 +36,7 @@ impl Stage {
     fn compact(&self, (groups, ledger, sizes): &(Groups, Ledger, Vec<u64>)) -> Result<(), String> {
         let budgets = self.estimator.budgets(sizes.iter().sum::<u64>() * 2, 0.20)?;
         let conversation = Conversation {
-            dialect: self.transcript.dialect,
+            wire_format: self.transcript.wire_format,
             messages: &self.transcript.messages,
             groups,
             sizes,

@@ -18,7 +18,7 @@ use throughline_gateway::{
 use throughline_provider::{BaseUrl, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, Millis, Owner, SqliteStore};
 use throughline_tokens::Catalogue;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -152,7 +152,7 @@ fn config(upstream: &str) -> Result<GatewayConfig, String> {
                 name: "main".to_owned(),
                 base: BaseUrl::parse(upstream).map_err(told)?,
                 kind: EndpointKind::Custom,
-                wires: Dialect::ALL.to_vec(),
+                wires: WireFormat::ALL.to_vec(),
                 models: Vec::new(),
                 key: None,
             }],

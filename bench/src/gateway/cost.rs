@@ -17,7 +17,7 @@ use throughline_replay::{RecordedCall, Recording};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::{PricedCall, Usage, cost};
 use throughline_transcript::{
-    Dialect, Message, Part, RawJson, Role, SharedText, decode_message, text_message,
+    Message, Part, RawJson, Role, SharedText, WireFormat, decode_message, text_message,
 };
 use throughline_wire::{AnswerDraft, AnswerPart, ReportedUsage, Request, ToolCall};
 
@@ -113,7 +113,7 @@ impl Till {
 
     /// Books a request; what a provider would report for it.
     fn take(&mut self, body: &[u8], output: u64) -> Result<ReportedUsage, String> {
-        let request = Request::decode(Dialect::Anthropic, body).map_err(told)?;
+        let request = Request::decode(WireFormat::Anthropic, body).map_err(told)?;
         let prompt = self.cache.ask(&request, self.now_ms).map_err(told)?;
         self.cache.answer_began(&prompt, self.now_ms);
         let usage = Usage { output, ..prompt.reported.usage };
@@ -236,7 +236,7 @@ pub(crate) fn run(program: &Path, folder: &Path, authors: Authors) -> Result<Str
             let mut total = Total::default();
             for recorded in &sessions {
                 let talk = Recording::of(&recorded.transcript);
-                if talk.dialect != Dialect::Anthropic || talk.calls.is_empty() {
+                if talk.wire_format != WireFormat::Anthropic || talk.calls.is_empty() {
                     continue;
                 }
                 let bill = Replayed::new(&talk, habit).over_both_ways(&till, &gateway).await;
@@ -360,7 +360,7 @@ impl<'a> Replayed<'a> {
             });
         let instruction = match asked.answered_by {
             Some(_) => None,
-            None => Some(text_message(Dialect::Anthropic, Role::User, CLIENT_ASKS)),
+            None => Some(text_message(WireFormat::Anthropic, Role::User, CLIENT_ASKS)),
         };
         let messages: Vec<Message> = asked
             .view
@@ -375,7 +375,7 @@ impl<'a> Replayed<'a> {
             "model": MODEL, "max_tokens": 8_192, "system": [{"type": "text", "text": system}],
             "metadata": {"user_id": format!("session_{}", self.name())}, "messages": [],
         });
-        let mut request = Request::decode(Dialect::Anthropic, frame.to_string()).map_err(told)?;
+        let mut request = Request::decode(WireFormat::Anthropic, frame.to_string()).map_err(told)?;
         let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::FiveMinutes };
         Ok(marks.encode(&mut request, &messages, 0).0)
     }

@@ -10,7 +10,7 @@ use throughline_lcm::{ExpandQuery, GrepPattern, GrepQuery, LcmLimits, RecallRead
 use throughline_testkit::{Rng, big_transcript};
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::{
-    DecodeOptions, Dialect, Message, Role, decode, decode_message_text, text_message,
+    DecodeOptions, Message, Role, WireFormat, decode, decode_message_text, text_message,
 };
 
 use super::stage::{Noted, Stage};
@@ -46,7 +46,7 @@ struct Added {
 async fn measure(wanted_tokens: u64) -> Result<String, String> {
     let home = tempfile::tempdir().map_err(told)?;
     let policy = LimitPolicy::for_window(WINDOW_TOKENS);
-    let mut stage = Stage::new(home.path(), Dialect::Anthropic, policy, LcmLimits::default())?;
+    let mut stage = Stage::new(home.path(), WireFormat::Anthropic, policy, LcmLimits::default())?;
     let noted = Arc::new(Noted::default());
     stage.noted = Some(Arc::clone(&noted));
     let mut tenths = [Added::default(); 10];
@@ -57,7 +57,7 @@ async fn measure(wanted_tokens: u64) -> Result<String, String> {
         if piece.is_multiple_of(PLANTED_EVERY) {
             let fact = format!("zq{piece:05}_marker");
             let words = format!("The seal of box {piece} is {fact}.");
-            let json = text_message(Dialect::Anthropic, Role::Assistant, &words);
+            let json = text_message(WireFormat::Anthropic, Role::Assistant, &words);
             said.push(decode_message_text(json).map_err(|_| "no message".to_owned())?);
             planted.push(fact);
         }
@@ -117,7 +117,7 @@ async fn measure(wanted_tokens: u64) -> Result<String, String> {
 }
 
 fn coding(seed: u64) -> Result<Vec<Message>, String> {
-    let json = big_transcript(Dialect::Anthropic, PIECE_BYTES, PIECE_MESSAGES, seed);
+    let json = big_transcript(WireFormat::Anthropic, PIECE_BYTES, PIECE_MESSAGES, seed);
     let mut messages = decode(json.into_bytes(), &DecodeOptions::default()).map_err(told)?.messages;
     // Each piece begins with a person's words and ends with an answer, so that pieces can follow one another.
     while messages.last().is_some_and(|last| last.role() != Role::Assistant || last.calls().next().is_some())

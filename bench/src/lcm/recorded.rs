@@ -9,7 +9,7 @@ use throughline_compaction::Ledger;
 use throughline_lcm::{ExpandQuery, ExpandedItem, GrepQuery, LcmLimits, RecallReader};
 use throughline_redact::Redactor;
 use throughline_tokens::LimitPolicy;
-use throughline_transcript::{Dialect, Groups, Message, decode_message_text};
+use throughline_transcript::{Groups, Message, WireFormat, decode_message_text};
 
 use super::stage::Stage;
 use super::{told, verdict};
@@ -51,7 +51,7 @@ pub(super) fn run(folder: &Path) -> Result<String, String> {
 
 async fn measure(session: &Recorded, percent: u64, finder: &AnchorFinder) -> Result<Option<Cut>, String> {
     let estimator = Estimator::default();
-    let (dialect, messages) = (session.transcript.dialect, &session.transcript.messages);
+    let (wire_format, messages) = (session.transcript.wire_format, &session.transcript.messages);
     let sizes: Vec<u64> = messages.iter().map(|m| estimator.message(m)).collect();
     let Some(cut) = cut_at(messages, &sizes, percent) else { return Ok(None) };
     let (before, after) = messages.split_at(cut);
@@ -61,13 +61,18 @@ async fn measure(session: &Recorded, percent: u64, finder: &AnchorFinder) -> Res
     }
     let groups = Groups::of(before);
     let ledger = Ledger::of(before, &groups, Some(&Redactor::new()));
-    let attempt = compact_half(dialect, before, &ledger, &groups, &estimator, TARGET_RATIO)?;
+    let attempt = compact_half(wire_format, before, &ledger, &groups, &estimator, TARGET_RATIO)?;
     let compressed = view_text(&attempt, before, true);
     let total: u64 = sizes.iter().take(cut).sum();
     let policy = LimitPolicy { target_ratio: TARGET_RATIO, ..LimitPolicy::for_window(total * 2) };
-    let (stage, _home) =
-        at_the_size_of(attempt.report.tokens.after, before, dialect, policy, attempt.report.summary_tokens)
-            .await?;
+    let (stage, _home) = at_the_size_of(
+        attempt.report.tokens.after,
+        before,
+        wire_format,
+        policy,
+        attempt.report.summary_tokens,
+    )
+    .await?;
     let shown = stage.store.view(&stage.owner, &stage.tip, None).map_err(told)?;
     let shown: Vec<Message> =
         shown.iter().filter_map(|item| decode_message_text(item.json().to_owned()).ok()).collect();
@@ -98,7 +103,7 @@ async fn measure(session: &Recorded, percent: u64, finder: &AnchorFinder) -> Res
 async fn at_the_size_of(
     tokens: u64,
     messages: &[Message],
-    dialect: Dialect,
+    wire_format: WireFormat,
     policy: LimitPolicy,
     first_room: u64,
 ) -> Result<(Stage, tempfile::TempDir), String> {
@@ -107,7 +112,7 @@ async fn at_the_size_of(
     for _ in 0..TRIES {
         let limits = LcmLimits { nodes_tokens: Some(room), ..LcmLimits::default() };
         let home = tempfile::tempdir().map_err(told)?;
-        let mut stage = Stage::new(home.path(), dialect, policy, limits)?;
+        let mut stage = Stage::new(home.path(), wire_format, policy, limits)?;
         stage.append(messages)?;
         stage.fold().await?;
         let used = stage.view_tokens()?;

@@ -17,7 +17,7 @@ use throughline_store::{
     CallNames, Holder, IdLength, Millis, NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store,
 };
 use throughline_tokens::LimitPolicy;
-use throughline_transcript::{Dialect, Message};
+use throughline_transcript::{Message, WireFormat};
 use tokio_util::sync::CancellationToken;
 
 use super::told;
@@ -101,7 +101,7 @@ pub(super) struct Stage {
     pub(super) noted: Option<Arc<Noted>>,
     host: Arc<Machine>,
     policy: LimitPolicy,
-    dialect: Dialect,
+    wire_format: WireFormat,
     estimator: Estimator,
     names: CallNames,
 }
@@ -109,7 +109,7 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new(
         folder: &Path,
-        dialect: Dialect,
+        wire_format: WireFormat,
         policy: LimitPolicy,
         limits: LcmLimits,
     ) -> Result<Self, String> {
@@ -124,11 +124,11 @@ impl Stage {
             model: None,
             title: None,
             origin: Origin { program: "bench".to_owned(), key: None, project: None },
-            dialect,
+            wire_format,
         };
         store.open_session(new, None).map_err(told)?;
         let (host, estimator, names) = Default::default();
-        Ok(Self { store, owner, tip, limits, noted: None, host, policy, dialect, estimator, names })
+        Ok(Self { store, owner, tip, limits, noted: None, host, policy, wire_format, estimator, names })
     }
 
     pub(super) fn append(&mut self, messages: &[Message]) -> Result<u64, String> {
@@ -172,7 +172,7 @@ impl Stage {
                 model: "claude-opus-4-5".to_owned(),
                 provider: "anthropic".to_owned(),
                 endpoint: "nowhere".to_owned(),
-                dialect: self.dialect,
+                wire_format: self.wire_format,
                 policy: self.policy,
                 window_origin: String::new(),
                 threshold_origin: ThresholdOrigin::General,

@@ -20,7 +20,7 @@ use throughline_engine::{
 use throughline_store::{
     EndReason, Guard, GuardScope, NewSession, SessionId, StoreError, StoredPreamble, last_preamble,
 };
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{CapMember, RequestParts, Streaming, System};
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +129,7 @@ impl Agent {
             setup.tools.schemas().into_iter().chain(engine_tools.iter().cloned()).collect();
         let fresh = Standing {
             prompt: prompt.to_owned(),
-            tools: (!schemas.is_empty()).then(|| tools_json(session.dialect(), &schemas)),
+            tools: (!schemas.is_empty()).then(|| tools_json(session.wire_format(), &schemas)),
         };
         let (standing, next) = match preamble.as_ref().and_then(as_sent) {
             None => (fresh, None),
@@ -143,10 +143,10 @@ impl Agent {
         };
         session.leave_alone(engine_tools.iter().map(|schema| schema.name.clone()));
         let waiting = session.waiting_calls();
-        let dialect = session.dialect();
-        let first = envelope(&setup, dialect, &standing)?;
+        let wire_format = session.wire_format();
+        let first = envelope(&setup, wire_format, &standing)?;
         let next = match next {
-            Some(next) => Some((next.clone(), envelope(&setup, dialect, &next)?)),
+            Some(next) => Some((next.clone(), envelope(&setup, wire_format, &next)?)),
             None => None,
         };
         Ok(Self {
@@ -249,9 +249,9 @@ impl Agent {
         self.setup.limit.follow(&target.policy);
         self.setup.session.target = target;
         self.setup.output_cap_tokens = output_cap_tokens;
-        self.envelope = envelope(&self.setup, self.session.dialect(), &self.standing)?;
+        self.envelope = envelope(&self.setup, self.session.wire_format(), &self.standing)?;
         if let Some((standing, waiting)) = &mut self.next {
-            *waiting = envelope(&self.setup, self.session.dialect(), standing)?;
+            *waiting = envelope(&self.setup, self.session.wire_format(), standing)?;
         }
         Ok(())
     }
@@ -317,16 +317,20 @@ fn own(mut setup: AgentSetup) -> (AgentSetup, Arc<InOrder>) {
     (setup, in_order)
 }
 
-fn envelope(setup: &AgentSetup, dialect: Dialect, standing: &Standing) -> Result<Envelope, SessionError> {
+fn envelope(
+    setup: &AgentSetup,
+    wire_format: WireFormat,
+    standing: &Standing,
+) -> Result<Envelope, SessionError> {
     let cap = setup.output_cap_tokens;
     let parts = RequestParts {
         system: Some(System::Text(&standing.prompt)),
         tools: standing.tools.as_deref().map(RawJson),
         streaming: Streaming::Streamed,
-        output_cap: cap.map(|tokens| (CapMember::usual(dialect), tokens)),
+        output_cap: cap.map(|tokens| (CapMember::usual(wire_format), tokens)),
         ..RequestParts::new(&setup.session.target.model)
     };
-    Ok(Envelope::build(dialect, &parts)?)
+    Ok(Envelope::build(wire_format, &parts)?)
 }
 
 /// Names in a list of tools, in the form of any wire.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use throughline_engine::IncomingMessage;
-use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 
 use crate::tool::Image;
 
@@ -32,17 +32,17 @@ impl Finished {
 }
 
 /// Results as new messages, in their order.
-pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<IncomingMessage> {
+pub(crate) fn messages(wire_format: WireFormat, finished: &[Finished]) -> Vec<IncomingMessage> {
     let mut out: Vec<Value> = Vec::new();
     let mut pictures: Vec<Value> = Vec::new();
-    match dialect {
-        Dialect::Anthropic => {
+    match wire_format {
+        WireFormat::Anthropic => {
             let blocks: Vec<Value> = finished.iter().map(anthropic_block).collect();
             if !blocks.is_empty() {
                 out.push(json!({ "role": "user", "content": blocks }));
             }
         }
-        Dialect::Chat => {
+        WireFormat::Chat => {
             for one in finished {
                 out.push(json!({ "role": "tool", "tool_call_id": one.call_id, "content": plain_words(one) }));
                 pictures.extend(one.images.iter().map(|(kind, data)| {
@@ -54,7 +54,7 @@ pub(crate) fn messages(dialect: Dialect, finished: &[Finished]) -> Vec<IncomingM
                 out.push(json!({ "role": "user", "content": pictures }));
             }
         }
-        Dialect::Responses => {
+        WireFormat::Responses => {
             for one in finished {
                 let output = if one.images.is_empty() {
                     Value::String(plain_words(one))

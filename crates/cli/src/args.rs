@@ -5,7 +5,7 @@ pub(crate) mod time;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use throughline_transcript::{DecodeOptions, Dialect, DialectChoice};
+use throughline_transcript::{DecodeOptions, WireFormat, WireFormatChoice};
 
 use crate::app::ColourChoice;
 use crate::chat::ChatArgs;
@@ -139,12 +139,12 @@ pub(crate) struct TranscriptArgs {
     pub(crate) file: Option<PathBuf>,
 
     /// Instead of a file: a recorded session, by its id, a unique prefix of one, its title, or last
-    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "dialect", "pick", "since_compaction"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "wire_format", "pick", "since_compaction"])]
     pub(crate) session: Option<String>,
 
     /// Read it as this wire instead of detecting it
-    #[arg(long, value_name = "DIALECT", help_heading = "Reading")]
-    pub(crate) dialect: Option<DialectArg>,
+    #[arg(long = "dialect", value_name = "DIALECT", help_heading = "Reading")]
+    pub(crate) wire_format: Option<WireFormatArg>,
 
     /// Take this conversation, counted from 1, of a file that holds several
     #[arg(long, value_name = "N", help_heading = "Reading")]
@@ -159,9 +159,9 @@ impl TranscriptArgs {
     /// The choices in the words of the reader.
     pub(crate) fn decode_options(&self) -> DecodeOptions {
         DecodeOptions {
-            dialect: self
-                .dialect
-                .map_or(DialectChoice::Detect, |dialect| DialectChoice::Forced(dialect.into())),
+            wire_format: self
+                .wire_format
+                .map_or(WireFormatChoice::Detect, |wire_format| WireFormatChoice::Forced(wire_format.into())),
             pick: self.pick,
             since_compaction: self.since_compaction,
         }
@@ -170,7 +170,7 @@ impl TranscriptArgs {
 
 /// The wires by the names users type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DialectArg {
+pub(crate) enum WireFormatArg {
     /// OpenAI Chat Completions
     Chat,
     /// OpenAI Responses
@@ -179,12 +179,12 @@ pub(crate) enum DialectArg {
     Anthropic,
 }
 
-impl From<DialectArg> for Dialect {
-    fn from(arg: DialectArg) -> Self {
+impl From<WireFormatArg> for WireFormat {
+    fn from(arg: WireFormatArg) -> Self {
         match arg {
-            DialectArg::Chat => Self::Chat,
-            DialectArg::Responses => Self::Responses,
-            DialectArg::Anthropic => Self::Anthropic,
+            WireFormatArg::Chat => Self::Chat,
+            WireFormatArg::Responses => Self::Responses,
+            WireFormatArg::Anthropic => Self::Anthropic,
         }
     }
 }

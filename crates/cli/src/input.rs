@@ -95,7 +95,7 @@ fn refused(name: &str, error: &DecodeError, is_utf16: bool) -> Failure {
         DecodeError::Utf8 { .. } => failure.hint("transcripts are UTF-8 text; was this file damaged, or is it a database?"),
         DecodeError::Truncated { .. } => failure.hint("the file was probably cut off while it was written or copied"),
         DecodeError::Several { .. } => failure.hint("for example: --pick 1"),
-        DecodeError::WrongDialect { .. } => failure.hint("leave out --dialect to have it detected"),
+        DecodeError::WrongWireFormat { .. } => failure.hint("leave out --dialect to have it detected"),
         DecodeError::TooLarge { .. } => failure,
         DecodeError::NoSuchPick { count, .. } => failure.hint(format!("--pick takes 1 to {count}")),
         DecodeError::Empty

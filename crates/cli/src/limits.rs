@@ -353,7 +353,7 @@ fn meter_of(
     counting: Counting,
     notes: &mut Vec<String>,
 ) -> Meter {
-    let model = TokenModel::of(known.family_on(transcript.dialect));
+    let model = TokenModel::of(known.family_on(transcript.wire_format));
     match (counting, known.facts.encoding) {
         (Counting::Exact, Some(encoding)) => Meter::exact(model, encoding),
         (Counting::Exact, None) => {

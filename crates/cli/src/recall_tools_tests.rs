@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use throughline_store::{MemoryStore, NewMessage, NewSession, Origin, Owner, SessionId, Store as _};
-use throughline_transcript::{Dialect, Role, SharedText, decode_message, text_message};
+use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 
 use super::{NoResult, call, tools};
 
@@ -16,11 +16,11 @@ fn recorded(owner: &Owner, id: &str, texts: &[&str]) -> MemoryStore {
         model: None,
         title: None,
         origin: Origin { program: "chat".to_owned(), key: None, project: None },
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     };
     store.open_session(new, None).unwrap();
     let messages = texts.iter().map(|text| {
-        let json = text_message(Dialect::Chat, Role::User, text);
+        let json = text_message(WireFormat::Chat, Role::User, text);
         let message = decode_message(SharedText::new(json)).unwrap();
         NewMessage { message, tokens: 1, at_ms: 1, tools: Vec::new(), rendition: None }
     });
@@ -67,7 +67,7 @@ fn long_messages_come_in_pieces_that_make_the_whole() {
             }
         }
     }
-    assert_eq!(whole, text_message(Dialect::Chat, Role::User, &long));
+    assert_eq!(whole, text_message(WireFormat::Chat, Role::User, &long));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use throughline_transcript::{Dialect, Groups, Message, Role, text_message};
+use throughline_transcript::{Groups, Message, Role, WireFormat, text_message};
 
 use crate::mend::{Repairs, mend};
 use crate::plan::{Joint, Plan, joint};
@@ -13,7 +13,7 @@ use crate::view::{Synthetic, ViewItem};
 /// Puts the view together. `summary_text` is told how many messages stand after the summary.
 #[must_use]
 pub fn assemble(
-    dialect: Dialect,
+    wire_format: WireFormat,
     messages: &[Message],
     groups: &Groups,
     plan: &Plan,
@@ -29,13 +29,13 @@ pub fn assemble(
             None => ViewItem::Verbatim(index),
         }
     });
-    let mut items = mend(dialect, messages, groups, head.collect(), &mut repairs);
+    let mut items = mend(wire_format, messages, groups, head.collect(), &mut repairs);
     let kept = plan.pinned.clone().into_iter().flatten().chain(plan.tail.clone());
-    let kept = mend(dialect, messages, groups, kept.map(ViewItem::Verbatim).collect(), &mut repairs);
-    let joint = joint_after_mending(dialect, messages, plan, &items, &kept, repairs);
-    items.push(ViewItem::Summary(text_message(dialect, joint.summary_role, &summary_text(kept.len()))));
+    let kept = mend(wire_format, messages, groups, kept.map(ViewItem::Verbatim).collect(), &mut repairs);
+    let joint = joint_after_mending(wire_format, messages, plan, &items, &kept, repairs);
+    items.push(ViewItem::Summary(text_message(wire_format, joint.summary_role, &summary_text(kept.len()))));
     if joint.acknowledge {
-        let json = text_message(dialect, Role::Assistant, ACKNOWLEDGEMENT);
+        let json = text_message(wire_format, Role::Assistant, ACKNOWLEDGEMENT);
         items.push(ViewItem::Synthetic(Synthetic::Acknowledgement, json));
     }
     items.extend(kept);
@@ -44,7 +44,7 @@ pub fn assemble(
 
 /// The joint as planned; anew where mending took away the messages it was planned for.
 fn joint_after_mending(
-    dialect: Dialect,
+    wire_format: WireFormat,
     messages: &[Message],
     plan: &Plan,
     head: &[ViewItem],
@@ -58,7 +58,7 @@ fn joint_after_mending(
     let role = |item: &ViewItem| match item.message().and_then(|index| messages.get(index)) {
         Some(message) => message.role(),
         // Only stub results are neither of the record nor the summary here.
-        None if dialect == Dialect::Anthropic => Role::User,
+        None if wire_format == WireFormat::Anthropic => Role::User,
         None => Role::Tool,
     };
     let before = head.last().map(role).filter(|_| !head.iter().map(role).all(Role::is_instructions));

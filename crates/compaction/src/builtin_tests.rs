@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use throughline_testkit::GeneratedList;
-use throughline_transcript::{Dialect, Groups, Role, compact_json_string, text_message, tool_result_stub};
+use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
 use super::*;
 use crate::document::SummaryDocument;
@@ -19,12 +19,12 @@ struct Talk {
 
 impl Talk {
     fn user(mut self, text: &str) -> Self {
-        self.json.push(text_message(Dialect::Chat, Role::User, text));
+        self.json.push(text_message(WireFormat::Chat, Role::User, text));
         self
     }
 
     fn answer(mut self, text: &str) -> Self {
-        self.json.push(text_message(Dialect::Chat, Role::Assistant, text));
+        self.json.push(text_message(WireFormat::Chat, Role::Assistant, text));
         self
     }
 
@@ -34,7 +34,7 @@ impl Talk {
         self.json.push(format!(
             r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{tool}","arguments":{arguments}}}}}]}}"#
         ));
-        self.json.push(tool_result_stub(Dialect::Chat, &id, result));
+        self.json.push(tool_result_stub(WireFormat::Chat, &id, result));
         self
     }
 
@@ -55,7 +55,7 @@ impl Talk {
         earlier: Option<&SummaryDocument>,
         pinned: Option<Range<usize>>,
     ) -> SummaryDocument {
-        let messages = GeneratedList::of(Dialect::Chat, self.json.clone()).messages();
+        let messages = GeneratedList::of(WireFormat::Chat, self.json.clone()).messages();
         let groups = Groups::of(&messages);
         let ledger = Ledger::of(&messages, &groups, None);
         let sizes: Vec<u64> = messages.iter().map(|m| m.json().len() as u64 / 4).collect();
@@ -156,7 +156,7 @@ fn instructions_given_on_the_way_hold_on() {
     let mut talk = Talk::default().user("Begin.").answer("Yes.");
     for text in ["From here on answer in French.", "<permissions instructions>all</permissions instructions>"]
     {
-        talk.json.push(text_message(Dialect::Chat, Role::Developer, text));
+        talk.json.push(text_message(WireFormat::Chat, Role::Developer, text));
     }
     let talk = talk.user("Go on.").answer("Oui.").user("ok");
     assert_eq!(texts(&talk.summary(1), Section::Constraints), ["From here on answer in French."]);

@@ -1,7 +1,7 @@
 //! What counts as an important fact, and what becomes of a summary that lacks or invents some.
 
 use throughline_testkit::GeneratedList;
-use throughline_transcript::{Dialect, Groups, Role, compact_json_string, text_message, tool_result_stub};
+use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
 use super::*;
 use crate::ledger::Ledger;
@@ -12,7 +12,7 @@ fn count(text: &str) -> u64 {
 }
 
 fn said(role: Role, text: &str) -> String {
-    text_message(Dialect::Chat, role, text)
+    text_message(WireFormat::Chat, role, text)
 }
 
 fn called(id: &str, tool: &str, arguments: &str, result: &str) -> [String; 2] {
@@ -21,7 +21,7 @@ fn called(id: &str, tool: &str, arguments: &str, result: &str) -> [String; 2] {
         format!(
             r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{tool}","arguments":{arguments}}}}}]}}"#
         ),
-        tool_result_stub(Dialect::Chat, id, result),
+        tool_result_stub(WireFormat::Chat, id, result),
     ]
 }
 
@@ -30,7 +30,7 @@ fn request<T>(middle: Vec<String>, tail: &str, with: impl FnOnce(&SummaryRequest
     let mut json = vec![said(Role::User, "Start with docs/plan.md.")];
     json.extend(middle);
     json.push(tail.to_owned());
-    let messages = GeneratedList::of(Dialect::Chat, json).messages();
+    let messages = GeneratedList::of(WireFormat::Chat, json).messages();
     let groups = Groups::of(&messages);
     let ledger = Ledger::of(&messages, &groups, None);
     let sizes = vec![10; messages.len()];

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use throughline_redact::Redactor;
 use throughline_tokens::Limits;
 use throughline_transcript::{
-    Dialect, Groups, Message, Part, SharedText, decode_message, unescape, violations,
+    Groups, Message, Part, SharedText, WireFormat, decode_message, unescape, violations,
 };
 
 use crate::assemble::assemble;
@@ -80,7 +80,7 @@ impl Budgets {
 #[derive(Clone, Copy)]
 pub struct Conversation<'a> {
     /// Its wire.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// Its messages.
     pub messages: &'a [Message],
     /// Their groups.
@@ -392,8 +392,14 @@ pub async fn compact(
         let maker = summariser.maker();
         summary_text(&markdown, &SummaryFrame { messages: stands_for, kept, maker, recall: options.recall })
     };
-    let (items, repairs) =
-        assemble(conversation.dialect, conversation.messages, conversation.groups, &plan, &renditions, text);
+    let (items, repairs) = assemble(
+        conversation.wire_format,
+        conversation.messages,
+        conversation.groups,
+        &plan,
+        &renditions,
+        text,
+    );
     report.repairs = repairs;
     if repairs.orphan_results > 0 {
         report
@@ -522,11 +528,11 @@ fn measure(
         view.push(message);
     }
     let groups = Groups::of(&view);
-    let broken = violations(conversation.dialect, &view, &groups);
+    let broken = violations(conversation.wire_format, &view, &groups);
     if broken.is_empty() {
         return Ok(measured);
     }
-    let before = violations(conversation.dialect, conversation.messages, conversation.groups);
+    let before = violations(conversation.wire_format, conversation.messages, conversation.groups);
     match broken.iter().find(|new| !before.iter().any(|old| old.kind == new.kind)) {
         Some(new) => Err(format!("the view would break a rule the conversation kept: {new}")),
         None => Ok(measured),

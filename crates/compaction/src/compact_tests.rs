@@ -33,7 +33,7 @@ fn budgets(window_tokens: u64) -> Budgets {
 
 /// Runs `with` on a conversation and the options of a forced attempt.
 fn with_attempt<T>(
-    dialect: Dialect,
+    wire_format: WireFormat,
     messages: &[Message],
     window_tokens: u64,
     with: impl FnOnce(&Conversation<'_>, &Options<'_>) -> T,
@@ -41,7 +41,7 @@ fn with_attempt<T>(
     let groups = Groups::of(messages);
     let sizes: Vec<u64> = messages.iter().map(count_message).collect();
     let conversation =
-        Conversation { dialect, messages, groups: &groups, sizes: &sizes, ledger: None, fixed_tokens: 0 };
+        Conversation { wire_format, messages, groups: &groups, sizes: &sizes, ledger: None, fixed_tokens: 0 };
     let budgets = budgets(window_tokens);
     let options = Options {
         force: true,
@@ -63,14 +63,14 @@ fn with_attempt<T>(
 
 #[test]
 fn a_preview_shows_the_plan_that_is_followed() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for seed in 0..120 {
-            let list = conversation_from_seed(&ConversationOptions::new(dialect).at_most_units(40), seed);
-            with_attempt(dialect, &list.messages(), 6_000, |conversation, options| {
+            let list = conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(40), seed);
+            with_attempt(wire_format, &list.messages(), 6_000, |conversation, options| {
                 let shown = preview(conversation, options);
                 let attempt = pollster::block_on(compact(conversation, options, &RuleSummariser));
-                assert_eq!(shown.plan.clone().ok(), attempt.plan, "{dialect}, seed {seed}");
-                assert_eq!(shown.report.plan, attempt.report.plan, "{dialect}, seed {seed}");
+                assert_eq!(shown.plan.clone().ok(), attempt.plan, "{wire_format}, seed {seed}");
+                assert_eq!(shown.report.plan, attempt.report.plan, "{wire_format}, seed {seed}");
                 if let Err(reason) = shown.plan {
                     assert_eq!(attempt.outcome, Outcome::no_op(reason));
                 }
@@ -81,25 +81,26 @@ fn a_preview_shows_the_plan_that_is_followed() {
 
 #[test]
 fn facts_gathered_before_change_nothing() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for seed in 0..60 {
             let messages =
-                conversation_from_seed(&ConversationOptions::new(dialect).at_most_units(40), seed).messages();
-            with_attempt(dialect, &messages, 6_000, |conversation, options| {
+                conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(40), seed)
+                    .messages();
+            with_attempt(wire_format, &messages, 6_000, |conversation, options| {
                 let cold = pollster::block_on(compact(conversation, options, &RuleSummariser));
                 let ledger = Ledger::of(conversation.messages, conversation.groups, None);
                 let live = Conversation { ledger: Some(&ledger), ..*conversation };
                 let live = pollster::block_on(compact(&live, options, &RuleSummariser));
-                assert_eq!(live.items, cold.items, "{dialect}, seed {seed}");
+                assert_eq!(live.items, cold.items, "{wire_format}, seed {seed}");
             });
         }
     }
 }
 
 /// Whether a view of a list passes the last guard, or why not.
-fn guarded(dialect: Dialect, list: &str, items: &[ViewItem]) -> Result<u64, String> {
-    let messages = from_picture(dialect, list).messages();
-    with_attempt(dialect, &messages, 1_000, |conversation, options| {
+fn guarded(wire_format: WireFormat, list: &str, items: &[ViewItem]) -> Result<u64, String> {
+    let messages = from_picture(wire_format, list).messages();
+    with_attempt(wire_format, &messages, 1_000, |conversation, options| {
         measure(conversation, options, items).map(|measured| measured.tokens)
     })
 }
@@ -108,24 +109,24 @@ fn guarded(dialect: Dialect, list: &str, items: &[ViewItem]) -> Result<u64, Stri
 fn a_view_that_breaks_a_rule_is_refused() {
     use ViewItem::Verbatim;
     let whole: Vec<ViewItem> = (0..5).map(Verbatim).collect();
-    assert!(guarded(Dialect::Chat, "uATau", &whole).is_ok());
+    assert!(guarded(WireFormat::Chat, "uATau", &whole).is_ok());
     let parted = [Verbatim(0), Verbatim(2), Verbatim(3)];
-    let refused = guarded(Dialect::Chat, "uATau", &parted).unwrap_err();
+    let refused = guarded(WireFormat::Chat, "uATau", &parted).unwrap_err();
     assert!(refused.contains("would break a rule the conversation kept"), "{refused}");
-    let leads = [ViewItem::Summary(text_message(Dialect::Chat, Role::Assistant, "notes")), Verbatim(4)];
-    assert!(guarded(Dialect::Chat, "uATau", &leads).is_err());
+    let leads = [ViewItem::Summary(text_message(WireFormat::Chat, Role::Assistant, "notes")), Verbatim(4)];
+    assert!(guarded(WireFormat::Chat, "uATau", &leads).is_err());
     // What was broken before may stay broken.
-    assert!(guarded(Dialect::Chat, "uTau", &[Verbatim(0), Verbatim(1), Verbatim(2)]).is_ok());
+    assert!(guarded(WireFormat::Chat, "uTau", &[Verbatim(0), Verbatim(1), Verbatim(2)]).is_ok());
     // Items that are none.
-    assert!(guarded(Dialect::Chat, "ua", &[Verbatim(7)]).unwrap_err().contains("message 7"));
-    assert!(guarded(Dialect::Chat, "ua", &[ViewItem::Summary("nonsense".to_owned())]).is_err());
+    assert!(guarded(WireFormat::Chat, "ua", &[Verbatim(7)]).unwrap_err().contains("message 7"));
+    assert!(guarded(WireFormat::Chat, "ua", &[ViewItem::Summary("nonsense".to_owned())]).is_err());
 }
 
 #[test]
 fn a_head_never_counts_for_more_once_it_is_pruned() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for seed in 0..200 {
-            let list = conversation_from_seed(&ConversationOptions::new(dialect).at_most_units(12), seed);
+            let list = conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(12), seed);
             let messages = list.messages();
             if messages.len() < 2 {
                 continue;
@@ -150,12 +151,12 @@ fn a_head_never_counts_for_more_once_it_is_pruned() {
                 })
                 .collect();
             let sizes = |list: &[Message]| {
-                with_attempt(dialect, list, 1_000, |conversation, _| {
+                with_attempt(wire_format, list, 1_000, |conversation, _| {
                     pruned_head_sizes(conversation, usize::MAX)
                 })
             };
             for (at, (before, after)) in sizes(&messages).into_iter().zip(sizes(&pruned)).enumerate() {
-                assert!(after <= before, "{dialect}, seed {seed}, message {at}: {after} after {before}");
+                assert!(after <= before, "{wire_format}, seed {seed}, message {at}: {after} after {before}");
             }
         }
     }
@@ -178,12 +179,12 @@ fn an_answer_of_no_use_is_an_error_and_an_honest_nothing_is_none() {
 fn what_the_head_shows_is_known_and_what_was_pruned_is_not() {
     let long = "hidden_name ".repeat(40);
     let json = [
-        text_message(Dialect::Chat, Role::User, "see first_name"),
+        text_message(WireFormat::Chat, Role::User, "see first_name"),
         r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"x","arguments":"{\"a\":\"called\\nname_2\"}"}},{"id":"d","type":"function","function":{"name":"x","arguments":"{}"}}]}"#.to_owned(),
         format!(r#"{{"role":"tool","tool_call_id":"c","content":"{long}"}}"#),
         r#"{"role":"tool","tool_call_id":"d","content":"short_name"}"#.to_owned(),
-        text_message(Dialect::Chat, Role::User, "middle_name"),
-        text_message(Dialect::Chat, Role::Assistant, "ok"),
+        text_message(WireFormat::Chat, Role::User, "middle_name"),
+        text_message(WireFormat::Chat, Role::Assistant, "ok"),
     ];
     let messages: Vec<Message> = json.into_iter().map(|text| decode_message_text(text).unwrap()).collect();
     let groups = Groups::of(&messages);
@@ -198,7 +199,7 @@ fn what_the_head_shows_is_known_and_what_was_pruned_is_not() {
         acknowledge: false,
     };
     let (renditions, _) = prune(&messages, &plan, &ledger, PruneRules::default());
-    let text = with_attempt(Dialect::Chat, &messages, 1_000, |conversation, _| {
+    let text = with_attempt(WireFormat::Chat, &messages, 1_000, |conversation, _| {
         shown_text(conversation.messages, &plan, &renditions)
     });
     for (name, shown) in [

@@ -1,7 +1,7 @@
 //! The ledger holds what stood in the messages, with where and by whom, however it was gathered.
 
 use throughline_testkit::{ConversationOptions, big_transcript, conversation_from_seed};
-use throughline_transcript::{Dialect, decode_message_text, unescape};
+use throughline_transcript::{WireFormat, decode_message_text, unescape};
 
 use super::*;
 
@@ -68,10 +68,11 @@ fn line_breaks_in_an_envelope_do_not_stick_to_names() {
 
 #[test]
 fn every_anchor_stands_in_the_messages_it_names() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for seed in 0..150 {
             let messages =
-                conversation_from_seed(&ConversationOptions::new(dialect).at_most_units(25), seed).messages();
+                conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(25), seed)
+                    .messages();
             let ledger = Ledger::of(&messages, &Groups::of(&messages), None);
             // Text may be escaped twice: as an argument, and as a member of its message.
             let plain: Vec<String> = messages.iter().map(|m| unescape(&unescape(m.json()))).collect();
@@ -81,7 +82,7 @@ fn every_anchor_stands_in_the_messages_it_names() {
                     let there = [messages[at].json(), once[at].as_str(), plain[at].as_str()]
                         .iter()
                         .any(|text| text.contains(anchor));
-                    assert!(there, "{dialect}, seed {seed}: {anchor:?} is not in message {at}");
+                    assert!(there, "{wire_format}, seed {seed}: {anchor:?} is not in message {at}");
                 }
                 assert!(info.first <= info.last && info.messages >= 1 && info.count >= info.messages);
             }
@@ -98,9 +99,9 @@ fn told(ledger: &Ledger) -> Vec<String> {
 
 #[test]
 fn gathered_at_once_by_two_threads_or_one_by_one_it_is_the_same() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         // Long enough for two threads.
-        let messages = decoded(&big_transcript(dialect, 600_000, 300, 7));
+        let messages = decoded(&big_transcript(wire_format, 600_000, 300, 7));
         let groups = Groups::of(&messages);
         let (at_once, sizes) =
             Ledger::gather(&messages, &groups, None, &|message| message.json().len() as u64);
@@ -108,16 +109,16 @@ fn gathered_at_once_by_two_threads_or_one_by_one_it_is_the_same() {
         for message in &messages {
             one_by_one.append(message);
         }
-        assert_eq!(told(&at_once), told(&one_by_one), "{dialect}");
+        assert_eq!(told(&at_once), told(&one_by_one), "{wire_format}");
         assert_eq!((at_once.messages(), one_by_one.messages()), (300, 300));
         let expected: Vec<u64> = messages.iter().map(|message| message.json().len() as u64).collect();
-        assert_eq!(sizes, expected, "{dialect}");
+        assert_eq!(sizes, expected, "{wire_format}");
         for (at, message) in messages.iter().enumerate() {
             for part in 0..message.parts().len() {
                 let target = |ledger: &Ledger| {
                     ledger.answered_by(at, part).map(|act| (act.message, act.target.clone()))
                 };
-                assert_eq!(target(&at_once), target(&one_by_one), "{dialect}, message {at}");
+                assert_eq!(target(&at_once), target(&one_by_one), "{wire_format}, message {at}");
             }
         }
     }

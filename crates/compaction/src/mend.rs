@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use throughline_transcript::{
-    Dialect, Group, Groups, Message, Part, RawJson, decode_message_text, tool_result_stub,
+    Group, Groups, Message, Part, RawJson, WireFormat, decode_message_text, tool_result_stub,
 };
 
 use crate::rendition::{Rendition, RenditionKind};
@@ -27,7 +27,7 @@ pub struct Repairs {
 
 /// Mends a run of items that shows whole groups of the record, each message once and in order.
 pub(crate) fn mend(
-    dialect: Dialect,
+    wire_format: WireFormat,
     messages: &[Message],
     groups: &Groups,
     items: Vec<ViewItem>,
@@ -45,10 +45,10 @@ pub(crate) fn mend(
             shown.push(next);
         }
         let is_last = group.end == messages.len();
-        if is_sound(dialect, messages, groups, group, is_last) {
+        if is_sound(wire_format, messages, groups, group, is_last) {
             out.append(&mut shown);
         } else {
-            let mut mender = Mender::new(dialect, messages, group, shown, is_last);
+            let mut mender = Mender::new(wire_format, messages, group, shown, is_last);
             mender.mend(&mut out);
             repairs.orphan_results += mender.repairs.orphan_results;
             repairs.stub_results += mender.repairs.stub_results;
@@ -60,7 +60,13 @@ pub(crate) fn mend(
 
 /// Whether a provider would find nothing wrong with the calls and results of a group. Calls of the very last group may
 /// still wait for their results.
-fn is_sound(dialect: Dialect, messages: &[Message], groups: &Groups, group: Group, is_last: bool) -> bool {
+fn is_sound(
+    wire_format: WireFormat,
+    messages: &[Message],
+    groups: &Groups,
+    group: Group,
+    is_last: bool,
+) -> bool {
     let range = group.start..group.end;
     let counted = range
         .clone()
@@ -68,15 +74,15 @@ fn is_sound(dialect: Dialect, messages: &[Message], groups: &Groups, group: Grou
     let clashes = groups.clashing_calls();
     let from = clashes.partition_point(|(at, _)| *at < group.start);
     let distinct = clashes.get(from).is_none_or(|(at, _)| *at >= group.end);
-    counted && distinct && (dialect == Dialect::Responses || is_adjacent(dialect, messages, range))
+    counted && distinct && (wire_format == WireFormat::Responses || is_adjacent(wire_format, messages, range))
 }
 
 /// Whether nothing stands between the calls of a group and their results.
-fn is_adjacent(dialect: Dialect, messages: &[Message], range: Range<usize>) -> bool {
+fn is_adjacent(wire_format: WireFormat, messages: &[Message], range: Range<usize>) -> bool {
     let Some(shown) = messages.get(range) else { return true };
     let Some((_, rest)) = shown.split_first().filter(|(first, _)| first.has_calls()) else { return true };
     rest.iter().all(Message::has_results)
-        && (dialect == Dialect::Chat || (rest.len() <= 1 && rest.iter().all(results_come_first)))
+        && (wire_format == WireFormat::Chat || (rest.len() <= 1 && rest.iter().all(results_come_first)))
 }
 
 fn results_come_first(message: &Message) -> bool {
@@ -100,7 +106,7 @@ struct Place {
 
 /// One broken group on its way to a sound one.
 struct Mender<'a> {
-    dialect: Dialect,
+    wire_format: WireFormat,
     messages: &'a [Message],
     group: Group,
     shown: Vec<ViewItem>,
@@ -111,7 +117,7 @@ struct Mender<'a> {
 
 impl<'a> Mender<'a> {
     fn new(
-        dialect: Dialect,
+        wire_format: WireFormat,
         messages: &'a [Message],
         group: Group,
         shown: Vec<ViewItem>,
@@ -136,15 +142,15 @@ impl<'a> Mender<'a> {
             }));
         }
         let repairs = Repairs { orphan_results, ..Repairs::default() };
-        Self { dialect, messages, group, shown, pairs, is_last, repairs }
+        Self { wire_format, messages, group, shown, pairs, is_last, repairs }
     }
 
     fn mend(&mut self, out: &mut Vec<ViewItem>) {
-        match self.dialect {
-            Dialect::Anthropic => self.mend_blocks(out),
-            Dialect::Chat => self.mend_messages(out),
-            Dialect::Responses if self.has_clash() => self.mend_messages(out),
-            Dialect::Responses => self.mend_in_place(out),
+        match self.wire_format {
+            WireFormat::Anthropic => self.mend_blocks(out),
+            WireFormat::Chat => self.mend_messages(out),
+            WireFormat::Responses if self.has_clash() => self.mend_messages(out),
+            WireFormat::Responses => self.mend_in_place(out),
         }
     }
 
@@ -177,7 +183,7 @@ impl<'a> Mender<'a> {
 
     fn stub(&mut self, id: &str, out: &mut Vec<ViewItem>) {
         self.repairs.stub_results += 1;
-        let json = tool_result_stub(self.dialect, id, STUB_RESULT);
+        let json = tool_result_stub(self.wire_format, id, STUB_RESULT);
         out.push(ViewItem::Synthetic(Synthetic::StubResult, json));
     }
 
@@ -256,7 +262,7 @@ impl<'a> Mender<'a> {
                 None if may_wait => {}
                 None => {
                     self.repairs.stub_results += 1;
-                    blocks.push(tool_result_stub(self.dialect, id, STUB_RESULT));
+                    blocks.push(tool_result_stub(self.wire_format, id, STUB_RESULT));
                 }
             }
         }

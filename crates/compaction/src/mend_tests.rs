@@ -5,40 +5,48 @@ use throughline_transcript::violations;
 
 use super::*;
 
-const CHAT: Dialect = Dialect::Chat;
-const RESPONSES: Dialect = Dialect::Responses;
-const ANTHROPIC: Dialect = Dialect::Anthropic;
+const CHAT: WireFormat = WireFormat::Chat;
+const RESPONSES: WireFormat = WireFormat::Responses;
+const ANTHROPIC: WireFormat = WireFormat::Anthropic;
 
 /// Mends a list and says what it looks like then, and what was done: orphans left out, stubs, results moved.
-fn mended_list(dialect: Dialect, json: Vec<String>) -> (Vec<String>, Repairs) {
+fn mended_list(wire_format: WireFormat, json: Vec<String>) -> (Vec<String>, Repairs) {
     let messages: Vec<Message> = json.into_iter().map(|text| decode_message_text(text).unwrap()).collect();
     let groups = Groups::of(&messages);
     let mut repairs = Repairs::default();
     let items = (0..messages.len()).map(ViewItem::Verbatim).collect();
-    let items = mend(dialect, &messages, &groups, items, &mut repairs);
+    let items = mend(wire_format, &messages, &groups, items, &mut repairs);
     (items.iter().map(|item| item.json(&messages).to_owned()).collect(), repairs)
 }
 
 #[track_caller]
-fn assert_mended(dialect: Dialect, before: &str, after: &str, repairs: (usize, usize, usize)) {
-    let (json, done) = mended_list(dialect, from_picture(dialect, before).json);
+fn assert_mended(wire_format: WireFormat, before: &str, after: &str, repairs: (usize, usize, usize)) {
+    let (json, done) = mended_list(wire_format, from_picture(wire_format, before).json);
     let messages: Vec<Message> = json.into_iter().map(|text| decode_message_text(text).unwrap()).collect();
-    assert_eq!(picture(&messages), after, "{dialect}: {before}");
-    assert_eq!((done.orphan_results, done.stub_results, done.moved_results), repairs, "{dialect}: {before}");
-    let broken = violations(dialect, &messages, &Groups::of(&messages));
-    assert!(broken.is_empty(), "{dialect}: {before} became {after}, which is still broken: {broken:?}");
+    assert_eq!(picture(&messages), after, "{wire_format}: {before}");
+    assert_eq!(
+        (done.orphan_results, done.stub_results, done.moved_results),
+        repairs,
+        "{wire_format}: {before}"
+    );
+    let broken = violations(wire_format, &messages, &Groups::of(&messages));
+    assert!(broken.is_empty(), "{wire_format}: {before} became {after}, which is still broken: {broken:?}");
 }
 
 #[test]
 fn what_is_sound_stays_as_it_is() {
-    for (dialect, pictures) in [
+    for (wire_format, pictures) in [
         (CHAT, ["suaATu", "uA3TTTA2TTa", "uATA2T", "uA2", "uATsuA3T"]),
         (RESPONSES, ["durATu", "urA3TTTrA2TTa", "urATrA2T", "uA2", "uaAToua"]),
         (ANTHROPIC, ["uATaATu", "uA3TA2Ta", "uAHA2H", "uA2", "umATa"]),
     ] {
         for list in pictures {
-            let json = from_picture(dialect, list).json;
-            assert_eq!(mended_list(dialect, json.clone()), (json, Repairs::default()), "{dialect}: {list}");
+            let json = from_picture(wire_format, list).json;
+            assert_eq!(
+                mended_list(wire_format, json.clone()),
+                (json, Repairs::default()),
+                "{wire_format}: {list}"
+            );
         }
     }
 }

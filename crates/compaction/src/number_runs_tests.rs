@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use throughline_testkit::{GeneratedList, Rng};
-use throughline_transcript::{Dialect, Groups, Role, compact_json_string, text_message, tool_result_stub};
+use throughline_transcript::{Groups, Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
 use super::*;
 
@@ -48,15 +48,15 @@ fn numbers_are_in_the_same_runs_as_by_sorting_all_of_them() {
             let many = rng.between(0, 40);
             (0..many).map(|_| format!("{} ", rng.between(990, 1_030))).collect::<String>()
         };
-        let mut json = vec![text_message(Dialect::Chat, Role::User, &numbers())];
+        let mut json = vec![text_message(WireFormat::Chat, Role::User, &numbers())];
         for id in ["a", "b", "c"] {
             let arguments = compact_json_string(&format!(r#"{{"command":"count {id}"}}"#));
             json.push(format!(
                 r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"bash","arguments":{arguments}}}}}]}}"#
             ));
-            json.push(tool_result_stub(Dialect::Chat, id, &numbers()));
+            json.push(tool_result_stub(WireFormat::Chat, id, &numbers()));
         }
-        let messages = GeneratedList::of(Dialect::Chat, json).messages();
+        let messages = GeneratedList::of(WireFormat::Chat, json).messages();
         let ledger = Ledger::of(&messages, &Groups::of(&messages), None);
         let found = ledger.anchors().filter(|(text, info)| is_in_number_run(&ledger, text, info));
         let found: FxHashSet<&str> = found.map(|(text, _)| text).collect();

@@ -8,7 +8,7 @@
 //! A message has 10 tokens, a giant 1,000.
 
 use throughline_testkit::from_picture;
-use throughline_transcript::{Dialect, decode_message_text, text_message};
+use throughline_transcript::{WireFormat, decode_message_text, text_message};
 
 use super::*;
 use crate::preface::{ACKNOWLEDGEMENT, Maker, SummaryFrame, summary_text};
@@ -28,23 +28,23 @@ fn budget(protect_first_n: usize, protect_last_n: usize, tail_tokens: u64) -> Cu
 }
 
 /// Plans the list that a picture shows (brackets in it mean nothing) and draws the result.
-fn planned(dialect: Dialect, budget: CutBudget, picture: &str) -> String {
+fn planned(wire_format: WireFormat, budget: CutBudget, picture: &str) -> String {
     let letters: String = picture.chars().filter(|c| !"[]() ".contains(*c)).collect();
     let plain: String = letters.replace('*', "").replace('S', "u").replace(['Z', 'k'], "a").chars().collect();
-    let mut json = from_picture(dialect, &plain).json;
+    let mut json = from_picture(wire_format, &plain).json;
     let mut sizes = vec![MESSAGE_TOKENS; json.len()];
     let mut drawn: Vec<String> = Vec::new();
     let mut earlier = Earlier::default();
     for letter in letters.chars() {
         let at = drawn.len();
-        let ours = |role, text: &str| text_message(dialect, role, text);
+        let ours = |role, text: &str| text_message(wire_format, role, text);
         match letter {
             '*' => {
                 sizes[at - 1] = GIANT_TOKENS;
                 drawn[at - 1].push('*');
                 continue;
             }
-            '0'..='9' if dialect == Dialect::Responses => {
+            '0'..='9' if wire_format == WireFormat::Responses => {
                 // There each call is an item of its own.
                 for _ in 1..letter.to_digit(10).unwrap_or(1) {
                     drawn.push(String::new());
@@ -118,21 +118,21 @@ fn draw(letters: &[String], plan: &Plan) -> String {
 
 /// Every picture must come out as it is written.
 #[track_caller]
-fn assert_pictures(dialect: Dialect, budget: CutBudget, pictures: &[&str]) {
+fn assert_pictures(wire_format: WireFormat, budget: CutBudget, pictures: &[&str]) {
     let mut wrong = String::new();
     for expected in pictures {
         let list = expected.split(' ').next().unwrap_or_default();
-        let found = planned(dialect, budget, list);
+        let found = planned(wire_format, budget, list);
         if found != *expected {
             wrong.push_str(&format!("\n expected {expected}\n    found {found}\n"));
         }
     }
-    assert!(wrong.is_empty(), "{dialect}, {budget:?}:{wrong}");
+    assert!(wrong.is_empty(), "{wire_format}, {budget:?}:{wrong}");
 }
 
-const CHAT: Dialect = Dialect::Chat;
-const ANTHROPIC: Dialect = Dialect::Anthropic;
-const RESPONSES: Dialect = Dialect::Responses;
+const CHAT: WireFormat = WireFormat::Chat;
+const ANTHROPIC: WireFormat = WireFormat::Anthropic;
+const RESPONSES: WireFormat = WireFormat::Responses;
 
 /// Three messages in front and a tail of six; half a tail, three messages, is what a head may have.
 fn usual() -> CutBudget {

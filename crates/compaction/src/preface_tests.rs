@@ -1,6 +1,6 @@
 //! The words around a summary, and how they are known again.
 
-use throughline_transcript::{Dialect, decode_message_text, text_message, tool_result_stub};
+use throughline_transcript::{WireFormat, decode_message_text, text_message, tool_result_stub};
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn frame() -> SummaryFrame<'static> {
 }
 
 fn said(role: Role, text: &str) -> Message {
-    decode_message_text(text_message(Dialect::Chat, role, text)).unwrap()
+    decode_message_text(text_message(WireFormat::Chat, role, text)).unwrap()
 }
 
 #[test]
@@ -42,14 +42,14 @@ fn the_preface_says_all_it_has_to() {
 
 #[test]
 fn our_own_summary_is_read_back_on_every_wire_and_in_both_roles() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for role in [Role::User, Role::Assistant] {
             let text = summary_text(BODY, &frame());
-            let message = decode_message_text(text_message(dialect, role, &text)).unwrap();
+            let message = decode_message_text(text_message(wire_format, role, &text)).unwrap();
             let found = find_summary(&message).unwrap();
             let expected =
                 FoundSummary { body: BODY.to_owned(), messages: 57, kept: Some(12), carried: None };
-            assert_eq!(found, expected, "{dialect}, {role:?}");
+            assert_eq!(found, expected, "{wire_format}, {role:?}");
         }
     }
 }
@@ -72,9 +72,9 @@ fn only_plain_messages_of_the_two_sides_are_looked_at() {
     for role in [Role::System, Role::Developer] {
         assert_eq!(find_summary(&said(role, &whole)), None);
     }
-    let result = decode_message_text(tool_result_stub(Dialect::Chat, "call_1", &whole)).unwrap();
+    let result = decode_message_text(tool_result_stub(WireFormat::Chat, "call_1", &whole)).unwrap();
     assert_eq!(find_summary(&result), None);
-    let block = tool_result_stub(Dialect::Anthropic, "call_1", &whole);
+    let block = tool_result_stub(WireFormat::Anthropic, "call_1", &whole);
     let carrier = decode_message_text(format!(r#"{{"role":"user","content":[{block}]}}"#)).unwrap();
     assert_eq!(find_summary(&carrier), None);
     let text = throughline_transcript::compact_json_string(&whole);

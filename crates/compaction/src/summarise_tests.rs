@@ -1,7 +1,7 @@
 //! Parting a middle for a small window.
 
 use throughline_testkit::from_picture;
-use throughline_transcript::{Dialect, Role};
+use throughline_transcript::{Role, WireFormat};
 
 use super::*;
 use crate::plan::Earlier;
@@ -29,7 +29,7 @@ impl Summariser for Window {
 
 /// The parts of a list whose middle is all but its last message, for a window of so many tokens; ten a message.
 fn parts(list: &str, window_tokens: Option<u64>) -> Result<Vec<String>, SummariseError> {
-    let messages = from_picture(Dialect::Chat, list).messages();
+    let messages = from_picture(WireFormat::Chat, list).messages();
     let groups = Groups::of(&messages);
     let sizes = vec![10; messages.len()];
     let end = messages.len() - 1;

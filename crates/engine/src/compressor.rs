@@ -177,7 +177,7 @@ impl Compressor {
     async fn run(&self, request: &CompressRequest) -> Result<CompressOutcome, EngineError> {
         let model = self.model()?;
         let conversation = &request.conversation;
-        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
         let prepared = self.fitting_preparation(request);
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(request);
@@ -258,7 +258,7 @@ impl Compressor {
             return Ok(PrepareOutcome::Ready { messages: prepared.covered() });
         }
         let request = CompressRequest { force: true, ..automatic(conversation, Trigger::Ahead) };
-        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
         let gathered = self.gather(conversation);
         let summariser = self.setup.summarisers.summariser_for(&request);
         // The cut is made where it would be when the compaction comes: what comes until then is the end of the tail.
@@ -315,7 +315,7 @@ impl Compressor {
     /// to. For engines that make their views in another way.
     pub fn decide(&self, request: &CompressRequest) -> Result<(Budgets, Worth), EngineError> {
         let (model, conversation) = (self.model()?, &request.conversation);
-        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
         let asks_model = self.fitting_preparation(request).is_none()
             && self.setup.summarisers.summariser_for(request).maker() == Maker::Model;
         let decided = decide(&tools, &CompactionInput::sizes_of(conversation), &model, request, asks_model);
@@ -326,7 +326,7 @@ impl Compressor {
     /// The size, as the provider counts, at which a compaction of this conversation is due.
     pub fn due_at(&self, conversation: &Snapshot) -> Result<u64, EngineError> {
         let model = self.model()?;
-        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
         let summariser = self.setup.summarisers.summariser_for(&automatic(conversation, Trigger::Preflight));
         let asks_model = summariser.maker() == Maker::Model;
         Ok(due_at(&tools, &CompactionInput::sizes_of(conversation), &model, asks_model))
@@ -335,7 +335,7 @@ impl Compressor {
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
         let model = self.model()?;
         let budgets = scaled_budgets(&model.budgets(), None, conversation);
-        let tools = self.tools(token_model_for(&model.model, conversation.dialect));
+        let tools = self.tools(token_model_for(&model.model, conversation.wire_format));
         let gathered = self.gather(conversation);
         let aim = AttemptSpec {
             budgets: &budgets,

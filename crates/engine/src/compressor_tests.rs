@@ -6,7 +6,7 @@ use std::sync::Arc;
 use throughline_compaction::SummariseError;
 use throughline_store::SessionId;
 use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, Groups, Message, SharedText, decode_message, violations};
+use throughline_transcript::{Groups, Message, SharedText, WireFormat, decode_message, violations};
 
 use super::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser};
 use crate::context_engine::ContextEngine;
@@ -64,14 +64,14 @@ fn bytes(done: &CompactedView, conversation: &Snapshot) -> Vec<String> {
 
 #[tokio::test]
 async fn folds_the_middle_of_a_session_on_every_wire() {
-    for dialect in Dialect::ALL {
-        let now = snapshot(dialect, &session(dialect, 300, 400_000));
+    for wire_format in WireFormat::ALL {
+        let now = snapshot(wire_format, &session(wire_format, 300, 400_000));
         let engine = engine(CompressorSetup::by_rules(), now.prompt_tokens * 2).await;
         assert!(engine.should_compress(now.prompt_tokens).await.unwrap());
         assert!(engine.has_content_to_compress(&now).await.unwrap());
         let done = completed(engine.compress(&request(&now)).await.unwrap());
         assert_eq!(done.quality, Quality::Rules);
-        assert!(done.report.tokens.after * 2 < done.report.tokens.before, "{dialect}: {:?}", done.report);
+        assert!(done.report.tokens.after * 2 < done.report.tokens.before, "{wire_format}: {:?}", done.report);
         // Everything is either shown or covered, and nothing twice.
         let summary = done.summary.as_ref().unwrap();
         let mut shown: Vec<usize> = done
@@ -84,19 +84,19 @@ async fn folds_the_middle_of_a_session_on_every_wire() {
             .collect();
         shown.extend(&summary.covers);
         shown.sort_unstable();
-        assert_eq!(shown, (0..now.messages.len()).collect::<Vec<_>>(), "{dialect}");
+        assert_eq!(shown, (0..now.messages.len()).collect::<Vec<_>>(), "{wire_format}");
         // The wire takes it.
         let view: Vec<_> = bytes(&done, &now)
             .into_iter()
             .map(|json| decode_message(SharedText::new(json)).unwrap())
             .collect();
-        assert_eq!(violations(dialect, &view, &Groups::of(&view)), [], "{dialect}");
+        assert_eq!(violations(wire_format, &view, &Groups::of(&view)), [], "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn everything_crosses_to_another_process_and_back() {
-    let now = snapshot(Dialect::Anthropic, &session(Dialect::Anthropic, 120, 200_000));
+    let now = snapshot(WireFormat::Anthropic, &session(WireFormat::Anthropic, 120, 200_000));
     let engine = engine(CompressorSetup::by_rules(), now.prompt_tokens * 2).await;
     let sent = serde_json::to_string(&request(&now)).unwrap();
     let received: CompressRequest = serde_json::from_str(&sent).unwrap();
@@ -109,7 +109,7 @@ async fn everything_crosses_to_another_process_and_back() {
 
 #[tokio::test]
 async fn the_providers_count_decides_and_not_the_estimate() {
-    let mut now = snapshot(Dialect::Chat, &session(Dialect::Chat, 200, 300_000));
+    let mut now = snapshot(WireFormat::Chat, &session(WireFormat::Chat, 200, 300_000));
     let window = now.prompt_tokens * 2;
     let compressor = engine(CompressorSetup::by_rules(), window).await;
     // The estimate is at the threshold, the provider counted a fifth less.
@@ -129,7 +129,7 @@ async fn the_providers_count_decides_and_not_the_estimate() {
 
 #[tokio::test]
 async fn a_target_is_kept_to() {
-    let now = snapshot(Dialect::Anthropic, &session(Dialect::Anthropic, 400, 800_000));
+    let now = snapshot(WireFormat::Anthropic, &session(WireFormat::Anthropic, 400, 800_000));
     let compressor = engine(CompressorSetup::by_rules(), now.prompt_tokens * 2).await;
     let usual = completed(compressor.compress(&request(&now)).await.unwrap()).report.tokens.after;
     let target = usual / 2;
@@ -159,7 +159,7 @@ async fn when_the_summariser_fails() {
         (permanent(), Headroom::None, OnSummaryFailure::Abort, aborted(AbortReason::SummariserFailed)),
         (unusable(), Headroom::Left, OnSummaryFailure::Abort, aborted(AbortReason::SummaryUnusable)),
     ];
-    let now = snapshot(Dialect::Chat, &session(Dialect::Chat, 120, 200_000));
+    let now = snapshot(WireFormat::Chat, &session(WireFormat::Chat, 120, 200_000));
     for (failure, room, on_failure, expected) in cases {
         let diary = Arc::new(Diary::failing(failure.clone()));
         let setup = CompressorSetup { on_failure, ..written_by(&diary) };
@@ -179,8 +179,8 @@ async fn when_the_summariser_fails() {
 
 #[tokio::test]
 async fn a_prepared_summary_is_spliced_in_without_asking_again() {
-    let all = session(Dialect::Anthropic, 300, 600_000);
-    let (early, late) = (snapshot(Dialect::Anthropic, &all[..280]), snapshot(Dialect::Anthropic, &all));
+    let all = session(WireFormat::Anthropic, 300, 600_000);
+    let (early, late) = (snapshot(WireFormat::Anthropic, &all[..280]), snapshot(WireFormat::Anthropic, &all));
     let diary = Arc::new(Diary::default());
     let compressor = engine(written_by(&diary), late.prompt_tokens * 2).await;
     let PrepareOutcome::Ready { messages } = compressor.prepare(&early).await.unwrap() else { panic!() };
@@ -198,51 +198,51 @@ async fn a_prepared_summary_is_spliced_in_without_asking_again() {
 
 /// Prepares after `early` messages, compacts after all of them, and holds what was told against what is covered.
 /// Returns whether a human message stood apart the first time and not the second.
-async fn extends(all: &[Message], dialect: Dialect, early: usize, window_tokens: u64) -> bool {
-    let (before, now) = (snapshot(dialect, &all[..early]), snapshot(dialect, all));
+async fn extends(all: &[Message], wire_format: WireFormat, early: usize, window_tokens: u64) -> bool {
+    let (before, now) = (snapshot(wire_format, &all[..early]), snapshot(wire_format, all));
     let diary = Arc::new(Diary::default());
     let compressor = engine(written_by(&diary), window_tokens).await;
     assert!(matches!(compressor.prepare(&before).await.unwrap(), PrepareOutcome::Ready { .. }));
     let done = completed(compressor.compress(&request(&now)).await.unwrap());
     let pages = diary.pages();
-    assert_eq!(pages.len(), 2, "{dialect} {early}");
+    assert_eq!(pages.len(), 2, "{wire_format} {early}");
     // No message is told twice, and the second page starts from the first.
     let first: BTreeSet<usize> = pages[0].summarised.iter().copied().collect();
     let second: BTreeSet<usize> = pages[1].summarised.iter().copied().collect();
-    assert_eq!(first.intersection(&second).count(), 0, "{dialect} {early}");
-    assert!(pages[1].earlier.as_ref().unwrap().contains("page 1 of the diary"), "{dialect} {early}");
+    assert_eq!(first.intersection(&second).count(), 0, "{wire_format} {early}");
+    assert!(pages[1].earlier.as_ref().unwrap().contains("page 1 of the diary"), "{wire_format} {early}");
     let covers: BTreeSet<usize> = done.summary.unwrap().covers.into_iter().collect();
     // The first page may tell of messages that the head shows now; it is told of everything that is covered.
     let told: BTreeSet<usize> = first.union(&second).copied().collect();
-    assert!(covers.is_subset(&told), "{dialect} {early}");
-    assert!(done.report.prepared, "{dialect} {early}");
+    assert!(covers.is_subset(&told), "{wire_format} {early}");
+    assert!(done.report.prepared, "{wire_format} {early}");
     pages[0].span.clone().any(|index| second.contains(&index))
 }
 
 #[tokio::test]
 async fn a_prepared_summary_is_extended_by_what_came_since() {
-    for dialect in Dialect::ALL {
-        let all = session(dialect, 400, 600_000);
-        let window = snapshot(dialect, &all).prompt_tokens * 2;
-        extends(&all, dialect, 150, window).await;
+    for wire_format in WireFormat::ALL {
+        let all = session(wire_format, 400, 600_000);
+        let window = snapshot(wire_format, &all).prompt_tokens * 2;
+        extends(&all, wire_format, 150, window).await;
         // With a small tail the last human message often stands apart; it was told of ahead, and is not told again once
         // another came.
         let mut unpinned = 0;
         for early in (100..200).step_by(10) {
-            unpinned += usize::from(extends(&all, dialect, early, window / 6).await);
+            unpinned += usize::from(extends(&all, wire_format, early, window / 6).await);
         }
-        assert_eq!(unpinned, 0, "{dialect}");
+        assert_eq!(unpinned, 0, "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn preparing_again_waits_until_enough_came() {
-    let all = session(Dialect::Chat, 300, 600_000);
+    let all = session(WireFormat::Chat, 300, 600_000);
     let diary = Arc::new(Diary::default());
-    let compressor = engine(written_by(&diary), snapshot(Dialect::Chat, &all).prompt_tokens * 2).await;
+    let compressor = engine(written_by(&diary), snapshot(WireFormat::Chat, &all).prompt_tokens * 2).await;
     // A summary that will be spliced in as it is needs no second one: only after two tails is it brought up to date.
     for (messages, pages) in [(150, 1), (151, 1), (200, 1), (290, 2)] {
-        compressor.prepare(&snapshot(Dialect::Chat, &all[..messages])).await.unwrap();
+        compressor.prepare(&snapshot(WireFormat::Chat, &all[..messages])).await.unwrap();
         assert_eq!(diary.pages().len(), pages, "{messages} messages");
     }
 }
@@ -273,32 +273,32 @@ fn messages_within(conversation: &Snapshot, percent: u64) -> usize {
 
 #[tokio::test]
 async fn a_summary_prepared_near_the_threshold_leaves_the_tail_that_is_due_at_the_threshold() {
-    for dialect in Dialect::ALL {
-        let all = session(dialect, 400, 600_000);
+    for wire_format in WireFormat::ALL {
+        let all = session(wire_format, 400, 600_000);
         // System prompt and tools as large as those of a coding agent: two fifths of the threshold.
-        let mut late = snapshot(dialect, &all);
+        let mut late = snapshot(wire_format, &all);
         late.fixed_tokens = late.sizes.iter().sum::<u64>() * 2 / 3;
         late.prompt_tokens = late.estimated_tokens();
         let model = model_of(late.prompt_tokens * 2);
         let messages = messages_within(&late, 85);
-        let mut early = snapshot(dialect, &all[..messages]);
+        let mut early = snapshot(wire_format, &all[..messages]);
         early.fixed_tokens = late.fixed_tokens;
         early.prompt_tokens = early.estimated_tokens();
         let diary = Arc::new(Diary::default());
         let compressor = engine(written_by(&diary), late.prompt_tokens * 2).await;
         assert!(matches!(compressor.prepare(&early).await.unwrap(), PrepareOutcome::Ready { .. }));
         let done = completed(compressor.compress(&request(&late)).await.unwrap());
-        assert_eq!(diary.pages().len(), 1, "{dialect}: it is spliced in as it is");
+        assert_eq!(diary.pages().len(), 1, "{wire_format}: it is spliced in as it is");
         let (tail, due) = (tail_of(&done, &late), model.limits.tail_tokens);
-        assert!((due / 2..due * 2).contains(&tail), "{dialect}: {tail} where {due} are due");
+        assert!((due / 2..due * 2).contains(&tail), "{wire_format}: {tail} where {due} are due");
     }
 }
 
 #[tokio::test]
 async fn a_conversation_that_stops_right_after_preparing_keeps_a_tail() {
-    let all = session(Dialect::Anthropic, 400, 600_000);
-    let whole = snapshot(Dialect::Anthropic, &all);
-    let early = snapshot(Dialect::Anthropic, &all[..messages_within(&whole, 85)]);
+    let all = session(WireFormat::Anthropic, 400, 600_000);
+    let whole = snapshot(WireFormat::Anthropic, &all);
+    let early = snapshot(WireFormat::Anthropic, &all[..messages_within(&whole, 85)]);
     let diary = Arc::new(Diary::default());
     let compressor = engine(written_by(&diary), whole.prompt_tokens * 2).await;
     compressor.prepare(&early).await.unwrap();
@@ -311,8 +311,8 @@ async fn a_conversation_that_stops_right_after_preparing_keeps_a_tail() {
 
 #[tokio::test]
 async fn what_was_prepared_for_another_view_is_not_used() {
-    let all = session(Dialect::Chat, 200, 300_000);
-    let (early, late) = (snapshot(Dialect::Chat, &all[..180]), snapshot(Dialect::Chat, &all));
+    let all = session(WireFormat::Chat, 200, 300_000);
+    let (early, late) = (snapshot(WireFormat::Chat, &all[..180]), snapshot(WireFormat::Chat, &all));
     let diary = Arc::new(Diary::default());
     let compressor = engine(written_by(&diary), late.prompt_tokens * 2).await;
     compressor.prepare(&early).await.unwrap();
@@ -332,26 +332,26 @@ async fn what_was_prepared_for_another_view_is_not_used() {
 
 #[tokio::test]
 async fn facts_grown_message_by_message_are_those_gathered_at_once() {
-    for dialect in Dialect::ALL {
-        let all = session(dialect, 240, 300_000);
-        let now = snapshot(dialect, &all);
+    for wire_format in WireFormat::ALL {
+        let all = session(wire_format, 240, 300_000);
+        let now = snapshot(wire_format, &all);
         let window = now.prompt_tokens * 2;
         let grown = engine(CompressorSetup::by_rules(), window).await;
         for messages in (1..all.len()).step_by(7) {
-            grown.messages_appended(&snapshot(dialect, &all[..messages])).await.unwrap();
+            grown.messages_appended(&snapshot(wire_format, &all[..messages])).await.unwrap();
         }
         let fresh = engine(CompressorSetup::by_rules(), window).await;
         let [grown, fresh] = [
             completed(grown.compress(&request(&now)).await.unwrap()),
             completed(fresh.compress(&request(&now)).await.unwrap()),
         ];
-        assert_eq!(bytes(&grown, &now), bytes(&fresh, &now), "{dialect}");
+        assert_eq!(bytes(&grown, &now), bytes(&fresh, &now), "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn status_follows_the_conversation() {
-    let now = snapshot(Dialect::Chat, &session(Dialect::Chat, 20, 20_000));
+    let now = snapshot(WireFormat::Chat, &session(WireFormat::Chat, 20, 20_000));
     let compressor = Compressor::new(CompressorSetup::by_rules());
     assert!(compressor.status().await.is_err());
     compressor.update_model(&model_at_threshold(&now)).await.unwrap();

@@ -53,11 +53,11 @@ pub(crate) fn check(view: &LiveView, made: &CompactedView) -> Result<CheckedView
         return Err(format!("the summary covers item {outside} of {}", view.len()));
     }
     human_stands(view, &made.view)?;
-    let dialect = view.session().dialect;
+    let wire_format = view.session().wire_format;
     let messages: Vec<Message> = sound.items.iter().map(|item| item.message.clone()).collect();
-    let broken = violations(dialect, &messages, &Groups::of(&messages));
+    let broken = violations(wire_format, &messages, &Groups::of(&messages));
     if !broken.is_empty() {
-        let before = violations(dialect, view.messages(), &Groups::of(view.messages()));
+        let before = violations(wire_format, view.messages(), &Groups::of(view.messages()));
         if let Some(new) = broken.iter().find(|new| !before.iter().any(|old| old.kind == new.kind)) {
             return Err(format!("it breaks a rule of the wire that the conversation kept: {new}"));
         }

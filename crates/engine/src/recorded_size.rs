@@ -21,7 +21,7 @@ pub fn recorded_size(
     limits: &LimitsInUse,
     now_ms: Millis,
 ) -> Result<PendingRequest, StoreError> {
-    let token_model = token_model_for(&limits.model, session.dialect);
+    let token_model = token_model_for(&limits.model, session.wire_format);
     let preamble = last_preamble(store, owner, session)?;
     let fixed_tokens = preamble.map_or(0, |sent| {
         let system = sent.system.map_or(0, |json| token_model.estimate_content(&profile_system(&json)));

@@ -32,7 +32,7 @@ use throughline_store::{
     StoredRendition, Version,
 };
 use throughline_tokens::{CachePrices, LimitError, LimitPolicy};
-use throughline_transcript::{Dialect, Message};
+use throughline_transcript::{Message, WireFormat};
 use throughline_wire::RequestError;
 
 use crate::context_engine::ContextEngine;
@@ -178,9 +178,9 @@ pub enum SessionError {
     #[error("the conversation is on the {conversation} wire, the request on the {request} wire")]
     OtherWire {
         /// The wire of the conversation.
-        conversation: Dialect,
+        conversation: WireFormat,
         /// The wire of the request.
-        request: Dialect,
+        request: WireFormat,
     },
     /// System prompt and tools alone do not fit.
     #[error(
@@ -245,7 +245,7 @@ pub struct ManagedSession {
     branchings: u32,
     history: History,
     /// The wire of the conversation.
-    dialect: Dialect,
+    wire_format: WireFormat,
     model: ModelInForce,
     estimator: Estimator,
     known: CurrentEnvelope,
@@ -316,7 +316,7 @@ impl ManagedSession {
         let model = in_force(&setup.target, None, nothing_fixed, prices)?;
         let mut session = Self {
             conversation: loaded.root,
-            dialect: loaded.view.session().dialect,
+            wire_format: loaded.view.session().wire_format,
             view: loaded.view,
             version: loaded.version,
             branchings: 0,
@@ -384,14 +384,14 @@ impl ManagedSession {
 
     /// The wire of the conversation.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
+    pub fn wire_format(&self) -> WireFormat {
+        self.wire_format
     }
 
     /// Ids of calls of the last answer that nothing has answered yet, in their order.
     #[must_use]
     pub fn waiting_calls(&self) -> Vec<String> {
-        open_calls(self.dialect, self.view.messages()).into_iter().map(|call| call.id).collect()
+        open_calls(self.wire_format, self.view.messages()).into_iter().map(|call| call.id).collect()
     }
 
     /// The model and its limits.

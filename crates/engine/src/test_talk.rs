@@ -9,7 +9,7 @@ use throughline_compaction::{
 use throughline_store::SessionId;
 use throughline_testkit::big_transcript;
 use throughline_tokens::{CachePrices, LimitPolicy, Limits, profile_message};
-use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
+use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
 
 use crate::context_engine::snapshot::Snapshot;
 use crate::limits::in_force::{EngineLimits, ModelInForce};
@@ -19,20 +19,20 @@ use crate::limits::token_model::token_model_for;
 pub(crate) const MODEL: &str = "test-model";
 
 /// A coding session of so many messages and about so many bytes.
-pub(crate) fn session(dialect: Dialect, messages: usize, bytes: usize) -> Vec<Message> {
-    let json = big_transcript(dialect, bytes, messages, 7);
+pub(crate) fn session(wire_format: WireFormat, messages: usize, bytes: usize) -> Vec<Message> {
+    let json = big_transcript(wire_format, bytes, messages, 7);
     decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
 }
 
 /// What would be sent of these messages; the provider counts as we do.
-pub(crate) fn snapshot(dialect: Dialect, messages: &[Message]) -> Snapshot {
-    let model = token_model_for(MODEL, dialect);
+pub(crate) fn snapshot(wire_format: WireFormat, messages: &[Message]) -> Snapshot {
+    let model = token_model_for(MODEL, wire_format);
     let sizes: Vec<u64> =
         messages.iter().map(|message| model.estimate_content(&profile_message(message))).collect();
     let fixed_tokens = 500;
     Snapshot {
         session: SessionId::from_text("20261115_093000_a1b2c3"),
-        dialect,
+        wire_format,
         prompt_tokens: sizes.iter().sum::<u64>() + fixed_tokens,
         messages: Arc::new(messages.to_vec()),
         sizes: Arc::new(sizes),

@@ -1,7 +1,7 @@
 //! What a client says of itself: which program it is and what it calls its session.
 
 use hyper::HeaderMap;
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::Request;
 
 /// The header by which a client names a session of the record.
@@ -57,7 +57,7 @@ impl Clues {
             session: header(SESSION_HEADER),
             upstream: header(UPSTREAM_HEADER),
             own_id,
-            program: program(headers, request.dialect()),
+            program: program(headers, request.wire_format()),
             is_side_call: is_title_of_codex(headers),
         }
     }
@@ -77,13 +77,13 @@ fn text(value: RawJson<'_>) -> Option<String> {
 }
 
 /// The program, by what it says it is.
-fn program(headers: &HeaderMap, wire: Dialect) -> &'static str {
+fn program(headers: &HeaderMap, wire: WireFormat) -> &'static str {
     let agent = headers.get(hyper::header::USER_AGENT).and_then(|value| value.to_str().ok());
     let agent = agent.unwrap_or_default().to_ascii_lowercase();
     if headers.contains_key("x-claude-code-session-id") || agent.starts_with("claude-cli") {
         return "claude-code";
     }
-    if agent.starts_with("codex") || (wire == Dialect::Responses && headers.contains_key("originator")) {
+    if agent.starts_with("codex") || (wire == WireFormat::Responses && headers.contains_key("originator")) {
         return CODEX;
     }
     ["opencode", "aider", "hermes"].into_iter().find(|name| agent.contains(name)).unwrap_or("gateway")

@@ -2,7 +2,7 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use super::*;
 
-fn clues(wire: Dialect, headers: &[(&str, &str)], body: &str) -> Clues {
+fn clues(wire: WireFormat, headers: &[(&str, &str)], body: &str) -> Clues {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
@@ -14,13 +14,13 @@ fn clues(wire: Dialect, headers: &[(&str, &str)], body: &str) -> Clues {
 #[test]
 fn a_clients_own_name_for_its_session_is_found() {
     let body = r#"{"model":"m","messages":[],"metadata":{"user_id":"u_session_1"}}"#;
-    let found = clues(Dialect::Anthropic, &[("x-claude-code-session-id", "abc")], body);
+    let found = clues(WireFormat::Anthropic, &[("x-claude-code-session-id", "abc")], body);
     assert_eq!((found.own_id.as_deref(), found.program), (Some("abc"), "claude-code"));
-    assert_eq!(clues(Dialect::Anthropic, &[], body).own_id.as_deref(), Some("u_session_1"));
+    assert_eq!(clues(WireFormat::Anthropic, &[], body).own_id.as_deref(), Some("u_session_1"));
     let codex = r#"{"model":"m","input":[],"prompt_cache_key":"thread-7"}"#;
-    let found = clues(Dialect::Responses, &[("user-agent", "codex_cli_rs/0.5")], codex);
+    let found = clues(WireFormat::Responses, &[("user-agent", "codex_cli_rs/0.5")], codex);
     assert_eq!((found.own_id.as_deref(), found.program), (Some("thread-7"), "codex"));
-    assert_eq!(clues(Dialect::Chat, &[], r#"{"model":"m","messages":[]}"#).own_id, None);
+    assert_eq!(clues(WireFormat::Chat, &[], r#"{"model":"m","messages":[]}"#).own_id, None);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn names_that_are_too_long_or_empty_are_none() {
     let long = "x".repeat(MAX_KEY_BYTES + 1);
     let body = serde_json::json!({ "model": "m", "messages": [], "prompt_cache_key": long }).to_string();
     assert_eq!(
-        clues(Dialect::Chat, &[(SESSION_HEADER, " ")], &body),
+        clues(WireFormat::Chat, &[(SESSION_HEADER, " ")], &body),
         Clues { program: "gateway", ..Clues::default() }
     );
 }

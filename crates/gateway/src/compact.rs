@@ -12,7 +12,7 @@ use hyper::Response;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use throughline_engine::{CompactionResult, Envelope, ManualCompaction};
 use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, Message, RawJson, Role};
+use throughline_transcript::{Message, RawJson, Role, WireFormat};
 use throughline_wire::{
     AnswerDraft, AnswerPart, ReportedUsage, Request, StopReason, StreamShape, Streaming, WireEvent,
     write_response, write_stream, write_usage,
@@ -52,10 +52,10 @@ struct Made {
 pub(crate) fn without_trigger(request: &Request) -> Option<Request> {
     let (last, before) = request.messages().split_last()?;
     let kind = RawJson(last.json()).get("type").and_then(RawJson::as_text);
-    if request.dialect() != Dialect::Responses || kind.is_none_or(|kind| kind != TRIGGER) {
+    if request.wire_format() != WireFormat::Responses || kind.is_none_or(|kind| kind != TRIGGER) {
         return None;
     }
-    Request::decode(Dialect::Responses, request.with_messages(before.iter().map(Message::json))).ok()
+    Request::decode(WireFormat::Responses, request.with_messages(before.iter().map(Message::json))).ok()
 }
 
 /// Answers a request that ends with a trigger.
@@ -71,9 +71,9 @@ pub(crate) async fn answer_trigger(gateway: &Arc<Inner>, turn: Turn) -> Result<R
         usage: Some(ReportedUsage { usage: made.usage, cache_write_1h: 0 }),
     };
     Ok(match streaming {
-        Streaming::Whole => json(write_response(Dialect::Responses, &draft)),
+        Streaming::Whole => json(write_response(WireFormat::Responses, &draft)),
         Streaming::Streamed => {
-            let events = write_stream(Dialect::Responses, &draft, &StreamShape::default());
+            let events = write_stream(WireFormat::Responses, &draft, &StreamShape::default());
             let bytes: Vec<u8> = events.iter().flat_map(WireEvent::to_bytes).collect();
             with_type(Bytes::from(bytes), "text/event-stream; charset=utf-8")
         }
@@ -82,10 +82,10 @@ pub(crate) async fn answer_trigger(gateway: &Arc<Inner>, turn: Turn) -> Result<R
 
 /// Answers a request at the path of its own.
 pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Response<OutBody>, Refused> {
-    let (turn, _) = checked_turn(gateway, asked, Dialect::Responses).await?;
+    let (turn, _) = checked_turn(gateway, asked, WireFormat::Responses).await?;
     let made = gateway.compact(turn).await?;
     let output: Vec<String> = made.kept.into_iter().chain([made.item]).collect();
-    let usage = write_usage(Dialect::Responses, &ReportedUsage { usage: made.usage, cache_write_1h: 0 });
+    let usage = write_usage(WireFormat::Responses, &ReportedUsage { usage: made.usage, cache_write_1h: 0 });
     Ok(json(format!(
         r#"{{"id":"{}","object":"response.compaction","created_at":{},"output":[{}],"usage":{usage}}}"#,
         made.id,

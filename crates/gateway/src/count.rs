@@ -7,7 +7,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use throughline_engine::token_model_for;
 use throughline_tokens::{profile_message, profile_preamble};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
 use crate::body_out::OutBody;
@@ -23,11 +23,12 @@ pub(crate) const PATH: &str = "/v1/messages/count_tokens";
 
 /// Answers how many tokens a request has.
 pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Response<OutBody>, Refused> {
-    let (turn, upstream) = checked_turn(gateway, asked, Dialect::Anthropic).await?;
-    if turn.endpoint.wire == Dialect::Anthropic {
+    let (turn, upstream) = checked_turn(gateway, asked, WireFormat::Anthropic).await?;
+    if turn.endpoint.wire == WireFormat::Anthropic {
         let body = Bytes::from(turn.request.encode());
         let counted =
-            pass_body_on(gateway, asked, body, &upstream, (Dialect::Anthropic, AnswerNames::Nothing)).await?;
+            pass_body_on(gateway, asked, body, &upstream, (WireFormat::Anthropic, AnswerNames::Nothing))
+                .await?;
         // Many servers that speak the wire do not count.
         let cannot = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
         if !cannot.contains(&counted.status()) {
@@ -41,7 +42,7 @@ pub(crate) async fn answer(gateway: &Arc<Inner>, asked: &Asked) -> Result<Respon
 }
 
 fn estimated_tokens(request: &Request, model: &str) -> u64 {
-    let by = token_model_for(model, request.dialect());
+    let by = token_model_for(model, request.wire_format());
     let messages = request.messages().iter().map(|message| by.estimate_content(&profile_message(message)));
     by.estimate_content(&profile_preamble(&request.preamble())) + messages.sum::<u64>()
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use throughline_engine::EngineEvent;
 use throughline_store::SessionId;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 /// A request that was dealt with.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// The wire.
-    pub wire: Dialect,
+    pub wire: WireFormat,
     /// The model that was asked for.
     pub model: String,
     /// The session it belongs to; none for what was passed on unmanaged.

@@ -8,7 +8,7 @@ use throughline_store::{
     Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, SessionId, StoreError, StoredMessage,
     numbered_key,
 };
-use throughline_transcript::{Dialect, Message, Role, asks_for_summary};
+use throughline_transcript::{Message, Role, WireFormat, asks_for_summary};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::event::GatewayEvent;
@@ -259,11 +259,11 @@ impl Inner {
         let mut transcript = self.transcript(id).await?;
         let version = session.version();
         transcript.retain(|message| message.session != version.tip || message.seq < version.next_seq);
-        Ok(recognised(session, self.known_of(&transcript, session.dialect())))
+        Ok(recognised(session, self.known_of(&transcript, session.wire_format())))
     }
 
     /// What messages of the record are recognised by.
-    pub(crate) fn known_of(&self, transcript: &[StoredMessage], wire: Dialect) -> Vec<Known> {
+    pub(crate) fn known_of(&self, transcript: &[StoredMessage], wire: WireFormat) -> Vec<Known> {
         let config = self.config.now();
         let messages: Vec<Message> = transcript.iter().filter_map(StoredMessage::decode).collect();
         Eyes::new(config.recall.names(), wire).known(&messages)
@@ -276,7 +276,7 @@ impl Inner {
 
     /// The conversation a request belongs to: one at hand, one of the record, or a new one.
     async fn seat_for(&self, turn: &Turn, theirs: &[Theirs<'_>]) -> Result<Candidate, Refused> {
-        let wire = turn.request.dialect();
+        let wire = turn.request.wire_format();
         if let Some(reference) = &turn.clues.session {
             return Box::pin(self.named_seat(turn, reference, theirs)).await;
         }
@@ -319,7 +319,7 @@ impl Inner {
             (goes_on && found.known > 0).then_some((found.known, seat))
         });
         let Some((_, seat)) = repeated.max_by_key(|(known, _)| *known) else { return };
-        let wire = format!("{}:", turn.request.dialect());
+        let wire = format!("{}:", turn.request.wire_format());
         let own_id = seat.key.own_id().and_then(|id| id.strip_prefix(&wire)).map(ToOwned::to_owned);
         drop(theirs);
         turn.clues.own_id = own_id;
@@ -450,7 +450,7 @@ impl Inner {
     ) -> Result<Candidate, Refused> {
         let tip = seat.recognised().tip;
         let transcript = self.transcript(tip).await.map_err(|error| self.record_failed(&error))?;
-        let known = self.known_of(&transcript, turn.request.dialect());
+        let known = self.known_of(&transcript, turn.request.wire_format());
         let after = known.get(let_go..).unwrap_or_default();
         let found = compare(after, theirs, 0);
         if is_compacted(after, theirs, found) || has_new_summary(after, theirs) {
@@ -501,7 +501,7 @@ impl Inner {
                 key: (*number < MAX_NUMBERED).then(|| numbered_key(&key.text, *number)),
                 project: None,
             },
-            dialect: turn.request.dialect(),
+            wire_format: turn.request.wire_format(),
         };
         let setup = self.session_setup(turn, &id).await?;
         let session = match ManagedSession::create(setup, new).await {
@@ -554,7 +554,7 @@ pub(crate) fn recognised(session: &ManagedSession, known: Vec<Known>) -> Recogni
 
 /// What a client calls its session, with the wire: sessions of one client on two wires are two.
 pub(crate) fn own_id(turn: &Turn) -> Option<String> {
-    turn.clues.own_id.as_deref().map(|id| format!("{}:{id}", turn.request.dialect()))
+    turn.clues.own_id.as_deref().map(|id| format!("{}:{id}", turn.request.wire_format()))
 }
 
 /// The one of several conversations that a request repeats most of.

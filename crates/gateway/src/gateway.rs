@@ -16,7 +16,7 @@ use throughline_engine::{
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, TimeLimits};
 use throughline_store::{Owner, SessionId, Store};
 use throughline_tokens::{Catalogue, Usage};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -321,7 +321,7 @@ impl Inner {
         &self,
         endpoint: Endpoint,
         model: &str,
-        wire: Dialect,
+        wire: WireFormat,
     ) -> Result<ModelTarget, Refused> {
         let spoken = endpoint.wire;
         let config = self.config.now();
@@ -345,7 +345,7 @@ impl Inner {
 
     /// The model a request is for.
     pub(crate) async fn target_of(&self, turn: &Turn) -> Result<ModelTarget, Refused> {
-        self.target_for(turn.endpoint.clone(), &turn.model, turn.request.dialect()).await
+        self.target_for(turn.endpoint.clone(), &turn.model, turn.request.wire_format()).await
     }
 
     /// What is known of a model at an upstream.

@@ -7,7 +7,7 @@ use hyper::body::Body;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 
 use crate::api;
@@ -82,24 +82,24 @@ impl Asked {
 }
 
 /// The wire that is spoken at a path.
-fn wire_at(method: &Method, path: &str) -> Option<Dialect> {
+fn wire_at(method: &Method, path: &str) -> Option<WireFormat> {
     if *method != Method::POST {
         return None;
     }
     match path {
-        "/v1/messages" => Some(Dialect::Anthropic),
-        "/v1/chat/completions" => Some(Dialect::Chat),
-        "/v1/responses" => Some(Dialect::Responses),
+        "/v1/messages" => Some(WireFormat::Anthropic),
+        "/v1/chat/completions" => Some(WireFormat::Chat),
+        "/v1/responses" => Some(WireFormat::Responses),
         _ => None,
     }
 }
 
 /// The wire whose errors a client at this path understands best.
-fn nearest_wire(path: &str) -> Dialect {
+fn nearest_wire(path: &str) -> WireFormat {
     match path {
-        path if path.starts_with("/v1/messages") => Dialect::Anthropic,
-        path if path.starts_with("/v1/responses") => Dialect::Responses,
-        _ => Dialect::Chat,
+        path if path.starts_with("/v1/messages") => WireFormat::Anthropic,
+        path if path.starts_with("/v1/responses") => WireFormat::Responses,
+        _ => WireFormat::Chat,
     }
 }
 
@@ -177,7 +177,7 @@ async fn dealt_with<B>(
     mut head: Parts,
     body: B,
     peer: Option<Peer>,
-    (wire, form): (Option<Dialect>, ErrorForm),
+    (wire, form): (Option<WireFormat>, ErrorForm),
 ) -> Response<OutBody>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -241,7 +241,7 @@ fn figures(house: &House, tenant: &Inner, method: &Method) -> Result<Response<Ou
 async fn answer(
     gateway: Arc<Inner>,
     asked: Asked,
-    wire: Option<Dialect>,
+    wire: Option<WireFormat>,
 ) -> Result<Response<OutBody>, Refused> {
     if let Some(wire) = wire {
         return crate::turn::answer(gateway, asked, wire).await;
@@ -285,7 +285,7 @@ impl RefusedRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ErrorForm {
     /// That of a wire.
-    Wire(Dialect),
+    Wire(WireFormat),
     /// That of the gateway's own API.
     Own,
 }

@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use memchr::memmem;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
 
 /// Holds back the end of an answer.
 #[derive(Debug)]
 pub(crate) struct HeldEnd {
-    wire: Dialect,
+    wire: WireFormat,
     streaming: Streaming,
     /// What is held back first, ...
     held: Bytes,
@@ -24,7 +24,7 @@ pub(crate) struct HeldEnd {
 }
 
 impl HeldEnd {
-    pub(crate) fn new(wire: Dialect, streaming: Streaming) -> Self {
+    pub(crate) fn new(wire: WireFormat, streaming: Streaming) -> Self {
         Self { wire, streaming, held: Bytes::new(), behind: Vec::new(), since: None }
     }
 
@@ -76,16 +76,16 @@ impl HeldEnd {
 
 /// Where the first event begins that tells a client that the answer is whole. Quotes inside of what a model says are
 /// escaped, so a member that is found by its unescaped name is one of the event itself.
-fn start_of_final(wire: Dialect, events: &[u8]) -> Option<usize> {
+fn start_of_final(wire: WireFormat, events: &[u8]) -> Option<usize> {
     let at = match wire {
-        Dialect::Chat => {
+        WireFormat::Chat => {
             let finished = positions(events, b"\"finish_reason\"")
                 .find(|after| value_at(events, *after).is_some_and(|value| value.starts_with(b"\"")));
             let done = memmem::find_iter(events, b"[DONE]").find(|at| is_data_line(events, *at));
             finished.into_iter().chain(done).min()
         }
-        Dialect::Anthropic => typed(events, &[b"\"message_stop\""]),
-        Dialect::Responses => {
+        WireFormat::Anthropic => typed(events, &[b"\"message_stop\""]),
+        WireFormat::Responses => {
             typed(events, &[b"\"response.completed\"", b"\"response.incomplete\"", b"\"response.failed\""])
         }
     }?;

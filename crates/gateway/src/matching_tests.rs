@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use throughline_transcript::{Dialect, decode_message_text};
+use throughline_transcript::{WireFormat, decode_message_text};
 
 use super::*;
 use crate::recall::RecallNames;
@@ -60,12 +60,12 @@ fn the_end_of_a_view_is_aligned_with_the_clients_words() {
     let nothing = RecallNames::of(&[]);
     let view = talk(&["u1", "a1", "r9", "u2", "a2"]);
     let repeated = talk(&["u0", "a0", "u1", "a1", "u2", "a2"]);
-    let (from, worded) = align(&view, 0, &repeated, Eyes::new(&nothing, Dialect::Chat));
+    let (from, worded) = align(&view, 0, &repeated, Eyes::new(&nothing, WireFormat::Chat));
     assert_eq!(from, 0);
     assert_eq!(worded.iter().map(|(item, _)| *item).collect::<Vec<_>>(), [0, 1, 3, 4]);
-    let (from, worded) = align(&view, 3, &repeated, Eyes::new(&nothing, Dialect::Chat));
+    let (from, worded) = align(&view, 3, &repeated, Eyes::new(&nothing, WireFormat::Chat));
     assert_eq!((from, worded.len()), (3, 2));
-    let (from, worded) = align(&view, 0, &talk(&["uX", "u2", "a2"]), Eyes::new(&nothing, Dialect::Chat));
+    let (from, worded) = align(&view, 0, &talk(&["uX", "u2", "a2"]), Eyes::new(&nothing, WireFormat::Chat));
     assert_eq!((from, worded.len()), (2, 2));
 }
 
@@ -95,10 +95,10 @@ fn rounds_keep_our_words_when_a_client_repeats_them_as_one() {
             says(serde_json::json!([thinking("one"), thinking("two"), call("c0", "read")])),
         ];
         let names = RecallNames::of(&["lcm_grep"]);
-        let known = Eyes::new(&names, Dialect::Anthropic).known(&view);
+        let known = Eyes::new(&names, WireFormat::Anthropic).known(&view);
         let found = compare(&known, &Theirs::all(&repeated), 0);
         assert!(found.goes_on(&known) && found.repeated == 2, "{own}: {found:?}");
-        let (from, worded) = align(&view, 0, &repeated, Eyes::new(&names, Dialect::Anthropic));
+        let (from, worded) = align(&view, 0, &repeated, Eyes::new(&names, WireFormat::Anthropic));
         let words: Vec<&str> = worded.iter().map(|(_, message)| message.json()).collect();
         assert_eq!((from, words), (0, view.iter().map(Message::json).collect()), "{own}");
     }

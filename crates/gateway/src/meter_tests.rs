@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use throughline_store::{IdLength, MemoryStore, NewCall, NewSession, Origin, SessionId};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn money_is_counted_by_day_and_by_thirty_days() {
         model: None,
         title: None,
         origin: Origin::default(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     };
     store.open_session(new, None).unwrap();
     let call = |at_ms, cost| NewCall { at_ms, cost_micro_usd: Some(cost), ..NewCall::default() };

@@ -31,7 +31,7 @@ impl Upstream for Metered {
             if let Some(added) = course.as_ref().and_then(|course| course.until_first_call()) {
                 self.metrics.added(added);
             }
-            let (wire, began) = (call.dialect.name(), Instant::now());
+            let (wire, began) = (call.wire_format.name(), Instant::now());
             let result = self.inner.send(call, pieces, cancel).await;
             let end = match &result {
                 Ok(_) => CallEnd::Answered,

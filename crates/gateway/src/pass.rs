@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Method, Response, StatusCode};
 use throughline_provider::{PassedReply, PassedRequest};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio::sync::mpsc;
 
 use crate::body_in;
@@ -27,7 +27,7 @@ const MOST_ERROR_BYTES: usize = 256 * 1024;
 pub(crate) async fn pass_on(
     gateway: &Arc<Inner>,
     asked: Asked,
-    wire: Dialect,
+    wire: WireFormat,
 ) -> Result<Response<OutBody>, Refused> {
     let named = asked.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());
     let config = gateway.config.now();
@@ -58,7 +58,7 @@ pub(crate) async fn pass_body_on(
     asked: &Asked,
     body: Bytes,
     upstream: &UpstreamSpec,
-    (wire, names): (Dialect, AnswerNames),
+    (wire, names): (WireFormat, AnswerNames),
 ) -> Result<Response<OutBody>, Refused> {
     let endpoint = upstream.endpoint(wire);
     let request = PassedRequest {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use throughline_store::{SessionId, StoredMessage};
-use throughline_transcript::{Dialect, Message, RawJson, Role};
+use throughline_transcript::{Message, RawJson, Role, WireFormat};
 use throughline_wire::Request;
 
 use crate::find::blocking;
@@ -23,7 +23,7 @@ impl Inner {
     /// The request with the conversation up to the answer it names. As it is where it names none, or one that the record
     /// does not know.
     pub(crate) async fn with_previous(&self, mut turn: Turn) -> Turn {
-        if turn.request.dialect() != Dialect::Responses {
+        if turn.request.wire_format() != WireFormat::Responses {
             return turn;
         }
         let id = turn.request.member(PREVIOUS).and_then(RawJson::as_text);
@@ -43,7 +43,7 @@ impl Inner {
         let found = blocking(move || {
             let Some(call) = store.call_by_key(&owner, &id)? else { return Ok(None) };
             let Some(to_seq) = call.call.sent_to_seq else { return Ok(None) };
-            if store.session(&owner, &call.session)?.dialect != Dialect::Responses {
+            if store.session(&owner, &call.session)?.wire_format != WireFormat::Responses {
                 return Ok(None);
             }
             let said = store.transcript(&owner, &call.session)?;
@@ -51,7 +51,7 @@ impl Inner {
         });
         // A record that cannot be read knows nothing of it.
         let (session, to_seq, mut said) = found.await.ok().flatten()?;
-        let known = self.known_of(&said, Dialect::Responses);
+        let known = self.known_of(&said, WireFormat::Responses);
         let before = said.iter().position(|message| message.seq >= to_seq)?;
         let is_of_answer = |at: &usize| {
             let is_unseen = known.get(*at).is_some_and(|known| known.seen.is_some());
@@ -77,7 +77,7 @@ fn is_answer(message: &Message) -> bool {
 fn whole(request: &Request, history: &[StoredMessage]) -> Option<Request> {
     let said = history.iter().map(|message| message.json.as_str());
     let own = request.messages().iter().map(Message::json);
-    let mut whole = Request::decode(Dialect::Responses, request.with_messages(said.chain(own))).ok()?;
+    let mut whole = Request::decode(WireFormat::Responses, request.with_messages(said.chain(own))).ok()?;
     whole.remove_member(PREVIOUS);
     (!whole.leans_on_provider_state()).then_some(whole)
 }

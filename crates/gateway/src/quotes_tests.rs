@@ -1,10 +1,10 @@
-use throughline_transcript::{Dialect, Message, Role, text_message};
+use throughline_transcript::{Message, Role, WireFormat, text_message};
 
 use super::{Needed, Quoting, words_of};
 
 fn said(role: Role, text: &str) -> Message {
-    let json = text_message(Dialect::Chat, role, text);
-    throughline_wire::Request::decode(Dialect::Chat, format!(r#"{{"model":"m","messages":[{json}]}}"#))
+    let json = text_message(WireFormat::Chat, role, text);
+    throughline_wire::Request::decode(WireFormat::Chat, format!(r#"{{"model":"m","messages":[{json}]}}"#))
         .unwrap()
         .messages()[0]
         .clone()

@@ -5,7 +5,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use throughline_engine::{RecoveryFailure, SessionError};
 use throughline_provider::{Refusal, TroubleKind};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{ErrorBody, write_error};
 
 use crate::body_out::OutBody;
@@ -110,7 +110,7 @@ impl Refused {
     }
 
     /// The error as a response of a wire.
-    pub(crate) fn respond(&self, wire: Dialect) -> Response<OutBody> {
+    pub(crate) fn respond(&self, wire: WireFormat) -> Response<OutBody> {
         let json = write_error(wire, &self.error_body());
         let mut response = Response::new(OutBody::whole(Bytes::from(json)));
         *response.status_mut() = self.status;

@@ -279,9 +279,9 @@ impl Inner {
             with_words.collect::<Result<Vec<_>, StoreError>>()
         });
         let recent = recent.await.map_err(|error| self.record_failed(&error))?;
-        let shared = recent
-            .into_iter()
-            .map(|(tip, said)| (shared_answers(&self.known_of(&said, turn.request.dialect()), theirs), tip));
+        let shared = recent.into_iter().map(|(tip, said)| {
+            (shared_answers(&self.known_of(&said, turn.request.wire_format()), theirs), tip)
+        });
         Ok(shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, tip)| tip))
     }
 }

@@ -12,7 +12,7 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 use throughline_engine::Host;
 use throughline_provider::{BaseUrl, Client, Endpoint, EndpointKind, KeySource, PassedRequest};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -135,7 +135,7 @@ impl Tracer {
         let collector = Endpoint {
             kind: EndpointKind::Custom,
             base,
-            wire: Dialect::Chat,
+            wire: WireFormat::Chat,
             key: None,
             key_source: KeySource::NotNeeded,
             headers: Vec::new(),

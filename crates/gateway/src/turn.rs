@@ -12,7 +12,7 @@ use throughline_engine::{
 };
 use throughline_provider::{ANSWER_NOT_HELD, Chunk, Endpoint, HoldBack};
 use throughline_store::SessionId;
-use throughline_transcript::{Dialect, Message, RawJson};
+use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Answer, Delta, Request, Streaming, write_error_event};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -64,7 +64,7 @@ type Ended = Result<CallOutcome, SessionError>;
 pub(crate) async fn answer(
     gateway: Arc<Inner>,
     asked: Asked,
-    wire: Dialect,
+    wire: WireFormat,
 ) -> Result<Response<OutBody>, Refused> {
     let began = Instant::now();
     let (turn, upstream) = checked_turn(&gateway, &asked, wire).await?;
@@ -115,7 +115,7 @@ pub(crate) async fn answer(
 pub(crate) async fn checked_turn(
     gateway: &Inner,
     asked: &Asked,
-    wire: Dialect,
+    wire: WireFormat,
 ) -> Result<(Turn, UpstreamSpec), Refused> {
     let (mut turn, upstream) = turn_of(gateway, asked, wire)?;
     if is_guarded(asked, &upstream) {
@@ -127,7 +127,7 @@ pub(crate) async fn checked_turn(
 }
 
 /// A request that was read, and who it is for.
-fn turn_of(gateway: &Inner, asked: &Asked, wire: Dialect) -> Result<(Turn, UpstreamSpec), Refused> {
+fn turn_of(gateway: &Inner, asked: &Asked, wire: WireFormat) -> Result<(Turn, UpstreamSpec), Refused> {
     body_in::check_type(&asked.headers)?;
     let body = body_in::unpack(&asked.headers, asked.packed.clone(), asked.body_bytes)?;
     let request = Request::decode(wire, body).map_err(|error| Refused::bad_request(error.to_string()))?;
@@ -171,7 +171,7 @@ impl Said {
         // Who has such tools itself repeats their calls.
         let none = RecallNames::none();
         let names = if recall.names().is_taken(request) { &none } else { recall.names() };
-        let eyes = Eyes::new(names, session.dialect());
+        let eyes = Eyes::new(names, session.wire_format());
         let (from, worded) = align(session.messages(), session.first_own_item(), &messages, eyes);
         session.reword(ClientBytes { from, worded });
         let owed = Owed::of(recall, request, session, &new);
@@ -189,7 +189,7 @@ impl Inner {
     async fn managed(
         self: &Arc<Self>,
         turn: Turn,
-        wire: Dialect,
+        wire: WireFormat,
         began: Instant,
     ) -> Result<Response<OutBody>, Refused> {
         let Place { seat, mut session, messages, repeated, mut known } = self.place(&turn).await?;
@@ -209,7 +209,7 @@ impl Inner {
         let is_offered = offered(&config.recall, &mut request, session.messages())
             .map_err(|error| Refused::bad_request(error.to_string()))?;
         // The other wires store nothing that later requests could name.
-        let stores = turn.endpoint.wire == Dialect::Responses
+        let stores = turn.endpoint.wire == WireFormat::Responses
             && request.member("store").is_none_or(|store| store.0.trim() != "false");
         let objects_at = turn.objects_at.filter(|_| stores);
         let input = CallInput {
@@ -298,7 +298,7 @@ impl Inner {
 struct Telling {
     gateway: Arc<Inner>,
     began: Instant,
-    wire: Dialect,
+    wire: WireFormat,
     model: String,
     session: SessionId,
     /// Where the answer is stored for this tenant, if it is.
@@ -416,7 +416,7 @@ impl WayBack {
                         Streaming::Streamed => whole.take(chunk.raw),
                         Streaming::Whole => chunk.raw,
                     };
-                    if told.wire == Dialect::Responses {
+                    if told.wire == WireFormat::Responses {
                         next_number = number_after(&raw).unwrap_or(next_number);
                     }
                     has_ended |= streaming == Streaming::Streamed && ends_stream(told.wire, &raw);
@@ -468,13 +468,13 @@ fn was_passed_on(error: &SessionError) -> bool {
 
 /// Whether whole events of a stream hold the one behind which nothing follows. Words of a model cannot look like one: there is
 /// no line break in JSON.
-fn ends_stream(wire: Dialect, events: &[u8]) -> bool {
+fn ends_stream(wire: WireFormat, events: &[u8]) -> bool {
     let ends: &[&[u8]] = match wire {
-        Dialect::Chat => &[b"data: [DONE]", b"data:[DONE]"],
-        Dialect::Responses => {
+        WireFormat::Chat => &[b"data: [DONE]", b"data:[DONE]"],
+        WireFormat::Responses => {
             &[b"event: response.completed", b"event: response.incomplete", b"event: response.failed"]
         }
-        Dialect::Anthropic => &[b"event: message_stop"],
+        WireFormat::Anthropic => &[b"event: message_stop"],
     };
     let mut lines = events.split(|byte| matches!(byte, b'\n' | b'\r'));
     lines.any(|line| ends.contains(&line.trim_ascii_end()))
@@ -499,7 +499,7 @@ fn ids_of_answer(answer: &Answer) -> Vec<String> {
 /// The answer to a request for which there is none.
 fn refused(
     gateway: &Inner,
-    wire: Dialect,
+    wire: WireFormat,
     ended: Result<Ended, oneshot::error::RecvError>,
 ) -> Response<OutBody> {
     let error = match ended {

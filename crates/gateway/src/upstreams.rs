@@ -2,7 +2,7 @@
 
 use throughline_config::model_fits;
 use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::can_translate;
 
 use crate::refused::Refused;
@@ -25,7 +25,7 @@ pub struct UpstreamSpec {
     /// What kind of server it is.
     pub kind: EndpointKind,
     /// The wires it speaks.
-    pub wires: Vec<Dialect>,
+    pub wires: Vec<WireFormat>,
     /// Patterns of the models it serves, as in settings; none for all models.
     pub models: Vec<String>,
     /// Its key; none to pass on the client's own.
@@ -35,7 +35,7 @@ pub struct UpstreamSpec {
 impl UpstreamSpec {
     /// The upstream as it is asked on a wire.
     #[must_use]
-    pub fn endpoint(&self, wire: Dialect) -> Endpoint {
+    pub fn endpoint(&self, wire: WireFormat) -> Endpoint {
         let key_source = match self.key {
             Some(_) => KeySource::Setting(format!("{SETTINGS}{}", self.name)),
             None => KeySource::NotNeeded,
@@ -52,7 +52,7 @@ impl UpstreamSpec {
     }
 
     /// The wire on which it answers requests of a wire: that one, or one they can be put on.
-    fn spoken_to(&self, wire: Dialect) -> Option<Dialect> {
+    fn spoken_to(&self, wire: WireFormat) -> Option<WireFormat> {
         if self.wires.contains(&wire) {
             return Some(wire);
         }
@@ -77,9 +77,9 @@ impl Upstreams {
     pub(crate) fn choose(
         &self,
         named: Option<&str>,
-        wire: Dialect,
+        wire: WireFormat,
         model: &str,
-    ) -> Result<(&UpstreamSpec, Dialect), Refused> {
+    ) -> Result<(&UpstreamSpec, WireFormat), Refused> {
         if let Some(name) = named {
             let Some(upstream) = self.all.iter().find(|upstream| upstream.name == name) else {
                 let shown: String = name.chars().take(80).collect();
@@ -108,7 +108,7 @@ impl Upstreams {
     }
 
     /// The upstream for what names no model.
-    pub(crate) fn for_wire(&self, named: Option<&str>, wire: Dialect) -> Option<&UpstreamSpec> {
+    pub(crate) fn for_wire(&self, named: Option<&str>, wire: WireFormat) -> Option<&UpstreamSpec> {
         match named {
             Some(name) => self.all.iter().find(|upstream| upstream.name == name),
             None => self.all.iter().find(|upstream| upstream.wires.contains(&wire)).or(self.all.first()),

@@ -1,6 +1,6 @@
 use super::*;
 
-fn upstream(name: &str, wires: &[Dialect], models: &[&str]) -> UpstreamSpec {
+fn upstream(name: &str, wires: &[WireFormat], models: &[&str]) -> UpstreamSpec {
     UpstreamSpec {
         name: name.to_owned(),
         base: BaseUrl::parse("http://127.0.0.1:1").unwrap(),
@@ -14,30 +14,31 @@ fn upstream(name: &str, wires: &[Dialect], models: &[&str]) -> UpstreamSpec {
 #[test]
 fn the_first_that_speaks_the_wire_and_serves_the_model_is_asked() {
     let all = vec![
-        upstream("claude", &[Dialect::Anthropic], &["claude-*"]),
-        upstream("open", &[Dialect::Chat, Dialect::Responses], &["gpt-*"]),
-        upstream("rest", &[Dialect::Chat], &[]),
+        upstream("claude", &[WireFormat::Anthropic], &["claude-*"]),
+        upstream("open", &[WireFormat::Chat, WireFormat::Responses], &["gpt-*"]),
+        upstream("rest", &[WireFormat::Chat], &[]),
     ];
     let upstreams = Upstreams { all };
     let chosen =
         |named, wire, model| upstreams.choose(named, wire, model).map(|(upstream, _)| upstream.name.as_str());
-    assert_eq!(chosen(None, Dialect::Chat, "gpt-5"), Ok("open"));
-    assert_eq!(chosen(None, Dialect::Chat, "llama"), Ok("rest"));
-    assert_eq!(chosen(None, Dialect::Anthropic, "claude-opus-4-5"), Ok("claude"));
-    assert_eq!(chosen(Some("rest"), Dialect::Chat, "gpt-5"), Ok("rest"));
+    assert_eq!(chosen(None, WireFormat::Chat, "gpt-5"), Ok("open"));
+    assert_eq!(chosen(None, WireFormat::Chat, "llama"), Ok("rest"));
+    assert_eq!(chosen(None, WireFormat::Anthropic, "claude-opus-4-5"), Ok("claude"));
+    assert_eq!(chosen(Some("rest"), WireFormat::Chat, "gpt-5"), Ok("rest"));
     let words = |result: Result<&str, Refused>| result.unwrap_err().message;
-    assert_eq!(chosen(None, Dialect::Responses, "llama"), Ok("rest"), "put on the chat wire");
+    assert_eq!(chosen(None, WireFormat::Responses, "llama"), Ok("rest"), "put on the chat wire");
     assert!(
-        words(chosen(Some("claude"), Dialect::Responses, "x")).contains("does not speak the responses wire")
+        words(chosen(Some("claude"), WireFormat::Responses, "x"))
+            .contains("does not speak the responses wire")
     );
-    assert!(words(chosen(Some("nobody"), Dialect::Chat, "x")).contains("no upstream `nobody`"));
+    assert!(words(chosen(Some("nobody"), WireFormat::Chat, "x")).contains("no upstream `nobody`"));
     let none = Upstreams::default();
-    assert!(none.choose(None, Dialect::Chat, "x").unwrap_err().message.contains("no upstream speaks"));
+    assert!(none.choose(None, WireFormat::Chat, "x").unwrap_err().message.contains("no upstream speaks"));
 }
 
 #[test]
 fn requests_are_put_on_another_wire_where_nobody_speaks_theirs() {
-    use Dialect::{Anthropic, Chat, Responses};
+    use WireFormat::{Anthropic, Chat, Responses};
     let all = vec![
         upstream("local", &[Chat], &["llama*"]),
         upstream("claude", &[Anthropic], &["claude-*"]),

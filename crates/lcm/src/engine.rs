@@ -186,7 +186,7 @@ impl LcmEngine {
         model: &ModelInForce,
         budgets: &Budgets,
     ) -> Result<LcmView, CompactionStop> {
-        let token_model = token_model_for(&model.model, request.conversation.dialect);
+        let token_model = token_model_for(&model.model, request.conversation.wire_format);
         let groups = Groups::of(&request.conversation.messages);
         let fold = self.fold(&request.conversation, budgets, &token_model, &groups);
         let plan = fold.cut(request.force).map_err(CompactionStop::Nothing)?;
@@ -247,7 +247,7 @@ impl LcmEngine {
         let no_target = None;
         let cutting = scaled_budgets(&ahead, no_target, conversation);
         let budgets = scaled_budgets(&full, no_target, conversation);
-        let token_model = token_model_for(&model.model, conversation.dialect);
+        let token_model = token_model_for(&model.model, conversation.wire_format);
         let groups = Groups::of(&conversation.messages);
         let plan = match self.fold(conversation, &cutting, &token_model, &groups).cut(true) {
             Ok(plan) => plan,
@@ -290,7 +290,7 @@ impl LcmEngine {
     fn has_content(&self, conversation: &Snapshot) -> Result<bool, EngineError> {
         let model = self.model()?;
         let budgets = scaled_budgets(&model.budgets(), None, conversation);
-        let token_model = token_model_for(&model.model, conversation.dialect);
+        let token_model = token_model_for(&model.model, conversation.wire_format);
         let groups = Groups::of(&conversation.messages);
         let cut = self.fold(conversation, &budgets, &token_model, &groups).cut(true);
         Ok(!matches!(cut, Err(NoOpReason::Empty | NoOpReason::NothingInTheMiddle | NoOpReason::NothingNew)))

@@ -2,7 +2,7 @@
 //!
 //! Not for: trouble that is mended without anyone being asked.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::endpoint::{Endpoint, EndpointKind, KeySource};
 use crate::trouble::{ConnectStage, ImageComplaint, KeyForm, Trouble, TroubleKind, WrongWireSign};
@@ -89,14 +89,14 @@ fn advice_at(trouble: &Trouble, endpoint: &Endpoint, model: &str, asked: &str) -
 
 /// The wire whose way of sending a key an endpoint asks for, where that is not ours. Only who is spoken to on a wire of the
 /// user's choice can be spoken to on another.
-fn other_wire_of_key(trouble: &Trouble, endpoint: &Endpoint) -> Option<Dialect> {
+fn other_wire_of_key(trouble: &Trouble, endpoint: &Endpoint) -> Option<WireFormat> {
     match endpoint.wire {
         // Without a key the first thing that is missing is the key.
         _ if endpoint.kind != EndpointKind::Custom || endpoint.key.is_none() => None,
-        Dialect::Chat | Dialect::Responses if trouble.key_form == Some(KeyForm::ApiKeyHeader) => {
-            Some(Dialect::Anthropic)
+        WireFormat::Chat | WireFormat::Responses if trouble.key_form == Some(KeyForm::ApiKeyHeader) => {
+            Some(WireFormat::Anthropic)
         }
-        Dialect::Anthropic if trouble.key_form == Some(KeyForm::Bearer) => Some(Dialect::Chat),
+        WireFormat::Anthropic if trouble.key_form == Some(KeyForm::Bearer) => Some(WireFormat::Chat),
         _ => None,
     }
 }
@@ -104,9 +104,9 @@ fn other_wire_of_key(trouble: &Trouble, endpoint: &Endpoint) -> Option<Dialect> 
 fn wrong_wire(sign: WrongWireSign, endpoint: &Endpoint, tried: &str) -> String {
     let prefix = &endpoint.settings_prefix;
     let wire = match endpoint.wire {
-        Dialect::Chat => "Chat Completions",
-        Dialect::Responses => "Responses",
-        Dialect::Anthropic => "Anthropic Messages",
+        WireFormat::Chat => "Chat Completions",
+        WireFormat::Responses => "Responses",
+        WireFormat::Anthropic => "Anthropic Messages",
     };
     match sign {
         WrongWireSign::NoSuchPath => {

@@ -6,7 +6,7 @@ use crate::endpoint::{Endpoint, EndpointSettings};
 use crate::failure::Failure;
 use crate::sizes::AskedFor;
 use crate::trouble::{ConnectStage, ImageComplaint, Trouble, TroubleKind, WrongWireSign};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 fn endpoint(provider: &str, base_url: &str, api_key: &str, api_key_env: &str) -> Endpoint {
     let settings = EndpointSettings {
@@ -98,11 +98,11 @@ fn a_key_wanted_in_another_form_tells_of_another_wire() {
         trouble.words.clear();
         advice(&trouble, &endpoint, "m-1").unwrap()
     };
-    assert!(say(Dialect::Chat, "invalid x-api-key").contains("set `model.wire` to `anthropic`"));
+    assert!(say(WireFormat::Chat, "invalid x-api-key").contains("set `model.wire` to `anthropic`"));
     let bearer = "You didn't provide an API key in an Authorization header using Bearer auth";
-    assert!(say(Dialect::Anthropic, bearer).contains("set `model.wire` to `chat`"));
+    assert!(say(WireFormat::Anthropic, bearer).contains("set `model.wire` to `chat`"));
     for (wire, words) in
-        [(Dialect::Chat, bearer), (Dialect::Anthropic, "invalid x-api-key"), (Dialect::Chat, "no")]
+        [(WireFormat::Chat, bearer), (WireFormat::Anthropic, "invalid x-api-key"), (WireFormat::Chat, "no")]
     {
         assert_eq!(say(wire, words), "check the key in `model.api_key`", "{wire} {words}");
     }

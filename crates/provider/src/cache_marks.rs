@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use throughline_transcript::{Dialect, Message, RawJson, Role};
+use throughline_transcript::{Message, RawJson, Role, WireFormat};
 use throughline_wire::Request;
 
 use crate::cache_policy::{CacheTtl, MarkLayout};
@@ -122,7 +122,7 @@ impl CacheMarks {
             messages,
         };
         let Marked { system: marked_system, messages, marks } = self.place(&unmarked);
-        let name = system_member(request.dialect());
+        let name = system_member(request.wire_format());
         let set = |request: &mut Request, json: &str| {
             // Checked JSON goes in, so there is nothing to refuse.
             let _ = name.map(|name| request.set_member(name, json));
@@ -242,10 +242,10 @@ impl CacheMarks {
 }
 
 /// The member that holds the system prompt, where it stands outside the list and may be a list of blocks.
-fn system_member(dialect: Dialect) -> Option<&'static str> {
-    match dialect {
-        Dialect::Anthropic => Some("system"),
-        Dialect::Chat | Dialect::Responses => None,
+fn system_member(wire_format: WireFormat) -> Option<&'static str> {
+    match wire_format {
+        WireFormat::Anthropic => Some("system"),
+        WireFormat::Chat | WireFormat::Responses => None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use serde_json::Value;
 use throughline_testkit::{conversation, from_picture};
-use throughline_transcript::{Dialect, Message, RawJson, decode_message_text};
+use throughline_transcript::{Message, RawJson, WireFormat, decode_message_text};
 use throughline_wire::Request;
 
 use super::{CacheMarks, Marked, Unmarked, block_form, count_marks, without_marks};
@@ -35,26 +35,26 @@ fn drawn(marked: &Marked<'_>) -> String {
 
 #[test]
 fn the_last_messages_that_can_carry_one_are_marked() {
-    for (dialect, picture, expected) in [
+    for (wire_format, picture, expected) in [
         // With a system prompt in the list: that one and three more.
-        (Dialect::Chat, "s u a u a u", "M b b M M M"),
-        (Dialect::Chat, "s u A T a u", "M b - M M M"),
-        (Dialect::Chat, "s u", "M M"),
-        (Dialect::Chat, "d u a u", "M M M M"),
+        (WireFormat::Chat, "s u a u a u", "M b b M M M"),
+        (WireFormat::Chat, "s u A T a u", "M b - M M M"),
+        (WireFormat::Chat, "s u", "M M"),
+        (WireFormat::Chat, "d u a u", "M M M M"),
         // Without one: four.
-        (Dialect::Chat, "u a u a u", "b M M M M"),
+        (WireFormat::Chat, "u a u a u", "b M M M M"),
         // Only the first of two system prompts.
-        (Dialect::Chat, "s s u a u a u", "M b b b M M M"),
-        (Dialect::Anthropic, "u a u a u a u", "b b b M M M M"),
-        (Dialect::Anthropic, "u A T A T", "b M M M M"),
+        (WireFormat::Chat, "s s u a u a u", "M b b b M M M"),
+        (WireFormat::Anthropic, "u a u a u a u", "b b b M M M M"),
+        (WireFormat::Anthropic, "u A T A T", "b M M M M"),
         // An empty answer passes its mark on.
-        (Dialect::Chat, "s u a u e u", "M b M M - M"),
+        (WireFormat::Chat, "s u a u e u", "M b M M - M"),
     ] {
-        let list_of = from_picture(dialect, picture).messages();
-        let marks = if dialect == Dialect::Chat { CHAT } else { ANTHROPIC };
+        let list_of = from_picture(wire_format, picture).messages();
+        let marks = if wire_format == WireFormat::Chat { CHAT } else { ANTHROPIC };
         let marked = marks.place(&list(&list_of));
         let expected: String = expected.split(' ').collect();
-        assert_eq!(drawn(&marked), expected, "{dialect} {picture}");
+        assert_eq!(drawn(&marked), expected, "{wire_format} {picture}");
     }
 }
 
@@ -232,17 +232,17 @@ fn never_more_than_four() {
 #[test]
 fn a_turn_of_many_blocks_gets_a_mark_where_the_call_before_ended() {
     // Nine calls at once and their results: 18 blocks and more behind the last person's words.
-    let many = from_picture(Dialect::Chat, "s u a u A9 TTTTTTTTT").messages();
+    let many = from_picture(WireFormat::Chat, "s u a u A9 TTTTTTTTT").messages();
     let marked = CHAT.place(&list(&many));
     assert_eq!(marked.marks.intermediate, Some(3));
     assert_eq!(drawn(&marked), "MbbM-bbbbbbbMM");
     // The call before this one ended there and marked it as its last.
     let before = CHAT.place(&list(&many[..4]));
     assert_eq!(before.marks.on_messages.last(), Some(&3));
-    let few = from_picture(Dialect::Chat, "s u a u A5 TTTTT").messages();
+    let few = from_picture(WireFormat::Chat, "s u a u A5 TTTTT").messages();
     assert_eq!(CHAT.place(&list(&few)).marks.intermediate, None);
     // On the Anthropic wire a step is two messages, so the end of the call before is among the last three anyway.
-    let anthropic = from_picture(Dialect::Anthropic, "u a u A9 T").messages();
+    let anthropic = from_picture(WireFormat::Anthropic, "u a u A9 T").messages();
     let marked = ANTHROPIC.place(&Unmarked { system: Some(RawJson(r#""s""#)), ..list(&anthropic) });
     assert_eq!((marked.marks.intermediate, marked.marks.on_messages), (None, vec![2, 3, 4]));
 }
@@ -250,7 +250,7 @@ fn a_turn_of_many_blocks_gets_a_mark_where_the_call_before_ended() {
 #[test]
 fn a_body_is_written_marked_and_the_request_stays() {
     let json = r#"{"model":"claude-x","system":"rules","max_tokens":1.0e3,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#;
-    let mut request = Request::decode(Dialect::Anthropic, json).unwrap();
+    let mut request = Request::decode(WireFormat::Anthropic, json).unwrap();
     let messages = request.messages().to_vec();
     let (body, marks) = ANTHROPIC.encode(&mut request, &messages, 0);
     let mark = r#""cache_control":{"type":"ephemeral"}"#;
@@ -263,11 +263,11 @@ fn a_body_is_written_marked_and_the_request_stays() {
     assert_eq!((marks.on_system, marks.on_messages), (true, vec![0, 1]));
     assert_eq!(request.encode(), json.as_bytes(), "nothing that is kept holds a mark");
     let own = json.replace(r#""max_tokens""#, r#""cache_control":{"type":"ephemeral"},"max_tokens""#);
-    let mut request = Request::decode(Dialect::Anthropic, &own).unwrap();
+    let mut request = Request::decode(WireFormat::Anthropic, &own).unwrap();
     let (body, marks) = ANTHROPIC.encode(&mut request, &messages, 0);
     assert_eq!((String::from_utf8(body).unwrap(), marks.of_client), (own, 1));
     let chat = r#"{"model":"anthropic/claude-x","messages":[{"role":"system","content":"rules"},{"role":"user","content":"a"}]}"#;
-    let mut request = Request::decode(Dialect::Chat, chat).unwrap();
+    let mut request = Request::decode(WireFormat::Chat, chat).unwrap();
     let messages = request.messages().to_vec();
     let (body, marks) = CHAT.encode(&mut request, &messages, 0);
     assert_eq!((count_marks_in(&body), marks.on_system), (2, true));
@@ -317,7 +317,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_a_client_marked_is_sent_as_it_came(list_of in conversation(Dialect::Anthropic)) {
+    fn what_a_client_marked_is_sent_as_it_came(list_of in conversation(WireFormat::Anthropic)) {
         let all = list_of.messages();
         let own: usize = list_of.json.iter().map(|json| count_marks(json)).sum();
         let marked = ANTHROPIC.place(&list(&all));
@@ -329,12 +329,12 @@ proptest! {
     }
 
     #[test]
-    fn a_growing_conversation_only_grows_at_its_end(list in conversation(Dialect::Anthropic)) {
+    fn a_growing_conversation_only_grows_at_its_end(list in conversation(WireFormat::Anthropic)) {
         check_growth(ANTHROPIC, &unmarked(&list.json))?;
     }
 
     #[test]
-    fn a_growing_chat_only_grows_at_its_end(list in conversation(Dialect::Chat)) {
+    fn a_growing_chat_only_grows_at_its_end(list in conversation(WireFormat::Chat)) {
         check_growth(CHAT, &unmarked(&list.json))?;
     }
 }

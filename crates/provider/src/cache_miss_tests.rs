@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use throughline_tokens::Usage;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
 use super::{CacheOutcome, CacheRules, SentPrompt, cache_outcome, reports_cache};
@@ -16,8 +16,8 @@ const RULES: CacheRules =
 
 const BODY: &str = r#"{"model":"claude-x","max_tokens":9,"system":"rules","tools":[{"name":"f"}],"thinking":{"type":"enabled"},"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}"#;
 
-fn sent(dialect: Dialect, body: &str, at_secs: i64, prompt_tokens: u64) -> SentPrompt {
-    let request = Request::decode(dialect, body).unwrap();
+fn sent(wire_format: WireFormat, body: &str, at_secs: i64, prompt_tokens: u64) -> SentPrompt {
+    let request = Request::decode(wire_format, body).unwrap();
     let items = request.messages().iter().map(|message| PieceHash::of(message.json())).collect();
     let fingerprint = Fingerprint::of(&request, request.messages(), items);
     SentPrompt {
@@ -34,14 +34,15 @@ fn usage(input: u64, cache_read: u64, cache_write: u64) -> Usage {
 
 /// A miss after a change of the body.
 fn after(change: impl Fn(&str) -> String) -> CacheOutcome {
-    let before = sent(Dialect::Anthropic, BODY, 0, 10_000);
-    let now = sent(Dialect::Anthropic, &change(BODY), 60, 10_100);
+    let before = sent(WireFormat::Anthropic, BODY, 0, 10_000);
+    let now = sent(WireFormat::Anthropic, &change(BODY), 60, 10_100);
     cache_outcome(Some(&before), &now, Some(&usage(100, 0, 10_000)), RULES)
 }
 
 #[test]
 fn what_follows_a_prompt_that_was_too_small_had_nothing_to_read() {
-    let (before, now) = (sent(Dialect::Anthropic, BODY, 0, 900), sent(Dialect::Anthropic, BODY, 9, 1_100));
+    let (before, now) =
+        (sent(WireFormat::Anthropic, BODY, 0, 900), sent(WireFormat::Anthropic, BODY, 9, 1_100));
     let outcome = cache_outcome(Some(&before), &now, Some(&usage(0, 0, 1_100)), RULES);
     assert_eq!(outcome, CacheOutcome::BelowMinimum { prompt_tokens: 900, minimum_tokens: 1_024 });
 }
@@ -76,8 +77,8 @@ fn each_reason() {
 fn a_system_prompt_among_the_messages() {
     let body =
         r#"{"model":"m","messages":[{"role":"system","content":"rules"},{"role":"user","content":"a"}]}"#;
-    let before = sent(Dialect::Chat, body, 0, 10_000);
-    let now = sent(Dialect::Chat, &body.replace("rules", "x"), 1, 10_000);
+    let before = sent(WireFormat::Chat, body, 0, 10_000);
+    let now = sent(WireFormat::Chat, &body.replace("rules", "x"), 1, 10_000);
     assert_eq!(
         cache_outcome(Some(&before), &now, Some(&usage(10_000, 0, 0)), RULES),
         CacheOutcome::SystemChanged
@@ -86,18 +87,18 @@ fn a_system_prompt_among_the_messages() {
 
 #[test]
 fn time_size_and_silence() {
-    let before = sent(Dialect::Anthropic, BODY, 0, 10_000);
-    let late = sent(Dialect::Anthropic, BODY, 301, 10_100);
+    let before = sent(WireFormat::Anthropic, BODY, 0, 10_000);
+    let late = sent(WireFormat::Anthropic, BODY, 301, 10_100);
     let miss = usage(100, 0, 10_000);
     assert_eq!(
         cache_outcome(Some(&before), &late, Some(&miss), RULES),
         CacheOutcome::Expired { idle_secs: 301 }
     );
-    let in_time = sent(Dialect::Anthropic, BODY, 300, 10_100);
+    let in_time = sent(WireFormat::Anthropic, BODY, 300, 10_100);
     assert_eq!(cache_outcome(Some(&before), &in_time, Some(&miss), RULES), CacheOutcome::Unexplained);
     let unbounded = CacheRules { lifetime: None, ..RULES };
     assert_eq!(cache_outcome(Some(&before), &late, Some(&miss), unbounded), CacheOutcome::Unexplained);
-    let small = sent(Dialect::Anthropic, BODY, 10, 1_000);
+    let small = sent(WireFormat::Anthropic, BODY, 10, 1_000);
     assert_eq!(
         cache_outcome(Some(&before), &small, Some(&usage(1_000, 0, 0)), RULES),
         CacheOutcome::BelowMinimum { prompt_tokens: 1_000, minimum_tokens: 1_024 }
@@ -105,18 +106,18 @@ fn time_size_and_silence() {
     assert_eq!(cache_outcome(None, &late, Some(&miss), RULES), CacheOutcome::FirstCall);
     assert_eq!(cache_outcome(Some(&before), &late, None, RULES), CacheOutcome::NotReported);
     // A clock that went back is no reason.
-    let earlier = sent(Dialect::Anthropic, BODY, -500, 10_100);
+    let earlier = sent(WireFormat::Anthropic, BODY, -500, 10_100);
     assert_eq!(cache_outcome(Some(&before), &earlier, Some(&miss), RULES), CacheOutcome::Unexplained);
 }
 
 #[test]
 fn hits_and_what_only_looks_like_one() {
-    let before = sent(Dialect::Anthropic, BODY, 0, 10_000);
+    let before = sent(WireFormat::Anthropic, BODY, 0, 10_000);
     let grown = BODY.replace(
         r#"{"role":"user","content":"c"}"#,
         r#"{"role":"user","content":"c"},{"role":"assistant","content":"d"}"#,
     );
-    let now = sent(Dialect::Anthropic, &grown, 60, 10_500);
+    let now = sent(WireFormat::Anthropic, &grown, 60, 10_500);
     let outcome = |usage: Usage| cache_outcome(Some(&before), &now, Some(&usage), RULES);
     assert_eq!(outcome(usage(500, 10_000, 0)), CacheOutcome::Hit);
     assert_eq!(outcome(usage(500, 9_984, 16)), CacheOutcome::Hit, "whole blocks of 128 tokens");
@@ -124,9 +125,9 @@ fn hits_and_what_only_looks_like_one() {
     assert_eq!(outcome(usage(500, 2_000, 8_000)), CacheOutcome::Unexplained, "only the beginning was left");
     // Fewer messages than before, all of them known.
     let shorter = BODY.replace(r#",{"role":"user","content":"c"}"#, "");
-    let shorter = sent(Dialect::Anthropic, &shorter, 60, 9_000);
+    let shorter = sent(WireFormat::Anthropic, &shorter, 60, 9_000);
     assert_eq!(cache_outcome(Some(&before), &shorter, Some(&usage(0, 9_000, 0)), RULES), CacheOutcome::Hit);
-    let changed = sent(Dialect::Anthropic, &BODY.replace(r#""c""#, r#""C""#), 60, 10_000);
+    let changed = sent(WireFormat::Anthropic, &BODY.replace(r#""c""#, r#""C""#), 60, 10_000);
     let read =
         |tokens| cache_outcome(Some(&before), &changed, Some(&usage(10_000 - tokens, tokens, 0)), RULES);
     assert_eq!(read(6_000), CacheOutcome::MessagesChanged { item: 2 });
@@ -136,7 +137,7 @@ fn hits_and_what_only_looks_like_one() {
 
 #[test]
 fn marks_that_moved_are_no_change() {
-    let request = Request::decode(Dialect::Anthropic, BODY).unwrap();
+    let request = Request::decode(WireFormat::Anthropic, BODY).unwrap();
     let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::OneHour };
     let hashes = |length: usize| -> Vec<PieceHash> {
         let messages = &request.messages()[..length];
@@ -154,7 +155,7 @@ fn marks_that_moved_are_no_change() {
 
 #[test]
 fn fingerprints_are_kept_as_text() {
-    let prompt = sent(Dialect::Anthropic, BODY, 7, 10_000);
+    let prompt = sent(WireFormat::Anthropic, BODY, 7, 10_000);
     let json = serde_json::to_string(&prompt).unwrap();
     assert_eq!(serde_json::from_str::<SentPrompt>(&json).unwrap(), prompt);
     assert!(json.len() < 400, "{json}");

@@ -107,7 +107,7 @@ impl PrefixCache {
     pub fn ask(&mut self, request: &Request, at_ms: i64) -> Result<PricedPrompt, MarkComplaint> {
         let model = request.model().unwrap_or_default();
         let known = self.catalogue.of(&model);
-        let (facts, family) = (known.facts, known.family_on(request.dialect()));
+        let (facts, family) = (known.facts, known.family_on(request.wire_format()));
         let positions = self.reader.read(request, family)?;
         match self.style {
             CacheStyle::Marks => Ok(self.ask_marked(

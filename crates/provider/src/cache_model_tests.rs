@@ -1,7 +1,7 @@
 //! Each published rule of caching with figures worked out by hand; then the same through whole requests.
 
 use throughline_tokens::{Catalogue, PricedCall, Usage};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
 use super::*;
@@ -212,7 +212,7 @@ fn marked(block: &str) -> String {
 }
 
 fn anthropic(body: &str) -> Request {
-    Request::decode(Dialect::Anthropic, body.as_bytes()).unwrap()
+    Request::decode(WireFormat::Anthropic, body.as_bytes()).unwrap()
 }
 
 /// A request with a mark on the tool, the system prompt and the last message, and these members besides.
@@ -349,7 +349,7 @@ fn marks_in_parts_of_chat_messages_count_as_well() {
         marked(&text(1)),
         marked(&text(2)),
     );
-    let request = Request::decode(Dialect::Chat, body.into_bytes()).unwrap();
+    let request = Request::decode(WireFormat::Chat, body.into_bytes()).unwrap();
     let mut cache = marks();
     let first = cache.ask(&request, 0).unwrap();
     cache.answer_began(&first, 0);
@@ -363,7 +363,7 @@ fn without_marks_a_key_parts_conversations_and_prefixes_may_end_inside_a_message
         let body = format!(
             r#"{{"model":"gpt-5","prompt_cache_key":"{key}","instructions":"{text}","input":[{{"role":"user","content":"hi"}}]}}"#
         );
-        Request::decode(Dialect::Responses, body.into_bytes()).unwrap()
+        Request::decode(WireFormat::Responses, body.into_bytes()).unwrap()
     };
     let long: String = (0..4).map(words).collect();
     let mut cache = PrefixCache::new(CacheStyle::AUTOMATIC);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use throughline_transcript::{ContentHash, Dialect};
+use throughline_transcript::{ContentHash, WireFormat};
 
 /// How long a cached prefix is kept after its last use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,13 +108,13 @@ pub enum CachePolicy {
 impl CachePolicy {
     /// The policy for a model at an endpoint.
     #[must_use]
-    pub fn of(seller: CacheSeller, dialect: Dialect, model: &str, ttl: CacheTtl) -> Self {
+    pub fn of(seller: CacheSeller, wire_format: WireFormat, model: &str, ttl: CacheTtl) -> Self {
         let marks = |layout| Self::Marks { layout, ttl, seller };
-        match (seller, dialect) {
-            (CacheSeller::Anthropic, Dialect::Anthropic) => marks(MarkLayout::Anthropic),
-            (_, Dialect::Anthropic) if is_claude(model) => marks(MarkLayout::Anthropic),
-            (CacheSeller::OpenRouter, Dialect::Chat) if is_claude(model) => marks(MarkLayout::ChatParts),
-            (CacheSeller::OpenAi, Dialect::Chat | Dialect::Responses) => Self::Key,
+        match (seller, wire_format) {
+            (CacheSeller::Anthropic, WireFormat::Anthropic) => marks(MarkLayout::Anthropic),
+            (_, WireFormat::Anthropic) if is_claude(model) => marks(MarkLayout::Anthropic),
+            (CacheSeller::OpenRouter, WireFormat::Chat) if is_claude(model) => marks(MarkLayout::ChatParts),
+            (CacheSeller::OpenAi, WireFormat::Chat | WireFormat::Responses) => Self::Key,
             _ => Self::Unmarked,
         }
     }

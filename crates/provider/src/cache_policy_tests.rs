@@ -1,62 +1,62 @@
 //! Where marks are on, and the line that says so.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::{CachePolicy, CacheSeller, CacheTtl, MarkLayout, prompt_cache_key};
 
-fn line(seller: CacheSeller, dialect: Dialect, model: &str, ttl: &str) -> String {
-    CachePolicy::of(seller, dialect, model, CacheTtl::parse(ttl).unwrap()).to_string()
+fn line(seller: CacheSeller, wire_format: WireFormat, model: &str, ttl: &str) -> String {
+    CachePolicy::of(seller, wire_format, model, CacheTtl::parse(ttl).unwrap()).to_string()
 }
 
 #[test]
 fn the_line_at_the_start() {
     assert_eq!(
-        line(CacheSeller::OpenRouter, Dialect::Chat, "anthropic/claude-sonnet-4.6", "5m"),
+        line(CacheSeller::OpenRouter, WireFormat::Chat, "anthropic/claude-sonnet-4.6", "5m"),
         "Prompt caching: ENABLED (Claude via OpenRouter, 5m TTL)"
     );
     assert_eq!(
-        line(CacheSeller::Anthropic, Dialect::Anthropic, "claude-opus-5", "1h"),
+        line(CacheSeller::Anthropic, WireFormat::Anthropic, "claude-opus-5", "1h"),
         "Prompt caching: ENABLED (Claude via Anthropic, 1h TTL)"
     );
     assert_eq!(
-        line(CacheSeller::Other, Dialect::Anthropic, "us.anthropic.claude-opus-4-7-v1:0", "5m"),
+        line(CacheSeller::Other, WireFormat::Anthropic, "us.anthropic.claude-opus-4-7-v1:0", "5m"),
         "Prompt caching: ENABLED (Claude via an Anthropic-compatible endpoint, 5m TTL)"
     );
     assert_eq!(
-        line(CacheSeller::OpenAi, Dialect::Responses, "gpt-6", "5m"),
+        line(CacheSeller::OpenAi, WireFormat::Responses, "gpt-6", "5m"),
         "Prompt caching: automatic (OpenAI, by prefix and key)"
     );
     assert_eq!(
-        line(CacheSeller::Other, Dialect::Chat, "qwen3", "5m"),
+        line(CacheSeller::Other, WireFormat::Chat, "qwen3", "5m"),
         "Prompt caching: left to the provider"
     );
 }
 
 #[test]
 fn marks_go_only_where_they_are_taken() {
-    let of = |seller, dialect, model| CachePolicy::of(seller, dialect, model, CacheTtl::default());
+    let of = |seller, wire_format, model| CachePolicy::of(seller, wire_format, model, CacheTtl::default());
     let layout = |policy| match policy {
         CachePolicy::Marks { layout, .. } => Some(layout),
         _ => None,
     };
     assert_eq!(
-        layout(of(CacheSeller::OpenRouter, Dialect::Anthropic, "anthropic/claude-x")),
+        layout(of(CacheSeller::OpenRouter, WireFormat::Anthropic, "anthropic/claude-x")),
         Some(MarkLayout::Anthropic)
     );
     assert_eq!(
-        layout(of(CacheSeller::OpenRouter, Dialect::Chat, "anthropic/claude-x")),
+        layout(of(CacheSeller::OpenRouter, WireFormat::Chat, "anthropic/claude-x")),
         Some(MarkLayout::ChatParts)
     );
-    for (seller, dialect, model) in [
-        (CacheSeller::OpenRouter, Dialect::Chat, "openai/gpt-6"),
-        (CacheSeller::OpenRouter, Dialect::Chat, "someone/claudette"),
-        (CacheSeller::OpenRouter, Dialect::Responses, "anthropic/claude-x"),
-        (CacheSeller::Other, Dialect::Chat, "claude-x"),
-        (CacheSeller::Other, Dialect::Anthropic, "qwen3"),
+    for (seller, wire_format, model) in [
+        (CacheSeller::OpenRouter, WireFormat::Chat, "openai/gpt-6"),
+        (CacheSeller::OpenRouter, WireFormat::Chat, "someone/claudette"),
+        (CacheSeller::OpenRouter, WireFormat::Responses, "anthropic/claude-x"),
+        (CacheSeller::Other, WireFormat::Chat, "claude-x"),
+        (CacheSeller::Other, WireFormat::Anthropic, "qwen3"),
     ] {
-        assert_eq!(of(seller, dialect, model), CachePolicy::Unmarked, "{seller:?} {dialect} {model}");
+        assert_eq!(of(seller, wire_format, model), CachePolicy::Unmarked, "{seller:?} {wire_format} {model}");
     }
-    assert_eq!(of(CacheSeller::OpenAi, Dialect::Chat, "gpt-6"), CachePolicy::Key);
+    assert_eq!(of(CacheSeller::OpenAi, WireFormat::Chat, "gpt-6"), CachePolicy::Key);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{Interrupted, Request, Streaming};
 
 use crate::endpoint::Endpoint;
@@ -89,7 +89,7 @@ pub enum HoldBack {
 #[derive(Clone, Debug)]
 pub struct OutgoingCall {
     /// The wire it is of.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// Its body. Trying again costs no copy.
     pub body: Bytes,
     /// Whether it asks for a stream.
@@ -111,9 +111,9 @@ pub struct OutgoingCall {
 impl OutgoingCall {
     /// A call with nothing special about it.
     #[must_use]
-    pub fn new(dialect: Dialect, streaming: Streaming, body: impl Into<Bytes>) -> Self {
+    pub fn new(wire_format: WireFormat, streaming: Streaming, body: impl Into<Bytes>) -> Self {
         Self {
-            dialect,
+            wire_format,
             body: body.into(),
             streaming,
             asked: AskedFor::default(),
@@ -131,7 +131,7 @@ impl OutgoingCall {
     #[must_use]
     pub fn of(request: &Request, body: impl Into<Bytes>, window_tokens: Option<u64>) -> Self {
         let asked = AskedFor { output_cap_tokens: request.output_cap_tokens(), window_tokens };
-        Self { asked, ..Self::new(request.dialect(), request.streaming(), body) }
+        Self { asked, ..Self::new(request.wire_format(), request.streaming(), body) }
     }
 }
 

@@ -187,7 +187,7 @@ impl Client {
             let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
             Box::new(Trouble { words, ..Trouble::of(kind) })
         };
-        let mut url = endpoint.base.of_wire(call.dialect);
+        let mut url = endpoint.base.of_wire(call.wire_format);
         if let Some(query) = &call.query {
             url.push('?');
             url.push_str(query);

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::cache_policy::CacheSeller;
 use crate::endpoint_url::{AddressError, BaseUrl};
@@ -119,16 +119,16 @@ impl EndpointKind {
 
     /// The wires it speaks, the one to prefer first.
     #[must_use]
-    pub fn wires(self) -> &'static [Dialect] {
+    pub fn wires(self) -> &'static [WireFormat] {
         match self {
-            Self::Anthropic => &[Dialect::Anthropic],
-            Self::OpenAi => &[Dialect::Responses, Dialect::Chat],
-            Self::OpenRouter => &[Dialect::Chat, Dialect::Anthropic, Dialect::Responses],
-            Self::OpenAiCodex => &[Dialect::Responses],
+            Self::Anthropic => &[WireFormat::Anthropic],
+            Self::OpenAi => &[WireFormat::Responses, WireFormat::Chat],
+            Self::OpenRouter => &[WireFormat::Chat, WireFormat::Anthropic, WireFormat::Responses],
+            Self::OpenAiCodex => &[WireFormat::Responses],
             Self::Ollama | Self::LlamaCpp | Self::LmStudio => {
-                &[Dialect::Chat, Dialect::Responses, Dialect::Anthropic]
+                &[WireFormat::Chat, WireFormat::Responses, WireFormat::Anthropic]
             }
-            Self::Custom => &[Dialect::Chat, Dialect::Anthropic, Dialect::Responses],
+            Self::Custom => &[WireFormat::Chat, WireFormat::Anthropic, WireFormat::Responses],
         }
     }
 
@@ -191,7 +191,7 @@ pub struct EndpointSettings<'a> {
     /// The address, when it is not the usual one.
     pub base_url: &'a str,
     /// The wire, when it is not the preferred one.
-    pub wire: Option<Dialect>,
+    pub wire: Option<WireFormat>,
     /// The key itself.
     pub api_key: &'a str,
     /// The variable that holds it.
@@ -280,7 +280,7 @@ pub enum EndpointError {
         /// The provider.
         provider: &'static str,
         /// The wire.
-        wire: Dialect,
+        wire: WireFormat,
     },
 }
 
@@ -292,7 +292,7 @@ pub struct Endpoint {
     /// Where it is.
     pub base: BaseUrl,
     /// The wire it is spoken to on.
-    pub wire: Dialect,
+    pub wire: WireFormat,
     /// Its key.
     pub key: Option<SecretKey>,
     /// Where the key came from.
@@ -328,7 +328,7 @@ impl Endpoint {
                 return Err(EndpointError::WireNotSpoken { prefix, provider: kind.name(), wire });
             }
             Some(wire) => wire,
-            None => kind.wires().first().copied().unwrap_or(Dialect::Chat),
+            None => kind.wires().first().copied().unwrap_or(WireFormat::Chat),
         };
         let (key, key_source) = key_of(settings, kind, &base, &filled)?;
         let sendable = |text: &str| text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
@@ -349,8 +349,8 @@ impl Endpoint {
     /// Where it lists its models.
     pub(crate) fn models_url(&self) -> String {
         match self.wire {
-            Dialect::Anthropic => format!("{}/v1/models", self.base.root()),
-            Dialect::Chat | Dialect::Responses => self.base.of_models(),
+            WireFormat::Anthropic => format!("{}/v1/models", self.base.root()),
+            WireFormat::Chat | WireFormat::Responses => self.base.of_models(),
         }
     }
 
@@ -374,15 +374,15 @@ impl Endpoint {
 
     /// The headers that carry the key and whatever the wire demands, in a fixed order.
     #[cfg(any(test, feature = "client"))]
-    pub(crate) fn wire_headers(&self, dialect: Dialect) -> Vec<(&'static str, String)> {
+    pub(crate) fn wire_headers(&self, wire_format: WireFormat) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
-        if dialect == Dialect::Anthropic {
+        if wire_format == WireFormat::Anthropic {
             headers.push(("anthropic-version", "2023-06-01".to_owned()));
         }
         let Some(key) = &self.key else { return headers };
         // Tokens of a subscription go where tokens go; Anthropic takes its keys under a name of its own.
         let is_token = key.expose().starts_with("sk-ant-oat");
-        let takes_own_name = dialect == Dialect::Anthropic && self.kind != EndpointKind::OpenRouter;
+        let takes_own_name = wire_format == WireFormat::Anthropic && self.kind != EndpointKind::OpenRouter;
         if is_token {
             headers.push(("anthropic-beta", "oauth-2025-04-20".to_owned()));
         }

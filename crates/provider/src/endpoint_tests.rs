@@ -1,6 +1,6 @@
 //! From settings to endpoints, and what is said when there is none.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::{Endpoint, EndpointError, EndpointKind, EndpointSettings, KeySource};
 use crate::cache_policy::CacheSeller;
@@ -26,17 +26,17 @@ const ALL_KEYS: &[(&str, &str)] =
 #[test]
 fn every_kind_by_its_name() {
     for (name, url, wire, seller) in [
-        ("anthropic", "https://api.anthropic.com/v1/messages", Dialect::Anthropic, CacheSeller::Anthropic),
-        ("openai", "https://api.openai.com/v1/responses", Dialect::Responses, CacheSeller::OpenAi),
+        ("anthropic", "https://api.anthropic.com/v1/messages", WireFormat::Anthropic, CacheSeller::Anthropic),
+        ("openai", "https://api.openai.com/v1/responses", WireFormat::Responses, CacheSeller::OpenAi),
         (
             "openrouter",
             "https://openrouter.ai/api/v1/chat/completions",
-            Dialect::Chat,
+            WireFormat::Chat,
             CacheSeller::OpenRouter,
         ),
-        ("ollama", "http://127.0.0.1:11434/v1/chat/completions", Dialect::Chat, CacheSeller::Other),
-        ("llama.cpp", "http://127.0.0.1:8080/v1/chat/completions", Dialect::Chat, CacheSeller::Other),
-        ("lm-studio", "http://127.0.0.1:1234/v1/chat/completions", Dialect::Chat, CacheSeller::Other),
+        ("ollama", "http://127.0.0.1:11434/v1/chat/completions", WireFormat::Chat, CacheSeller::Other),
+        ("llama.cpp", "http://127.0.0.1:8080/v1/chat/completions", WireFormat::Chat, CacheSeller::Other),
+        ("lm-studio", "http://127.0.0.1:1234/v1/chat/completions", WireFormat::Chat, CacheSeller::Other),
     ] {
         let endpoint =
             Endpoint::resolve(&EndpointSettings { provider: name, ..NONE }, with(ALL_KEYS)).unwrap();
@@ -121,22 +121,22 @@ fn keys_come_from_settings_or_variables_and_go_nowhere_else() {
 
 #[test]
 fn headers_of_each_wire() {
-    let of = |provider, key, dialect| {
+    let of = |provider, key, wire_format| {
         let settings = EndpointSettings { provider, api_key: key, base_url: "https://x.example", ..NONE };
-        Endpoint::resolve(&settings, with(&[])).unwrap().wire_headers(dialect)
+        Endpoint::resolve(&settings, with(&[])).unwrap().wire_headers(wire_format)
     };
     let version = ("anthropic-version", "2023-06-01".to_owned());
-    assert_eq!(of("anthropic", "k", Dialect::Anthropic), [version.clone(), ("x-api-key", "k".to_owned())]);
-    let token = of("anthropic", "sk-ant-oat01-x", Dialect::Anthropic);
+    assert_eq!(of("anthropic", "k", WireFormat::Anthropic), [version.clone(), ("x-api-key", "k".to_owned())]);
+    let token = of("anthropic", "sk-ant-oat01-x", WireFormat::Anthropic);
     assert_eq!(token[1].0, "anthropic-beta");
     assert_eq!(token[2], ("authorization", "Bearer sk-ant-oat01-x".to_owned()));
-    assert_eq!(of("openai", "k", Dialect::Chat), [("authorization", "Bearer k".to_owned())]);
+    assert_eq!(of("openai", "k", WireFormat::Chat), [("authorization", "Bearer k".to_owned())]);
     assert_eq!(
-        of("openrouter", "k", Dialect::Anthropic),
+        of("openrouter", "k", WireFormat::Anthropic),
         [version.clone(), ("authorization", "Bearer k".to_owned())]
     );
-    assert_eq!(of("custom", "k", Dialect::Anthropic), [version, ("x-api-key", "k".to_owned())]);
-    assert_eq!(of("ollama", "", Dialect::Chat), []);
+    assert_eq!(of("custom", "k", WireFormat::Anthropic), [version, ("x-api-key", "k".to_owned())]);
+    assert_eq!(of("ollama", "", WireFormat::Chat), []);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn what_is_wrong_is_said_with_what_mends_it() {
         "`model.base_url` cannot be used: it is no address"
     );
     assert_eq!(
-        error(EndpointSettings { provider: "anthropic", api_key: "k", wire: Some(Dialect::Chat), ..NONE }),
+        error(EndpointSettings { provider: "anthropic", api_key: "k", wire: Some(WireFormat::Chat), ..NONE }),
         "anthropic does not speak the chat wire: set `model.wire` to `auto`, or another `model.provider`"
     );
     assert_eq!(

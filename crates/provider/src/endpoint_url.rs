@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use url::Url;
 
 /// Why an address cannot be used.
@@ -66,12 +66,12 @@ impl BaseUrl {
 
     /// Where a wire is spoken. An address without a path gets the usual `/v1`; Anthropic's wire has it always.
     #[must_use]
-    pub fn of_wire(&self, dialect: Dialect) -> String {
+    pub fn of_wire(&self, wire_format: WireFormat) -> String {
         let base = self.as_str();
-        match dialect {
-            Dialect::Anthropic => format!("{}/v1/messages", self.root()),
-            Dialect::Chat => format!("{}/chat/completions", self.versioned(base)),
-            Dialect::Responses => format!("{}/responses", self.versioned(base)),
+        match wire_format {
+            WireFormat::Anthropic => format!("{}/v1/messages", self.root()),
+            WireFormat::Chat => format!("{}/chat/completions", self.versioned(base)),
+            WireFormat::Responses => format!("{}/responses", self.versioned(base)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Addresses as people write them.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::{AddressError, BaseUrl};
 
@@ -26,19 +26,19 @@ fn every_spelling_leads_to_the_same_place() {
         ("https://api.openai.com/v1/responses#x", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
     ] {
         let base = BaseUrl::parse(written).unwrap();
-        let at = |dialect| base.of_wire(dialect).replace("https://api.openai.com", "");
-        assert_eq!(at(Dialect::Chat), chat, "{written}");
-        assert_eq!(at(Dialect::Responses), responses, "{written}");
-        assert_eq!(at(Dialect::Anthropic), anthropic, "{written}");
+        let at = |wire_format| base.of_wire(wire_format).replace("https://api.openai.com", "");
+        assert_eq!(at(WireFormat::Chat), chat, "{written}");
+        assert_eq!(at(WireFormat::Responses), responses, "{written}");
+        assert_eq!(at(WireFormat::Anthropic), anthropic, "{written}");
     }
     let nested = BaseUrl::parse("https://x.example/compatible-mode/v1").unwrap();
-    assert_eq!(nested.of_wire(Dialect::Chat), "https://x.example/compatible-mode/v1/chat/completions");
+    assert_eq!(nested.of_wire(WireFormat::Chat), "https://x.example/compatible-mode/v1/chat/completions");
     assert_eq!(nested.root(), "https://x.example/compatible-mode");
     assert_eq!(nested.of_models(), "https://x.example/compatible-mode/v1/models");
     let odd = BaseUrl::parse("https://api.example/anthropic").unwrap();
-    assert_eq!(odd.of_wire(Dialect::Anthropic), "https://api.example/anthropic/v1/messages");
+    assert_eq!(odd.of_wire(WireFormat::Anthropic), "https://api.example/anthropic/v1/messages");
     let codex = BaseUrl::parse("https://chatgpt.com/backend-api/codex").unwrap();
-    assert_eq!(codex.of_wire(Dialect::Responses), "https://chatgpt.com/backend-api/codex/responses");
+    assert_eq!(codex.of_wire(WireFormat::Responses), "https://chatgpt.com/backend-api/codex/responses");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Headers that belong to one connection or to our own HTTP are not taken over from anyone.
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
 
 use crate::call::OutgoingCall;
@@ -43,7 +43,7 @@ pub(crate) fn headers_of(endpoint: &Endpoint, call: &OutgoingCall) -> Result<Hea
             Streaming::Whole => "application/json",
         }),
     );
-    put_endpoint_headers(endpoint, call.dialect, &mut headers)?;
+    put_endpoint_headers(endpoint, call.wire_format, &mut headers)?;
     put_own_headers(&call.headers, &mut headers)?;
     Ok(headers)
 }
@@ -78,10 +78,10 @@ fn put_own_headers(own: &[(String, String)], headers: &mut HeaderMap) -> Result<
 /// What an endpoint demands of every request.
 pub(crate) fn put_endpoint_headers(
     endpoint: &Endpoint,
-    dialect: Dialect,
+    wire_format: WireFormat,
     headers: &mut HeaderMap,
 ) -> Result<(), String> {
-    for (name, value) in endpoint.wire_headers(dialect) {
+    for (name, value) in endpoint.wire_headers(wire_format) {
         let (name, value) = header(name, &value)?;
         headers.insert(name, value);
     }

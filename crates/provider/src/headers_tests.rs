@@ -1,6 +1,6 @@
 //! Headers: order, replacement, and what is left out.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
 
 use super::headers_of;
@@ -22,7 +22,7 @@ fn sent(api_key: &str, own: &[(&str, &str)], of_call: &[(&str, &str)]) -> Result
         model: "",
     };
     let endpoint = Endpoint::resolve(&settings, |_| None).unwrap();
-    let mut call = OutgoingCall::new(Dialect::Anthropic, Streaming::Whole, "{}");
+    let mut call = OutgoingCall::new(WireFormat::Anthropic, Streaming::Whole, "{}");
     call.headers = owned(of_call);
     let headers = headers_of(&endpoint, &call)?;
     assert!(!format!("{headers:?}").contains("sk-"), "{headers:?}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{Answer, Flow, Interrupted, StreamDecoder, StreamError};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub(crate) struct Reader {
     response: Response,
     decoder: Option<StreamDecoder>,
-    dialect: Dialect,
+    wire_format: WireFormat,
     asked: AskedFor,
     secrets: SentSecrets,
     cancel: CancellationToken,
@@ -77,8 +77,8 @@ impl Reader {
     pub(crate) fn new(response: Response, opening: &mut Opening<'_>) -> Self {
         Self {
             response,
-            decoder: Some(StreamDecoder::new(opening.call.dialect)),
-            dialect: opening.call.dialect,
+            decoder: Some(StreamDecoder::new(opening.call.wire_format)),
+            wire_format: opening.call.wire_format,
             asked: opening.call.asked,
             secrets: std::mem::take(&mut opening.secrets),
             cancel: opening.cancel.clone(),
@@ -92,8 +92,8 @@ impl Reader {
         }
     }
 
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
+    pub(crate) fn wire_format(&self) -> WireFormat {
+        self.wire_format
     }
 
     pub(crate) fn elapsed(&self) -> Duration {

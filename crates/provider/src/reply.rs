@@ -219,7 +219,7 @@ impl Reply {
                 return Ok(());
             }
         };
-        let answer = match decode_response(reader.dialect(), &body) {
+        let answer = match decode_response(reader.wire_format(), &body) {
             Ok(answer) => Box::new(answer),
             Err(ResponseError::NotAnAnswer { found: Shape::EventStream, .. }) => {
                 reader.decode_stream(&body)?

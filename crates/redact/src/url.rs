@@ -33,9 +33,9 @@ pub(crate) fn examine(scan: &mut Scan<'_>, hit: Range<usize>) {
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
         .count();
     let scheme = &text[hit.start - scheme_len..hit.start];
-    let dialect =
+    let wire_format =
         scheme.rsplit_once('+').filter(|(base, _)| *base != "mongodb").map_or(scheme, |(base, _)| base);
-    let Some(end) = userinfo_end(run, is_one_of(dialect, &WORDS.connection_schemes)) else {
+    let Some(end) = userinfo_end(run, is_one_of(wire_format, &WORDS.connection_schemes)) else {
         return;
     };
     let userinfo = &run[..end];

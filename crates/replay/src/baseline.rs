@@ -4,7 +4,7 @@ use throughline_provider::{
     CacheMarks, CachePolicy, MarkComplaint, MarkLayout, PrefixCache, Unmarked, without_marks,
 };
 use throughline_tokens::{TokenModel, profile_message};
-use throughline_transcript::{Dialect, Message, RawJson, Role, text_message};
+use throughline_transcript::{Message, RawJson, Role, WireFormat, text_message};
 use throughline_wire::{Request, RequestError, RequestParts};
 
 use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
@@ -62,7 +62,7 @@ impl Baseline<'_> {
             while let Some(compaction) = compactions.next_if(|next| next.message <= call.answer.start) {
                 bill.compactions += 1;
                 if let (SummaryCost::ByModel, Some(mut prompt)) = (self.summaries, last_prompt.take()) {
-                    prompt.push(text_message(self.recording.dialect, Role::User, INSTRUCTION));
+                    prompt.push(text_message(self.recording.wire_format, Role::User, INSTRUCTION));
                     let answered_tokens = self.summary_tokens(compaction.message, &compaction.view);
                     let (purpose, at_ms) = (Purpose::Summary, compaction.at_ms);
                     let asked = BaselineCall { prompt, purpose, answered_tokens, at_ms };
@@ -99,8 +99,11 @@ impl Baseline<'_> {
     /// The request without messages, marked as the client marks: system prompt and end.
     fn request(&self) -> Result<Request, RequestError> {
         let text = self.fixed.text();
-        let mut request =
-            Request::build(self.recording.dialect, &self.fixed.parts(&self.tariff.model, &text), Vec::new())?;
+        let mut request = Request::build(
+            self.recording.wire_format,
+            &self.fixed.parts(&self.tariff.model, &text),
+            Vec::new(),
+        )?;
         match self.policy {
             CachePolicy::Marks { layout: MarkLayout::Anthropic, ttl, .. } => {
                 let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl };
@@ -134,11 +137,12 @@ impl Baseline<'_> {
     ) -> Result<(), PromptError> {
         let mut body = request.with_messages(asked.prompt.iter().map(String::as_str));
         if let CachePolicy::Marks { layout: MarkLayout::ChatParts, ttl, .. } = self.policy {
-            let messages = Request::decode(Dialect::Chat, body)?.messages().to_vec();
-            let mut bare = Request::build(Dialect::Chat, &RequestParts::new(&self.tariff.model), Vec::new())?;
+            let messages = Request::decode(WireFormat::Chat, body)?.messages().to_vec();
+            let mut bare =
+                Request::build(WireFormat::Chat, &RequestParts::new(&self.tariff.model), Vec::new())?;
             body = CacheMarks { layout: MarkLayout::ChatParts, ttl }.encode(&mut bare, &messages, 0).0;
         }
-        let priced = cache.ask(&Request::decode(self.recording.dialect, body)?, asked.at_ms)?;
+        let priced = cache.ask(&Request::decode(self.recording.wire_format, body)?, asked.at_ms)?;
         cache.answer_began(&priced, asked.at_ms);
         let mut reported = priced.reported;
         reported.usage.output = asked.answered_tokens;

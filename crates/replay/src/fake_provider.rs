@@ -7,7 +7,7 @@ use throughline_engine::{Host, PieceSender, Upstream, UpstreamAnswer, UpstreamFa
 use throughline_provider::{OutgoingCall, PrefixCache, RequestComplaint, Trouble, TroubleKind};
 use throughline_store::{Holder, Millis};
 use throughline_tokens::{TokenModel, profile_message};
-use throughline_transcript::{Dialect, Message};
+use throughline_transcript::{Message, WireFormat};
 use throughline_wire::{
     Answer, AnswerDraft, ReportedUsage, Request, Streaming, decode_response, write_response, write_usage,
 };
@@ -49,7 +49,7 @@ impl Host for ReplayClock {
 
 /// Answers and bills.
 pub(crate) struct FakeProvider {
-    pub(crate) dialect: Dialect,
+    pub(crate) wire_format: WireFormat,
     pub(crate) token_model: TokenModel,
     pub(crate) tariff: Tariff,
     pub(crate) clock: Arc<ReplayClock>,
@@ -65,7 +65,7 @@ struct ProviderState {
 
 impl FakeProvider {
     pub(crate) fn new(
-        dialect: Dialect,
+        wire_format: WireFormat,
         token_model: TokenModel,
         tariff: Tariff,
         clock: Arc<ReplayClock>,
@@ -73,7 +73,7 @@ impl FakeProvider {
     ) -> Self {
         let state =
             Mutex::new(ProviderState { cache, bill: Bill::default(), next: None, summary: String::new() });
-        Self { dialect, token_model, tariff, clock, state }
+        Self { wire_format, token_model, tariff, clock, state }
     }
 
     // Plain figures: a panic elsewhere leaves them usable.
@@ -107,7 +107,7 @@ impl FakeProvider {
             let kind = TroubleKind::MalformedRequest { complaint: RequestComplaint::Other };
             Box::new(UpstreamFailure::trouble(Trouble { words, ..Trouble::of(kind) }))
         };
-        let request = Request::decode(self.dialect, body).map_err(|error| refused(error.to_string()))?;
+        let request = Request::decode(self.wire_format, body).map_err(|error| refused(error.to_string()))?;
         let now_ms = self.clock.now_ms();
         let mut state = self.state();
         let ProviderState { cache, bill, .. } = &mut *state;
@@ -127,20 +127,20 @@ impl FakeProvider {
             Streaming::Whole => {
                 let (messages, purpose) =
                     self.state().next.take().unwrap_or((Vec::new(), Purpose::Conversation));
-                (Answer { messages, ..Answer::empty(self.dialect) }, purpose)
+                (Answer { messages, ..Answer::empty(self.wire_format) }, purpose)
             }
         };
         let written = answer.messages.iter().map(size).sum();
         let reported = self.charge(&call.body, purpose, written)?;
-        answer.usage_json = Some(write_usage(self.dialect, &reported));
+        answer.usage_json = Some(write_usage(self.wire_format, &reported));
         Ok(UpstreamAnswer { answer, first_content: None })
     }
 
     fn summary(&self) -> Result<Answer, Box<UpstreamFailure>> {
         let draft = AnswerDraft::text(self.state().summary.clone());
-        let body = write_response(self.dialect, &draft);
+        let body = write_response(self.wire_format, &draft);
         let unread = |_| Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Unknown)));
-        decode_response(self.dialect, body.as_bytes()).map_err(unread)
+        decode_response(self.wire_format, body.as_bytes()).map_err(unread)
     }
 }
 

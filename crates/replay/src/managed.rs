@@ -46,8 +46,10 @@ impl ManagedReplay<'_> {
         let clock = Arc::clone(&self.provider.clock);
         clock.set(self.recording.calls.first().map_or(0, |call| call.at_ms));
         let text = self.fixed.text();
-        let envelope =
-            Envelope::build(self.recording.dialect, &self.fixed.parts(&self.provider.tariff.model, &text))?;
+        let envelope = Envelope::build(
+            self.recording.wire_format,
+            &self.fixed.parts(&self.provider.tariff.model, &text),
+        )?;
         let set_aside = Arc::new(AtomicU64::new(0));
         let mut session = ManagedSession::create(self.setup(&set_aside), self.new_session()).await?;
         let mut visibility = ResultVisibility::new(self.budgets()?, &self.tool_output);
@@ -60,7 +62,7 @@ impl ManagedReplay<'_> {
             let answer: Vec<Message> = answer.iter().map(bare).collect();
             let needed = visibility.needed_for(&answer);
             if !needed.is_empty()
-                && let Some((asked, results)) = read_again(self.recording.dialect, number, &needed)
+                && let Some((asked, results)) = read_again(self.recording.wire_format, number, &needed)
             {
                 self.provider.will_answer(asked, Purpose::Reread);
                 session.call(input(&envelope, incoming)).await?;
@@ -121,7 +123,7 @@ impl ManagedReplay<'_> {
             model: self.provider.tariff.model.clone(),
             provider: self.provider.tariff.provider.clone(),
             endpoint: "replay".to_owned(),
-            dialect: self.recording.dialect,
+            wire_format: self.recording.wire_format,
             policy: self.limits,
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
@@ -172,7 +174,7 @@ impl ManagedReplay<'_> {
             model: Some(self.provider.tariff.model.clone()),
             title: None,
             origin: Origin { program: "replay".to_owned(), key: None, project: None },
-            dialect: self.recording.dialect,
+            wire_format: self.recording.wire_format,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use throughline_tokens::{TokenModel, UsageReading, logged_usage, profile_message, profile_preamble};
 use throughline_transcript::{
-    Dialect, LogFacts, Message, NewView, Preamble, Role, Source, SubAgent, Transcript,
+    LogFacts, Message, NewView, Preamble, Role, Source, SubAgent, Transcript, WireFormat,
 };
 
 /// Where a transcript tells no times, calls are taken to be this far apart.
@@ -55,7 +55,7 @@ pub struct RecordedCompaction {
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The wire of its messages.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// What it was read from.
     pub source: Source,
     /// The model it was held with, where that is told.
@@ -83,7 +83,7 @@ impl Recording {
         let calls = calls(&messages, &facts, &times, &compactions);
         let logged = logged(&facts, &times);
         Self {
-            dialect: transcript.dialect,
+            wire_format: transcript.wire_format,
             source: transcript.source,
             model: transcript.preamble.model.clone(),
             messages,

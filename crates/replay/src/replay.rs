@@ -7,7 +7,7 @@ use serde::Serialize;
 use throughline_engine::{SessionError, ToolOutputPolicy};
 use throughline_provider::{CachePolicy, CacheSeller, CacheStyle, CacheTtl, PrefixCache};
 use throughline_tokens::{Catalogue, LimitPolicy, TokenModel};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::baseline::{Baseline, PromptError};
 use crate::bill::{Bill, Purpose, SummaryCost, Tariff};
@@ -72,18 +72,18 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
         return Err(ReplayError::NoCalls);
     }
     let known = options.catalogue.of(&options.model);
-    let token_model = TokenModel::of(known.family_on(recording.dialect));
+    let token_model = TokenModel::of(known.family_on(recording.wire_format));
     let fixed = FixedPrompt::of(recording, &token_model);
     let recorded = recorded_ttl(recording);
     let ttl_with = options.ttl.or(recorded).unwrap_or_default();
     let ttl_without = recorded.unwrap_or(ttl_with);
-    let policy = |ttl| cache_policy(recording.dialect, &options.model, ttl);
+    let policy = |ttl| cache_policy(recording.wire_format, &options.model, ttl);
     let cache = |policy| PrefixCache::with_catalogue(CacheStyle::of(policy), options.catalogue.clone());
     let tariff = Tariff {
         catalogue: options.catalogue.clone(),
         model: options.model.clone(),
         // Only Anthropic's own wire says who sells the model.
-        provider: if recording.dialect == Dialect::Anthropic {
+        provider: if recording.wire_format == WireFormat::Anthropic {
             "anthropic".to_owned()
         } else {
             String::new()
@@ -102,7 +102,7 @@ pub async fn replay(recording: &Recording, options: &ReplayOptions) -> Result<Se
     let policy = policy(ttl_with);
     let clock = Arc::new(ReplayClock::default());
     let provider =
-        Arc::new(FakeProvider::new(recording.dialect, token_model, tariff.clone(), clock, cache(policy)));
+        Arc::new(FakeProvider::new(recording.wire_format, token_model, tariff.clone(), clock, cache(policy)));
     let managed = ManagedReplay {
         recording,
         fixed: &fixed,
@@ -149,12 +149,12 @@ fn recorded_ttl(recording: &Recording) -> Option<CacheTtl> {
 }
 
 /// How prompts are cached on this wire by whoever most likely sells the model there.
-fn cache_policy(dialect: Dialect, model: &str, ttl: CacheTtl) -> CachePolicy {
+fn cache_policy(wire_format: WireFormat, model: &str, ttl: CacheTtl) -> CachePolicy {
     let is_claude = model.to_ascii_lowercase().contains("claude");
-    let seller = match dialect {
-        Dialect::Anthropic => CacheSeller::Anthropic,
-        Dialect::Chat if is_claude => CacheSeller::OpenRouter,
-        Dialect::Chat | Dialect::Responses => CacheSeller::OpenAi,
+    let seller = match wire_format {
+        WireFormat::Anthropic => CacheSeller::Anthropic,
+        WireFormat::Chat if is_claude => CacheSeller::OpenRouter,
+        WireFormat::Chat | WireFormat::Responses => CacheSeller::OpenAi,
     };
-    CachePolicy::of(seller, dialect, model, ttl)
+    CachePolicy::of(seller, wire_format, model, ttl)
 }

@@ -13,7 +13,7 @@ use throughline_engine::{FittedResult, ResultFitter, ToolOutputPolicy};
 use throughline_store::CallNames;
 use throughline_tokens::ToolBudgets;
 use throughline_transcript::{
-    Arguments, Dialect, Message, Part, RawJson, SharedText, decode_message, tool_result_stub,
+    Arguments, Message, Part, RawJson, SharedText, WireFormat, decode_message, tool_result_stub,
 };
 use throughline_wire::{AnswerDraft, AnswerPart, ToolCall, decode_response, write_response};
 
@@ -214,7 +214,7 @@ fn passage(text: &str, place: usize, chars: usize) -> String {
 
 /// Messages of the model that make these calls again, and the messages with their results.
 pub(crate) fn read_again(
-    dialect: Dialect,
+    wire_format: WireFormat,
     number: usize,
     again: &[RepeatedRead],
 ) -> Option<(Vec<Message>, Vec<Message>)> {
@@ -224,13 +224,13 @@ pub(crate) fn read_again(
         AnswerPart::ToolCall(ToolCall { id: id(index), name, arguments })
     };
     let draft = AnswerDraft::of_parts(again.iter().enumerate().map(call).collect());
-    let asked = decode_response(dialect, write_response(dialect, &draft).as_bytes()).ok()?.messages;
+    let asked = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).ok()?.messages;
     let results =
-        again.iter().enumerate().map(|(index, again)| tool_result_stub(dialect, &id(index), &again.text));
+        again.iter().enumerate().map(|(index, again)| tool_result_stub(wire_format, &id(index), &again.text));
     let results: Vec<String> = results.collect();
-    let results = match dialect {
-        Dialect::Anthropic => vec![format!("{{\"role\":\"user\",\"content\":[{}]}}", results.join(","))],
-        Dialect::Chat | Dialect::Responses => results,
+    let results = match wire_format {
+        WireFormat::Anthropic => vec![format!("{{\"role\":\"user\",\"content\":[{}]}}", results.join(","))],
+        WireFormat::Chat | WireFormat::Responses => results,
     };
     let results = results.into_iter().filter_map(|json| decode_message(SharedText::new(json))).collect();
     Some((asked, results))

@@ -24,13 +24,13 @@ fn call(id: &str, path: &str) -> Message {
 }
 
 fn result(id: &str, text: &str) -> Message {
-    let block = tool_result_stub(Dialect::Anthropic, id, text);
+    let block = tool_result_stub(WireFormat::Anthropic, id, text);
     message(&format!(r#"{{"role":"user","content":[{block}]}}"#))
 }
 
 fn says(text: &str) -> Vec<Message> {
     vec![message(&throughline_transcript::text_message(
-        Dialect::Anthropic,
+        WireFormat::Anthropic,
         throughline_transcript::Role::Assistant,
         text,
     ))]
@@ -103,8 +103,8 @@ fn results_within_the_limit_are_never_read_again() {
 #[test]
 fn calls_are_made_again_on_every_wire() {
     let again = |text: &str| RepeatedRead { name: "Read".into(), arguments: "{}".into(), text: text.into() };
-    for dialect in Dialect::ALL {
-        let (asked, results) = read_again(dialect, 7, &[again("one"), again("two")]).unwrap();
+    for wire_format in WireFormat::ALL {
+        let (asked, results) = read_again(wire_format, 7, &[again("one"), again("two")]).unwrap();
         let called: Vec<String> = asked
             .iter()
             .flat_map(|message| message.calls().map(|(id, ..)| message.str(id).into_owned()))
@@ -113,7 +113,7 @@ fn calls_are_made_again_on_every_wire() {
             .iter()
             .flat_map(|message| message.answered().map(|id| message.str(id).into_owned()))
             .collect();
-        assert_eq!(called, ["again_7_0", "again_7_1"], "{dialect}");
-        assert_eq!(answered, called, "{dialect}");
+        assert_eq!(called, ["again_7_0", "again_7_1"], "{wire_format}");
+        assert_eq!(answered, called, "{wire_format}");
     }
 }

@@ -7,19 +7,19 @@ use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionReplay, SummaryCost, replay};
 use throughline_testkit::big_transcript;
 use throughline_tokens::{Catalogue, LimitPolicy};
-use throughline_transcript::{DecodeOptions, Dialect, decode};
+use throughline_transcript::{DecodeOptions, WireFormat, decode};
 
 fn talk(json: String) -> Recording {
     Recording::of(&decode(json.into_bytes(), &DecodeOptions::default()).unwrap())
 }
 
 /// A coding session of so many bytes.
-fn session(dialect: Dialect, bytes: usize) -> Recording {
-    talk(big_transcript(dialect, bytes, bytes / 1_300, 3))
+fn session(wire_format: WireFormat, bytes: usize) -> Recording {
+    talk(big_transcript(wire_format, bytes, bytes / 1_300, 3))
 }
 
-fn options(dialect: Dialect, window_tokens: u64) -> ReplayOptions {
-    let model = if dialect == Dialect::Anthropic { "claude-opus-4-5" } else { "gpt-5" };
+fn options(wire_format: WireFormat, window_tokens: u64) -> ReplayOptions {
+    let model = if wire_format == WireFormat::Anthropic { "claude-opus-4-5" } else { "gpt-5" };
     ReplayOptions {
         model: model.to_owned(),
         limits: LimitPolicy::for_window(window_tokens),
@@ -43,37 +43,42 @@ fn sound(bill: &Bill) {
 
 #[tokio::test]
 async fn as_long_as_there_is_room_it_costs_no_more_than_the_client_alone() {
-    for dialect in Dialect::ALL {
-        let talk = session(dialect, 120_000);
-        let report = priced(&talk, &options(dialect, 1_000_000)).await;
+    for wire_format in WireFormat::ALL {
+        let talk = session(wire_format, 120_000);
+        let report = priced(&talk, &options(wire_format, 1_000_000)).await;
         let (without, with) = (&report.without, &report.with);
         sound(without);
         sound(with);
-        assert_eq!(with.calls, talk.calls.len() as u64, "{dialect}");
+        assert_eq!(with.calls, talk.calls.len() as u64, "{wire_format}");
         assert_eq!((with.calls, with.compactions), (without.calls, 0));
         assert_eq!(with.usage.output, without.usage.output);
-        assert_eq!(with.usage.prompt(), without.usage.prompt(), "{dialect}: the same prompts");
-        assert!(with.micro_usd <= without.micro_usd, "{dialect}: {} > {}", with.micro_usd, without.micro_usd);
-        assert!(with.cache_read_share() > 0.8, "{dialect}: {}", with.cache_read_share());
+        assert_eq!(with.usage.prompt(), without.usage.prompt(), "{wire_format}: the same prompts");
+        assert!(
+            with.micro_usd <= without.micro_usd,
+            "{wire_format}: {} > {}",
+            with.micro_usd,
+            without.micro_usd
+        );
+        assert!(with.cache_read_share() > 0.8, "{wire_format}: {}", with.cache_read_share());
         // Only the small prompts of the beginning are not read from the cache.
         let expected = ["first call", "below the minimum"];
         let is_expected = |reason: &&'static str| expected.contains(reason);
-        assert!(report.cache_misses.keys().all(is_expected), "{dialect}: {:?}", report.cache_misses);
+        assert!(report.cache_misses.keys().all(is_expected), "{wire_format}: {:?}", report.cache_misses);
     }
 }
 
 #[tokio::test]
 async fn compactions_keep_prompts_small_and_their_summaries_are_billed() {
-    for dialect in Dialect::ALL {
-        let talk = session(dialect, 400_000);
-        let by_model = options(dialect, 60_000);
+    for wire_format in WireFormat::ALL {
+        let talk = session(wire_format, 400_000);
+        let by_model = options(wire_format, 60_000);
         let by_rules = ReplayOptions { summaries: SummaryCost::Free, ..by_model.clone() };
         let (model, rules) = (priced(&talk, &by_model).await, priced(&talk, &by_rules).await);
-        assert!(model.with.compactions > 1, "{dialect}");
-        assert!(model.with.largest_prompt_tokens < model.without.largest_prompt_tokens / 2, "{dialect}");
-        assert!(model.with.summary_calls >= model.with.compactions, "{dialect}: {:?}", model.with);
+        assert!(model.with.compactions > 1, "{wire_format}");
+        assert!(model.with.largest_prompt_tokens < model.without.largest_prompt_tokens / 2, "{wire_format}");
+        assert!(model.with.summary_calls >= model.with.compactions, "{wire_format}: {:?}", model.with);
         assert!(model.with.summaries_micro_usd > 0);
-        assert_eq!(model.with.calls, model.without.calls + model.with.summary_calls, "{dialect}");
+        assert_eq!(model.with.calls, model.without.calls + model.with.summary_calls, "{wire_format}");
         assert_eq!((rules.with.summary_calls, rules.with.summaries_micro_usd), (0, 0));
         assert_eq!(rules.with.calls, talk.calls.len() as u64);
         assert!(rules.with.micro_usd < model.with.micro_usd);
@@ -84,8 +89,8 @@ async fn compactions_keep_prompts_small_and_their_summaries_are_billed() {
 
 #[tokio::test]
 async fn the_same_conversation_costs_the_same_again() {
-    let talk = session(Dialect::Anthropic, 300_000);
-    let options = ReplayOptions { summaries: SummaryCost::Free, ..options(Dialect::Anthropic, 60_000) };
+    let talk = session(WireFormat::Anthropic, 300_000);
+    let options = ReplayOptions { summaries: SummaryCost::Free, ..options(WireFormat::Anthropic, 60_000) };
     let (first, second) = (priced(&talk, &options).await, priced(&talk, &options).await);
     assert_eq!(first.with, second.with);
     assert_eq!(first.without, second.without);
@@ -111,7 +116,7 @@ fn long_read(uses: &str) -> Recording {
 
 #[tokio::test]
 async fn long_results_are_set_aside_and_read_again_when_they_are_needed() {
-    let mut options = options(Dialect::Anthropic, 200_000);
+    let mut options = options(WireFormat::Anthropic, 200_000);
     let whole = priced(&long_read("Nothing else."), &options).await;
     options.limits.tool_result_chars = 8_000;
     let unused = priced(&long_read("Nothing else."), &options).await;
@@ -126,8 +131,8 @@ async fn long_results_are_set_aside_and_read_again_when_they_are_needed() {
 
 #[tokio::test]
 async fn a_model_without_a_price_is_counted_and_not_guessed() {
-    let talk = session(Dialect::Chat, 60_000);
-    let nameless = ReplayOptions { model: "house-model-7".to_owned(), ..options(Dialect::Chat, 200_000) };
+    let talk = session(WireFormat::Chat, 60_000);
+    let nameless = ReplayOptions { model: "house-model-7".to_owned(), ..options(WireFormat::Chat, 200_000) };
     let report = priced(&talk, &nameless).await;
     assert_eq!(report.with.unpriced_calls, report.with.calls);
     assert_eq!((report.with.micro_usd, report.without.micro_usd), (0, 0));
@@ -137,9 +142,10 @@ async fn a_model_without_a_price_is_counted_and_not_guessed() {
 #[tokio::test]
 async fn what_cannot_be_replayed_says_why() {
     let nothing = talk(r#"[{"role":"user","content":"Hello"}]"#.to_owned());
-    let error = replay(&nothing, &options(Dialect::Chat, 200_000)).await.unwrap_err();
+    let error = replay(&nothing, &options(WireFormat::Chat, 200_000)).await.unwrap_err();
     assert!(matches!(error, ReplayError::NoCalls));
-    let tiny =
-        replay(&session(Dialect::Anthropic, 60_000), &options(Dialect::Anthropic, 100)).await.unwrap_err();
+    let tiny = replay(&session(WireFormat::Anthropic, 60_000), &options(WireFormat::Anthropic, 100))
+        .await
+        .unwrap_err();
     assert!(tiny.to_string().contains("window"), "{tiny}");
 }

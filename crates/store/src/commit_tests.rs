@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use throughline_compaction::{Earlier, Rendition, Section, SummaryDocument};
-use throughline_transcript::{ContentHash, Dialect, Role};
+use throughline_transcript::{ContentHash, Role, WireFormat};
 
 use super::*;
 use crate::message::StoredMessage;
@@ -31,7 +31,7 @@ fn session(next_seq: u64) -> Session {
         model: None,
         title: None,
         origin: Origin::default(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
         counters: SessionCounters::default(),
     }
 }

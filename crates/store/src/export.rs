@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use throughline_redact::Redactor;
-use throughline_transcript::{Dialect, Role, compact_json_string, text_message, unescape};
+use throughline_transcript::{Role, WireFormat, compact_json_string, text_message, unescape};
 
 use crate::call::{PreambleId, StoredPreamble};
 use crate::error::Result;
@@ -135,11 +135,11 @@ fn body_of(session: &Session, mut messages: Vec<String>, preamble: &StoredPreamb
     if let Some(model) = &session.model {
         members.push(("model".to_owned(), compact_json_string(model)));
     }
-    let (system, list) = match session.dialect {
-        Dialect::Anthropic => ("system", "messages"),
-        Dialect::Responses => ("instructions", "input"),
+    let (system, list) = match session.wire_format {
+        WireFormat::Anthropic => ("system", "messages"),
+        WireFormat::Responses => ("instructions", "input"),
         // The chat wire has its instructions among the messages.
-        Dialect::Chat => ("", "messages"),
+        WireFormat::Chat => ("", "messages"),
     };
     match (&preamble.system, system) {
         (Some(instructions), "") => messages.insert(0, system_message(instructions)),
@@ -167,7 +167,7 @@ fn body_of(session: &Session, mut messages: Vec<String>, preamble: &StoredPreamb
 fn system_message(instructions: &str) -> String {
     match serde_json::from_str::<&RawValue>(instructions) {
         Ok(value) => format!("{{\"role\":\"system\",\"content\":{}}}", value.get()),
-        Err(_) => text_message(Dialect::Chat, Role::System, instructions),
+        Err(_) => text_message(WireFormat::Chat, Role::System, instructions),
     }
 }
 

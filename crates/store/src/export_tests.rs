@@ -5,7 +5,9 @@ use serde_json::Value;
 use throughline_redact::Redactor;
 use throughline_testkit::{ConversationOptions, conversation_from_seed};
 use throughline_tokens::Usage;
-use throughline_transcript::{DecodeOptions, Dialect, DialectChoice, Message, decode, decode_message_text};
+use throughline_transcript::{
+    DecodeOptions, Message, WireFormat, WireFormatChoice, decode, decode_message_text,
+};
 
 use super::{ExportForm, ExportOptions, ExportSide, export, mask_all};
 use crate::call::{NewCall, StoredPreamble};
@@ -20,7 +22,7 @@ use crate::views::summary::Continuation;
 const SAID: ExportOptions<'static> =
     ExportOptions { side: ExportSide::Said, form: ExportForm::List, redactor: None };
 
-fn recorded(dialect: Dialect, messages: Vec<Message>) -> (MemoryStore, Session) {
+fn recorded(wire_format: WireFormat, messages: Vec<Message>) -> (MemoryStore, Session) {
     let store = MemoryStore::new();
     let new = NewSession {
         id: SessionId::from_text("s"),
@@ -30,7 +32,7 @@ fn recorded(dialect: Dialect, messages: Vec<Message>) -> (MemoryStore, Session) 
         model: Some("a-model".to_owned()),
         title: None,
         origin: Origin::default(),
-        dialect,
+        wire_format,
     };
     let session = store.open_session(new, None).unwrap();
     let new_message =
@@ -49,13 +51,16 @@ fn text_of(store: &MemoryStore, session: &Session, options: &ExportOptions<'_>) 
 
 #[test]
 fn lists_of_every_wire_come_out_as_they_went_in() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for seed in 0..40 {
-            let generated = conversation_from_seed(&ConversationOptions::new(dialect).may_be_open(), seed);
-            let (store, session) = recorded(dialect, generated.messages());
+            let generated =
+                conversation_from_seed(&ConversationOptions::new(wire_format).may_be_open(), seed);
+            let (store, session) = recorded(wire_format, generated.messages());
             let list = text_of(&store, &session, &SAID);
-            let forced =
-                DecodeOptions { dialect: DialectChoice::Forced(dialect), ..DecodeOptions::default() };
+            let forced = DecodeOptions {
+                wire_format: WireFormatChoice::Forced(wire_format),
+                ..DecodeOptions::default()
+            };
             let read: Vec<String> = match generated.json.is_empty() {
                 true => {
                     serde_json::from_str::<Vec<Value>>(&list).unwrap().iter().map(Value::to_string).collect()
@@ -65,7 +70,7 @@ fn lists_of_every_wire_come_out_as_they_went_in() {
                     read.messages.iter().map(|message| message.json().to_owned()).collect()
                 }
             };
-            assert_eq!(read, generated.json, "{dialect} {seed}");
+            assert_eq!(read, generated.json, "{wire_format} {seed}");
             let lines = text_of(&store, &session, &ExportOptions { form: ExportForm::Lines, ..SAID });
             assert_eq!(lines, generated.json.iter().map(|json| format!("{json}\n")).collect::<String>());
         }
@@ -76,23 +81,23 @@ fn lists_of_every_wire_come_out_as_they_went_in() {
 fn bodies_have_what_stood_before_the_messages() {
     let cases = [
         (
-            Dialect::Anthropic,
+            WireFormat::Anthropic,
             r#"{"role":"user","content":"hi"}"#,
             "{\n\"model\": \"a-model\",\n\"system\": \"be brief\",\n\"tools\": [{\"name\":\"t\"}],\n\"max_tokens\": 9,\n\"messages\": [\n{\"role\":\"user\",\"content\":\"hi\"}\n]\n}\n",
         ),
         (
-            Dialect::Responses,
+            WireFormat::Responses,
             r#"{"type":"message","role":"user","content":"hi"}"#,
             "{\n\"model\": \"a-model\",\n\"instructions\": \"be brief\",\n\"tools\": [{\"name\":\"t\"}],\n\"max_tokens\": 9,\n\"input\": [\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"hi\"}\n]\n}\n",
         ),
         (
-            Dialect::Chat,
+            WireFormat::Chat,
             r#"{"role":"user","content":"hi"}"#,
             "{\n\"model\": \"a-model\",\n\"tools\": [{\"name\":\"t\"}],\n\"max_tokens\": 9,\n\"messages\": [\n{\"role\":\"system\",\"content\":\"be brief\"},\n{\"role\":\"user\",\"content\":\"hi\"}\n]\n}\n",
         ),
     ];
-    for (dialect, json, expected) in cases {
-        let (store, session) = recorded(dialect, vec![message(json)]);
+    for (wire_format, json, expected) in cases {
+        let (store, session) = recorded(wire_format, vec![message(json)]);
         let preamble = StoredPreamble {
             system: Some("\"be brief\"".to_owned()),
             tools: Some("[{\"name\":\"t\"}]".to_owned()),
@@ -105,14 +110,14 @@ fn bodies_have_what_stood_before_the_messages() {
         store.record_calls(&Owner::default(), &session.id, vec![call]).unwrap();
         let body = text_of(&store, &session, &ExportOptions { form: ExportForm::Body, ..SAID });
         let body_without_strays = body.replace("\"input\": 2,\n", "").replace("\"messages\": 1,\n", "");
-        assert_eq!(body_without_strays, expected, "{dialect}");
+        assert_eq!(body_without_strays, expected, "{wire_format}");
         serde_json::from_str::<Value>(&body).unwrap();
     }
 }
 
 #[test]
 fn a_body_without_anything_before_is_a_body_all_the_same() {
-    let (store, session) = recorded(Dialect::Chat, Vec::new());
+    let (store, session) = recorded(WireFormat::Chat, Vec::new());
     let body = text_of(&store, &session, &ExportOptions { form: ExportForm::Body, ..SAID });
     assert_eq!(body, "{\n\"model\": \"a-model\",\n\"messages\": []\n}\n");
 }
@@ -123,7 +128,7 @@ fn what_a_model_would_be_sent() {
         message(r#"{"role":"user","content":"long"}"#),
         message(r#"{"role":"assistant","content":"ok"}"#),
     ];
-    let (store, session) = recorded(Dialect::Chat, said);
+    let (store, session) = recorded(WireFormat::Chat, said);
     let summary = ViewItem::Synthetic {
         kind: "test".to_owned(),
         json: r#"{"role":"user","content":"short"}"#.to_owned(),
@@ -192,9 +197,9 @@ fn a_value_that_only_its_name_betrays_is_masked_and_then_everywhere() {
 
 #[test]
 fn texts_without_secrets_keep_their_bytes() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for seed in 0..20 {
-            let generated = conversation_from_seed(&ConversationOptions::new(dialect), seed);
+            let generated = conversation_from_seed(&ConversationOptions::new(wire_format), seed);
             let redactor = Redactor::new();
             let plain: Vec<&String> =
                 generated.json.iter().filter(|json| redactor.find(json).is_empty()).collect();
@@ -218,7 +223,7 @@ fn an_export_says_how_much_was_masked() {
         message(&format!(r#"{{"role":"user","content":"{TOKEN}"}}"#)),
         message(r#"{"role":"assistant","content":"ok"}"#),
     ];
-    let (store, session) = recorded(Dialect::Chat, said);
+    let (store, session) = recorded(WireFormat::Chat, said);
     let redactor = Redactor::new();
     let options = ExportOptions { redactor: Some(&redactor), ..SAID };
     let export = export(&store, &Owner::default(), &session.id, &options).unwrap();

@@ -13,7 +13,7 @@ use throughline_store::{
 use throughline_testkit::{
     ConversationOptions, Rng, claude_code_log, codex_log, conversation_from_seed, mutate,
 };
-use throughline_transcript::{DecodeOptions, Dialect, decode};
+use throughline_transcript::{DecodeOptions, WireFormat, decode};
 
 struct World {
     store: MemoryStore,
@@ -58,10 +58,10 @@ impl World {
     }
 }
 
-fn log_of(dialect: Dialect, seed: u64) -> String {
-    let generated = conversation_from_seed(&ConversationOptions::new(dialect).at_most_units(8), seed);
-    match dialect {
-        Dialect::Anthropic => claude_code_log(&generated, seed),
+fn log_of(wire_format: WireFormat, seed: u64) -> String {
+    let generated = conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(8), seed);
+    match wire_format {
+        WireFormat::Anthropic => claude_code_log(&generated, seed),
         _ => codex_log(&generated, seed),
     }
 }
@@ -75,9 +75,9 @@ fn messages_of(log: &str) -> Vec<String> {
 #[test]
 fn whenever_a_log_is_imported_the_last_import_has_everything() {
     let (mut branched, mut grown) = (0, 0);
-    for dialect in [Dialect::Anthropic, Dialect::Responses] {
+    for wire_format in [WireFormat::Anthropic, WireFormat::Responses] {
         for seed in 0..60 {
-            let log = log_of(dialect, seed);
+            let log = log_of(wire_format, seed);
             let expected = messages_of(&log);
             if expected.is_empty() {
                 continue;
@@ -90,14 +90,14 @@ fn whenever_a_log_is_imported_the_last_import_has_everything() {
                 world.import(&log.as_bytes()[..cut]);
             }
             let last = world.import(log.as_bytes());
-            assert_eq!(last.failures().count(), 0, "{dialect} {seed}");
+            assert_eq!(last.failures().count(), 0, "{wire_format} {seed}");
             branched += last.totals().branched;
             grown += last.totals().grown;
             let has_all = world.tips().iter().any(|tip| world.lines_of(tip) == expected);
-            assert!(has_all, "{dialect} {seed}: no conversation has everything");
+            assert!(has_all, "{wire_format} {seed}: no conversation has everything");
             let again = world.import(log.as_bytes()).totals();
             let nothing = ImportCounts { unchanged: again.unchanged, ..ImportCounts::default() };
-            assert_eq!(again, nothing, "{dialect} {seed}");
+            assert_eq!(again, nothing, "{wire_format} {seed}");
         }
     }
     assert!(branched > 0 && grown > 0, "both ways of going on were met: {branched} {grown}");
@@ -107,7 +107,7 @@ fn whenever_a_log_is_imported_the_last_import_has_everything() {
 fn a_log_that_is_imported_whole_answers_is_never_branched() {
     for seed in 0..60 {
         let generated =
-            conversation_from_seed(&ConversationOptions::new(Dialect::Responses).at_most_units(8), seed);
+            conversation_from_seed(&ConversationOptions::new(WireFormat::Responses).at_most_units(8), seed);
         let log = codex_log(&generated, seed);
         let mut world = World::new();
         let mut recorded = 0;
@@ -124,8 +124,8 @@ fn a_log_that_is_imported_whole_answers_is_never_branched() {
 fn damaged_logs_are_recorded_as_far_as_they_are_read() {
     let mut rng = Rng::new(7);
     for seed in 0..150 {
-        let dialect = if seed % 2 == 0 { Dialect::Anthropic } else { Dialect::Responses };
-        let damaged = mutate(log_of(dialect, seed).as_bytes(), &mut rng);
+        let wire_format = if seed % 2 == 0 { WireFormat::Anthropic } else { WireFormat::Responses };
+        let damaged = mutate(log_of(wire_format, seed).as_bytes(), &mut rng);
         let mut world = World::new();
         let first = world.import(&damaged).totals();
         let again = world.import(&damaged).totals();
@@ -136,7 +136,7 @@ fn damaged_logs_are_recorded_as_far_as_they_are_read() {
 
 #[test]
 fn what_is_deleted_is_imported_anew() {
-    let log = log_of(Dialect::Responses, 3);
+    let log = log_of(WireFormat::Responses, 3);
     let mut world = World::new();
     let first = world.import(log.as_bytes()).totals();
     let tip = world.tips().pop().expect("a conversation");

@@ -8,7 +8,7 @@ use throughline_store::{
     SessionId, SqliteStore, Store,
 };
 use throughline_testkit::Rng;
-use throughline_transcript::{Dialect, SharedText, compact_json_string, decode_message};
+use throughline_transcript::{SharedText, WireFormat, compact_json_string, decode_message};
 
 /// Two segments of the index, and one that is not complete.
 const MESSAGES: usize = 5_000;
@@ -147,7 +147,7 @@ fn fill(store: &dyn Store, texts: &[String]) {
             model: None,
             title: None,
             origin: Origin { program: "test".to_owned(), key: None, project: None },
-            dialect: Dialect::Anthropic,
+            wire_format: WireFormat::Anthropic,
         };
         store.open_session(session, None).unwrap();
         let messages = said

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use throughline_store::{
     NewArtifact, NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store, StoreError,
 };
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 const NOBODY: u32 = 65_534;
 /// What a child says at the end: a harness that found no test to run succeeds as well.
@@ -39,13 +39,13 @@ fn open_session(store: &SqliteStore) {
         model: None,
         title: None,
         origin: Origin { program: "test".to_owned(), key: None, project: None },
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     };
     store.open_session(new, None).unwrap();
 }
 
 fn message(text: &str) -> NewMessage {
-    let message = decode_message_text(text_message(Dialect::Chat, Role::User, text)).unwrap();
+    let message = decode_message_text(text_message(WireFormat::Chat, Role::User, text)).unwrap();
     NewMessage { message, tokens: 1, at_ms: 1, tools: Vec::new(), rendition: None }
 }
 

@@ -20,7 +20,7 @@ use throughline_store::{
     NewSession, NewSummary, NewViewItem, Origin, Owner, RecordProblem, SearchMode, SearchQuery, SessionId,
     SqliteStore, Store, StoreError, ViewItem, diagnose,
 };
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 /// What the parent reads of a child's output stands behind this; the test harness writes there too.
 const ACKNOWLEDGED: &str = "acknowledged ";
@@ -38,7 +38,7 @@ fn new_session(name: &str) -> NewSession {
         model: None,
         title: None,
         origin: Origin { program: "test".to_owned(), key: None, project: None },
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     }
 }
 
@@ -53,7 +53,7 @@ fn message(session: &str, seq: u64) -> NewMessage {
         let text = format!("{} {}", words(session, seq), "and a long result ".repeat(6_000));
         format!("{{\"role\":\"tool\",\"tool_call_id\":\"c{seq}\",\"content\":\"{text}\"}}")
     } else {
-        text_message(Dialect::Chat, Role::User, &words(session, seq))
+        text_message(WireFormat::Chat, Role::User, &words(session, seq))
     };
     let message = decode_message_text(json).unwrap();
     NewMessage { message, tokens: 3, at_ms: 1, tools: Vec::new(), rendition: None }
@@ -243,7 +243,7 @@ fn compaction(from: &SessionId, first_seq: u64, next_seq: u64, successor: &str) 
             figures: serde_json::json!({}),
         }),
         view: vec![
-            NewViewItem::Summary { json: text_message(Dialect::Chat, Role::User, "summary"), tokens: 1 },
+            NewViewItem::Summary { json: text_message(WireFormat::Chat, Role::User, "summary"), tokens: 1 },
             NewViewItem::Kept(ViewItem::Range {
                 session: from.clone(),
                 first_seq: kept,

@@ -1,7 +1,7 @@
 //! A coding session of any size: a person asks, the model reads files, runs commands and edits. For benchmarks and for
 //! tests of what must stay linear.
 
-use throughline_transcript::{Dialect, Role, text_message};
+use throughline_transcript::{Role, WireFormat, text_message};
 
 use crate::json_text::Style;
 use crate::pen::{Detail, Ids, Pen};
@@ -18,10 +18,10 @@ const REMEMBERED_READS: usize = 64;
 /// Writes a session as a JSON array of exactly `messages` messages and about `bytes` bytes (within a few per cent where
 /// the messages are not too few to hold them or too many to fit). The same arguments give the same bytes.
 #[must_use]
-pub fn big_transcript(dialect: Dialect, bytes: usize, messages: usize, seed: u64) -> String {
+pub fn big_transcript(wire_format: WireFormat, bytes: usize, messages: usize, seed: u64) -> String {
     let mut out = String::with_capacity(bytes + bytes / 8 + 4096);
     out.push('[');
-    let mut session = Session::new(dialect, seed);
+    let mut session = Session::new(wire_format, seed);
     let mut written = 0;
     while written < messages {
         session.next_unit(bytes.saturating_sub(out.len()), messages - written);
@@ -38,7 +38,7 @@ pub fn big_transcript(dialect: Dialect, bytes: usize, messages: usize, seed: u64
 }
 
 struct Session {
-    dialect: Dialect,
+    wire_format: WireFormat,
     family: Family,
     rng: Rng,
     pen: Pen,
@@ -47,15 +47,22 @@ struct Session {
 }
 
 impl Session {
-    fn new(dialect: Dialect, seed: u64) -> Self {
-        let family = match dialect {
-            Dialect::Chat => Family::Hermes,
-            Dialect::Responses => Family::Codex,
-            Dialect::Anthropic => Family::ClaudeCode,
+    fn new(wire_format: WireFormat, seed: u64) -> Self {
+        let family = match wire_format {
+            WireFormat::Chat => Family::Hermes,
+            WireFormat::Responses => Family::Codex,
+            WireFormat::Anthropic => Family::ClaudeCode,
         };
         let mut pen = Pen::new(Style::default(), Voice::English, family, Ids::Unique);
         pen.detail = Detail::Plain;
-        Self { dialect, family, rng: Rng::new(seed), pen, since_human: MESSAGES_A_TURN, reads: Vec::new() }
+        Self {
+            wire_format,
+            family,
+            rng: Rng::new(seed),
+            pen,
+            since_human: MESSAGES_A_TURN,
+            reads: Vec::new(),
+        }
     }
 
     /// Writes the next message or step, given what is left to fill.
@@ -78,12 +85,12 @@ impl Session {
         let run = self.run(bytes);
         self.since_human += 1;
         self.pen.rng = Rng::new(self.rng.next_u64());
-        write_step(self.dialect, &mut self.pen, &[run], 1);
+        write_step(self.wire_format, &mut self.pen, &[run], 1);
     }
 
     fn speak(&mut self, role: Role, kind: Kind) {
         let text = words::text(&mut self.rng, Voice::English, kind);
-        let json = text_message(self.dialect, role, &text);
+        let json = text_message(self.wire_format, role, &text);
         self.pen.push(role, json);
     }
 

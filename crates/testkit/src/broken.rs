@@ -2,7 +2,9 @@
 
 use proptest::prelude::any;
 use proptest::strategy::Strategy;
-use throughline_transcript::{Dialect, Groups, Message, Role, ViolationKind, text_message, tool_result_stub};
+use throughline_transcript::{
+    Groups, Message, Role, ViolationKind, WireFormat, text_message, tool_result_stub,
+};
 
 use crate::list::GeneratedList;
 use crate::plan::ConversationOptions;
@@ -68,8 +70,8 @@ pub struct BrokenList {
 }
 
 /// Lists of one wire with one fault each.
-pub fn broken_conversation(dialect: Dialect) -> impl Strategy<Value = BrokenList> {
-    let good = conversation_with(ConversationOptions::new(dialect).at_most_units(40));
+pub fn broken_conversation(wire_format: WireFormat) -> impl Strategy<Value = BrokenList> {
+    let good = conversation_with(ConversationOptions::new(wire_format).at_most_units(40));
     (good, any::<u64>()).prop_map(|(list, seed)| break_list(&list, seed))
 }
 
@@ -81,7 +83,7 @@ pub fn break_list(good: &GeneratedList, seed: u64) -> BrokenList {
     let messages = good.messages();
     let (fault, json) = apply(fault, good, &messages, &mut rng).unwrap_or_else(|| {
         let mut json = good.json.clone();
-        json.insert(rng.below(json.len() + 1), orphan(good.dialect));
+        json.insert(rng.below(json.len() + 1), orphan(good.wire_format));
         (Fault::OrphanResult, json)
     });
     BrokenList { list: GeneratedList { json, summary_at: None, ..good.clone() }, fault }
@@ -97,7 +99,7 @@ fn apply(
     match fault {
         Fault::OrphanResult => return None,
         Fault::OpensWithAssistant => {
-            json.insert(0, text_message(good.dialect, Role::Assistant, "I begin"));
+            json.insert(0, text_message(good.wire_format, Role::Assistant, "I begin"));
         }
         Fault::UnknownRole => {
             let at = rng.below(json.len() + 1);
@@ -120,7 +122,7 @@ fn apply(
                 }
                 Fault::ResultsMissing => {
                     json.drain(results..end);
-                    json.insert(results, text_message(good.dialect, Role::User, "go on"));
+                    json.insert(results, text_message(good.wire_format, Role::User, "go on"));
                 }
                 _ => {
                     let again = json.get(calls..results)?.to_vec();
@@ -147,10 +149,10 @@ fn some_step(messages: &[Message], rng: &mut Rng) -> Option<(usize, usize, usize
     steps.get(rng.below(steps.len())).copied()
 }
 
-fn orphan(dialect: Dialect) -> String {
-    let stub = tool_result_stub(dialect, "call_nobody_made", "lost");
-    match dialect {
-        Dialect::Anthropic => format!(r#"{{"role":"user","content":[{stub}]}}"#),
-        Dialect::Chat | Dialect::Responses => stub,
+fn orphan(wire_format: WireFormat) -> String {
+    let stub = tool_result_stub(wire_format, "call_nobody_made", "lost");
+    match wire_format {
+        WireFormat::Anthropic => format!(r#"{{"role":"user","content":[{stub}]}}"#),
+        WireFormat::Chat | WireFormat::Responses => stub,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use throughline_transcript::{Dialect, Groups, Message, Part, Role};
+use throughline_transcript::{Groups, Message, Part, Role, WireFormat};
 
 /// Roles at a seam: what stands before it and after it. `None` is the edge of the list.
 pub type Seam = (Option<Role>, Option<Role>);
@@ -92,20 +92,20 @@ impl Coverage {
 
     /// Pairs of roles that can stand next to each other on a wire and did not occur.
     #[must_use]
-    pub fn missing_seams(&self, dialect: Dialect) -> Vec<(Role, Role)> {
-        possible_seams(dialect).into_iter().filter(|(a, b)| self.seam_count(*a, *b) == 0).collect()
+    pub fn missing_seams(&self, wire_format: WireFormat) -> Vec<(Role, Role)> {
+        possible_seams(wire_format).into_iter().filter(|(a, b)| self.seam_count(*a, *b) == 0).collect()
     }
 }
 
 /// Every pair of roles that can be neighbours in a list a provider of this wire accepts.
 #[must_use]
-pub fn possible_seams(dialect: Dialect) -> Vec<(Role, Role)> {
-    let roles: &[Role] = match dialect {
-        Dialect::Chat => &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool],
-        Dialect::Responses => {
+pub fn possible_seams(wire_format: WireFormat) -> Vec<(Role, Role)> {
+    let roles: &[Role] = match wire_format {
+        WireFormat::Chat => &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool],
+        WireFormat::Responses => {
             &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Other]
         }
-        Dialect::Anthropic => &[Role::System, Role::User, Role::Assistant],
+        WireFormat::Anthropic => &[Role::System, Role::User, Role::Assistant],
     };
     let mut pairs = Vec::new();
     for before in roles {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use throughline_transcript::{Dialect, Message, Transcript, compact_json_string, decode_message_text};
+use throughline_transcript::{Message, Transcript, WireFormat, compact_json_string, decode_message_text};
 
 use crate::notation::picture;
 
@@ -10,7 +10,7 @@ use crate::notation::picture;
 #[derive(Clone, PartialEq, Eq)]
 pub struct GeneratedList {
     /// The wire it is written for.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// One message (or item) each.
     pub json: Vec<String>,
     /// Calls at the end whose results are still on the way.
@@ -24,8 +24,8 @@ pub struct GeneratedList {
 impl GeneratedList {
     /// A list of messages that are written already.
     #[must_use]
-    pub fn of(dialect: Dialect, json: Vec<String>) -> Self {
-        Self { dialect, json, open_calls: 0, summary_at: None, separator: "," }
+    pub fn of(wire_format: WireFormat, json: Vec<String>) -> Self {
+        Self { wire_format, json, open_calls: 0, summary_at: None, separator: "," }
     }
 
     /// How many messages it has.
@@ -55,7 +55,7 @@ impl GeneratedList {
     /// The messages as a conversation that came from no document.
     #[must_use]
     pub fn transcript(&self) -> Transcript {
-        Transcript::from_messages(self.dialect, self.messages())
+        Transcript::from_messages(self.wire_format, self.messages())
     }
 
     /// The list as a JSON array.
@@ -82,10 +82,10 @@ impl GeneratedList {
     #[must_use]
     pub fn body(&self, system: &str) -> String {
         let system = compact_json_string(system);
-        let (head, list, tools) = match self.dialect {
-            Dialect::Chat => (String::new(), "messages", CHAT_TOOLS),
-            Dialect::Responses => (format!("\"instructions\":{system},"), "input", RESPONSES_TOOLS),
-            Dialect::Anthropic => {
+        let (head, list, tools) = match self.wire_format {
+            WireFormat::Chat => (String::new(), "messages", CHAT_TOOLS),
+            WireFormat::Responses => (format!("\"instructions\":{system},"), "input", RESPONSES_TOOLS),
+            WireFormat::Anthropic => {
                 (format!("\"max_tokens\":4096,\"system\":{system},"), "messages", ANTHROPIC_TOOLS)
             }
         };
@@ -109,7 +109,7 @@ const ANTHROPIC_TOOLS: &str = r#"[{"name":"Bash","input_schema":{"type":"object"
 
 impl fmt::Debug for GeneratedList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} list of {} messages, {}", self.dialect, self.len(), picture(&self.messages()))?;
+        writeln!(f, "{} list of {} messages, {}", self.wire_format, self.len(), picture(&self.messages()))?;
         for (index, message) in self.json.iter().enumerate() {
             writeln!(f, "  {index:>3} {message}")?;
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use throughline_transcript::{Dialect, Message, RawJson, Role};
+use throughline_transcript::{Message, RawJson, Role, WireFormat};
 
 use crate::list::GeneratedList;
 use crate::rng::Rng;
@@ -11,7 +11,7 @@ use crate::rng::Rng;
 /// between. Messages of other roles than user and assistant have no place in such a log and are left out.
 #[must_use]
 pub fn claude_code_log(list: &GeneratedList, seed: u64) -> String {
-    debug_assert_eq!(list.dialect, Dialect::Anthropic);
+    debug_assert_eq!(list.wire_format, WireFormat::Anthropic);
     let mut log = ClaudeLog { rng: Rng::new(seed), out: String::new(), lines: 0, last: None };
     log.out.push_str("{\"type\":\"summary\",\"summary\":\"An earlier talk\",\"leafUuid\":\"leaf-0\"}\n");
     for (index, message) in list.messages().iter().enumerate() {
@@ -103,7 +103,7 @@ impl ClaudeLog {
 /// A Codex rollout log of a Responses list, with the client's own lines in between.
 #[must_use]
 pub fn codex_log(list: &GeneratedList, seed: u64) -> String {
-    debug_assert_eq!(list.dialect, Dialect::Responses);
+    debug_assert_eq!(list.wire_format, WireFormat::Responses);
     let mut rng = Rng::new(seed);
     let mut out = String::from(
         "{\"timestamp\":\"2026-03-04T10:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"s\",\"instructions\":\"be brief\"}}\n",

@@ -15,7 +15,7 @@
 //! | `o` | an item we do not know |
 
 use throughline_transcript::{
-    Dialect, GroupKind, Groups, Message, Part, Role, text_message, tool_result_stub,
+    GroupKind, Groups, Message, Part, Role, WireFormat, text_message, tool_result_stub,
 };
 
 use crate::list::GeneratedList;
@@ -27,22 +27,22 @@ use crate::list::GeneratedList;
 /// On a letter that means nothing, which is a mistake in the test.
 #[must_use]
 #[expect(clippy::panic, reason = "a picture that cannot be read has to fail its test")]
-pub fn from_picture(dialect: Dialect, picture: &str) -> GeneratedList {
+pub fn from_picture(wire_format: WireFormat, picture: &str) -> GeneratedList {
     let mut json: Vec<String> = Vec::new();
     let mut waiting: Vec<String> = Vec::new();
     let mut letters = picture.chars().filter(|c| !c.is_whitespace() && !"[]|.".contains(*c)).peekable();
     let mut calls_made = 0;
     while let Some(letter) = letters.next() {
         let index = json.len();
-        let text = |role, what: &str| text_message(dialect, role, &format!("{what} {index}"));
+        let text = |role, what: &str| text_message(wire_format, role, &format!("{what} {index}"));
         let message = match letter {
             's' => text(Role::System, "instructions"),
             'd' => text(Role::Developer, "instructions"),
             'u' => text(Role::User, "request"),
-            'm' => text_message(dialect, Role::User, "<system-reminder>note</system-reminder>"),
+            'm' => text_message(wire_format, Role::User, "<system-reminder>note</system-reminder>"),
             'a' => text(Role::Assistant, "answer"),
-            'e' => empty_answer(dialect),
-            'r' => reasoning(dialect, index),
+            'e' => empty_answer(wire_format),
+            'r' => reasoning(wire_format, index),
             'o' => r#"{"type":"x_unknown","data":1}"#.to_owned(),
             'A' => {
                 let digit = letters.peek().and_then(|c| c.to_digit(10)).inspect(|_| {
@@ -51,14 +51,14 @@ pub fn from_picture(dialect: Dialect, picture: &str) -> GeneratedList {
                 let count = digit.unwrap_or(1) as usize;
                 let ids: Vec<String> = (0..count).map(|n| format!("call_{}", calls_made + n)).collect();
                 calls_made += count;
-                let written = calls(dialect, &ids);
+                let written = calls(wire_format, &ids);
                 waiting.extend(ids);
                 json.extend(written);
                 continue;
             }
-            'T' | 'H' if dialect == Dialect::Anthropic => {
+            'T' | 'H' if wire_format == WireFormat::Anthropic => {
                 let mut blocks: Vec<String> =
-                    waiting.drain(..).map(|id| tool_result_stub(dialect, &id, "result")).collect();
+                    waiting.drain(..).map(|id| tool_result_stub(wire_format, &id, "result")).collect();
                 if letter == 'H' {
                     blocks.push(r#"{"type":"text","text":"and also this"}"#.to_owned());
                 }
@@ -66,11 +66,11 @@ pub fn from_picture(dialect: Dialect, picture: &str) -> GeneratedList {
             }
             'T' => {
                 let id = if waiting.is_empty() { "none_waits".to_owned() } else { waiting.remove(0) };
-                tool_result_stub(dialect, &id, "result")
+                tool_result_stub(wire_format, &id, "result")
             }
             'X' => {
-                let stub = tool_result_stub(dialect, "nobody_asked", "result");
-                if dialect == Dialect::Anthropic {
+                let stub = tool_result_stub(wire_format, "nobody_asked", "result");
+                if wire_format == WireFormat::Anthropic {
                     format!(r#"{{"role":"user","content":[{stub}]}}"#)
                 } else {
                     stub
@@ -80,49 +80,49 @@ pub fn from_picture(dialect: Dialect, picture: &str) -> GeneratedList {
         };
         json.push(message);
     }
-    GeneratedList { open_calls: waiting.len(), ..GeneratedList::of(dialect, json) }
+    GeneratedList { open_calls: waiting.len(), ..GeneratedList::of(wire_format, json) }
 }
 
-fn empty_answer(dialect: Dialect) -> String {
-    match dialect {
-        Dialect::Responses => r#"{"type":"message","role":"assistant","content":[]}"#,
-        Dialect::Chat | Dialect::Anthropic => r#"{"role":"assistant","content":""}"#,
+fn empty_answer(wire_format: WireFormat) -> String {
+    match wire_format {
+        WireFormat::Responses => r#"{"type":"message","role":"assistant","content":[]}"#,
+        WireFormat::Chat | WireFormat::Anthropic => r#"{"role":"assistant","content":""}"#,
     }
     .to_owned()
 }
 
-fn reasoning(dialect: Dialect, index: usize) -> String {
-    match dialect {
-        Dialect::Chat => {
+fn reasoning(wire_format: WireFormat, index: usize) -> String {
+    match wire_format {
+        WireFormat::Chat => {
             format!(r#"{{"role":"assistant","content":"answer {index}","reasoning_content":"thought"}}"#)
         }
-        Dialect::Responses => format!(r#"{{"type":"reasoning","id":"rs_{index}","summary":[]}}"#),
-        Dialect::Anthropic => format!(
+        WireFormat::Responses => format!(r#"{{"type":"reasoning","id":"rs_{index}","summary":[]}}"#),
+        WireFormat::Anthropic => format!(
             r#"{{"role":"assistant","content":[{{"type":"thinking","thinking":"thought","signature":"c2ln"}},{{"type":"text","text":"answer {index}"}}]}}"#
         ),
     }
 }
 
 /// One message with all the calls, or (Responses) one item for each.
-fn calls(dialect: Dialect, ids: &[String]) -> Vec<String> {
-    let each = ids.iter().map(|id| match dialect {
-        Dialect::Chat => {
+fn calls(wire_format: WireFormat, ids: &[String]) -> Vec<String> {
+    let each = ids.iter().map(|id| match wire_format {
+        WireFormat::Chat => {
             format!(
                 r#"{{"id":"{id}","type":"function","function":{{"name":"terminal","arguments":"{{}}"}}}}"#
             )
         }
-        Dialect::Responses => {
+        WireFormat::Responses => {
             format!(r#"{{"type":"function_call","call_id":"{id}","name":"shell","arguments":"{{}}"}}"#)
         }
-        Dialect::Anthropic => format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}"#),
+        WireFormat::Anthropic => format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}"#),
     });
-    match dialect {
-        Dialect::Responses => each.collect(),
-        Dialect::Chat => {
+    match wire_format {
+        WireFormat::Responses => each.collect(),
+        WireFormat::Chat => {
             let listed = each.collect::<Vec<_>>().join(",");
             vec![format!(r#"{{"role":"assistant","content":null,"tool_calls":[{listed}]}}"#)]
         }
-        Dialect::Anthropic => {
+        WireFormat::Anthropic => {
             let listed = each.collect::<Vec<_>>().join(",");
             vec![format!(r#"{{"role":"assistant","content":[{listed}]}}"#)]
         }

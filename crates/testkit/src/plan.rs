@@ -1,7 +1,7 @@
 //! What a generated list will hold, before it is written: a row of units, each of which stands on its own. Any units may
 //! be taken out and the list is still one that a provider accepts, which makes shrinking simple.
 
-use throughline_transcript::{Dialect, Role, text_message};
+use throughline_transcript::{Role, WireFormat, text_message};
 
 use crate::json_text::Style;
 use crate::list::GeneratedList;
@@ -25,7 +25,7 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct ConversationOptions {
     /// The wire.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// Whether calls may be open at the end.
     pub ending: Ending,
     /// The text of an earlier summary: every list holds it, near its start, as a message of its own.
@@ -37,8 +37,8 @@ pub struct ConversationOptions {
 impl ConversationOptions {
     /// Settled lists without a summary, of nothing to a few hundred messages.
     #[must_use]
-    pub fn new(dialect: Dialect) -> Self {
-        Self { dialect, ending: Ending::Settled, summary: None, most_units: 160 }
+    pub fn new(wire_format: WireFormat) -> Self {
+        Self { wire_format, ending: Ending::Settled, summary: None, most_units: 160 }
     }
 
     /// Lets the last calls be open.
@@ -103,7 +103,7 @@ impl Unit {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    dialect: Dialect,
+    wire_format: WireFormat,
     style: Style,
     voice: Voice,
     family: Family,
@@ -155,18 +155,18 @@ impl Plan {
             let at = rng.below(units.len().min(4) + 1);
             units.insert(at, Unit { kind: UnitKind::Summary, ..unit(&mut rng, &weights) });
         }
-        let own_family = match options.dialect {
-            Dialect::Chat => Family::Hermes,
-            Dialect::Responses => Family::Codex,
-            Dialect::Anthropic => Family::ClaudeCode,
+        let own_family = match options.wire_format {
+            WireFormat::Chat => Family::Hermes,
+            WireFormat::Responses => Family::Codex,
+            WireFormat::Anthropic => Family::ClaudeCode,
         };
         Self {
-            dialect: options.dialect,
+            wire_format: options.wire_format,
             style: Style { spaced: rng.chance(30), ascii: rng.chance(15) },
             voice: if rng.chance(60) { Voice::English } else { Voice::World },
             family: if rng.chance(75) { own_family } else { Family::ALL[rng.below(3)] },
             // Anthropic wants ids that differ all over the list.
-            ids: if options.dialect != Dialect::Anthropic && rng.chance(8) {
+            ids: if options.wire_format != WireFormat::Anthropic && rng.chance(8) {
                 Ids::PerAnswer
             } else {
                 Ids::Unique
@@ -185,7 +185,7 @@ impl Plan {
             let is_last = index + 1 == self.units.len();
             let leads = matches!(unit.kind, UnitKind::Human | UnitKind::Machine | UnitKind::Summary);
             let instructs = unit.kind == UnitKind::Instructions;
-            if !opened && instructs && self.dialect == Dialect::Anthropic {
+            if !opened && instructs && self.wire_format == WireFormat::Anthropic {
                 // There the opening instructions stand outside the list.
                 continue;
             }
@@ -203,7 +203,7 @@ impl Plan {
             self.write_unit(&mut pen, unit.kind, is_last);
         }
         GeneratedList {
-            dialect: self.dialect,
+            wire_format: self.wire_format,
             json: pen.json,
             open_calls: pen.open_calls,
             summary_at,
@@ -213,32 +213,32 @@ impl Plan {
 
     fn write_unit(&self, pen: &mut Pen, kind: UnitKind, is_last: bool) {
         use UnitKind as U;
-        match (self.dialect, kind) {
+        match (self.wire_format, kind) {
             (_, U::Summary) => self.write_summary(pen),
             (_, U::Step { calls, open }) => {
                 let open = if is_last { open } else { 0 };
                 pen.open_calls = open;
                 let runs = pen.tool_runs(calls);
-                write_step(self.dialect, pen, &runs, calls - open);
+                write_step(self.wire_format, pen, &runs, calls - open);
             }
-            (Dialect::Chat, U::Human) => chat_wire::human(pen),
-            (Dialect::Chat, U::Machine) => chat_wire::machine(pen),
-            (Dialect::Chat, U::Answer) => chat_wire::answer(pen),
-            (Dialect::Chat, U::EmptyAnswer) => chat_wire::empty_answer(pen),
-            (Dialect::Chat, U::Instructions) => chat_wire::instructions(pen),
-            (Dialect::Chat, U::Foreign) => chat_wire::foreign(pen),
-            (Dialect::Responses, U::Human) => responses_wire::human(pen),
-            (Dialect::Responses, U::Machine) => responses_wire::machine(pen),
-            (Dialect::Responses, U::Answer) => responses_wire::answer(pen),
-            (Dialect::Responses, U::EmptyAnswer) => responses_wire::empty_answer(pen),
-            (Dialect::Responses, U::Instructions) => responses_wire::instructions(pen),
-            (Dialect::Responses, U::Foreign) => responses_wire::foreign(pen),
-            (Dialect::Anthropic, U::Human) => anthropic_wire::human(pen),
-            (Dialect::Anthropic, U::Machine) => anthropic_wire::machine(pen),
-            (Dialect::Anthropic, U::EmptyAnswer) if is_last => anthropic_wire::empty_answer(pen),
-            (Dialect::Anthropic, U::Answer | U::EmptyAnswer) => anthropic_wire::answer(pen),
-            (Dialect::Anthropic, U::Instructions) => anthropic_wire::instructions(pen),
-            (Dialect::Anthropic, U::Foreign) => anthropic_wire::foreign(pen),
+            (WireFormat::Chat, U::Human) => chat_wire::human(pen),
+            (WireFormat::Chat, U::Machine) => chat_wire::machine(pen),
+            (WireFormat::Chat, U::Answer) => chat_wire::answer(pen),
+            (WireFormat::Chat, U::EmptyAnswer) => chat_wire::empty_answer(pen),
+            (WireFormat::Chat, U::Instructions) => chat_wire::instructions(pen),
+            (WireFormat::Chat, U::Foreign) => chat_wire::foreign(pen),
+            (WireFormat::Responses, U::Human) => responses_wire::human(pen),
+            (WireFormat::Responses, U::Machine) => responses_wire::machine(pen),
+            (WireFormat::Responses, U::Answer) => responses_wire::answer(pen),
+            (WireFormat::Responses, U::EmptyAnswer) => responses_wire::empty_answer(pen),
+            (WireFormat::Responses, U::Instructions) => responses_wire::instructions(pen),
+            (WireFormat::Responses, U::Foreign) => responses_wire::foreign(pen),
+            (WireFormat::Anthropic, U::Human) => anthropic_wire::human(pen),
+            (WireFormat::Anthropic, U::Machine) => anthropic_wire::machine(pen),
+            (WireFormat::Anthropic, U::EmptyAnswer) if is_last => anthropic_wire::empty_answer(pen),
+            (WireFormat::Anthropic, U::Answer | U::EmptyAnswer) => anthropic_wire::answer(pen),
+            (WireFormat::Anthropic, U::Instructions) => anthropic_wire::instructions(pen),
+            (WireFormat::Anthropic, U::Foreign) => anthropic_wire::foreign(pen),
         }
     }
 
@@ -246,16 +246,16 @@ impl Plan {
     fn write_summary(&self, pen: &mut Pen) {
         let role = if pen.last_role == Some(Role::User) { Role::Assistant } else { Role::User };
         let text = self.summary.as_deref().unwrap_or_default();
-        pen.push(role, text_message(self.dialect, role, text));
+        pen.push(role, text_message(self.wire_format, role, text));
     }
 }
 
 /// An answer that makes these runs, and the results of `answered` of them.
-pub(crate) fn write_step(dialect: Dialect, pen: &mut Pen, runs: &[ToolRun], answered: usize) {
-    match dialect {
-        Dialect::Chat => chat_wire::step(pen, runs, answered),
-        Dialect::Responses => responses_wire::step(pen, runs, answered),
-        Dialect::Anthropic => anthropic_wire::step(pen, runs, answered),
+pub(crate) fn write_step(wire_format: WireFormat, pen: &mut Pen, runs: &[ToolRun], answered: usize) {
+    match wire_format {
+        WireFormat::Chat => chat_wire::step(pen, runs, answered),
+        WireFormat::Responses => responses_wire::step(pen, runs, answered),
+        WireFormat::Anthropic => anthropic_wire::step(pen, runs, answered),
     }
 }
 

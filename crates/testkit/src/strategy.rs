@@ -4,15 +4,15 @@
 use proptest::prelude::Rng as _;
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::list::GeneratedList;
 use crate::plan::{ConversationOptions, Plan, Unit};
 
 /// Lists of one wire that a provider accepts, settled, of nothing to a few hundred messages, most of them small.
 #[must_use]
-pub fn conversation(dialect: Dialect) -> Conversations {
-    conversation_with(ConversationOptions::new(dialect))
+pub fn conversation(wire_format: WireFormat) -> Conversations {
+    conversation_with(ConversationOptions::new(wire_format))
 }
 
 /// As [`conversation`], with other options.
@@ -23,7 +23,7 @@ pub fn conversation_with(options: ConversationOptions) -> Conversations {
 
 /// Lists of all three wires in equal shares.
 pub fn any_conversation() -> impl Strategy<Value = GeneratedList> {
-    let [chat, responses, anthropic] = Dialect::ALL.map(conversation);
+    let [chat, responses, anthropic] = WireFormat::ALL.map(conversation);
     proptest::strategy::Union::new([chat, responses, anthropic])
 }
 

@@ -4,7 +4,7 @@
 //! Each topic has words of its own. Its files, identifiers, commands and sentences are made of those, and no topic uses
 //! another's. Only some of them contain the words of the topic's name, as in real work.
 
-use throughline_transcript::{Dialect, Role, compact_json_string, text_message, tool_result_stub};
+use throughline_transcript::{Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
 use crate::list::GeneratedList;
 use crate::rng::Rng;
@@ -231,7 +231,7 @@ pub fn topic_conversation(options: TopicOptions) -> TopicConversation {
         writer.stretch(&VOCABULARIES[topic], options.shape);
     }
     writer.say(Role::User, "Thank you. Sum up where we are, please.");
-    TopicConversation { list: GeneratedList::of(Dialect::Chat, writer.json), names }
+    TopicConversation { list: GeneratedList::of(WireFormat::Chat, writer.json), names }
 }
 
 impl TopicConversation {
@@ -278,7 +278,7 @@ struct Writer {
 
 impl Writer {
     fn say(&mut self, role: Role, text: &str) {
-        self.json.push(text_message(Dialect::Chat, role, text));
+        self.json.push(text_message(WireFormat::Chat, role, text));
     }
 
     fn word(&mut self, topic: &Vocabulary) -> &'static str {
@@ -314,7 +314,7 @@ impl Writer {
         self.json.push(format!(
             r#"{{"role":"assistant","content":{note},"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{tool}","arguments":{arguments}}}}}]}}"#
         ));
-        self.json.push(tool_result_stub(Dialect::Chat, &id, result));
+        self.json.push(tool_result_stub(WireFormat::Chat, &id, result));
     }
 
     /// One turn, or one stretch of a longer one.

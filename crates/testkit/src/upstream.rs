@@ -131,7 +131,7 @@ impl ScriptedUpstream {
     /// What it was asked on one of the wires, without questions about models.
     #[must_use]
     pub fn calls(&self) -> Vec<RecordedRequest> {
-        self.requests().into_iter().filter(|request| request.dialect().is_some()).collect()
+        self.requests().into_iter().filter(|request| request.wire_format().is_some()).collect()
     }
 
     /// Replies that nobody asked for yet.

@@ -1,38 +1,38 @@
 //! Big transcripts have the size they were asked for and are conversations that a provider accepts.
 
 use throughline_testkit::{Coverage, big_transcript};
-use throughline_transcript::{DecodeOptions, Dialect, GroupKind, Groups, decode, violations};
+use throughline_transcript::{DecodeOptions, GroupKind, Groups, WireFormat, decode, violations};
 
 #[test]
 fn a_big_transcript_has_the_size_asked_for() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for (bytes, messages) in [(4_000_000, 2_400), (300_000, 900), (1_000_000, 31), (20_000, 1)] {
-            let text = big_transcript(dialect, bytes, messages, 11);
+            let text = big_transcript(wire_format, bytes, messages, 11);
             let off_percent = (text.len() as f64 - bytes as f64).abs() / bytes as f64 * 100.0;
-            assert!(messages == 1 || off_percent < 12.0, "{dialect}: {} instead of {bytes}", text.len());
+            assert!(messages == 1 || off_percent < 12.0, "{wire_format}: {} instead of {bytes}", text.len());
             let transcript = decode(text.clone().into_bytes(), &DecodeOptions::default()).unwrap();
             assert_eq!(transcript.messages.len(), messages);
-            assert!(messages == 1 || transcript.dialect == dialect);
+            assert!(messages == 1 || transcript.wire_format == wire_format);
             let groups = Groups::of(&transcript.messages);
-            assert_eq!(violations(dialect, &transcript.messages, &groups), []);
+            assert_eq!(violations(wire_format, &transcript.messages, &groups), []);
             assert_eq!(
                 text,
-                big_transcript(dialect, bytes, messages, 11),
+                big_transcript(wire_format, bytes, messages, 11),
                 "the same arguments give the same bytes"
             );
-            assert_ne!(text, big_transcript(dialect, bytes, messages, 12));
+            assert_ne!(text, big_transcript(wire_format, bytes, messages, 12));
         }
     }
 }
 
 #[test]
 fn a_big_transcript_is_a_session_of_many_turns() {
-    for dialect in Dialect::ALL {
-        let text = big_transcript(dialect, 4_000_000, 2_400, 3);
+    for wire_format in WireFormat::ALL {
+        let text = big_transcript(wire_format, 4_000_000, 2_400, 3);
         let transcript = decode(text.into_bytes(), &DecodeOptions::default()).unwrap();
         let groups = Groups::of(&transcript.messages);
         let turns = groups.as_slice().iter().filter(|group| group.kind == GroupKind::Human).count();
-        assert!((40..90).contains(&turns), "{dialect}: {turns} turns");
+        assert!((40..90).contains(&turns), "{wire_format}: {turns} turns");
         let coverage = Coverage::new();
         coverage.list(&transcript.messages);
         assert!(coverage.count("tool call") > 1_000, "{coverage}");
@@ -42,13 +42,13 @@ fn a_big_transcript_is_a_session_of_many_turns() {
 
 #[test]
 fn nothing_and_little_can_be_asked_for() {
-    assert_eq!(big_transcript(Dialect::Chat, 0, 0, 1), "[]");
+    assert_eq!(big_transcript(WireFormat::Chat, 0, 0, 1), "[]");
     for messages in 1..30 {
-        let text = big_transcript(Dialect::Anthropic, 10, messages, 1);
+        let text = big_transcript(WireFormat::Anthropic, 10, messages, 1);
         let transcript = decode(text.into_bytes(), &DecodeOptions::default()).unwrap();
         assert_eq!(transcript.messages.len(), messages);
         assert_eq!(
-            violations(Dialect::Anthropic, &transcript.messages, &Groups::of(&transcript.messages)),
+            violations(WireFormat::Anthropic, &transcript.messages, &Groups::of(&transcript.messages)),
             []
         );
     }

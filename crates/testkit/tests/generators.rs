@@ -7,7 +7,7 @@ use throughline_testkit::{
     ConversationOptions, Coverage, Fault, broken_conversation, conversation, conversation_from_seed,
     conversation_with, picture,
 };
-use throughline_transcript::{Dialect, Groups, Role, violations};
+use throughline_transcript::{Groups, Role, WireFormat, violations};
 
 fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
@@ -16,12 +16,12 @@ fn runner(cases: u32) -> TestRunner {
 
 #[test]
 fn every_list_is_one_that_a_provider_accepts() {
-    for dialect in Dialect::ALL {
-        let options = ConversationOptions::new(dialect).may_be_open();
+    for wire_format in WireFormat::ALL {
+        let options = ConversationOptions::new(wire_format).may_be_open();
         let outcome = runner(3_000).run(&conversation_with(options), |list| {
             let messages = list.messages();
             let groups = Groups::of(&messages);
-            let found = violations(dialect, &messages, &groups);
+            let found = violations(wire_format, &messages, &groups);
             if !found.is_empty() {
                 return Err(TestCaseError::fail(format!("{found:?}")));
             }
@@ -39,14 +39,14 @@ fn every_list_is_one_that_a_provider_accepts() {
 
 #[test]
 fn every_seam_and_every_kind_of_part_occurs() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let coverage = Coverage::new();
-        let options = ConversationOptions::new(dialect);
+        let options = ConversationOptions::new(wire_format);
         for seed in 0..4_000 {
             coverage.list(&conversation_from_seed(&options, seed).messages());
         }
-        println!("{dialect}\n{coverage}");
-        assert_eq!(coverage.missing_seams(dialect), [], "{dialect}");
+        println!("{wire_format}\n{coverage}");
+        assert_eq!(coverage.missing_seams(wire_format), [], "{wire_format}");
         for what in [
             "text",
             "reasoning, readable",
@@ -65,16 +65,16 @@ fn every_seam_and_every_kind_of_part_occurs() {
             "escaped characters",
             "unknown members",
         ] {
-            assert!(coverage.count(what) > 20, "{dialect}: {what} occurs {} times", coverage.count(what));
+            assert!(coverage.count(what) > 20, "{wire_format}: {what} occurs {} times", coverage.count(what));
         }
-        let only_there = match dialect {
-            Dialect::Anthropic => {
+        let only_there = match wire_format {
+            WireFormat::Anthropic => {
                 ["results with human words", "result marked as error", "result without content"].as_slice()
             }
-            Dialect::Chat | Dialect::Responses => ["answer without words"].as_slice(),
+            WireFormat::Chat | WireFormat::Responses => ["answer without words"].as_slice(),
         };
         for what in only_there {
-            assert!(coverage.count(what) > 20, "{dialect}: {what}");
+            assert!(coverage.count(what) > 20, "{wire_format}: {what}");
         }
     }
 }
@@ -82,9 +82,9 @@ fn every_seam_and_every_kind_of_part_occurs() {
 #[test]
 fn the_tools_of_every_agent_are_called() {
     let mut seen = std::collections::BTreeSet::new();
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for seed in 0..1_500 {
-            for message in conversation_from_seed(&ConversationOptions::new(dialect), seed).messages() {
+            for message in conversation_from_seed(&ConversationOptions::new(wire_format), seed).messages() {
                 for (_, name, arguments) in message.calls() {
                     seen.insert(message.str(name).into_owned());
                     let text = message.arguments_text(arguments);
@@ -126,8 +126,8 @@ fn the_tools_of_every_agent_are_called() {
 
 #[test]
 fn a_seed_stands_for_one_list() {
-    for dialect in Dialect::ALL {
-        let options = ConversationOptions::new(dialect).with_summary("what happened before");
+    for wire_format in WireFormat::ALL {
+        let options = ConversationOptions::new(wire_format).with_summary("what happened before");
         for seed in 0..200 {
             let list = conversation_from_seed(&options, seed);
             assert_eq!(list, conversation_from_seed(&options, seed));
@@ -135,14 +135,14 @@ fn a_seed_stands_for_one_list() {
             let messages = list.messages();
             assert_eq!(messages[at].text(), "what happened before");
             assert!(matches!(messages[at].role(), Role::User | Role::Assistant));
-            assert_eq!(violations(dialect, &messages, &Groups::of(&messages)), []);
+            assert_eq!(violations(wire_format, &messages, &Groups::of(&messages)), []);
         }
     }
 }
 
 #[test]
 fn sizes_run_from_nothing_to_hundreds() {
-    let options = ConversationOptions::new(Dialect::Chat);
+    let options = ConversationOptions::new(WireFormat::Chat);
     let sizes: Vec<usize> = (0..2_000).map(|seed| conversation_from_seed(&options, seed).len()).collect();
     assert!(sizes.contains(&0));
     assert!(sizes.iter().any(|size| *size > 200), "largest: {:?}", sizes.iter().max());
@@ -152,7 +152,7 @@ fn sizes_run_from_nothing_to_hundreds() {
 #[test]
 fn a_failing_case_shrinks_to_what_matters() {
     // Fails on every list with two calls in one answer: one such answer and its results are enough.
-    let outcome = runner(2_000).run(&conversation(Dialect::Chat), |list| {
+    let outcome = runner(2_000).run(&conversation(WireFormat::Chat), |list| {
         let parallel = list.messages().iter().any(|message| message.calls().count() > 1);
         if parallel { Err(TestCaseError::fail("two calls at once")) } else { Ok(()) }
     });
@@ -166,7 +166,7 @@ fn a_failing_case_shrinks_to_what_matters() {
 fn undoing_a_step_of_shrinking_restores_the_list() {
     let mut runner = runner(1);
     for _ in 0..50 {
-        let mut tree = conversation(Dialect::Responses).new_tree(&mut runner).expect("a list can be made");
+        let mut tree = conversation(WireFormat::Responses).new_tree(&mut runner).expect("a list can be made");
         let whole = tree.current();
         let mut attempts = 0;
         while tree.simplify() && attempts < 500 {
@@ -179,11 +179,11 @@ fn undoing_a_step_of_shrinking_restores_the_list() {
 
 #[test]
 fn a_broken_list_breaks_the_rule_it_names() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let seen = std::cell::RefCell::new(std::collections::HashSet::new());
-        let outcome = runner(1_500).run(&broken_conversation(dialect), |broken| {
+        let outcome = runner(1_500).run(&broken_conversation(wire_format), |broken| {
             let messages = broken.list.messages();
-            let found = violations(dialect, &messages, &Groups::of(&messages));
+            let found = violations(wire_format, &messages, &Groups::of(&messages));
             seen.borrow_mut().insert(broken.fault);
             if found.iter().any(|violation| violation.kind == broken.fault.violation()) {
                 Ok(())
@@ -192,8 +192,8 @@ fn a_broken_list_breaks_the_rule_it_names() {
             }
         });
         if let Err(error) = outcome {
-            panic!("{dialect}: {error}");
+            panic!("{wire_format}: {error}");
         }
-        assert_eq!(seen.borrow().len(), Fault::ALL.len(), "{dialect}");
+        assert_eq!(seen.borrow().len(), Fault::ALL.len(), "{wire_format}");
     }
 }

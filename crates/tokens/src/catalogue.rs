@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::exact::Encoding;
 use crate::model::Family;
@@ -34,12 +34,12 @@ pub struct ModelFacts {
 impl ModelFacts {
     /// How the model cuts text; as its wire suggests when nobody knows it.
     #[must_use]
-    pub fn family_on(&self, wire: Dialect) -> Family {
+    pub fn family_on(&self, wire: WireFormat) -> Family {
         match (self.entry, wire) {
             (Some(_), _) => self.family,
-            (None, Dialect::Anthropic) => Family::Claude,
-            (None, Dialect::Responses) => Family::O200k,
-            (None, Dialect::Chat) => Family::Generic,
+            (None, WireFormat::Anthropic) => Family::Claude,
+            (None, WireFormat::Responses) => Family::O200k,
+            (None, WireFormat::Chat) => Family::Generic,
         }
     }
 }

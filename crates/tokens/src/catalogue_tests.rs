@@ -84,9 +84,9 @@ fn the_smallest_prompt_that_is_cached_goes_by_model() {
 #[test]
 fn a_model_nobody_knows_counts_as_its_wire_suggests_unless_the_user_says() {
     let table = [
-        (Dialect::Anthropic, Family::Claude),
-        (Dialect::Responses, Family::O200k),
-        (Dialect::Chat, Family::Generic),
+        (WireFormat::Anthropic, Family::Claude),
+        (WireFormat::Responses, Family::O200k),
+        (WireFormat::Chat, Family::Generic),
     ];
     let own = r#"{"version":1,"models":[{"name":"house-model","family":"cl100k"}]}"#;
     let own = crate::Catalogue::with_file(own).unwrap();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::catalogue::{ModelFacts, model_facts, normalise, stands_in};
 use crate::model::Family;
@@ -109,7 +109,7 @@ struct OwnEntry {
 impl KnownModel {
     /// How the model cuts text: as the user says, else by what is known of it, else as its wire suggests.
     #[must_use]
-    pub fn family_on(&self, wire: Dialect) -> Family {
+    pub fn family_on(&self, wire: WireFormat) -> Family {
         if self.own_values.contains(&OwnValue::Family) {
             self.facts.family
         } else {

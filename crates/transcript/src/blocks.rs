@@ -1,6 +1,7 @@
 //! Reading one message, item or content block into parts.
 //!
-//! One reader serves all dialects: a content block says by its `type` what it is, so the reader collects every member
+//! One reader serves all wire formats: a content block says by its `type` what it is, so the reader collects every
+//! member
 //! it knows in a single pass (members come in any order) and interprets them at the end.
 
 use crate::check::check_json;
@@ -44,7 +45,7 @@ impl Content {
     }
 }
 
-/// Every member of an object that any dialect gives a meaning to.
+/// Every member of an object that any wire format gives a meaning to.
 #[derive(Default)]
 struct Members {
     kind: Option<JsonStr>,

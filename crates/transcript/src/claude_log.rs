@@ -16,7 +16,7 @@ use crate::members::RawJson;
 use crate::message::{Message, Role};
 use crate::shared_text::SharedText;
 use crate::transcript::{NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Preamble, Source, Transcript};
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 /// What one line says.
 #[derive(Default)]
@@ -203,7 +203,7 @@ impl<'e, 'a> Assembly<'e, 'a> {
         }
         let preamble = Preamble { model: self.model.map(str::to_owned), ..Preamble::default() };
         Transcript {
-            dialect: Dialect::Anthropic,
+            wire_format: WireFormat::Anthropic,
             source: Source::ClaudeCodeLog,
             messages,
             preamble,

@@ -1,17 +1,17 @@
 //! Lines of a Claude Code log become the messages they stood for on the wire.
 
 use crate::decode::{DecodeError, DecodeOptions, decode};
-use crate::detect::DialectChoice;
+use crate::detect::WireFormatChoice;
 use crate::group::Groups;
 use crate::transcript::{Source, Transcript};
 use crate::validate::violations;
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 fn read_with(lines: &[String], options: &DecodeOptions) -> Transcript {
     let text = lines.join("\n");
     let transcript =
         decode(text.clone().into_bytes(), options).unwrap_or_else(|error| panic!("{error}: {text}"));
-    assert_eq!((transcript.source, transcript.dialect), (Source::ClaudeCodeLog, Dialect::Anthropic));
+    assert_eq!((transcript.source, transcript.wire_format), (Source::ClaudeCodeLog, WireFormat::Anthropic));
     transcript
 }
 
@@ -29,7 +29,10 @@ fn notes(transcript: &Transcript) -> Vec<String> {
 }
 
 fn assert_acceptable(transcript: &Transcript) {
-    assert_eq!(violations(Dialect::Anthropic, &transcript.messages, &Groups::of(&transcript.messages)), []);
+    assert_eq!(
+        violations(WireFormat::Anthropic, &transcript.messages, &Groups::of(&transcript.messages)),
+        []
+    );
 }
 
 /// A line of the log: `uuid` under `parent`, with further members of the line and of its message.
@@ -309,12 +312,15 @@ fn a_log_of_one_line_and_a_line_over_several() {
 
 #[test]
 fn another_wire_cannot_be_forced_on_a_log() {
-    let options = DecodeOptions { dialect: DialectChoice::Forced(Dialect::Chat), ..DecodeOptions::default() };
+    let options =
+        DecodeOptions { wire_format: WireFormatChoice::Forced(WireFormat::Chat), ..DecodeOptions::default() };
     let error = decode(user("1", "", "go").into_bytes(), &options).unwrap_err();
-    assert!(matches!(error, DecodeError::WrongDialect { forced: Dialect::Chat, .. }), "{error}");
+    assert!(matches!(error, DecodeError::WrongWireFormat { forced: WireFormat::Chat, .. }), "{error}");
     assert!(error.to_string().ends_with("it is a session log, whose messages are in the anthropic form"));
-    let right =
-        DecodeOptions { dialect: DialectChoice::Forced(Dialect::Anthropic), ..DecodeOptions::default() };
+    let right = DecodeOptions {
+        wire_format: WireFormatChoice::Forced(WireFormat::Anthropic),
+        ..DecodeOptions::default()
+    };
     assert_eq!(read_with(&[user("1", "", "go")], &right).messages.len(), 1);
 }
 

@@ -8,7 +8,7 @@ use crate::log_trace::LogTrace;
 use crate::message::{Message, Part, Role};
 use crate::shared_text::SharedText;
 use crate::transcript::{NOTE_OF_COMPACTION, Note, Preamble, Source, Transcript};
-use crate::write::{Dialect, text_message};
+use crate::write::{WireFormat, text_message};
 
 #[derive(Default)]
 struct Line {
@@ -57,7 +57,7 @@ pub(crate) fn decode(lines: &[(usize, SharedText)], since_compaction: bool) -> T
         }
     }
     Transcript {
-        dialect: Dialect::Responses,
+        wire_format: WireFormat::Responses,
         source: Source::CodexLog,
         messages,
         preamble,
@@ -80,7 +80,7 @@ fn shown_after(summary: Option<&str>, replacement: Vec<Message>) -> Vec<Message>
     if !replacement.is_empty() {
         return replacement;
     }
-    let json = summary.map(|text| text_message(Dialect::Responses, Role::User, text));
+    let json = summary.map(|text| text_message(WireFormat::Responses, Role::User, text));
     json.and_then(|json| decode_message(SharedText::new(json))).map(machine_written).into_iter().collect()
 }
 

@@ -2,12 +2,12 @@
 
 use crate::decode::{DecodeOptions, decode};
 use crate::transcript::{Source, Transcript};
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 fn read_with(lines: &[&str], options: &DecodeOptions) -> Transcript {
     let text = lines.join("\n") + "\n";
     let transcript = decode(text.into_bytes(), options).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((transcript.source, transcript.dialect), (Source::CodexLog, Dialect::Responses));
+    assert_eq!((transcript.source, transcript.wire_format), (Source::CodexLog, WireFormat::Responses));
     transcript
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::blocks::{decode_message, decode_message_at};
 use crate::check::check_json;
-use crate::detect::{DialectChoice, Evidence};
+use crate::detect::{Evidence, WireFormatChoice};
 use crate::json::Cursor;
 use crate::layout::{DocumentRange, Layout};
 use crate::lines;
@@ -12,13 +12,13 @@ use crate::members::RawJson;
 use crate::message::{Form, Message, Role};
 use crate::shared_text::SharedText;
 use crate::transcript::{Preamble, Source, Transcript};
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 /// Choices for reading a document.
 #[derive(Clone, Debug, Default)]
 pub struct DecodeOptions {
     /// Which wire to read it as.
-    pub dialect: DialectChoice,
+    pub wire_format: WireFormatChoice,
     /// Which conversation to take (from one) when a document holds several.
     pub pick: Option<usize>,
     /// Read only what came after the last compaction a log itself records.
@@ -86,9 +86,9 @@ pub enum DecodeError {
     },
     /// The forced wire does not fit.
     #[error("the input does not fit the {forced} dialect: {detail}")]
-    WrongDialect {
+    WrongWireFormat {
         /// What the user said.
-        forced: Dialect,
+        forced: WireFormat,
         /// What speaks against it.
         detail: String,
     },
@@ -375,24 +375,25 @@ pub(crate) fn finish(
     layout: Option<Layout>,
     options: &DecodeOptions,
 ) -> Result<Transcript, DecodeError> {
-    let dialect = match options.dialect {
-        DialectChoice::Detect => evidence.verdict(),
-        DialectChoice::Forced(dialect) => dialect,
+    let wire_format = match options.wire_format {
+        WireFormatChoice::Detect => evidence.verdict(),
+        WireFormatChoice::Forced(wire_format) => wire_format,
     };
-    let transcript = Transcript { dialect, source, messages, preamble, notes: Vec::new(), layout, log: None };
+    let transcript =
+        Transcript { wire_format, source, messages, preamble, notes: Vec::new(), layout, log: None };
     check_forced(&transcript, options)?;
     Ok(transcript)
 }
 
 /// A forced wire that contradicts the document is refused: writing it back would produce something no one accepts.
 fn check_forced(transcript: &Transcript, options: &DecodeOptions) -> Result<(), DecodeError> {
-    let DialectChoice::Forced(forced) = options.dialect else { return Ok(()) };
+    let WireFormatChoice::Forced(forced) = options.wire_format else { return Ok(()) };
     let mut evidence = Evidence::default();
     for message in &transcript.messages {
         evidence.message(message);
     }
     if let Some(other) = evidence.contradicts(forced) {
-        return Err(DecodeError::WrongDialect {
+        return Err(DecodeError::WrongWireFormat {
             forced,
             detail: format!("its messages are in the {other} form"),
         });

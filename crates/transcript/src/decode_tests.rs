@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::message::Role;
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 fn read_with(text: &str, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
     decode(text.as_bytes().to_vec(), options)
@@ -16,14 +16,14 @@ fn refusal(text: &str) -> String {
     read_with(text, &DecodeOptions::default()).map(|t| format!("{t:?}")).unwrap_err().to_string()
 }
 
-fn forced(dialect: Dialect) -> DecodeOptions {
-    DecodeOptions { dialect: DialectChoice::Forced(dialect), ..DecodeOptions::default() }
+fn forced(wire_format: WireFormat) -> DecodeOptions {
+    DecodeOptions { wire_format: WireFormatChoice::Forced(wire_format), ..DecodeOptions::default() }
 }
 
-/// Source, dialect and the roles of the messages in one line.
+/// Source, wire format and the roles of the messages in one line.
 fn shown(transcript: &Transcript) -> String {
     let roles: Vec<&str> = transcript.messages.iter().map(|m| m.role().name()).collect();
-    format!("{:?} {} [{}]", transcript.source, transcript.dialect, roles.join(" "))
+    format!("{:?} {} [{}]", transcript.source, transcript.wire_format, roles.join(" "))
 }
 
 fn written(transcript: &Transcript) -> String {
@@ -76,57 +76,63 @@ fn bodies_of_every_wire() {
 #[test]
 fn plain_words_are_told_apart_by_what_stands_around_them() {
     let words = r#"[{"role":"user","content":"u"},{"role":"assistant","content":"a"}]"#;
-    assert_eq!(read(words).dialect, Dialect::Chat);
-    assert_eq!(read(&format!(r#"{{"system":"s","messages":{words}}}"#)).dialect, Dialect::Anthropic);
-    assert_eq!(read(&format!(r#"{{"thinking":{{}},"messages":{words}}}"#)).dialect, Dialect::Anthropic);
-    assert_eq!(read(&format!(r#"{{"input":{words}}}"#)).dialect, Dialect::Responses);
-    assert_eq!(read(&format!(r#"{{"stream_options":{{}},"messages":{words}}}"#)).dialect, Dialect::Chat);
+    assert_eq!(read(words).wire_format, WireFormat::Chat);
+    assert_eq!(read(&format!(r#"{{"system":"s","messages":{words}}}"#)).wire_format, WireFormat::Anthropic);
+    assert_eq!(
+        read(&format!(r#"{{"thinking":{{}},"messages":{words}}}"#)).wire_format,
+        WireFormat::Anthropic
+    );
+    assert_eq!(read(&format!(r#"{{"input":{words}}}"#)).wire_format, WireFormat::Responses);
+    assert_eq!(
+        read(&format!(r#"{{"stream_options":{{}},"messages":{words}}}"#)).wire_format,
+        WireFormat::Chat
+    );
     let typed = r#"[{"type":"message","role":"user","content":"u"}]"#;
-    assert_eq!(read(typed).dialect, Dialect::Responses);
+    assert_eq!(read(typed).wire_format, WireFormat::Responses);
     let blocks = r#"[{"role":"user","content":[{"type":"input_text","text":"u"}]}]"#;
-    assert_eq!(read(blocks).dialect, Dialect::Responses);
+    assert_eq!(read(blocks).wire_format, WireFormat::Responses);
     let type_last = r#"[{"role":"user","content":[{"text":"naïve","type":"input_text"}]}]"#;
-    assert_eq!(read(type_last).dialect, Dialect::Responses);
+    assert_eq!(read(type_last).wire_format, WireFormat::Responses);
     // Forty bytes before the text begins there is half a character; the type stands nearer.
     let wide = format!(
         r#"[{{"role":"user","content":[{{"x":"{}","type":"input_text","text":"u"}}]}}]"#,
         "é".repeat(9)
     );
-    assert_eq!(read(&wide).dialect, Dialect::Responses);
+    assert_eq!(read(&wide).wire_format, WireFormat::Responses);
 }
 
 #[test]
 fn pictures_calls_and_results_tell_the_wire() {
-    let one = |message: &str| read(&format!("[{message}]")).dialect;
+    let one = |message: &str| read(&format!("[{message}]")).wire_format;
     assert_eq!(
         one(r#"{"role":"user","content":[{"type":"image","source":{"type":"base64"}}]}"#),
-        Dialect::Anthropic
+        WireFormat::Anthropic
     );
     assert_eq!(
         one(r#"{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}]}"#),
-        Dialect::Chat
+        WireFormat::Chat
     );
     assert_eq!(
         one(r#"{"role":"user","content":[{"type":"input_image","image_url":"u"}]}"#),
-        Dialect::Responses
+        WireFormat::Responses
     );
     assert_eq!(
         one(r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]}"#),
-        Dialect::Anthropic
+        WireFormat::Anthropic
     );
-    assert_eq!(one(r#"{"role":"assistant","content":"a","reasoning_content":"t"}"#), Dialect::Chat);
-    assert_eq!(one(r#"{"type":"web_search_call","id":"w"}"#), Dialect::Responses);
+    assert_eq!(one(r#"{"role":"assistant","content":"a","reasoning_content":"t"}"#), WireFormat::Chat);
+    assert_eq!(one(r#"{"type":"web_search_call","id":"w"}"#), WireFormat::Responses);
     let input = "x".repeat(500);
     let type_last = format!(
         r#"{{"role":"assistant","content":[{{"input":{{"a":"{input}"}},"id":"t","name":"n","type":"tool_use"}}]}}"#
     );
-    assert_eq!(one(&type_last), Dialect::Anthropic);
+    assert_eq!(one(&type_last), WireFormat::Anthropic);
     // Some recorders keep the arguments of chat calls as objects.
     let objects = r#"{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"n","arguments":{"a":1}}}]}"#;
-    assert_eq!(one(objects), Dialect::Chat);
+    assert_eq!(one(objects), WireFormat::Chat);
     // An output whose text speaks of roles is still an output.
     let output = r#"{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"t","role":"user"}]}"#;
-    assert_eq!(one(output), Dialect::Responses);
+    assert_eq!(one(output), WireFormat::Responses);
 }
 
 #[test]
@@ -287,19 +293,22 @@ fn elements_that_are_no_messages_are_named() {
 #[test]
 fn a_forced_wire_that_fits_is_taken() {
     let words = r#"[{"role":"user","content":"u"}]"#;
-    for dialect in Dialect::ALL {
-        assert_eq!(read_with(words, &forced(dialect)).unwrap().dialect, dialect);
+    for wire_format in WireFormat::ALL {
+        assert_eq!(read_with(words, &forced(wire_format)).unwrap().wire_format, wire_format);
     }
-    assert_eq!(read_with(ANTHROPIC, &forced(Dialect::Anthropic)).unwrap().dialect, Dialect::Anthropic);
+    assert_eq!(
+        read_with(ANTHROPIC, &forced(WireFormat::Anthropic)).unwrap().wire_format,
+        WireFormat::Anthropic
+    );
 }
 
 #[test]
 fn a_forced_wire_that_contradicts_is_refused() {
     for (text, wrong, right) in [
-        (CHAT, Dialect::Anthropic, "chat"),
-        (CHAT, Dialect::Responses, "chat"),
-        (ANTHROPIC, Dialect::Chat, "anthropic"),
-        (RESPONSES, Dialect::Anthropic, "responses"),
+        (CHAT, WireFormat::Anthropic, "chat"),
+        (CHAT, WireFormat::Responses, "chat"),
+        (ANTHROPIC, WireFormat::Chat, "anthropic"),
+        (RESPONSES, WireFormat::Anthropic, "responses"),
     ] {
         let error = read_with(text, &forced(wrong)).unwrap_err().to_string();
         assert_eq!(

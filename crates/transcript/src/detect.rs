@@ -2,16 +2,16 @@
 
 use crate::json::{JsonStr, Span};
 use crate::message::{Arguments, Form, Message, Part, Role};
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum DialectChoice {
+pub enum WireFormatChoice {
     /// Look at the document.
     #[default]
     Detect,
     /// The user says so.
-    Forced(Dialect),
+    Forced(WireFormat),
 }
 
 /// How far around a text or the edge of a block its type is looked for.
@@ -96,24 +96,24 @@ impl Evidence {
     }
 
     /// The wire with the most evidence; without any, chat.
-    pub(crate) fn verdict(&self) -> Dialect {
+    pub(crate) fn verdict(&self) -> WireFormat {
         if self.responses > self.chat && self.responses >= self.anthropic {
-            Dialect::Responses
+            WireFormat::Responses
         } else if self.anthropic > self.chat {
-            Dialect::Anthropic
+            WireFormat::Anthropic
         } else {
-            Dialect::Chat
+            WireFormat::Chat
         }
     }
 }
 
 impl Evidence {
     /// The wire that the messages speak for, when it is not the forced one and nothing speaks for the forced one.
-    pub(crate) fn contradicts(&self, forced: Dialect) -> Option<Dialect> {
+    pub(crate) fn contradicts(&self, forced: WireFormat) -> Option<WireFormat> {
         let for_forced = match forced {
-            Dialect::Chat => self.chat,
-            Dialect::Responses => self.responses,
-            Dialect::Anthropic => self.anthropic,
+            WireFormat::Chat => self.chat,
+            WireFormat::Responses => self.responses,
+            WireFormat::Anthropic => self.anthropic,
         };
         let total = self.chat + self.responses + self.anthropic;
         (for_forced == 0 && total > 0).then(|| self.verdict())

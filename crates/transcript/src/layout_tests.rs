@@ -149,7 +149,7 @@ fn lines_that_could_not_be_read_stay_out() {
 #[test]
 fn a_conversation_without_a_document_is_written_as_a_list() {
     let messages = read("[{\"role\":\"user\"} , {\"role\":\"user\"}]").messages;
-    let transcript = Transcript::from_messages(crate::write::Dialect::Chat, messages);
+    let transcript = Transcript::from_messages(crate::write::WireFormat::Chat, messages);
     let mut out = Vec::new();
     transcript.write_unchanged(&mut out);
     assert_eq!(String::from_utf8(out).unwrap(), "[{\"role\":\"user\"},{\"role\":\"user\"}]\n");

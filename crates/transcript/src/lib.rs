@@ -1,4 +1,4 @@
-//! What a conversation is: messages of every dialect in one model, groups, and the rules a provider enforces.
+//! What a conversation is: messages of every wire format in one model, groups, and the rules a provider enforces.
 //!
 //! A [`Message`] keeps the JSON it arrived as and knows where its role, text, tool calls and results lie inside it;
 //! nothing is re-serialised, so an untouched message leaves byte for byte as it came. [`decode`] reads request
@@ -37,7 +37,7 @@ pub use blocks::{decode_message, decode_message_text};
 pub use counted::{counted, noun};
 pub use cuts::{CutPoints, CutRule, GroupAtomicity, LeadingRole, Pairing, SeamRoles, cut_points};
 pub use decode::{DecodeError, DecodeOptions, decode};
-pub use detect::DialectChoice;
+pub use detect::WireFormatChoice;
 pub use group::{Group, GroupKind, Groups};
 pub use human::{asks_for_summary, human_words, is_client_summary, is_injected, strip_injected};
 pub use json::{JsonStr, Span, compact_json_string, escape_into, unescape, unescape_into, write_json_string};
@@ -48,4 +48,4 @@ pub use message::{Arguments, ContentHash, Message, Part, Role};
 pub use shared_text::SharedText;
 pub use transcript::{NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Note, Preamble, Source, Transcript};
 pub use validate::{Violation, ViolationKind, violations};
-pub use write::{Dialect, WireMessage, text_message, tool_result_stub};
+pub use write::{WireFormat, WireMessage, text_message, tool_result_stub};

@@ -8,7 +8,7 @@ use crate::check::check_json;
 use crate::claude_log;
 use crate::codex_log;
 use crate::decode::{DecodeError, DecodeOptions, decode_object, finish, holds_conversation, pick};
-use crate::detect::{DialectChoice, Evidence};
+use crate::detect::{Evidence, WireFormatChoice};
 use crate::json::Cursor;
 use crate::layout::Layout;
 use crate::message::{Form, Role};
@@ -77,11 +77,16 @@ pub(crate) fn decode_objects(
 
 /// A log is in one wire only; to ask for another is a mistake the user should hear of.
 fn as_log(transcript: Transcript, options: &DecodeOptions) -> Result<Transcript, DecodeError> {
-    match options.dialect {
-        DialectChoice::Forced(forced) if forced != transcript.dialect => Err(DecodeError::WrongDialect {
-            forced,
-            detail: format!("it is a session log, whose messages are in the {} form", transcript.dialect),
-        }),
+    match options.wire_format {
+        WireFormatChoice::Forced(forced) if forced != transcript.wire_format => {
+            Err(DecodeError::WrongWireFormat {
+                forced,
+                detail: format!(
+                    "it is a session log, whose messages are in the {} form",
+                    transcript.wire_format
+                ),
+            })
+        }
         _ => Ok(transcript),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::decode::{DecodeError, DecodeOptions, decode};
 use crate::transcript::{Source, Transcript};
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 fn read_with(text: &str, pick: Option<usize>) -> Result<Transcript, DecodeError> {
     decode(text.as_bytes().to_vec(), &DecodeOptions { pick, ..DecodeOptions::default() })
@@ -17,7 +17,7 @@ fn lines_of_messages() {
     let transcript = read(
         "{\"role\":\"user\",\"content\":\"u\"}\n\n  {\"role\":\"assistant\",\"content\":\"a\"}  \n{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"r\"}",
     );
-    assert_eq!((transcript.source, transcript.dialect), (Source::Lines, Dialect::Chat));
+    assert_eq!((transcript.source, transcript.wire_format), (Source::Lines, WireFormat::Chat));
     assert_eq!(transcript.messages.len(), 3);
     assert_eq!(transcript.messages[1].json(), "{\"role\":\"assistant\",\"content\":\"a\"}");
     assert!(transcript.notes.is_empty());
@@ -28,7 +28,7 @@ fn lines_with_foreign_ends() {
     let transcript = read(
         "{\"role\":\"user\",\"content\":\"u\"}\r\n{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"n\"}\r\n",
     );
-    assert_eq!(transcript.dialect, Dialect::Responses);
+    assert_eq!(transcript.wire_format, WireFormat::Responses);
     assert_eq!(transcript.messages.len(), 2);
     assert!(transcript.messages.iter().all(|m| m.json().ends_with('}')));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::blocks::decode_message_text;
-use crate::write::{Dialect, text_message, tool_result_stub};
+use crate::write::{WireFormat, text_message, tool_result_stub};
 
 fn message(json: &str) -> Message {
     decode_message_text(json.to_owned()).unwrap()
@@ -58,19 +58,19 @@ fn equal_bytes_have_equal_hashes() {
 #[test]
 fn our_texts_are_read_back_on_every_wire() {
     let words = "a \"quoted\"\nline — café 😀 \u{1}";
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for role in [Role::System, Role::User, Role::Assistant] {
-            let message = message(&text_message(dialect, role, words));
-            assert_eq!((message.role(), message.text().as_ref()), (role, words), "{dialect}");
+            let message = message(&text_message(wire_format, role, words));
+            assert_eq!((message.role(), message.text().as_ref()), (role, words), "{wire_format}");
         }
     }
 }
 
 #[test]
 fn our_results_are_read_back_on_every_wire() {
-    for dialect in Dialect::ALL {
-        let stub = tool_result_stub(dialect, "call \"1\"", "gone\n");
-        let json = if dialect == Dialect::Anthropic {
+    for wire_format in WireFormat::ALL {
+        let stub = tool_result_stub(wire_format, "call \"1\"", "gone\n");
+        let json = if wire_format == WireFormat::Anthropic {
             format!(r#"{{"role":"user","content":[{stub}]}}"#)
         } else {
             stub

@@ -4,7 +4,7 @@ use crate::layout::Layout;
 use crate::log_trace::LogTrace;
 use crate::message::Message;
 use crate::shared_text::SharedText;
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 /// What kind of document the messages came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -54,7 +54,7 @@ pub struct Preamble {
 #[derive(Clone, Debug)]
 pub struct Transcript {
     /// The wire its messages are in.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// What it was read from.
     pub source: Source,
     /// The messages in order.
@@ -70,9 +70,9 @@ pub struct Transcript {
 impl Transcript {
     /// A conversation of messages that came from no document.
     #[must_use]
-    pub fn from_messages(dialect: Dialect, messages: Vec<Message>) -> Self {
+    pub fn from_messages(wire_format: WireFormat, messages: Vec<Message>) -> Self {
         Self {
-            dialect,
+            wire_format,
             source: Source::List,
             messages,
             preamble: Preamble::default(),

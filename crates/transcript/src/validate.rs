@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::group::Groups;
 use crate::message::{Message, Part, Role};
-use crate::write::Dialect;
+use crate::write::WireFormat;
 
 /// A rule that is broken.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -52,14 +52,14 @@ impl fmt::Display for Violation {
 /// Every rule of the wire that the list breaks, in order of place. Calls of the very last answer may still be open:
 /// their results are on the way.
 #[must_use]
-pub fn violations(dialect: Dialect, messages: &[Message], groups: &Groups) -> Vec<Violation> {
+pub fn violations(wire_format: WireFormat, messages: &[Message], groups: &Groups) -> Vec<Violation> {
     let mut found = Vec::new();
     check_pairs(messages, groups, &call_ids(messages), &mut found);
-    check_adjacency(dialect, messages, groups, &mut found);
+    check_adjacency(wire_format, messages, groups, &mut found);
     check_leading_role(messages, &mut found);
-    check_roles(dialect, messages, &mut found);
-    check_content(dialect, messages, &mut found);
-    check_reasoning(dialect, messages, &mut found);
+    check_roles(wire_format, messages, &mut found);
+    check_content(wire_format, messages, &mut found);
+    check_reasoning(wire_format, messages, &mut found);
     found.sort_by_key(|violation| violation.message);
     found
 }
@@ -102,13 +102,13 @@ fn check_pairs(
 }
 
 /// Each wire has its own words for who speaks; the Responses wire has items without a speaker besides.
-fn check_roles(dialect: Dialect, messages: &[Message], found: &mut Vec<Violation>) {
+fn check_roles(wire_format: WireFormat, messages: &[Message], found: &mut Vec<Violation>) {
     for (index, message) in messages.iter().enumerate() {
-        let known = match (dialect, message.role()) {
-            (Dialect::Responses, _) if !message.form.has_role() => true,
+        let known = match (wire_format, message.role()) {
+            (WireFormat::Responses, _) if !message.form.has_role() => true,
             _ if !message.form.has_role() => false,
-            (_, Role::Other) | (Dialect::Responses, Role::Tool) => false,
-            (Dialect::Anthropic, Role::Tool | Role::Developer) => false,
+            (_, Role::Other) | (WireFormat::Responses, Role::Tool) => false,
+            (WireFormat::Anthropic, Role::Tool | Role::Developer) => false,
             _ => true,
         };
         if !known {
@@ -124,39 +124,45 @@ fn check_roles(dialect: Dialect, messages: &[Message], found: &mut Vec<Violation
 
 /// Nobody takes a message that says nothing, except from the assistant; Anthropic takes that one only at the very end,
 /// and no empty text block anywhere.
-fn check_content(dialect: Dialect, messages: &[Message], found: &mut Vec<Violation>) {
+fn check_content(wire_format: WireFormat, messages: &[Message], found: &mut Vec<Violation>) {
     for (index, message) in messages.iter().enumerate() {
         let at_end = index + 1 == messages.len();
-        let may_be_empty = message.role() == Role::Assistant && (dialect != Dialect::Anthropic || at_end);
+        let may_be_empty =
+            message.role() == Role::Assistant && (wire_format != WireFormat::Anthropic || at_end);
         if may_be_empty {
             continue;
         }
         let is_empty_text = |part: &Part| matches!(part, Part::Text(text) if text.span.is_empty());
         if message.parts().is_empty() {
             push(found, ViolationKind::EmptyMessage, index, "no content".into());
-        } else if dialect == Dialect::Anthropic && message.parts().iter().any(is_empty_text) {
+        } else if wire_format == WireFormat::Anthropic && message.parts().iter().any(is_empty_text) {
             push(found, ViolationKind::EmptyMessage, index, "an empty text block".into());
         }
     }
 }
 
 /// Chat wants tool messages right after their assistant message; Anthropic wants all results in the next message.
-fn check_adjacency(dialect: Dialect, messages: &[Message], groups: &Groups, found: &mut Vec<Violation>) {
-    if dialect == Dialect::Responses {
+fn check_adjacency(
+    wire_format: WireFormat,
+    messages: &[Message],
+    groups: &Groups,
+    found: &mut Vec<Violation>,
+) {
+    if wire_format == WireFormat::Responses {
         return;
     }
     for group in groups.as_slice() {
         if !messages.get(group.start).is_some_and(Message::has_calls) {
             continue;
         }
-        let furthest = if dialect == Dialect::Anthropic { group.start + 2 } else { group.end };
+        let furthest = if wire_format == WireFormat::Anthropic { group.start + 2 } else { group.end };
         for (index, message) in messages.iter().enumerate().take(group.end).skip(group.start + 1) {
             if !message.has_results() || index >= furthest {
                 let detail = format!("stands between the calls of message {} and their results", group.start);
                 push(found, ViolationKind::ResultNotAdjacent, index, detail);
             }
         }
-        if dialect == Dialect::Anthropic && group.end > group.start + 1 {
+        if wire_format == WireFormat::Anthropic && group.end > group.start + 1 {
             let second = &messages[group.start + 1];
             let results_first = second
                 .parts()
@@ -180,8 +186,8 @@ fn check_leading_role(messages: &[Message], found: &mut Vec<Violation>) {
 }
 
 /// On the Responses wire a reasoning item must be followed by what it led to.
-fn check_reasoning(dialect: Dialect, messages: &[Message], found: &mut Vec<Violation>) {
-    if dialect != Dialect::Responses {
+fn check_reasoning(wire_format: WireFormat, messages: &[Message], found: &mut Vec<Violation>) {
+    if wire_format != WireFormat::Responses {
         return;
     }
     for (index, message) in messages.iter().enumerate() {

@@ -8,7 +8,7 @@ use crate::message::Role;
 /// A wire on which conversations travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Dialect {
+pub enum WireFormat {
     /// OpenAI Chat Completions.
     Chat,
     /// OpenAI Responses.
@@ -17,7 +17,7 @@ pub enum Dialect {
     Anthropic,
 }
 
-impl Dialect {
+impl WireFormat {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Anthropic];
 
@@ -32,7 +32,7 @@ impl Dialect {
     }
 }
 
-impl fmt::Display for Dialect {
+impl fmt::Display for WireFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -43,17 +43,17 @@ pub type WireMessage = String;
 
 /// A plain text message of ours in the form its wire wants.
 #[must_use]
-pub fn text_message(dialect: Dialect, role: Role, text: &str) -> WireMessage {
+pub fn text_message(wire_format: WireFormat, role: Role, text: &str) -> WireMessage {
     let mut out = String::with_capacity(text.len() + text.len() / 16 + 64);
-    match dialect {
-        Dialect::Chat | Dialect::Anthropic => {
+    match wire_format {
+        WireFormat::Chat | WireFormat::Anthropic => {
             out.push_str("{\"role\":\"");
             out.push_str(role.name());
             out.push_str("\",\"content\":");
             write_json_string(text, &mut out);
             out.push('}');
         }
-        Dialect::Responses => {
+        WireFormat::Responses => {
             let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
             out.push_str("{\"type\":\"message\",\"role\":\"");
             out.push_str(role.name());
@@ -70,11 +70,11 @@ pub fn text_message(dialect: Dialect, role: Role, text: &str) -> WireMessage {
 /// A result that stands in for one that is missing, as its wire wants it: a tool message, an output item, or a
 /// `tool_result` block (which the caller puts into a user message).
 #[must_use]
-pub fn tool_result_stub(dialect: Dialect, call_id: &str, text: &str) -> String {
-    let (open, middle) = match dialect {
-        Dialect::Chat => ("{\"role\":\"tool\",\"tool_call_id\":", ",\"content\":"),
-        Dialect::Responses => ("{\"type\":\"function_call_output\",\"call_id\":", ",\"output\":"),
-        Dialect::Anthropic => ("{\"type\":\"tool_result\",\"tool_use_id\":", ",\"content\":"),
+pub fn tool_result_stub(wire_format: WireFormat, call_id: &str, text: &str) -> String {
+    let (open, middle) = match wire_format {
+        WireFormat::Chat => ("{\"role\":\"tool\",\"tool_call_id\":", ",\"content\":"),
+        WireFormat::Responses => ("{\"type\":\"function_call_output\",\"call_id\":", ",\"output\":"),
+        WireFormat::Anthropic => ("{\"type\":\"tool_result\",\"tool_use_id\":", ",\"content\":"),
     };
     let mut out = String::from(open);
     write_json_string(call_id, &mut out);

@@ -2,13 +2,13 @@
 
 use throughline_testkit::from_picture;
 use throughline_transcript::{
-    CutPoints, CutRule, Dialect, GroupAtomicity, Groups, LeadingRole, Pairing, Role, SeamRoles, cut_points,
+    CutPoints, CutRule, GroupAtomicity, Groups, LeadingRole, Pairing, Role, SeamRoles, WireFormat, cut_points,
 };
 
 /// Draws the allowed cuts into the picture (of letters only).
-fn drawn(dialect: Dialect, picture: &str, rules: &[&dyn CutRule]) -> String {
+fn drawn(wire_format: WireFormat, picture: &str, rules: &[&dyn CutRule]) -> String {
     let letters: Vec<char> = picture.chars().collect();
-    let messages = from_picture(dialect, picture).messages();
+    let messages = from_picture(wire_format, picture).messages();
     assert_eq!(messages.len(), letters.len(), "one letter a message in {picture}");
     let cuts = cut_points(&messages, &Groups::of(&messages), rules);
     let mut out = String::new();
@@ -24,54 +24,54 @@ fn drawn(dialect: Dialect, picture: &str, rules: &[&dyn CutRule]) -> String {
     out
 }
 
-fn check(dialect: Dialect, rules: &[&dyn CutRule], wanted: &[&str]) {
+fn check(wire_format: WireFormat, rules: &[&dyn CutRule], wanted: &[&str]) {
     for picture in wanted {
         let letters: String = picture.chars().filter(|c| *c != '.').collect();
-        assert_eq!(drawn(dialect, &letters, rules), *picture, "{dialect}");
+        assert_eq!(drawn(wire_format, &letters, rules), *picture, "{wire_format}");
     }
 }
 
 #[test]
 fn without_rules_every_cut_is_allowed() {
-    check(Dialect::Chat, &[], &[".s.u.A.T.a.", "."]);
+    check(WireFormat::Chat, &[], &[".s.u.A.T.a.", "."]);
 }
 
 #[test]
 fn calls_and_results_stay_together() {
-    check(Dialect::Chat, &[&Pairing], &[".s.u.AT.a.", ".u.AuT.a.", ".u.A.", ".X.u.", ".u.AT.AT.AT."]);
-    check(Dialect::Anthropic, &[&Pairing], &[".u.AT.AH.a."]);
-    check(Dialect::Responses, &[&Pairing], &[".u.r.AATT.r.AT.a."]);
+    check(WireFormat::Chat, &[&Pairing], &[".s.u.AT.a.", ".u.AuT.a.", ".u.A.", ".X.u.", ".u.AT.AT.AT."]);
+    check(WireFormat::Anthropic, &[&Pairing], &[".u.AT.AH.a."]);
+    check(WireFormat::Responses, &[&Pairing], &[".u.r.AATT.r.AT.a."]);
 }
 
 #[test]
 fn answers_stay_whole() {
-    check(Dialect::Responses, &[&GroupAtomicity], &[".u.rAATT.rAT.ra.", ".u.raAT.u.", ".u.aa.o.a."]);
-    check(Dialect::Chat, &[&GroupAtomicity], &[".u.AT.r.a.", ".s.d.u.m.AT."]);
+    check(WireFormat::Responses, &[&GroupAtomicity], &[".u.rAATT.rAT.ra.", ".u.raAT.u.", ".u.aa.o.a."]);
+    check(WireFormat::Chat, &[&GroupAtomicity], &[".u.AT.r.a.", ".s.d.u.m.AT."]);
 }
 
 #[test]
 fn what_follows_begins_with_a_wanted_role() {
-    check(Dialect::Chat, &[&SeamRoles(&[Role::User])], &["s.uATa.u.", ".u.ma.", "a."]);
-    check(Dialect::Chat, &[&SeamRoles(&[Role::Assistant])], &["su.AT.au."]);
-    check(Dialect::Chat, &[&SeamRoles(&[Role::User, Role::Assistant])], &["s.u.AT.a.u."]);
-    check(Dialect::Chat, &[&SeamRoles(&[])], &["sua."]);
+    check(WireFormat::Chat, &[&SeamRoles(&[Role::User])], &["s.uATa.u.", ".u.ma.", "a."]);
+    check(WireFormat::Chat, &[&SeamRoles(&[Role::Assistant])], &["su.AT.au."]);
+    check(WireFormat::Chat, &[&SeamRoles(&[Role::User, Role::Assistant])], &["s.u.AT.a.u."]);
+    check(WireFormat::Chat, &[&SeamRoles(&[])], &["sua."]);
 }
 
 #[test]
 fn what_precedes_may_lead_a_request() {
-    check(Dialect::Chat, &[&LeadingRole], &[".s.d.u.a.", ".s.a", ".a", ".s.Xu", ".", ".s."]);
-    check(Dialect::Anthropic, &[&LeadingRole], &[".Xua", ".u.a."]);
+    check(WireFormat::Chat, &[&LeadingRole], &[".s.d.u.a.", ".s.a", ".a", ".s.Xu", ".", ".s."]);
+    check(WireFormat::Anthropic, &[&LeadingRole], &[".Xua", ".u.a."]);
 }
 
 #[test]
 fn rules_together_allow_what_each_of_them_does() {
     let all: [&dyn CutRule; 4] =
         [&Pairing, &GroupAtomicity, &SeamRoles(&[Role::User, Role::Assistant]), &LeadingRole];
-    check(Dialect::Chat, &all, &["s.u.AT.AT.a.u.", ".u.AT.", "s.a"]);
-    check(Dialect::Responses, &all, &["d.u.rAATT.ra.u."]);
-    check(Dialect::Anthropic, &all, &[".u.AT.AH.a.u."]);
+    check(WireFormat::Chat, &all, &["s.u.AT.AT.a.u.", ".u.AT.", "s.a"]);
+    check(WireFormat::Responses, &all, &["d.u.rAATT.ra.u."]);
+    check(WireFormat::Anthropic, &all, &[".u.AT.AH.a.u."]);
     for picture in ["suATATau", "uAuTa", "uXa"] {
-        let messages = from_picture(Dialect::Chat, picture).messages();
+        let messages = from_picture(WireFormat::Chat, picture).messages();
         let groups = Groups::of(&messages);
         let together = cut_points(&messages, &groups, &all);
         for cut in 0..=messages.len() {

@@ -1,21 +1,21 @@
 //! Which messages belong together, as pictures: a bar stands between groups. The letters are explained at `from_picture`.
 
 use throughline_testkit::{GeneratedList, from_picture, group_kinds, group_picture};
-use throughline_transcript::{Dialect, Groups};
+use throughline_transcript::{Groups, WireFormat};
 
-fn check(dialect: Dialect, cases: &[(&str, &str)]) {
+fn check(wire_format: WireFormat, cases: &[(&str, &str)]) {
     for (picture, kinds) in cases {
-        let messages = from_picture(dialect, picture).messages();
+        let messages = from_picture(wire_format, picture).messages();
         let wanted: String = picture.chars().filter(|c| !c.is_whitespace()).collect();
-        assert_eq!(group_picture(&messages), wanted, "{dialect}");
-        assert_eq!(group_kinds(&messages), *kinds, "{dialect} {picture}");
+        assert_eq!(group_picture(&messages), wanted, "{wire_format}");
+        assert_eq!(group_kinds(&messages), *kinds, "{wire_format} {picture}");
     }
 }
 
 #[test]
 fn chat() {
     check(
-        Dialect::Chat,
+        WireFormat::Chat,
         &[
             ("", ""),
             ("u", "h"),
@@ -40,7 +40,7 @@ fn chat() {
 #[test]
 fn anthropic() {
     check(
-        Dialect::Anthropic,
+        WireFormat::Anthropic,
         &[
             ("u|AT|a", "hss"),
             ("u|A3T|A2H|a|u", "hsssh"),
@@ -55,7 +55,7 @@ fn anthropic() {
 #[test]
 fn responses_answers_are_runs_of_items() {
     check(
-        Dialect::Responses,
+        WireFormat::Responses,
         &[
             ("u|a", "hs"),
             ("u|ra", "hs"),
@@ -82,7 +82,7 @@ fn reasoning_stays_with_an_untyped_message() {
         "{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"n\",\"arguments\":\"{}\"}",
         "{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"o\"}",
     ];
-    let list = GeneratedList::of(Dialect::Responses, json.map(String::from).to_vec());
+    let list = GeneratedList::of(WireFormat::Responses, json.map(String::from).to_vec());
     assert_eq!(group_picture(&list.messages()), "u|raAT");
 }
 
@@ -90,7 +90,7 @@ fn reasoning_stays_with_an_untyped_message() {
 fn answers_in_blocks_are_answers_of_their_own() {
     let block = "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}";
     let json = vec!["{\"role\":\"user\",\"content\":\"u\"}".to_owned(), block.to_owned(), block.to_owned()];
-    let list = GeneratedList::of(Dialect::Anthropic, json);
+    let list = GeneratedList::of(WireFormat::Anthropic, json);
     assert_eq!(group_picture(&list.messages()), "u|a|a");
 }
 
@@ -101,7 +101,7 @@ fn ids_used_again_pair_with_the_nearest_call() {
     let json = ["{\"role\":\"user\",\"content\":\"u\"}", call, result, call, result, call]
         .map(String::from)
         .to_vec();
-    let messages = GeneratedList::of(Dialect::Chat, json).messages();
+    let messages = GeneratedList::of(WireFormat::Chat, json).messages();
     assert_eq!(group_picture(&messages), "u|AT|AT|A");
     let groups = Groups::of(&messages);
     let open: Vec<usize> = groups.as_slice().iter().map(|group| group.open_calls).collect();
@@ -110,7 +110,7 @@ fn ids_used_again_pair_with_the_nearest_call() {
 
 #[test]
 fn what_is_open_orphaned_and_reached() {
-    let messages = from_picture(Dialect::Chat, "uA3TTuaX").messages();
+    let messages = from_picture(WireFormat::Chat, "uA3TTuaX").messages();
     let groups = Groups::of(&messages);
     assert_eq!(group_picture(&messages), "u|A3TT|u|a|X");
     assert_eq!(groups.unanswered_calls(1), 1);
@@ -129,6 +129,6 @@ fn what_is_open_orphaned_and_reached() {
 #[test]
 fn a_long_run_of_items_is_grouped_in_linear_time() {
     // Quadratic work over a hundred thousand items would take minutes.
-    let messages = from_picture(Dialect::Responses, &format!("u{}", "a".repeat(100_000))).messages();
+    let messages = from_picture(WireFormat::Responses, &format!("u{}", "a".repeat(100_000))).messages();
     assert_eq!(Groups::of(&messages).as_slice().len(), 2);
 }

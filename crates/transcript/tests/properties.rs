@@ -12,8 +12,9 @@ use throughline_testkit::{
     conversation_with, mutate,
 };
 use throughline_transcript::{
-    CutRule, DecodeOptions, Dialect, DialectChoice, GroupAtomicity, Groups, LeadingRole, Message, Pairing,
-    Part, Role, SeamRoles, Source, Span, Transcript, cut_points, decode, decode_message_text, violations,
+    CutRule, DecodeOptions, GroupAtomicity, Groups, LeadingRole, Message, Pairing, Part, Role, SeamRoles,
+    Source, Span, Transcript, WireFormat, WireFormatChoice, cut_points, decode, decode_message_text,
+    violations,
 };
 
 fn config(cases: u32) -> ProptestConfig {
@@ -23,12 +24,12 @@ fn config(cases: u32) -> ProptestConfig {
 /// Runs a property over lists of each wire.
 fn for_every_wire<S: Strategy>(
     cases: u32,
-    lists: impl Fn(Dialect) -> S,
+    lists: impl Fn(WireFormat) -> S,
     property: impl Fn(S::Value) -> Result<(), TestCaseError>,
 ) {
-    for dialect in Dialect::ALL {
-        if let Err(error) = TestRunner::new(config(cases)).run(&lists(dialect), &property) {
-            panic!("{dialect}: {error}");
+    for wire_format in WireFormat::ALL {
+        if let Err(error) = TestRunner::new(config(cases)).run(&lists(wire_format), &property) {
+            panic!("{wire_format}: {error}");
         }
     }
 }
@@ -66,16 +67,18 @@ fn the_wire_is_recognised() {
     for_every_wire(1_500, conversation, |list| {
         let transcript = read(&list.document());
         if transcript.messages.iter().any(Message::has_calls) {
-            prop_assert_eq!(transcript.dialect, list.dialect);
+            prop_assert_eq!(transcript.wire_format, list.wire_format);
         }
         let in_a_body = read(&list.body("s"));
-        if list.dialect != Dialect::Chat {
-            prop_assert_eq!(in_a_body.dialect, list.dialect);
+        if list.wire_format != WireFormat::Chat {
+            prop_assert_eq!(in_a_body.wire_format, list.wire_format);
         }
-        let forced =
-            DecodeOptions { dialect: DialectChoice::Forced(list.dialect), ..DecodeOptions::default() };
+        let forced = DecodeOptions {
+            wire_format: WireFormatChoice::Forced(list.wire_format),
+            ..DecodeOptions::default()
+        };
         let transcript = decode(list.document().into_bytes(), &forced);
-        prop_assert_eq!(transcript.map(|t| t.dialect).map_err(|e| e.to_string()), Ok(list.dialect));
+        prop_assert_eq!(transcript.map(|t| t.wire_format).map_err(|e| e.to_string()), Ok(list.wire_format));
         Ok(())
     });
 }
@@ -183,7 +186,7 @@ fn legal_cuts_part_nothing(messages: &[Message]) -> Result<(), TestCaseError> {
 
 #[test]
 fn groups_and_cuts_of_good_lists() {
-    let lists = |dialect| conversation_with(ConversationOptions::new(dialect).may_be_open());
+    let lists = |wire_format| conversation_with(ConversationOptions::new(wire_format).may_be_open());
     for_every_wire(1_500, lists, |list| {
         let messages = list.messages();
         groups_cover_the_list_once(&messages)?;
@@ -210,7 +213,7 @@ fn each_side_of_a_legal_cut_is_acceptable() {
         for cut in cuts.iter() {
             let (head, tail) = messages.split_at(cut);
             for side in [head, tail] {
-                let found = violations(list.dialect, side, &Groups::of(side));
+                let found = violations(list.wire_format, side, &Groups::of(side));
                 prop_assert!(found.is_empty(), "cut {cut}: {found:?}");
             }
         }
@@ -240,7 +243,7 @@ fn essence(message: &Message) -> (Role, Vec<String>) {
 
 #[test]
 fn a_claude_code_log_gives_back_the_conversation() {
-    let lists = (conversation(Dialect::Anthropic), any::<u64>());
+    let lists = (conversation(WireFormat::Anthropic), any::<u64>());
     let outcome = TestRunner::new(config(1_500)).run(&lists, |(list, seed)| {
         // Such logs know two roles. A lone surrogate cannot be compared as a value.
         let json: Vec<String> = list
@@ -250,10 +253,10 @@ fn a_claude_code_log_gives_back_the_conversation() {
             .filter(|json| decode_message_text((*json).clone()).is_ok_and(|m| m.role() != Role::System))
             .cloned()
             .collect();
-        let list = GeneratedList::of(Dialect::Anthropic, json);
+        let list = GeneratedList::of(WireFormat::Anthropic, json);
         let messages = list.messages();
         if messages.is_empty()
-            || !violations(Dialect::Anthropic, &messages, &Groups::of(&messages)).is_empty()
+            || !violations(WireFormat::Anthropic, &messages, &Groups::of(&messages)).is_empty()
         {
             return Ok(());
         }
@@ -270,7 +273,7 @@ fn a_claude_code_log_gives_back_the_conversation() {
 
 #[test]
 fn a_codex_log_gives_back_the_conversation() {
-    let lists = (conversation(Dialect::Responses), any::<u64>());
+    let lists = (conversation(WireFormat::Responses), any::<u64>());
     let outcome = TestRunner::new(config(1_500)).run(&lists, |(list, seed)| {
         let transcript = read(&codex_log(&list, seed));
         prop_assert_eq!(transcript.source, Source::CodexLog);
@@ -342,15 +345,15 @@ fn any_json() -> impl Strategy<Value = String> {
 
 /// Reads anything in every way there is; what can be read can be written, grouped and checked.
 fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
-    let choices = [DialectChoice::Detect].into_iter().chain(Dialect::ALL.map(DialectChoice::Forced));
-    for dialect in choices {
+    let choices = [WireFormatChoice::Detect].into_iter().chain(WireFormat::ALL.map(WireFormatChoice::Forced));
+    for wire_format in choices {
         for (pick, since_compaction) in [(None, false), (Some(1), true)] {
-            let options = DecodeOptions { dialect, pick, since_compaction };
+            let options = DecodeOptions { wire_format, pick, since_compaction };
             let Ok(transcript) = decode(bytes.to_vec(), &options) else { continue };
             groups_cover_the_list_once(&transcript.messages)?;
             legal_cuts_part_nothing(&transcript.messages)?;
             let groups = Groups::of(&transcript.messages);
-            let _ = violations(transcript.dialect, &transcript.messages, &groups);
+            let _ = violations(transcript.wire_format, &transcript.messages, &groups);
             let mut out = Vec::new();
             transcript.write_unchanged(&mut out);
             if matches!(transcript.source, Source::List | Source::Body) && pick.is_none() {
@@ -385,13 +388,15 @@ fn altered_documents_are_read_or_refused() {
     let mut rng = Rng::new(1);
     for_every_wire(
         150,
-        |dialect| (conversation_with(ConversationOptions::new(dialect).at_most_units(8)), any::<u64>()),
+        |wire_format| {
+            (conversation_with(ConversationOptions::new(wire_format).at_most_units(8)), any::<u64>())
+        },
         |(list, seed)| {
             let mut rng = Rng::new(seed);
-            let log = match list.dialect {
-                Dialect::Anthropic => claude_code_log(&list, seed),
-                Dialect::Responses => codex_log(&list, seed),
-                Dialect::Chat => list.lines(),
+            let log = match list.wire_format {
+                WireFormat::Anthropic => claude_code_log(&list, seed),
+                WireFormat::Responses => codex_log(&list, seed),
+                WireFormat::Chat => list.lines(),
             };
             for document in [list.document(), list.body("s"), log] {
                 for _ in 0..4 {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use throughline_testkit::{Missing, skip};
 use throughline_transcript::{
-    DecodeError, DecodeOptions, Dialect, Groups, Message, Source, Transcript, Violation, ViolationKind,
+    DecodeError, DecodeOptions, Groups, Message, Source, Transcript, Violation, ViolationKind, WireFormat,
     decode, violations,
 };
 
@@ -59,7 +59,7 @@ fn conversations(path: &Path, bytes: &[u8]) -> Vec<Transcript> {
 /// stood on the broken line).
 fn unexpected(transcript: &Transcript) -> Vec<Violation> {
     let groups = Groups::of(&transcript.messages);
-    let mut found = violations(transcript.dialect, &transcript.messages, &groups);
+    let mut found = violations(transcript.wire_format, &transcript.messages, &groups);
     found.retain(|violation| violation.kind != ViolationKind::CallWithoutResult);
     found
 }
@@ -90,7 +90,7 @@ fn every_recorded_session_is_read() {
             assert!(!transcript.messages.is_empty(), "{name} is empty");
             assert_eq!(unexpected(transcript), [], "{name}");
             if transcript.source == Source::ClaudeCodeLog {
-                assert_eq!(transcript.dialect, Dialect::Anthropic, "{name}");
+                assert_eq!(transcript.wire_format, WireFormat::Anthropic, "{name}");
                 assert!(transcript.preamble.model.is_some(), "{name} names its model");
             } else if found.len() == 1 {
                 assert!(goes_back_unchanged(transcript, &bytes), "{name}");

@@ -7,7 +7,7 @@
 //! Not for: deciding what to do about an answer.
 
 use throughline_tokens::{UsageError, UsageReading, parse_usage};
-use throughline_transcript::{Dialect, Message};
+use throughline_transcript::{Message, WireFormat};
 
 /// A tool the model wants run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub struct Stop {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The wire it came on.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// The provider's id of it.
     pub id: Option<String>,
     /// The model that answered, which may be another than the one asked for.
@@ -132,9 +132,9 @@ pub struct Answer {
 impl Answer {
     /// An answer that says nothing yet.
     #[must_use]
-    pub fn empty(dialect: Dialect) -> Self {
+    pub fn empty(wire_format: WireFormat) -> Self {
         Self {
-            dialect,
+            wire_format,
             id: None,
             model: None,
             messages: Vec::new(),

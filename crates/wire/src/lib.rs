@@ -6,11 +6,11 @@
 //! writers ([`write_response`], [`write_stream`]) do the inverse from an [`AnswerDraft`].
 //!
 //! ```
-//! use throughline_transcript::Dialect;
+//! use throughline_transcript::WireFormat;
 //! use throughline_wire::{AnswerDraft, StreamDecoder, StreamShape, WireEvent, write_stream};
 //!
-//! let events = write_stream(Dialect::Anthropic, &AnswerDraft::text("Hello."), &StreamShape::default());
-//! let (mut decoder, mut deltas) = (StreamDecoder::new(Dialect::Anthropic), Vec::new());
+//! let events = write_stream(WireFormat::Anthropic, &AnswerDraft::text("Hello."), &StreamShape::default());
+//! let (mut decoder, mut deltas) = (StreamDecoder::new(WireFormat::Anthropic), Vec::new());
 //! for chunk in events.iter().map(WireEvent::to_bytes) {
 //!     decoder.feed(&chunk, &mut deltas)?;
 //! }

@@ -1,7 +1,7 @@
 //! An answer in neutral terms, read from the messages that go back into the history: one reader for whole answers and
 //! for streams, so that both say the same.
 
-use throughline_transcript::{Dialect, Message, RawJson};
+use throughline_transcript::{Message, RawJson, WireFormat};
 
 use crate::answer::{AnswerPart, Seal, ToolCall};
 use crate::json_value::{is_absent, member, non_empty_text, text_member};
@@ -10,14 +10,14 @@ use crate::json_value::{is_absent, member, non_empty_text, text_member};
 pub(crate) const BROKEN_INPUT: &str = "unparsed_input";
 
 /// What messages of an answer say, in order.
-pub(crate) fn parts_of(dialect: Dialect, messages: &[Message]) -> Vec<AnswerPart> {
+pub(crate) fn parts_of(wire_format: WireFormat, messages: &[Message]) -> Vec<AnswerPart> {
     let mut parts = Vec::new();
     for message in messages {
         let json = RawJson(message.json());
-        match dialect {
-            Dialect::Chat => chat_message(json, &mut parts),
-            Dialect::Anthropic => content(json.get("content"), &mut parts),
-            Dialect::Responses => parts.extend(item(message)),
+        match wire_format {
+            WireFormat::Chat => chat_message(json, &mut parts),
+            WireFormat::Anthropic => content(json.get("content"), &mut parts),
+            WireFormat::Responses => parts.extend(item(message)),
         }
     }
     parts

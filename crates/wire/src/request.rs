@@ -14,7 +14,7 @@ pub(crate) mod members;
 
 use std::borrow::Cow;
 
-use throughline_transcript::{Dialect, Message, Preamble, RawJson, Role, text_message};
+use throughline_transcript::{Message, Preamble, RawJson, Role, WireFormat, text_message};
 
 use crate::json_value::{as_count, is_absent, text_member};
 use list::MessageList;
@@ -49,11 +49,11 @@ pub enum CapMember {
 impl CapMember {
     /// The name a wire gives it today.
     #[must_use]
-    pub fn usual(dialect: Dialect) -> Self {
-        match dialect {
-            Dialect::Chat => Self::MaxCompletionTokens,
-            Dialect::Responses => Self::MaxOutputTokens,
-            Dialect::Anthropic => Self::MaxTokens,
+    pub fn usual(wire_format: WireFormat) -> Self {
+        match wire_format {
+            WireFormat::Chat => Self::MaxCompletionTokens,
+            WireFormat::Responses => Self::MaxOutputTokens,
+            WireFormat::Anthropic => Self::MaxTokens,
         }
     }
 
@@ -68,11 +68,11 @@ impl CapMember {
     }
 
     /// The names a wire knows, the one that counts first.
-    fn known(dialect: Dialect) -> &'static [Self] {
-        match dialect {
-            Dialect::Chat => &[Self::MaxCompletionTokens, Self::MaxTokens],
-            Dialect::Responses => &[Self::MaxOutputTokens],
-            Dialect::Anthropic => &[Self::MaxTokens],
+    fn known(wire_format: WireFormat) -> &'static [Self] {
+        match wire_format {
+            WireFormat::Chat => &[Self::MaxCompletionTokens, Self::MaxTokens],
+            WireFormat::Responses => &[Self::MaxOutputTokens],
+            WireFormat::Anthropic => &[Self::MaxTokens],
         }
     }
 }
@@ -80,7 +80,7 @@ impl CapMember {
 /// A request of one wire.
 #[derive(Clone, Debug)]
 pub struct Request {
-    pub(crate) dialect: Dialect,
+    pub(crate) wire_format: WireFormat,
     pub(crate) members: Members,
     pub(crate) list: MessageList,
     /// Messages that stand before the list: the system prompt of a chat request that was built from parts.
@@ -90,27 +90,27 @@ pub struct Request {
 }
 
 /// The member that holds the messages of a wire.
-pub(crate) fn list_name(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Chat | Dialect::Anthropic => "messages",
-        Dialect::Responses => "input",
+pub(crate) fn list_name(wire_format: WireFormat) -> &'static str {
+    match wire_format {
+        WireFormat::Chat | WireFormat::Anthropic => "messages",
+        WireFormat::Responses => "input",
     }
 }
 
 /// The member that holds standing instructions; the chat wire keeps them among the messages.
-pub(crate) fn system_name(dialect: Dialect) -> Option<&'static str> {
-    match dialect {
-        Dialect::Chat => None,
-        Dialect::Responses => Some("instructions"),
-        Dialect::Anthropic => Some("system"),
+pub(crate) fn system_name(wire_format: WireFormat) -> Option<&'static str> {
+    match wire_format {
+        WireFormat::Chat => None,
+        WireFormat::Responses => Some("instructions"),
+        WireFormat::Anthropic => Some("system"),
     }
 }
 
 impl Request {
     /// The wire it is for.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
+    pub fn wire_format(&self) -> WireFormat {
+        self.wire_format
     }
 
     /// The messages it came with.
@@ -137,14 +137,14 @@ impl Request {
     /// Its own cap on output.
     #[must_use]
     pub fn output_cap_tokens(&self) -> Option<u64> {
-        let known = CapMember::known(self.dialect).iter();
+        let known = CapMember::known(self.wire_format).iter();
         known.filter_map(|cap| self.member(cap.name())).find_map(as_count)
     }
 
     /// Standing instructions as they stand: a string or a list of blocks.
     #[must_use]
     pub fn system(&self) -> Option<RawJson<'_>> {
-        self.member(system_name(self.dialect)?).filter(|value| !is_absent(*value))
+        self.member(system_name(self.wire_format)?).filter(|value| !is_absent(*value))
     }
 
     /// Tool definitions as they stand.
@@ -172,7 +172,7 @@ impl Request {
     pub fn preamble(&self) -> Preamble {
         let shared = |name| self.members.get(name).filter(|json| json.as_str() != "null").cloned();
         Preamble {
-            system: system_name(self.dialect).and_then(shared),
+            system: system_name(self.wire_format).and_then(shared),
             tools: shared("tools"),
             model: self.model().map(Cow::into_owned),
             max_output_tokens: self.output_cap_tokens(),
@@ -182,7 +182,7 @@ impl Request {
     /// Everything but instructions, tools and messages as one JSON object, members in their order.
     #[must_use]
     pub fn parameters_json(&self) -> String {
-        let apart = [system_name(self.dialect), Some("tools")];
+        let apart = [system_name(self.wire_format), Some("tools")];
         let mut out = String::from("{");
         for (name, value) in self.members().filter(|(name, _)| !apart.contains(&Some(*name))) {
             if out.len() > 1 {
@@ -198,8 +198,8 @@ impl Request {
 
     /// Puts a member in place of the one of that name, or at the end.
     pub fn set_member(&mut self, name: &str, json: &str) -> Result<(), RequestError> {
-        if name == list_name(self.dialect) {
-            return Err(RequestError::HoldsMessages { member: list_name(self.dialect) });
+        if name == list_name(self.wire_format) {
+            return Err(RequestError::HoldsMessages { member: list_name(self.wire_format) });
         }
         RequestError::check_json(name, json)?;
         self.members.set(name, json);
@@ -232,7 +232,7 @@ impl Request {
 
     /// Asks a chat stream to report usage at its end; the other wires always do.
     pub fn ask_for_stream_usage(&mut self) {
-        if self.dialect != Dialect::Chat {
+        if self.wire_format != WireFormat::Chat {
             return;
         }
         let options = self.member("stream_options").filter(|options| options.0.starts_with('{'));
@@ -258,11 +258,11 @@ impl Request {
 
     /// Caps the output under the name the request uses already, else under the usual one of its wire.
     pub fn set_output_cap(&mut self, tokens: u64) {
-        let known = CapMember::known(self.dialect);
+        let known = CapMember::known(self.wire_format);
         let present =
             known.iter().copied().filter(|cap| self.member(cap.name()).is_some()).collect::<Vec<_>>();
         if present.is_empty() {
-            return self.set_output_cap_as(CapMember::usual(self.dialect), tokens);
+            return self.set_output_cap_as(CapMember::usual(self.wire_format), tokens);
         }
         for cap in present {
             self.members.set(cap.name(), &tokens.to_string());
@@ -272,7 +272,8 @@ impl Request {
 
     /// Thinking counts towards the cap and is refused unless it leaves room for words.
     fn keep_thinking_below(&mut self, cap_tokens: u64) {
-        let Some(thinking) = self.member("thinking").filter(|_| self.dialect == Dialect::Anthropic) else {
+        let Some(thinking) = self.member("thinking").filter(|_| self.wire_format == WireFormat::Anthropic)
+        else {
             return;
         };
         let budget = thinking.get("budget_tokens").and_then(|tokens| tokens.0.parse::<u64>().ok());
@@ -293,7 +294,7 @@ impl Request {
 
     /// Caps the output under one name and takes any other out.
     pub fn set_output_cap_as(&mut self, name: CapMember, tokens: u64) {
-        for other in CapMember::known(self.dialect).iter().filter(|other| **other != name) {
+        for other in CapMember::known(self.wire_format).iter().filter(|other| **other != name) {
             self.members.remove(other.name());
         }
         self.members.set(name.name(), &tokens.to_string());
@@ -302,13 +303,13 @@ impl Request {
     /// Puts an instruction behind the last message, as a message of the user: what came before stays a prefix that a
     /// cache knows.
     pub fn append_instruction(&mut self, text: &str) {
-        self.appended.push(text_message(self.dialect, Role::User, text));
+        self.appended.push(text_message(self.wire_format, Role::User, text));
     }
 
     /// Whether it relies on something the provider keeps, so that its messages are not the whole conversation.
     #[must_use]
     pub fn leans_on_provider_state(&self) -> bool {
-        if self.dialect != Dialect::Responses {
+        if self.wire_format != WireFormat::Responses {
             return false;
         }
         let named = ["previous_response_id", "conversation"].into_iter();
@@ -355,7 +356,7 @@ impl Request {
         // A body without messages gets a place for them only when there are any.
         let mut members = Cow::Borrowed(&self.members);
         if !members.hold_messages() && items.peek().is_some() {
-            members.to_mut().make_hold_messages(list_name(self.dialect));
+            members.to_mut().make_hold_messages(list_name(self.wire_format));
         }
         let mut items = Some(items);
         members.write(out, |out| {

@@ -1,17 +1,17 @@
 //! Reading, changing, writing and building requests.
 
-use throughline_transcript::Dialect::{Anthropic, Chat, Responses};
+use throughline_transcript::WireFormat::{Anthropic, Chat, Responses};
 
 use super::*;
 
-fn decode(dialect: Dialect, body: &str) -> Request {
-    let request = Request::decode(dialect, body.as_bytes()).expect(body);
+fn decode(wire_format: WireFormat, body: &str) -> Request {
+    let request = Request::decode(wire_format, body.as_bytes()).expect(body);
     assert_eq!(encoded(&request), body, "an untouched request is written as it was read");
     request
 }
 
-fn refused(dialect: Dialect, body: &str) -> RequestError {
-    Request::decode(dialect, body.as_bytes()).expect_err(body)
+fn refused(wire_format: WireFormat, body: &str) -> RequestError {
+    Request::decode(wire_format, body.as_bytes()).expect_err(body)
 }
 
 fn encoded(request: &Request) -> String {
@@ -113,13 +113,13 @@ fn an_instruction_is_appended_behind_the_messages() {
         (Anthropic, r#"{"messages":[{"role":"user","content":"u"}],"n":1}"#),
         (Responses, r#"{"input":[{"role":"user","content":"u"}],"n":1}"#),
     ];
-    for (dialect, body) in bodies {
-        let mut request = decode(dialect, body);
+    for (wire_format, body) in bodies {
+        let mut request = decode(wire_format, body);
         request.append_instruction("sum \"up\"");
-        let added = throughline_transcript::text_message(dialect, Role::User, "sum \"up\"");
+        let added = throughline_transcript::text_message(wire_format, Role::User, "sum \"up\"");
         let expected = body.replace("}],", &format!("}},{added}],"));
         assert_eq!(encoded(&request), expected);
-        Request::decode(dialect, expected.into_bytes()).unwrap();
+        Request::decode(wire_format, expected.into_bytes()).unwrap();
     }
 }
 
@@ -164,8 +164,8 @@ fn state_at_the_provider_is_noticed() {
 
 #[test]
 fn the_cap_goes_under_the_name_of_the_wire() {
-    let capped = |dialect, body: &str| {
-        let mut request = decode(dialect, body);
+    let capped = |wire_format, body: &str| {
+        let mut request = decode(wire_format, body);
         request.set_output_cap(7);
         assert_eq!(request.output_cap_tokens(), Some(7));
         encoded(&request)
@@ -240,8 +240,8 @@ fn what_is_wrong_is_said_with_its_place() {
         (Chat, "{\"stream\":\"yes\",\"messages\":[]}", "`stream` should be true or false, it is a string"),
         (Anthropic, "{\"tools\":{},\"messages\":[]}", "`tools` should be a list, it is an object"),
     ];
-    for (dialect, body, words) in cases {
-        assert_eq!(refused(dialect, body).to_string(), words, "{body}");
+    for (wire_format, body, words) in cases {
+        assert_eq!(refused(wire_format, body).to_string(), words, "{body}");
     }
     let bad = Request::decode(Chat, b"{\"messages\":\n[\"\xff\"]}").unwrap_err();
     assert_eq!(bad, RequestError::Utf8 { offset: 15, line: 2 });
@@ -297,20 +297,21 @@ fn a_request_is_built_the_same_every_time() {
             r#"{"model":"m","max_tokens":9,"stream":true,"temperature":0.5,"metadata":{"z":1,"a":2},"system":"be \"brief\"","tools":[{"name":"t"}],"messages":[{"role":"user","content":"u"}]}"#,
         ),
     ];
-    for (dialect, cap, expected) in cases {
+    for (wire_format, cap, expected) in cases {
         let parts = RequestParts { output_cap: Some((cap, 9)), ..parts };
-        let request = Request::build(dialect, &parts, Vec::new()).unwrap();
+        let request = Request::build(wire_format, &parts, Vec::new()).unwrap();
         assert_eq!(encoded_with(&request, &[r#"{"role":"user","content":"u"}"#]), expected);
-        let read = decode(dialect, expected);
-        assert_eq!(read.system().is_some(), dialect != Chat);
-        let own = read.messages()[usize::from(dialect == Chat)..].to_vec();
-        assert_eq!(encoded(&Request::build(dialect, &parts, own).unwrap()), expected);
+        let read = decode(wire_format, expected);
+        assert_eq!(read.system().is_some(), wire_format != Chat);
+        let own = read.messages()[usize::from(wire_format == Chat)..].to_vec();
+        assert_eq!(encoded(&Request::build(wire_format, &parts, own).unwrap()), expected);
     }
 }
 
 #[test]
 fn parts_that_do_not_fit_are_refused() {
-    let build = |dialect, parts: &RequestParts<'_>| Request::build(dialect, parts, Vec::new()).unwrap_err();
+    let build =
+        |wire_format, parts: &RequestParts<'_>| Request::build(wire_format, parts, Vec::new()).unwrap_err();
     let twice = RequestParts { parameters: &[("model", "1")], ..RequestParts::new("m") };
     assert_eq!(build(Chat, &twice), RequestError::Duplicate { member: "model".into() });
     let list = RequestParts { parameters: &[("input", "[]")], ..RequestParts::new("m") };
@@ -324,14 +325,14 @@ fn parts_that_do_not_fit_are_refused() {
 #[test]
 fn a_lowered_cap_leaves_thinking_less_room_than_words_and_thinking_together() {
     let body = r#"{"model":"m","max_tokens":32000,"thinking":{"budget_tokens":31999,"type":"enabled"},"messages":[]}"#;
-    let mut request = Request::decode(Dialect::Anthropic, body).unwrap();
+    let mut request = Request::decode(WireFormat::Anthropic, body).unwrap();
     request.set_output_cap(8_000);
     let sent = String::from_utf8(request.encode()).unwrap();
     let thinking = r#""thinking":{"budget_tokens":6000,"type":"enabled"}"#;
     assert!(sent.contains("\"max_tokens\":8000") && sent.contains(thinking), "{sent}");
     // Enough room, or too little for any thinking: left as it is.
     for cap in [40_000, 1_200] {
-        let mut request = Request::decode(Dialect::Anthropic, body).unwrap();
+        let mut request = Request::decode(WireFormat::Anthropic, body).unwrap();
         request.set_output_cap(cap);
         assert!(String::from_utf8(request.encode()).unwrap().contains("\"budget_tokens\":31999"));
     }

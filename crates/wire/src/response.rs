@@ -3,7 +3,7 @@
 //! Messages of the answer are copied out of the body as they stand. A body that reports an error is an error, whatever
 //! its status said; one that is no answer of the wire is refused with what it is instead.
 
-use throughline_transcript::{Dialect, Message, RawJson, SharedText, decode_message};
+use throughline_transcript::{Message, RawJson, SharedText, WireFormat, decode_message};
 
 use crate::answer::{Answer, Stop};
 use crate::error_body::ErrorBody;
@@ -34,14 +34,14 @@ pub enum ResponseError {
     #[error("expected an answer of the {expected} wire, got {found}")]
     NotAnAnswer {
         /// The wire.
-        expected: Dialect,
+        expected: WireFormat,
         /// What came instead.
         found: Shape,
     },
 }
 
 /// Reads a whole response.
-pub fn decode_response(dialect: Dialect, body: &[u8]) -> Result<Answer, ResponseError> {
+pub fn decode_response(wire_format: WireFormat, body: &[u8]) -> Result<Answer, ResponseError> {
     let text = std::str::from_utf8(body).map_err(|error| {
         let before = body.get(..error.valid_up_to()).unwrap_or_default();
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
@@ -57,32 +57,32 @@ pub fn decode_response(dialect: Dialect, body: &[u8]) -> Result<Answer, Response
     }
     if let Err(fault) = check_json(text) {
         return Err(match Shape::of_non_json(text) {
-            Some(found) => ResponseError::NotAnAnswer { expected: dialect, found },
+            Some(found) => ResponseError::NotAnAnswer { expected: wire_format, found },
             None => ResponseError::Syntax { line: fault.line, column: fault.column, detail: fault.detail },
         });
     }
-    of_json(dialect, RawJson(text))
+    of_json(wire_format, RawJson(text))
 }
 
-fn of_json(dialect: Dialect, body: RawJson<'_>) -> Result<Answer, ResponseError> {
+fn of_json(wire_format: WireFormat, body: RawJson<'_>) -> Result<Answer, ResponseError> {
     let upstream = |error| ResponseError::Upstream(Box::new(error));
     if let Some(error) = ErrorBody::in_object(body, body.0) {
         return Err(upstream(error));
     }
     let found = Shape::of_json(body);
-    if found != Shape::Answer(dialect) {
-        return Err(ResponseError::NotAnAnswer { expected: dialect, found });
+    if found != Shape::Answer(wire_format) {
+        return Err(ResponseError::NotAnAnswer { expected: wire_format, found });
     }
-    match dialect {
-        Dialect::Chat => chat(body).map_err(upstream),
-        Dialect::Anthropic => Ok(anthropic(body)),
-        Dialect::Responses => responses(body).map_err(upstream),
+    match wire_format {
+        WireFormat::Chat => chat(body).map_err(upstream),
+        WireFormat::Anthropic => Ok(anthropic(body)),
+        WireFormat::Responses => responses(body).map_err(upstream),
     }
 }
 
 /// The chat wire: the first choice is the answer.
 fn chat(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
-    let mut answer = envelope(Dialect::Chat, body);
+    let mut answer = envelope(WireFormat::Chat, body);
     let choices: Vec<RawJson<'_>> = body.get("choices").into_iter().flat_map(RawJson::elements).collect();
     let first = choices.iter().position(|choice| choice.get("index").is_some_and(|index| index.0 == "0"));
     let first = first.unwrap_or(0);
@@ -124,7 +124,7 @@ fn chat_message(json: RawJson<'_>) -> Option<Message> {
 
 /// The Anthropic wire: the content becomes a message.
 fn anthropic(body: RawJson<'_>) -> Answer {
-    let mut answer = envelope(Dialect::Anthropic, body);
+    let mut answer = envelope(WireFormat::Anthropic, body);
     let content = body.get("content").map_or("[]", |content| content.0);
     answer.messages.extend(assistant_message(content));
     answer.stop = Stop::of_anthropic(body);
@@ -136,7 +136,7 @@ pub(crate) fn responses(body: RawJson<'_>) -> Result<Answer, ErrorBody> {
     if text_member(body, "status").as_deref() == Some("failed") {
         return Err(ErrorBody { raw: body.0.to_owned(), ..ErrorBody::default() });
     }
-    let mut answer = envelope(Dialect::Responses, body);
+    let mut answer = envelope(WireFormat::Responses, body);
     let items = body.get("output").into_iter().flat_map(RawJson::elements);
     answer.messages = items.filter_map(|item| to_message(item.0.to_owned())).collect();
     answer.stop = Stop::of_responses(body);
@@ -155,13 +155,13 @@ pub(crate) fn to_message(json: String) -> Option<Message> {
 }
 
 /// What an envelope says beside its messages.
-pub(crate) fn envelope(dialect: Dialect, body: RawJson<'_>) -> Answer {
-    let mut answer = Answer::empty(dialect);
+pub(crate) fn envelope(wire_format: WireFormat, body: RawJson<'_>) -> Answer {
+    let mut answer = Answer::empty(wire_format);
     answer.id = body.get("id").and_then(non_empty_text);
     answer.model = body.get("model").and_then(non_empty_text);
     answer.usage_json = member(body, "usage").map(|usage| usage.0.to_owned());
     for (name, value) in body.members() {
-        if is_extra(dialect, &name) && !is_absent(value) {
+        if is_extra(wire_format, &name) && !is_absent(value) {
             answer.extras.push((name.into_owned(), value.0.to_owned()));
         }
     }
@@ -170,19 +170,19 @@ pub(crate) fn envelope(dialect: Dialect, body: RawJson<'_>) -> Answer {
 
 /// Fills in what follows from the messages.
 pub(crate) fn settle(mut answer: Answer) -> Answer {
-    answer.parts = parts_of(answer.dialect, &answer.messages);
+    answer.parts = parts_of(answer.wire_format, &answer.messages);
     answer.stop = answer.stop.given_parts(&answer.parts);
     answer
 }
 
 /// Whether a member of an envelope says something about the answer that has no field of its own. What has one, what only
 /// frames, and what the Responses wire repeats of the request does not.
-pub(crate) fn is_extra(dialect: Dialect, name: &str) -> bool {
+pub(crate) fn is_extra(wire_format: WireFormat, name: &str) -> bool {
     let framing = ["id", "type", "object", "model", "usage", "error"];
-    let own: &[&str] = match dialect {
-        Dialect::Chat => &["created", "choices", "obfuscation"],
-        Dialect::Anthropic => &["role", "content", "stop_reason", "stop_sequence"],
-        Dialect::Responses => &[
+    let own: &[&str] = match wire_format {
+        WireFormat::Chat => &["created", "choices", "obfuscation"],
+        WireFormat::Anthropic => &["role", "content", "stop_reason", "stop_sequence"],
+        WireFormat::Responses => &[
             "created_at",
             "completed_at",
             "output",

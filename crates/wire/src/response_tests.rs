@@ -1,16 +1,16 @@
 //! Whole answers as they come, and what is none.
 
-use throughline_transcript::Dialect::{Anthropic, Chat, Responses};
+use throughline_transcript::WireFormat::{Anthropic, Chat, Responses};
 
 use super::*;
 use crate::answer::{AnswerPart, Seal, StopReason};
 
-fn read(dialect: Dialect, body: &str) -> Answer {
-    decode_response(dialect, body.as_bytes()).expect(body)
+fn read(wire_format: WireFormat, body: &str) -> Answer {
+    decode_response(wire_format, body.as_bytes()).expect(body)
 }
 
-fn refused(dialect: Dialect, body: &str) -> ResponseError {
-    decode_response(dialect, body.as_bytes()).expect_err(body)
+fn refused(wire_format: WireFormat, body: &str) -> ResponseError {
+    decode_response(wire_format, body.as_bytes()).expect_err(body)
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn an_error_is_one_whatever_the_status_said() {
             r#"{"id":"r","object":"response","status":"failed","error":{"code":"server_error","message":"no"},"output":[]}"#,
         ),
     ];
-    for (dialect, body) in cases {
-        let ResponseError::Upstream(error) = refused(dialect, body) else { panic!("{body}") };
+    for (wire_format, body) in cases {
+        let ResponseError::Upstream(error) = refused(wire_format, body) else { panic!("{body}") };
         assert_eq!((error.message.as_str(), error.raw.as_str()), ("no", body));
     }
     let silent = refused(Responses, r#"{"object":"response","status":"failed","error":null,"output":[]}"#);
@@ -168,8 +168,8 @@ fn what_is_no_answer_is_named() {
             "expected an answer of the chat wire, got an event of the anthropic wire",
         ),
     ];
-    for (dialect, body, words) in cases {
-        assert_eq!(refused(dialect, body).to_string(), words);
+    for (wire_format, body, words) in cases {
+        assert_eq!(refused(wire_format, body).to_string(), words);
     }
     let bad = decode_response(Chat, b"{\n\"\xff\"}").unwrap_err();
     assert_eq!(bad.to_string(), "the answer is not valid JSON at line 2, column 2: not valid UTF-8");

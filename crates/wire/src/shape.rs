@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 
 use crate::json_value::{member, name_of, text_member};
 
@@ -11,9 +11,9 @@ use crate::json_value::{member, name_of, text_member};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A whole answer of a wire.
-    Answer(Dialect),
+    Answer(WireFormat),
     /// An event of a wire's stream.
-    Event(Dialect),
+    Event(WireFormat),
     /// A stream of events where a whole answer was expected.
     EventStream,
     /// A page for people.
@@ -44,21 +44,21 @@ impl Shape {
         let has_list = |name| member(value, name).is_some_and(|list| list.0.starts_with('['));
         if has_list("choices") {
             let is_chunk = object == "chat.completion.chunk";
-            return if is_chunk { Self::Event(Dialect::Chat) } else { Self::Answer(Dialect::Chat) };
+            return if is_chunk { Self::Event(WireFormat::Chat) } else { Self::Answer(WireFormat::Chat) };
         }
         if kind.starts_with("response.") {
-            return Self::Event(Dialect::Responses);
+            return Self::Event(WireFormat::Responses);
         }
         if matches!(kind.as_str(), "message_start" | "message_delta" | "message_stop")
             || kind.starts_with("content_block_")
         {
-            return Self::Event(Dialect::Anthropic);
+            return Self::Event(WireFormat::Anthropic);
         }
         if object == "response" || has_list("output") {
-            return Self::Answer(Dialect::Responses);
+            return Self::Answer(WireFormat::Responses);
         }
         if kind == "message" || (has_list("content") && value.get("role").is_some()) {
-            return Self::Answer(Dialect::Anthropic);
+            return Self::Answer(WireFormat::Anthropic);
         }
         Self::OtherObject
     }
@@ -67,8 +67,8 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Answer(dialect) => write!(f, "a whole answer of the {dialect} wire"),
-            Self::Event(dialect) => write!(f, "an event of the {dialect} wire"),
+            Self::Answer(wire_format) => write!(f, "a whole answer of the {wire_format} wire"),
+            Self::Event(wire_format) => write!(f, "an event of the {wire_format} wire"),
             Self::EventStream => f.write_str("a stream of events"),
             Self::Html => f.write_str("a page of HTML"),
             Self::OtherObject => f.write_str("an object that is no answer of any wire"),

@@ -11,7 +11,7 @@ mod chat_calls;
 mod responses;
 mod unstreamed;
 
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 
 use crate::answer::{Answer, AnswerPart};
 use crate::delta::Delta;
@@ -54,7 +54,7 @@ pub enum StreamError {
     #[error("expected events of the {expected} wire, got {found}")]
     NotAnEvent {
         /// The wire.
-        expected: Dialect,
+        expected: WireFormat,
         /// What came instead.
         found: Shape,
     },
@@ -98,7 +98,7 @@ pub struct Interrupted {
 /// Puts an answer together from the events of its stream.
 #[derive(Clone, Debug)]
 pub struct AnswerStream {
-    dialect: Dialect,
+    wire_format: WireFormat,
     wire: Wire,
     events: usize,
     bytes: usize,
@@ -126,20 +126,20 @@ pub(crate) struct Assembled {
 impl AnswerStream {
     /// At the beginning of a stream.
     #[must_use]
-    pub fn new(dialect: Dialect) -> Self {
-        Self::with_limit(dialect, DEFAULT_MAX_STREAM_BYTES)
+    pub fn new(wire_format: WireFormat) -> Self {
+        Self::with_limit(wire_format, DEFAULT_MAX_STREAM_BYTES)
     }
 
     /// As [`new`](Self::new), with another limit on the bytes of all events together.
     #[must_use]
-    pub fn with_limit(dialect: Dialect, max_bytes: usize) -> Self {
-        let wire = match dialect {
-            Dialect::Chat => Wire::Chat(ChatStream::default()),
-            Dialect::Responses => Wire::Responses(Box::default()),
-            Dialect::Anthropic => Wire::Anthropic(Box::default()),
+    pub fn with_limit(wire_format: WireFormat, max_bytes: usize) -> Self {
+        let wire = match wire_format {
+            WireFormat::Chat => Wire::Chat(ChatStream::default()),
+            WireFormat::Responses => Wire::Responses(Box::default()),
+            WireFormat::Anthropic => Wire::Anthropic(Box::default()),
         };
         Self {
-            dialect,
+            wire_format,
             wire,
             events: 0,
             bytes: 0,
@@ -243,14 +243,16 @@ impl AnswerStream {
         }
         let found = Shape::of_json(event);
         let is_own = match found {
-            Shape::Event(dialect) => Some(dialect == self.dialect),
+            Shape::Event(wire_format) => Some(wire_format == self.wire_format),
             // Servers of the chat wire are careless about what they call a chunk.
-            Shape::Answer(dialect) => Some(dialect == self.dialect && dialect == Dialect::Chat),
+            Shape::Answer(wire_format) => {
+                Some(wire_format == self.wire_format && wire_format == WireFormat::Chat)
+            }
             Shape::OtherJson(_) => Some(false),
             Shape::OtherObject | Shape::EventStream | Shape::Html => None,
         };
         if is_own == Some(false) {
-            return Err(StreamError::NotAnEvent { expected: self.dialect, found });
+            return Err(StreamError::NotAnEvent { expected: self.wire_format, found });
         }
         self.is_known |= is_own.is_some();
         Ok(())
@@ -302,8 +304,8 @@ pub struct StreamDecoder {
 impl StreamDecoder {
     /// At the beginning of a stream.
     #[must_use]
-    pub fn new(dialect: Dialect) -> Self {
-        Self { reader: SseReader::default(), answer: AnswerStream::new(dialect) }
+    pub fn new(wire_format: WireFormat) -> Self {
+        Self { reader: SseReader::default(), answer: AnswerStream::new(wire_format) }
     }
 
     /// Takes the next bytes.
@@ -328,7 +330,7 @@ impl StreamDecoder {
                 let _ = self.answer.accept(&frame, deltas);
             }
             None if self.answer.is_untouched() => {
-                match unstreamed::read(self.answer.dialect, frame.raw, deltas) {
+                match unstreamed::read(self.answer.wire_format, frame.raw, deltas) {
                     Ok(Some(answer)) => return Ok(answer),
                     Ok(None) => {}
                     Err(failure) => drop(self.answer.fail(failure)),

@@ -1,6 +1,6 @@
 //! What holds for streams of every wire: failures, limits, early ends.
 
-use throughline_transcript::Dialect::{Anthropic, Chat, Responses};
+use throughline_transcript::WireFormat::{Anthropic, Chat, Responses};
 
 use super::*;
 
@@ -37,8 +37,8 @@ impl Run {
 }
 
 /// Reads a stream of events given one a line, data only.
-pub(crate) fn run(dialect: Dialect, lines: &str) -> Run {
-    let mut stream = AnswerStream::new(dialect);
+pub(crate) fn run(wire_format: WireFormat, lines: &str) -> Run {
+    let mut stream = AnswerStream::new(wire_format);
     let mut deltas = Vec::new();
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let _ = stream.accept_event(None, line, &mut deltas);
@@ -50,7 +50,7 @@ pub(crate) fn messages(answer: &Answer) -> Vec<&str> {
     answer.messages.iter().map(throughline_transcript::Message::json).collect()
 }
 
-const BEGINNINGS: [(Dialect, &str); 3] = [
+const BEGINNINGS: [(WireFormat, &str); 3] = [
     (
         Chat,
         r#"{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"half"}}]}"#,
@@ -71,8 +71,8 @@ const BEGINNINGS: [(Dialect, &str); 3] = [
 
 #[test]
 fn an_early_end_keeps_what_was_received() {
-    for (dialect, beginning) in BEGINNINGS {
-        let run = run(dialect, beginning);
+    for (wire_format, beginning) in BEGINNINGS {
+        let run = run(wire_format, beginning);
         assert_eq!(run.words(), ["text half"]);
         let started = Delta::Started { id: Some("c".into()), model: Some("m".into()) };
         assert_eq!(run.deltas.first(), Some(&started));
@@ -88,9 +88,9 @@ fn an_early_end_keeps_what_was_received() {
 
 #[test]
 fn nothing_at_all_is_told_apart() {
-    for dialect in Dialect::ALL {
-        assert_eq!(run(dialect, "").interrupted().cause, Interruption::Empty);
-        let mut stream = AnswerStream::new(dialect);
+    for wire_format in WireFormat::ALL {
+        assert_eq!(run(wire_format, "").interrupted().cause, Interruption::Empty);
+        let mut stream = AnswerStream::new(wire_format);
         assert_eq!(stream.accept_event(None, " ", &mut Vec::new()), Ok(Flow::More), "a sign of life");
         assert_eq!(stream.finish().unwrap_err().cause, Interruption::Empty);
     }
@@ -112,9 +112,9 @@ fn an_error_in_the_middle_is_an_error_of_the_provider() {
         ),
         (Chat, r#"[{"error":{"code":503,"message":"Overloaded","status":"UNAVAILABLE"}}]"#),
     ];
-    for (dialect, error) in errors {
-        let beginning = BEGINNINGS.iter().find(|(own, _)| *own == dialect).unwrap().1;
-        let interrupted = run(dialect, &format!("{beginning}\n{error}\n{beginning}")).interrupted();
+    for (wire_format, error) in errors {
+        let beginning = BEGINNINGS.iter().find(|(own, _)| *own == wire_format).unwrap().1;
+        let interrupted = run(wire_format, &format!("{beginning}\n{error}\n{beginning}")).interrupted();
         let Interruption::Failed(StreamError::Upstream(body)) = &interrupted.cause else {
             panic!("{:?}", interrupted.cause)
         };
@@ -131,8 +131,8 @@ fn an_event_named_error_is_one_whatever_it_holds() {
         ("error", r#"{"message":"no more"}"#, "no more"),
         ("error", r#"{"odd":1}"#, ""),
     ] {
-        for dialect in Dialect::ALL {
-            let mut stream = AnswerStream::new(dialect);
+        for wire_format in WireFormat::ALL {
+            let mut stream = AnswerStream::new(wire_format);
             let error = stream.accept_event(Some(name), data, &mut Vec::new()).unwrap_err();
             let StreamError::Upstream(body) = error else { panic!("{error}") };
             assert_eq!((body.message.as_str(), body.raw.as_str()), (message, data));
@@ -142,8 +142,8 @@ fn an_event_named_error_is_one_whatever_it_holds() {
 
 #[test]
 fn garbage_is_named_with_its_place() {
-    for (dialect, beginning) in BEGINNINGS {
-        let interrupted = run(dialect, &format!("{beginning}\n{{\"cut")).interrupted();
+    for (wire_format, beginning) in BEGINNINGS {
+        let interrupted = run(wire_format, &format!("{beginning}\n{{\"cut")).interrupted();
         let number = beginning.lines().count() + 1;
         let failure = StreamError::Malformed { number, excerpt: "{\"cut".into() };
         assert_eq!(interrupted.cause, Interruption::Failed(failure));
@@ -163,7 +163,7 @@ fn garbage_is_named_with_its_place() {
 #[test]
 fn events_of_another_wire_are_named() {
     for (spoken, beginning) in BEGINNINGS {
-        for expected in Dialect::ALL.into_iter().filter(|dialect| *dialect != spoken) {
+        for expected in WireFormat::ALL.into_iter().filter(|wire_format| *wire_format != spoken) {
             let interrupted = run(expected, beginning).interrupted();
             let failure = StreamError::NotAnEvent { expected, found: Shape::Event(spoken) };
             assert_eq!(
@@ -195,10 +195,10 @@ fn a_stream_over_the_limit_is_given_up() {
 
 #[test]
 fn unknown_events_and_pings_change_nothing() {
-    for (dialect, beginning) in BEGINNINGS {
-        let plain = run(dialect, beginning);
+    for (wire_format, beginning) in BEGINNINGS {
+        let plain = run(wire_format, beginning);
         let with_others = run(
-            dialect,
+            wire_format,
             &format!("{{\"type\":\"ping\"}}\n{beginning}\n{{\"type\":\"tomorrow\",\"index\":0}}\n{{}}"),
         );
         assert_eq!(with_others.deltas, plain.deltas);
@@ -229,8 +229,8 @@ fn bytes_become_an_answer() {
 
 #[test]
 fn a_body_that_is_no_stream_is_read_for_what_it_is() {
-    let finish = |dialect, body: &str| {
-        let mut decoder = StreamDecoder::new(dialect);
+    let finish = |wire_format, body: &str| {
+        let mut decoder = StreamDecoder::new(wire_format);
         let mut deltas = Vec::new();
         for chunk in body.as_bytes().chunks(7) {
             decoder.feed(chunk, &mut deltas).unwrap();

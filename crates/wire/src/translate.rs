@@ -13,7 +13,7 @@ mod forms;
 mod live;
 mod responses_to_chat;
 
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 
 use crate::answer::{Answer, AnswerPart, ToolCall};
 use crate::draft::{AnswerDraft, ReportedUsage};
@@ -43,7 +43,7 @@ pub struct TranslatedRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslationBack {
     /// The wire the answer goes to.
-    pub to: Dialect,
+    pub to: WireFormat,
     /// The model that was asked for.
     pub model: String,
     /// Tools that take free text.
@@ -61,9 +61,9 @@ pub enum TranslationError {
     #[error("requests of the {from} wire cannot be put on the {to} wire")]
     NoWay {
         /// The wire it is on.
-        from: Dialect,
+        from: WireFormat,
         /// The wire that was wanted.
-        to: Dialect,
+        to: WireFormat,
     },
     /// The other wire has nothing for it, and leaving it out would change what the caller gets.
     #[error("the {to} wire has nothing for {what}")]
@@ -71,37 +71,37 @@ pub enum TranslationError {
         /// What.
         what: String,
         /// The wire.
-        to: Dialect,
+        to: WireFormat,
     },
 }
 
 /// Whether requests of one wire can be put on another.
 #[must_use]
-pub fn can_translate(from: Dialect, to: Dialect) -> bool {
-    use Dialect::{Anthropic, Chat, Responses};
+pub fn can_translate(from: WireFormat, to: WireFormat) -> bool {
+    use WireFormat::{Anthropic, Chat, Responses};
     matches!((from, to), (Chat, Anthropic) | (Anthropic, Chat) | (Responses, Chat))
 }
 
 /// Puts a request on another wire. `cap` is the name the cap on output goes by on a chat wire.
 pub fn translate_request(
     request: &Request,
-    to: Dialect,
+    to: WireFormat,
     cap: CapMember,
     asked_secs: u64,
 ) -> Result<TranslatedRequest, TranslationError> {
-    let from = request.dialect();
+    let from = request.wire_format();
     let mut draft = RequestDraft { members: Vec::new(), left_out: Vec::new(), to };
     let custom_tools = match (from, to) {
-        (Dialect::Chat, Dialect::Anthropic) => chat_to_anthropic::fill(request, &mut draft)?,
-        (Dialect::Anthropic, Dialect::Chat) => anthropic_to_chat::fill(request, cap, &mut draft)?,
-        (Dialect::Responses, Dialect::Chat) => responses_to_chat::fill(request, cap, &mut draft)?,
+        (WireFormat::Chat, WireFormat::Anthropic) => chat_to_anthropic::fill(request, &mut draft)?,
+        (WireFormat::Anthropic, WireFormat::Chat) => anthropic_to_chat::fill(request, cap, &mut draft)?,
+        (WireFormat::Responses, WireFormat::Chat) => responses_to_chat::fill(request, cap, &mut draft)?,
         _ => return Err(TranslationError::NoWay { from, to }),
     };
     let way_back = TranslationBack {
         to: from,
         model: request.model().map(std::borrow::Cow::into_owned).unwrap_or_default(),
         custom_tools,
-        wants_usage: from != Dialect::Chat || request.asks_for_stream_usage(),
+        wants_usage: from != WireFormat::Chat || request.asks_for_stream_usage(),
         asked_secs,
     };
     let written =
@@ -165,7 +165,7 @@ fn custom_call(id: &str, call: &ToolCall) -> String {
 struct RequestDraft {
     members: Vec<(&'static str, String)>,
     left_out: Vec<String>,
-    to: Dialect,
+    to: WireFormat,
 }
 
 impl RequestDraft {

@@ -6,8 +6,8 @@ use super::*;
 use crate::request::Request;
 
 fn translated(
-    from: Dialect,
-    to: Dialect,
+    from: WireFormat,
+    to: WireFormat,
     body: &Value,
 ) -> Result<(Value, TranslatedRequest), TranslationError> {
     let request = Request::decode(from, body.to_string().into_bytes()).unwrap();
@@ -39,7 +39,7 @@ fn a_chat_request_as_an_anthropic_one() {
         "tools": [{ "type": "function", "function": { "name": "look", "description": "Looks.", "parameters": { "type": "object", "properties": { "n": { "type": "number" } } } } }],
         "tool_choice": "required", "parallel_tool_calls": false,
     });
-    let (body, translated) = translated(Dialect::Chat, Dialect::Anthropic, &body).unwrap();
+    let (body, translated) = translated(WireFormat::Chat, WireFormat::Anthropic, &body).unwrap();
     assert_eq!(
         body,
         json!({
@@ -98,7 +98,7 @@ fn an_anthropic_request_as_a_chat_one() {
             { "type": "web_search_20250305", "name": "web_search" } ],
         "tool_choice": { "type": "tool", "name": "look", "disable_parallel_tool_use": true },
     });
-    let (body, translated) = translated(Dialect::Anthropic, Dialect::Chat, &body).unwrap();
+    let (body, translated) = translated(WireFormat::Anthropic, WireFormat::Chat, &body).unwrap();
     assert_eq!(
         body,
         json!({
@@ -147,7 +147,7 @@ fn a_responses_request_as_a_chat_one() {
             { "type": "web_search" } ],
         "tool_choice": "auto", "parallel_tool_calls": true, "prompt_cache_key": "k",
     });
-    let (body, translated) = translated(Dialect::Responses, Dialect::Chat, &body).unwrap();
+    let (body, translated) = translated(WireFormat::Responses, WireFormat::Chat, &body).unwrap();
     assert_eq!(
         body,
         json!({
@@ -199,12 +199,12 @@ fn what_would_change_the_answer_is_refused() {
     ] {
         let mut body = json!({ "model": "m", "messages": user });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let error = translated(Dialect::Chat, Dialect::Anthropic, &body).unwrap_err();
+        let error = translated(WireFormat::Chat, WireFormat::Anthropic, &body).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
     }
     let body = json!({ "model": "m", "input": "Hi" });
-    let error = translated(Dialect::Responses, Dialect::Anthropic, &body).unwrap_err();
-    assert_eq!(error, TranslationError::NoWay { from: Dialect::Responses, to: Dialect::Anthropic });
+    let error = translated(WireFormat::Responses, WireFormat::Anthropic, &body).unwrap_err();
+    assert_eq!(error, TranslationError::NoWay { from: WireFormat::Responses, to: WireFormat::Anthropic });
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_request_that_goes_on_begins_as_the_last_one_did() {
     for turn in 0..6 {
         messages.push(json!({ "role": "user", "content": format!("question {turn}") }));
         let body = json!({ "model": "m", "messages": messages });
-        let (body, _) = translated(Dialect::Chat, Dialect::Anthropic, &body).unwrap();
+        let (body, _) = translated(WireFormat::Chat, WireFormat::Anthropic, &body).unwrap();
         let turns = body["messages"].as_array().unwrap().clone();
         if let Some(last) = last {
             assert_eq!(turns[..last.len()], last[..]);

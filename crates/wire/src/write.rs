@@ -10,7 +10,7 @@ mod anthropic;
 mod chat;
 mod responses;
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::answer::StopReason;
 use crate::draft::{AnswerDraft, ReportedUsage, StreamShape};
@@ -20,30 +20,30 @@ use crate::sse_writer::WireEvent;
 
 /// The body of a whole response.
 #[must_use]
-pub fn write_response(dialect: Dialect, draft: &AnswerDraft) -> String {
-    match dialect {
-        Dialect::Chat => chat::response(draft),
-        Dialect::Responses => responses::response(draft),
-        Dialect::Anthropic => anthropic::response(draft),
+pub fn write_response(wire_format: WireFormat, draft: &AnswerDraft) -> String {
+    match wire_format {
+        WireFormat::Chat => chat::response(draft),
+        WireFormat::Responses => responses::response(draft),
+        WireFormat::Anthropic => anthropic::response(draft),
     }
 }
 
 /// The events of a stream.
 #[must_use]
-pub fn write_stream(dialect: Dialect, draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent> {
-    match dialect {
-        Dialect::Chat => chat::stream(draft, shape),
-        Dialect::Responses => responses::stream(draft, shape),
-        Dialect::Anthropic => anthropic::stream(draft, shape),
+pub fn write_stream(wire_format: WireFormat, draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent> {
+    match wire_format {
+        WireFormat::Chat => chat::stream(draft, shape),
+        WireFormat::Responses => responses::stream(draft, shape),
+        WireFormat::Anthropic => anthropic::stream(draft, shape),
     }
 }
 
 /// The body of an error in the form of a wire.
 #[must_use]
-pub fn write_error(dialect: Dialect, error: &ErrorBody) -> String {
+pub fn write_error(wire_format: WireFormat, error: &ErrorBody) -> String {
     let kind = error.kind.as_deref();
-    match dialect {
-        Dialect::Chat | Dialect::Responses => {
+    match wire_format {
+        WireFormat::Chat | WireFormat::Responses => {
             let inner = ObjectWriter::new()
                 .text("message", &error.message)
                 .text_or_null("type", kind)
@@ -51,7 +51,7 @@ pub fn write_error(dialect: Dialect, error: &ErrorBody) -> String {
                 .text_or_null("code", error.code.as_deref());
             ObjectWriter::new().raw("error", &inner.finish()).finish()
         }
-        Dialect::Anthropic => {
+        WireFormat::Anthropic => {
             let inner = ObjectWriter::new().text("type", kind.unwrap_or("api_error"));
             let inner = inner.text("message", &error.message).finish();
             ObjectWriter::new().text("type", "error").raw("error", &inner).finish()
@@ -61,11 +61,11 @@ pub fn write_error(dialect: Dialect, error: &ErrorBody) -> String {
 
 /// An error in the middle of a stream, as its event of this number on wires that count them.
 #[must_use]
-pub fn write_error_event(dialect: Dialect, error: &ErrorBody, number: u64) -> WireEvent {
-    match dialect {
-        Dialect::Chat => WireEvent::unnamed(write_error(dialect, error)),
-        Dialect::Anthropic => WireEvent::named("error", write_error(dialect, error)),
-        Dialect::Responses => {
+pub fn write_error_event(wire_format: WireFormat, error: &ErrorBody, number: u64) -> WireEvent {
+    match wire_format {
+        WireFormat::Chat => WireEvent::unnamed(write_error(wire_format, error)),
+        WireFormat::Anthropic => WireEvent::named("error", write_error(wire_format, error)),
+        WireFormat::Responses => {
             let data = ObjectWriter::new()
                 .text("type", "error")
                 .text_or_null("code", error.code.as_deref().or(error.kind.as_deref()))
@@ -79,34 +79,34 @@ pub fn write_error_event(dialect: Dialect, error: &ErrorBody, number: u64) -> Wi
 
 /// A report of usage in the form of a wire.
 #[must_use]
-pub fn write_usage(dialect: Dialect, reported: &ReportedUsage) -> String {
+pub fn write_usage(wire_format: WireFormat, reported: &ReportedUsage) -> String {
     let usage = reported.usage;
     let cached = || {
         let details = ObjectWriter::new().number("cached_tokens", usage.cache_read);
         details.number("cache_write_tokens", usage.cache_write).finish()
     };
     let reasoning = || ObjectWriter::new().number("reasoning_tokens", usage.reasoning).finish();
-    match dialect {
-        Dialect::Chat => ObjectWriter::new()
+    match wire_format {
+        WireFormat::Chat => ObjectWriter::new()
             .number("prompt_tokens", usage.prompt())
             .number("completion_tokens", usage.output)
             .number("total_tokens", usage.total())
             .raw("prompt_tokens_details", &cached())
             .raw("completion_tokens_details", &reasoning())
             .finish(),
-        Dialect::Responses => ObjectWriter::new()
+        WireFormat::Responses => ObjectWriter::new()
             .number("input_tokens", usage.prompt())
             .raw("input_tokens_details", &cached())
             .number("output_tokens", usage.output)
             .raw("output_tokens_details", &reasoning())
             .number("total_tokens", usage.total())
             .finish(),
-        Dialect::Anthropic => anthropic::usage(reported),
+        WireFormat::Anthropic => anthropic::usage(reported),
     }
 }
 
 /// The word of a wire for a reason to stop; `None` where it says nothing. A wire that lacks a reason says the nearest.
-pub(crate) fn stop_word(dialect: Dialect, reason: StopReason) -> Option<&'static str> {
+pub(crate) fn stop_word(wire_format: WireFormat, reason: StopReason) -> Option<&'static str> {
     let [chat, responses, anthropic] = match reason {
         StopReason::EndOfTurn | StopReason::Other => ["stop", "completed", "end_turn"],
         StopReason::StopSequence => ["stop", "completed", "stop_sequence"],
@@ -119,10 +119,10 @@ pub(crate) fn stop_word(dialect: Dialect, reason: StopReason) -> Option<&'static
         StopReason::Cancelled => ["stop", "cancelled", "end_turn"],
         StopReason::Unstated => return None,
     };
-    Some(match dialect {
-        Dialect::Chat => chat,
-        Dialect::Responses => responses,
-        Dialect::Anthropic => anthropic,
+    Some(match wire_format {
+        WireFormat::Chat => chat,
+        WireFormat::Responses => responses,
+        WireFormat::Anthropic => anthropic,
     })
 }
 

@@ -23,40 +23,44 @@ fn draft() -> AnswerDraft {
 }
 
 /// An answer whole and streamed, as text for people.
-fn shown(dialect: Dialect, draft: &AnswerDraft) -> String {
+fn shown(wire_format: WireFormat, draft: &AnswerDraft) -> String {
     let shape = StreamShape { chunk_chars: 6, usage: StreamUsage::Included };
-    let events = write_stream(dialect, draft, &shape);
+    let events = write_stream(wire_format, draft, &shape);
     let events = events.iter().map(|event| String::from_utf8_lossy(&event.to_bytes()).replace("\n\n", "\n"));
-    [write_response(dialect, draft), String::new()].into_iter().chain(events).collect::<Vec<_>>().join("\n")
+    [write_response(wire_format, draft), String::new()]
+        .into_iter()
+        .chain(events)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
 fn a_chat_answer() {
-    insta::assert_snapshot!(shown(Dialect::Chat, &draft()));
+    insta::assert_snapshot!(shown(WireFormat::Chat, &draft()));
 }
 
 #[test]
 fn a_responses_answer() {
-    insta::assert_snapshot!(shown(Dialect::Responses, &draft()));
+    insta::assert_snapshot!(shown(WireFormat::Responses, &draft()));
 }
 
 #[test]
 fn an_anthropic_answer() {
-    insta::assert_snapshot!(shown(Dialect::Anthropic, &draft()));
+    insta::assert_snapshot!(shown(WireFormat::Anthropic, &draft()));
 }
 
 #[test]
 fn usage_is_left_out_where_it_is_not_asked_for() {
     let shape = StreamShape { usage: StreamUsage::Omitted, ..StreamShape::default() };
-    let events = write_stream(Dialect::Chat, &draft(), &shape);
+    let events = write_stream(WireFormat::Chat, &draft(), &shape);
     assert!(events.iter().all(|event| !event.data.contains("usage")));
     let silent = AnswerDraft { usage: None, ..draft() };
-    for dialect in [Dialect::Chat, Dialect::Anthropic] {
-        assert!(!write_response(dialect, &silent).contains("usage"));
-        let events = write_stream(dialect, &silent, &StreamShape::default());
+    for wire_format in [WireFormat::Chat, WireFormat::Anthropic] {
+        assert!(!write_response(wire_format, &silent).contains("usage"));
+        let events = write_stream(wire_format, &silent, &StreamShape::default());
         assert!(events.iter().all(|event| !event.data.contains("usage")));
     }
-    assert!(write_response(Dialect::Responses, &silent).contains("\"usage\":null"));
+    assert!(write_response(WireFormat::Responses, &silent).contains("\"usage\":null"));
 }
 
 #[test]
@@ -65,9 +69,9 @@ fn every_reason_to_stop_is_read_as_the_nearest_the_wire_has() {
         Cancelled, Compacted, EndOfTurn, OutputLimit, Paused, Refused, StopSequence, ToolCalls, Unstated,
         WindowLimit,
     };
-    let read = |dialect, stop| {
+    let read = |wire_format, stop| {
         let draft = AnswerDraft { stop, ..AnswerDraft::text("x") };
-        crate::decode_response(dialect, write_response(dialect, &draft).as_bytes())
+        crate::decode_response(wire_format, write_response(wire_format, &draft).as_bytes())
             .map(|answer| answer.stop.reason)
     };
     let cases = [
@@ -84,7 +88,11 @@ fn every_reason_to_stop_is_read_as_the_nearest_the_wire_has() {
         (Unstated, [Unstated, EndOfTurn, Unstated]),
     ];
     for (written, expected) in cases {
-        assert_eq!(Dialect::ALL.map(|dialect| read(dialect, written)), expected.map(Ok), "{written:?}");
+        assert_eq!(
+            WireFormat::ALL.map(|wire_format| read(wire_format, written)),
+            expected.map(Ok),
+            "{written:?}"
+        );
     }
 }
 
@@ -98,15 +106,15 @@ fn errors_are_read_as_they_were_written() {
         raw: String::new(),
     };
     let mut shown = String::new();
-    for dialect in Dialect::ALL {
-        let body = write_error(dialect, &error);
-        let event = write_error_event(dialect, &error, 7);
+    for wire_format in WireFormat::ALL {
+        let body = write_error(wire_format, &error);
+        let event = write_error_event(wire_format, &error, 7);
         for json in [&body, &event.data] {
             let read = ErrorBody::recognise(json).unwrap();
             assert_eq!(read.message, error.message);
             assert!(read.kind == error.kind || read.code == error.code);
         }
-        shown += &format!("{dialect}\n{body}\n{}", String::from_utf8(event.to_bytes()).unwrap());
+        shown += &format!("{wire_format}\n{body}\n{}", String::from_utf8(event.to_bytes()).unwrap());
     }
     insta::assert_snapshot!(shown);
 }

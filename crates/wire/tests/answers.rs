@@ -5,7 +5,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, decode_message_text};
+use throughline_transcript::{WireFormat, decode_message_text};
 use throughline_wire::{
     Answer, AnswerDraft, AnswerPart, Delta, Flow, ReportedUsage, Seal, StopReason, StreamDecoder,
     StreamShape, StreamUsage, ToolCall, decode_response, write_comment, write_response, write_stream,
@@ -101,14 +101,14 @@ fn shape() -> impl Strategy<Value = StreamShape> {
     (1..40_usize).prop_map(|chunk_chars| StreamShape { chunk_chars, usage: StreamUsage::Included })
 }
 
-fn dialect() -> impl Strategy<Value = Dialect> {
-    prop::sample::select(Dialect::ALL.to_vec())
+fn wire_format() -> impl Strategy<Value = WireFormat> {
+    prop::sample::select(WireFormat::ALL.to_vec())
 }
 
 /// The bytes of a stream, with signs of life between its events.
-fn bytes_of(dialect: Dialect, draft: &AnswerDraft, shape: &StreamShape) -> Vec<u8> {
+fn bytes_of(wire_format: WireFormat, draft: &AnswerDraft, shape: &StreamShape) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for event in write_stream(dialect, draft, shape) {
+    for event in write_stream(wire_format, draft, shape) {
         write_comment("alive", &mut bytes);
         bytes.extend(event.to_bytes());
     }
@@ -116,8 +116,8 @@ fn bytes_of(dialect: Dialect, draft: &AnswerDraft, shape: &StreamShape) -> Vec<u
 }
 
 /// Reads a stream that arrives in chunks of these sizes, over and over.
-fn read(dialect: Dialect, bytes: &[u8], sizes: &[usize]) -> (Answer, Vec<Delta>) {
-    let mut decoder = StreamDecoder::new(dialect);
+fn read(wire_format: WireFormat, bytes: &[u8], sizes: &[usize]) -> (Answer, Vec<Delta>) {
+    let mut decoder = StreamDecoder::new(wire_format);
     let (mut deltas, mut rest, mut flow) = (Vec::new(), bytes, Flow::More);
     for size in sizes.iter().cycle() {
         if rest.is_empty() {
@@ -181,18 +181,18 @@ fn said(answer: &Answer) -> Told {
 }
 
 /// What a wire can say of a part.
-fn expected(dialect: Dialect, draft: &AnswerDraft) -> Vec<AnswerPart> {
+fn expected(wire_format: WireFormat, draft: &AnswerDraft) -> Vec<AnswerPart> {
     let mut parts = Vec::new();
     for part in draft.parts.iter().cloned() {
-        match (dialect, part) {
+        match (wire_format, part) {
             (_, AnswerPart::Text(text) | AnswerPart::Refusal(text)) if text.is_empty() => {}
-            (Dialect::Anthropic, AnswerPart::Refusal(text)) => parts.push(AnswerPart::Text(text)),
-            (Dialect::Anthropic, AnswerPart::Reasoning { text, seal: Seal::Encrypted(data) })
+            (WireFormat::Anthropic, AnswerPart::Refusal(text)) => parts.push(AnswerPart::Text(text)),
+            (WireFormat::Anthropic, AnswerPart::Reasoning { text, seal: Seal::Encrypted(data) })
                 if !text.is_empty() =>
             {
                 parts.push(AnswerPart::Reasoning { text, seal: Seal::Signature(data) });
             }
-            (Dialect::Responses, AnswerPart::Reasoning { text, seal: Seal::Signature(data) }) => {
+            (WireFormat::Responses, AnswerPart::Reasoning { text, seal: Seal::Signature(data) }) => {
                 parts.push(AnswerPart::Reasoning { text, seal: Seal::Encrypted(data) });
             }
             (_, part) => parts.push(part),
@@ -206,31 +206,31 @@ proptest! {
 
     #[test]
     fn a_stream_gives_the_answer_that_a_whole_response_gives(
-        dialect in dialect(), draft in draft(), shape in shape(), sizes in vec(1..200_usize, 1..6),
+        wire_format in wire_format(), draft in draft(), shape in shape(), sizes in vec(1..200_usize, 1..6),
     ) {
-        let whole = decode_response(dialect, write_response(dialect, &draft).as_bytes()).unwrap();
-        let bytes = bytes_of(dialect, &draft, &shape);
-        let (answer, deltas) = read(dialect, &bytes, &sizes);
+        let whole = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).unwrap();
+        let bytes = bytes_of(wire_format, &draft, &shape);
+        let (answer, deltas) = read(wire_format, &bytes, &sizes);
         prop_assert_eq!(&answer, &whole);
         prop_assert_eq!(told(&deltas), said(&whole));
         let started = Delta::Started { id: Some(draft.id.clone()), model: Some(draft.model.clone()) };
         prop_assert_eq!(deltas.first(), Some(&started));
         // However it was cut.
-        let (at_once, all_deltas) = read(dialect, &bytes, &[bytes.len()]);
+        let (at_once, all_deltas) = read(wire_format, &bytes, &[bytes.len()]);
         prop_assert_eq!(at_once, answer);
         prop_assert_eq!(all_deltas, deltas);
     }
 
     #[test]
-    fn an_answer_says_what_the_draft_said(dialect in dialect(), draft in draft()) {
-        let answer = decode_response(dialect, write_response(dialect, &draft).as_bytes()).unwrap();
+    fn an_answer_says_what_the_draft_said(wire_format in wire_format(), draft in draft()) {
+        let answer = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).unwrap();
         prop_assert_eq!(answer.id.as_deref(), Some(draft.id.as_str()));
         prop_assert_eq!(answer.model.as_deref(), Some(draft.model.as_str()));
         match (draft.usage, answer.usage()) {
             (Some(reported), Some(Ok(read))) => {
                 prop_assert_eq!(read.usage, reported.usage);
                 prop_assert!(read.doubts.is_empty());
-                let long = if dialect == Dialect::Anthropic { reported.cache_write_1h } else { 0 };
+                let long = if wire_format == WireFormat::Anthropic { reported.cache_write_1h } else { 0 };
                 prop_assert_eq!(read.cache_write_1h, long);
             }
             (None, None) => {}
@@ -240,8 +240,8 @@ proptest! {
             // What goes back into a history can be read there.
             prop_assert_eq!(&decode_message_text(message.json().to_owned()).unwrap(), message);
         }
-        let expected = expected(dialect, &draft);
-        if dialect == Dialect::Chat {
+        let expected = expected(wire_format, &draft);
+        if wire_format == WireFormat::Chat {
             // One text, one reasoning, one refusal, then the calls.
             let only_text = AnswerDraft { parts: expected, ..draft.clone() };
             let joined = said(&Answer { parts: only_text.parts, ..answer.clone() });
@@ -253,12 +253,12 @@ proptest! {
 
     #[test]
     fn a_stream_cut_short_never_passes_for_a_whole_one(
-        dialect in dialect(), draft in draft(), shape in shape(), keep in 0.0..1.0_f64,
+        wire_format in wire_format(), draft in draft(), shape in shape(), keep in 0.0..1.0_f64,
     ) {
-        let events = write_stream(dialect, &draft, &shape);
-        let whole = decode_response(dialect, write_response(dialect, &draft).as_bytes()).unwrap();
+        let events = write_stream(wire_format, &draft, &shape);
+        let whole = decode_response(wire_format, write_response(wire_format, &draft).as_bytes()).unwrap();
         let kept = (events.len() as f64 * keep) as usize;
-        let mut decoder = StreamDecoder::new(dialect);
+        let mut decoder = StreamDecoder::new(wire_format);
         let mut deltas = Vec::new();
         for event in &events[..kept] {
             decoder.feed(&event.to_bytes(), &mut deltas).unwrap();

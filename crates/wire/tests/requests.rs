@@ -5,7 +5,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use throughline_testkit::{Coverage, any_conversation};
-use throughline_transcript::{Dialect, Message, Role, text_message};
+use throughline_transcript::{Message, Role, WireFormat, text_message};
 use throughline_wire::{Request, RequestParts, Streaming, System};
 
 /// White space as it may stand anywhere between tokens.
@@ -32,7 +32,7 @@ fn member() -> impl Strategy<Value = (String, String)> {
 /// A body, its gaps and its messages.
 #[derive(Clone, Debug)]
 struct Body {
-    dialect: Dialect,
+    wire_format: WireFormat,
     text: String,
     messages: Vec<String>,
 }
@@ -40,7 +40,7 @@ struct Body {
 fn body() -> impl Strategy<Value = Body> {
     (any_conversation(), vec(member(), 0..5), vec(gap(), 12), any::<prop::sample::Index>()).prop_map(
         |(conversation, mut members, gaps, place)| {
-            let dialect = conversation.dialect;
+            let wire_format = conversation.wire_format;
             let mut gap = gaps.iter().cycle();
             let mut next = || gap.next().map(String::as_str).unwrap_or_default();
             let mut list = format!("[{}", next());
@@ -51,7 +51,7 @@ fn body() -> impl Strategy<Value = Body> {
                 list.push_str(message);
             }
             list.push_str(&format!("{}]", next()));
-            let name = if dialect == Dialect::Responses { "input" } else { "messages" };
+            let name = if wire_format == WireFormat::Responses { "input" } else { "messages" };
             let at = place.index(members.len() + 1);
             members.insert(at, (name.to_owned(), list));
             let mut text = format!("{}{{{}", next(), next());
@@ -62,13 +62,13 @@ fn body() -> impl Strategy<Value = Body> {
                 text.push_str(&format!("\"{name}\"{}:{}{value}", next(), next()));
             }
             text.push_str(&format!("{}}}{}", next(), next()));
-            Body { dialect, text, messages: conversation.json.clone() }
+            Body { wire_format, text, messages: conversation.json.clone() }
         },
     )
 }
 
-fn read(dialect: Dialect, text: &str) -> Request {
-    Request::decode(dialect, text.as_bytes()).unwrap()
+fn read(wire_format: WireFormat, text: &str) -> Request {
+    Request::decode(wire_format, text.as_bytes()).unwrap()
 }
 
 fn text(bytes: Vec<u8>) -> String {
@@ -84,19 +84,19 @@ proptest! {
 
     #[test]
     fn a_request_goes_out_as_it_came(body in body()) {
-        let request = read(body.dialect, &body.text);
+        let request = read(body.wire_format, &body.text);
         prop_assert_eq!(raw(request.messages()), body.messages.iter().map(String::as_str).collect::<Vec<_>>());
         prop_assert_eq!(text(request.encode()), body.text);
     }
 
     #[test]
     fn a_change_can_be_taken_back(body in body()) {
-        let mut request = read(body.dialect, &body.text);
+        let mut request = read(body.wire_format, &body.text);
         request.set_model("m");
         request.set_streaming(Streaming::Streamed);
         request.ask_for_stream_usage();
         request.set_output_cap(9);
-        let changed = read(body.dialect, &text(request.encode()));
+        let changed = read(body.wire_format, &text(request.encode()));
         prop_assert!(changed.model().is_some_and(|model| model == "m"));
         prop_assert_eq!(changed.streaming(), Streaming::Streamed);
         prop_assert_eq!(changed.output_cap_tokens(), Some(9));
@@ -111,11 +111,11 @@ proptest! {
     fn messages_are_replaced_and_nothing_else(
         body in body(), keep in vec(any::<bool>(), 64), instruction in "\\PC{0,20}",
     ) {
-        let mut request = read(body.dialect, &body.text);
+        let mut request = read(body.wire_format, &body.text);
         let kept: Vec<&str> =
             body.messages.iter().zip(keep.iter().cycle()).filter(|(_, keep)| **keep).map(|(m, _)| m.as_str()).collect();
         let written = text(request.with_messages(kept.iter().copied()));
-        let again = read(body.dialect, &written);
+        let again = read(body.wire_format, &written);
         prop_assert_eq!(raw(again.messages()), kept.clone());
         let others = |request: &Request| {
             request.members().map(|(name, value)| (name.to_owned(), value.0.to_owned())).collect::<Vec<_>>()
@@ -123,8 +123,8 @@ proptest! {
         prop_assert_eq!(others(&again), others(&request));
         // A request with an instruction appended has the one without as a prefix, up to the end of its last message.
         request.append_instruction(&instruction);
-        let longer = read(body.dialect, &text(request.with_messages(kept.iter().copied())));
-        let added = text_message(body.dialect, Role::User, &instruction);
+        let longer = read(body.wire_format, &text(request.with_messages(kept.iter().copied())));
+        let added = text_message(body.wire_format, Role::User, &instruction);
         let expected: Vec<&str> = kept.iter().copied().chain([added.as_str()]).collect();
         prop_assert_eq!(raw(longer.messages()), expected);
     }
@@ -136,7 +136,7 @@ proptest! {
             parameters: &[("temperature", "0"), ("x", "{\"b\":1,\"a\":2}")],
             ..RequestParts::new("m")
         };
-        let request = Request::build(conversation.dialect, &parts, Vec::new()).unwrap();
+        let request = Request::build(conversation.wire_format, &parts, Vec::new()).unwrap();
         let mut before = request.with_messages([]);
         for count in 1..=conversation.json.len() {
             let body = request.with_messages(conversation.json[..count].iter().map(String::as_str));
@@ -144,8 +144,8 @@ proptest! {
             prop_assert!(body.starts_with(shared));
             before = body;
         }
-        let read = Request::decode(conversation.dialect, before).unwrap();
-        let own = usize::from(conversation.dialect == Dialect::Chat);
+        let read = Request::decode(conversation.wire_format, before).unwrap();
+        let own = usize::from(conversation.wire_format == WireFormat::Chat);
         let expected: Vec<&str> = conversation.json.iter().map(String::as_str).collect();
         prop_assert_eq!(&raw(read.messages())[own..], &expected[..]);
     }
@@ -158,9 +158,9 @@ fn generated_bodies_reach_what_matters() {
     let (mut runner, coverage) = (TestRunner::deterministic(), Coverage::new());
     for _ in 0..200 {
         let body = body().new_tree(&mut runner).unwrap().current();
-        let request = read(body.dialect, &body.text);
+        let request = read(body.wire_format, &body.text);
         coverage.list(request.messages());
-        coverage.note(format!("{} body", body.dialect));
+        coverage.note(format!("{} body", body.wire_format));
         if request.members().next().is_some() {
             coverage.note("members around the list");
         }

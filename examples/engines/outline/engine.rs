@@ -164,15 +164,15 @@ impl Engine {
             return no_op("nothing_in_the_middle", "everything fits");
         }
         let outline = self.outline(messages, &folded);
-        let dialect = conversation.get("dialect").as_text().unwrap_or_default();
-        let summary = message(dialect, "user", &outline);
+        let wire_format = conversation.get("dialect").as_text().unwrap_or_default();
+        let summary = message(wire_format, "user", &outline);
         let mut view =
             vec![Json::object([("kind", Json::text("summary")), ("json", Json::text(summary.to_string()))])];
         let starts_with_user =
             kept.first().and_then(|index| messages.get(*index)).is_some_and(|first| role(first) == "user");
         if starts_with_user {
             // Two messages of one role must not follow each other on every wire.
-            let reply = message(dialect, "assistant", "Understood.");
+            let reply = message(wire_format, "assistant", "Understood.");
             view.push(Json::object([
                 ("kind", Json::text("synthetic")),
                 ("role", Json::text("acknowledgement")),
@@ -344,8 +344,8 @@ fn tool() -> Json {
     ])
 }
 
-fn message(dialect: &str, role: &str, text: &str) -> Json {
-    let content = match dialect {
+fn message(wire_format: &str, role: &str, text: &str) -> Json {
+    let content = match wire_format {
         "responses" => {
             let kind = if role == "user" { "input_text" } else { "output_text" };
             Json::List(vec![Json::object([("type", Json::text(kind)), ("text", Json::text(text))])])
@@ -353,7 +353,7 @@ fn message(dialect: &str, role: &str, text: &str) -> Json {
         _ => Json::text(text),
     };
     let mut members = vec![("role".to_owned(), Json::text(role)), ("content".to_owned(), content)];
-    if dialect == "responses" {
+    if wire_format == "responses" {
         members.insert(0, ("type".to_owned(), Json::text("message")));
     }
     Json::Object(members)

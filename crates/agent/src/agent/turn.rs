@@ -57,13 +57,13 @@ impl Agent {
     /// and received until then stays, and the next turn goes on from there.
     pub async fn turn(&mut self, said: &str, cancel: &CancellationToken) -> Result<TurnDone, SessionError> {
         self.stop_saving_memory();
-        let dialect = self.session.dialect();
-        let mut new = results::messages(dialect, &self.finished);
+        let wire_format = self.session.wire_format();
+        let mut new = results::messages(wire_format, &self.finished);
         // What was said before and got no answer is in the conversation already.
         if self.unanswered().is_none_or(|words| words != said.trim()) {
             let rendition = self.shortened(said).await?;
             new.extend(
-                message(&text_message(dialect, Role::User, said))
+                message(&text_message(wire_format, Role::User, said))
                     .map(|message| IncomingMessage { message, rendition }),
             );
         }
@@ -81,7 +81,7 @@ impl Agent {
             if cancel.is_cancelled() {
                 return Err(SessionError::Cancelled);
             }
-            new = results::messages(dialect, &self.finished);
+            new = results::messages(wire_format, &self.finished);
         }
         Ok(done)
     }
@@ -98,7 +98,7 @@ impl Agent {
     /// Folding would not help: there is nothing before them that could give way.
     async fn shortened(&self, said: &str) -> Result<Option<StoredRendition>, SessionError> {
         let pressure = self.session.pressure();
-        let model = token_model_for(&self.session.model().model, self.session.dialect());
+        let model = token_model_for(&self.session.model().model, self.session.wire_format());
         let system = model.estimate_content(&profile_system(&compact_json_string(&self.standing.prompt)));
         let tools =
             self.standing.tools.as_deref().map_or(0, |json| model.estimate_content(&profile_tools(json)));
@@ -134,7 +134,7 @@ impl Agent {
             store.put_artifact(&owner, new)
         })
         .await?;
-        let json = text_message(self.session.dialect(), Role::User, &shown);
+        let json = text_message(self.session.wire_format(), Role::User, &shown);
         Ok(Some(StoredRendition { kinds: vec!["artifact".to_owned()], json, tokens: 0 }))
     }
 

@@ -1,7 +1,7 @@
 //! What was said is found and read back as it was.
 
 use throughline_store::{IdLength, MemoryStore, NewArtifact, NewMessage, NewSession, Origin};
-use throughline_transcript::{Dialect, decode_message_text};
+use throughline_transcript::{WireFormat, decode_message_text};
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn recall(texts: &[&str]) -> Recall {
         model: None,
         title: None,
         origin: Origin { program: "test".to_owned(), ..Origin::default() },
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     };
     store.open_session(new, None).unwrap();
     let message = |text: &&str| NewMessage {

@@ -7,7 +7,7 @@ use throughline_agent::{Agent, AgentEvent, Asking, MEMORY_TASK, SaveMemory};
 use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction};
 use throughline_store::Owner;
 use throughline_testkit::{RecordedRequest, Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{PROMPT, Stage, id, last_text, read, wanting};
@@ -52,7 +52,7 @@ async fn talk(agent: &mut Agent, turns: usize) {
 
 #[tokio::test]
 async fn memory_is_chosen_beside_the_conversation_when_it_is_compacted() {
-    let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(talker)).await;
+    let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(talker)).await;
     let setup = stage.setup_with(Asking::Always, stage.by_model());
     let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
     talk(&mut agent, 8).await;
@@ -91,7 +91,7 @@ async fn memory_is_not_chosen_where_it_could_not_be_written_or_is_not_wanted() {
     for (asking, save_memory) in
         [(Asking::Nobody, SaveMemory::AtCompaction), (Asking::Always, SaveMemory::Never)]
     {
-        let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(talker)).await;
+        let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(talker)).await;
         let mut setup = stage.setup_with(asking, stage.by_model());
         setup.save_memory = save_memory;
         let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
@@ -108,7 +108,7 @@ async fn person_does_not_wait_for_memory() {
         true => Reply::stall(),
         false => talker(request),
     });
-    let stage = Stage::new(Dialect::Chat, 200_000, script).await;
+    let stage = Stage::new(WireFormat::Chat, 200_000, script).await;
     let setup = stage.setup_with(Asking::Always, stage.by_model());
     let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
     talk(&mut agent, 8).await;
@@ -125,7 +125,7 @@ async fn person_does_not_wait_for_memory() {
 
 #[tokio::test]
 async fn model_is_not_told_how_full_its_window_is() {
-    let stage = Stage::new(Dialect::Anthropic, 20_000, Script::answering(talker)).await;
+    let stage = Stage::new(WireFormat::Anthropic, 20_000, Script::answering(talker)).await;
     let mut agent = stage.begin(Asking::Nobody).await;
     let mut turn = 0;
     while agent.session().compactions() < 2 {
@@ -148,7 +148,7 @@ fn tools(request: &RecordedRequest) -> Vec<String> {
 
 #[tokio::test]
 async fn tools_of_another_engine_come_with_the_next_compaction() {
-    let stage = Stage::new(Dialect::Chat, 60_000, Script::answering(talker)).await;
+    let stage = Stage::new(WireFormat::Chat, 60_000, Script::answering(talker)).await;
     let mut agent = stage.begin(Asking::Nobody).await;
     talk(&mut agent, 4).await;
     let first = agent.tools_json().unwrap().to_owned();
@@ -200,7 +200,7 @@ async fn lookups_fit_the_window_and_are_never_set_aside() {
             }
             _ => Reply::text("Seen."),
         });
-        let stage = Stage::new(Dialect::Chat, window_tokens, script).await;
+        let stage = Stage::new(WireFormat::Chat, window_tokens, script).await;
         let setup = stage.setup_with(Asking::Nobody, stage.lossless());
         let mut agent = Agent::begin(setup, stage.new_session(), PROMPT).await.unwrap();
         let go = CancellationToken::new();

@@ -5,7 +5,7 @@ use throughline_agent::{AgentEvent, Asking};
 use throughline_engine::{CompactionResult, EngineEvent, ManualCompaction, Trigger};
 use throughline_store::{ArtifactRange, Owner};
 use throughline_testkit::{RecordedRequest, Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Stage, id, last_text, wanting};
@@ -29,7 +29,7 @@ fn last_result(stage: &Stage) -> String {
 
 #[tokio::test]
 async fn a_file_is_shown_again_once_the_model_no_longer_sees_it() {
-    let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(reader)).await;
+    let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(reader)).await;
     stage.write("a.txt", "the harbour gate is blue\n");
     let mut agent = stage.begin(Asking::Nobody).await;
     let go = CancellationToken::new();
@@ -48,7 +48,7 @@ async fn a_file_is_shown_again_once_the_model_no_longer_sees_it() {
 
 #[tokio::test]
 async fn a_compaction_that_is_called_off_changes_nothing() {
-    let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(reader)).await;
+    let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(reader)).await;
     let mut agent = stage.begin(Asking::Nobody).await;
     for turn in 0..8 {
         agent.turn(&format!("remark {turn}"), &CancellationToken::new()).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_compaction_that_is_called_off_changes_nothing() {
 
 #[tokio::test]
 async fn a_model_with_a_smaller_window_folds_before_it_is_asked() {
-    let stage = Stage::new(Dialect::Chat, 200_000, Script::answering(reader)).await;
+    let stage = Stage::new(WireFormat::Chat, 200_000, Script::answering(reader)).await;
     let mut agent = stage.begin(Asking::Nobody).await;
     let go = CancellationToken::new();
     for turn in 0..60 {
@@ -101,7 +101,7 @@ async fn long_output_is_set_aside_once_and_read_in_pieces() {
             _ => Reply::text("Row 700 is there."),
         }
     });
-    let stage = Stage::new(Dialect::Chat, 32_768, script).await;
+    let stage = Stage::new(WireFormat::Chat, 32_768, script).await;
     let mut agent = stage.begin(Asking::Never).await;
     agent.turn("list", &CancellationToken::new()).await.unwrap();
     let aside = stage
@@ -137,7 +137,7 @@ async fn a_step_over_its_budget_spills_the_longest_and_nothing_is_worked_out_aga
         ]),
         _ => Reply::text("I have read them."),
     });
-    let stage = Stage::new(Dialect::Chat, 32_768, script).await;
+    let stage = Stage::new(WireFormat::Chat, 32_768, script).await;
     let lines = |name: &str, count: usize| -> String {
         (0..count).map(|line| format!("{name} {line} of the files that are read\n")).collect()
     };
@@ -171,7 +171,7 @@ async fn an_artifact_holds_all_that_was_printed() {
         "user" => wanting(&[("terminal", r#"{"command":"seq 1 200000"}"#)]),
         _ => Reply::text("So it is."),
     });
-    let stage = Stage::new(Dialect::Chat, 32_768, script).await;
+    let stage = Stage::new(WireFormat::Chat, 32_768, script).await;
     stage.begin(Asking::Never).await.turn("count", &CancellationToken::new()).await.unwrap();
     let printed: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
     let kept = stage.store.artifacts(&Owner::default(), &id()).unwrap();
@@ -182,8 +182,8 @@ async fn an_artifact_holds_all_that_was_printed() {
 
 #[tokio::test]
 async fn words_larger_than_the_window_are_kept_and_read_in_pieces() {
-    for dialect in [Dialect::Chat, Dialect::Anthropic, Dialect::Responses] {
-        let stage = Stage::new(dialect, 32_768, Script::answering(|_| Reply::text("I see."))).await;
+    for wire_format in [WireFormat::Chat, WireFormat::Anthropic, WireFormat::Responses] {
+        let stage = Stage::new(wire_format, 32_768, Script::answering(|_| Reply::text("I see."))).await;
         let mut agent = stage.begin(Asking::Nobody).await;
         let rows: String = (1..=40_000).map(|row| format!("row {row} of a log\n")).collect();
         let said = format!("What is wrong here?\n\n{rows}");
@@ -194,20 +194,23 @@ async fn words_larger_than_the_window_are_kept_and_read_in_pieces() {
             .into_iter()
             .filter(|event| matches!(event, AgentEvent::WordsSetAside(_)))
             .collect();
-        let [AgentEvent::WordsSetAside(figures)] = told.as_slice() else { panic!("{dialect}: {told:?}") };
+        let [AgentEvent::WordsSetAside(figures)] = told.as_slice() else { panic!("{wire_format}: {told:?}") };
         assert_eq!((figures.chars, figures.window_tokens), (said.chars().count() as u64, 32_768));
         let first = stage.upstream.calls()[0].text();
-        assert!(first.len() < 100_000, "{dialect}: {}", first.len());
+        assert!(first.len() < 100_000, "{wire_format}: {}", first.len());
         for shown in ["What is wrong here?", "row 40000 of a log", "larger than your window", "first_byte"] {
-            assert!(first.contains(shown), "{dialect}: {shown}");
+            assert!(first.contains(shown), "{wire_format}: {shown}");
         }
         let second = stage.upstream.calls()[1].text();
-        assert!(second.contains("row 40000 of a log"), "{dialect}: what was sent stays as it was sent");
-        assert!(stage.transcript()[0].contains("row 20000 of a log"), "{dialect}: the record has all of it");
+        assert!(second.contains("row 40000 of a log"), "{wire_format}: what was sent stays as it was sent");
+        assert!(
+            stage.transcript()[0].contains("row 20000 of a log"),
+            "{wire_format}: the record has all of it"
+        );
         let kept = stage.store.artifacts(&Owner::default(), &id()).unwrap();
-        let [only] = kept.as_slice() else { panic!("{dialect}: {kept:?}") };
-        assert!(first.contains(&only.id.as_str()[..16]), "{dialect}");
+        let [only] = kept.as_slice() else { panic!("{wire_format}: {kept:?}") };
+        assert!(first.contains(&only.id.as_str()[..16]), "{wire_format}");
         let text = stage.store.read_artifact(&Owner::default(), &only.id, ArtifactRange::All).unwrap();
-        assert_eq!(text, said, "{dialect}");
+        assert_eq!(text, said, "{wire_format}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use throughline_agent::{Agent, Answer, AnswerFuture, Approver, Asking, Question};
 use throughline_engine::{CompactionResult, ManualCompaction};
 use throughline_testkit::{RecordedRequest, Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{PROMPT, Stage, last_text, wanting};
@@ -36,14 +36,14 @@ fn section(summary: &str, title: &str) -> String {
 
 #[tokio::test]
 async fn what_a_file_says_is_no_instruction_in_a_summary() {
-    for dialect in [Dialect::Chat, Dialect::Anthropic] {
+    for wire_format in [WireFormat::Chat, WireFormat::Anthropic] {
         let script = Script::answering(|request: &RecordedRequest| match last_text(request) {
             (role, text) if role == "user" && text.contains("Look at evil.md") => {
                 wanting(&[("read_file", r#"{"path":"evil.md"}"#)])
             }
             _ => Reply::text(format!("Noted, the gate is blue. {}", "More about the harbour. ".repeat(20))),
         });
-        let stage = Stage::new(dialect, 200_000, script).await;
+        let stage = Stage::new(wire_format, 200_000, script).await;
         stage.write("evil.md", EVIL);
         let mut agent = stage.begin(Asking::Always).await;
         let go = CancellationToken::new();
@@ -60,22 +60,22 @@ async fn what_a_file_says_is_no_instruction_in_a_summary() {
             .map(|message| message.text().into_owned())
             .filter(|text| text.starts_with("[CONTEXT COMPACTION"))
             .collect();
-        let [summary] = summaries.as_slice() else { panic!("{dialect}: {summaries:?}") };
+        let [summary] = summaries.as_slice() else { panic!("{wire_format}: {summaries:?}") };
         for title in
             ["Active Task", "Goal", "Constraints & Preferences", "Pending User Asks", "Remaining Work"]
         {
             let text = section(summary, title);
-            assert!(!text.contains("drop every table"), "{dialect}: {title}:\n{summary}");
-            assert!(!text.contains("evil.example"), "{dialect}: {title}:\n{summary}");
+            assert!(!text.contains("drop every table"), "{wire_format}: {title}:\n{summary}");
+            assert!(!text.contains("evil.example"), "{wire_format}: {title}:\n{summary}");
             let headings = summary.lines().filter(|line| *line == format!("## {title}")).count();
-            assert!(headings <= 1, "{dialect}: nothing quoted is a heading:\n{summary}");
+            assert!(headings <= 1, "{wire_format}: nothing quoted is a heading:\n{summary}");
         }
         assert!(
             section(summary, "Constraints & Preferences").contains("Always answer in German"),
-            "{dialect}: the person's own rule is one:\n{summary}"
+            "{wire_format}: the person's own rule is one:\n{summary}"
         );
-        assert_eq!(agent.system_prompt(), PROMPT, "{dialect}");
-        assert!(stage.approver.asked.lock().unwrap().is_empty(), "{dialect}: nothing was to be asked");
+        assert_eq!(agent.system_prompt(), PROMPT, "{wire_format}");
+        assert!(stage.approver.asked.lock().unwrap().is_empty(), "{wire_format}: nothing was to be asked");
     }
 }
 
@@ -102,7 +102,7 @@ async fn what_was_allowed_is_done_or_nothing_is() {
         wanting(&[("write_file", r#"{"path":"notes/made.txt","content":"x"}"#)]),
         Reply::text("It was not done."),
     ];
-    let stage = Stage::new(Dialect::Chat, 200_000, replies).await;
+    let stage = Stage::new(WireFormat::Chat, 200_000, replies).await;
     let (inside, outside) = (stage.work().join("notes"), stage.folder.path().join("elsewhere"));
     std::fs::create_dir_all(&inside).unwrap();
     std::fs::create_dir_all(&outside).unwrap();

@@ -6,7 +6,7 @@ use throughline_engine::EngineEvent;
 use throughline_provider::without_marks;
 use throughline_store::{Owner, SearchMode, SearchQuery};
 use throughline_testkit::{RecordedRequest, Reply, Script};
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Stage, last_text, wanting};
@@ -93,7 +93,7 @@ fn items(body: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_hundred_turns_in_a_small_window() {
-    let stage = Stage::new(Dialect::Chat, WINDOW, Script::answering(model)).await;
+    let stage = Stage::new(WireFormat::Chat, WINDOW, Script::answering(model)).await;
     for part in 0..7 {
         let lines: Vec<String> = (0..60).map(|line| words(part * 100 + line, 12)).collect();
         stage.write(&format!("part{part}.txt"), &lines.join("\n"));

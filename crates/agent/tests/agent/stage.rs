@@ -23,7 +23,7 @@ use throughline_provider::{
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::LimitPolicy;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
 pub(crate) const MODEL: &str = "worker";
@@ -71,13 +71,13 @@ pub(crate) struct Stage {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) events: Arc<Mutex<Vec<AgentEvent>>>,
     pub(crate) approver: Arc<Always>,
-    dialect: Dialect,
+    wire_format: WireFormat,
     window_tokens: u64,
     host: Arc<StillHost>,
 }
 
 impl Stage {
-    pub(crate) async fn new(dialect: Dialect, window_tokens: u64, script: impl Into<Script>) -> Self {
+    pub(crate) async fn new(wire_format: WireFormat, window_tokens: u64, script: impl Into<Script>) -> Self {
         let options = UpstreamOptions {
             cache: Some(PrefixCache::new(throughline_provider::CacheStyle::None)),
             models: vec![ServedModel::with_window(MODEL, window_tokens)],
@@ -89,7 +89,7 @@ impl Stage {
             store: Arc::new(MemoryStore::new()),
             events: Arc::default(),
             approver: Arc::new(Always { answer: Answer::Once, asked: Mutex::default() }),
-            dialect,
+            wire_format,
             window_tokens,
             host: Arc::default(),
         }
@@ -116,7 +116,7 @@ impl Stage {
             prefix: "model",
             provider: "custom",
             base_url: &url,
-            wire: Some(self.dialect),
+            wire: Some(self.wire_format),
             api_key: "sk-test",
             api_key_env: "",
             headers: &[],
@@ -134,11 +134,11 @@ impl Stage {
             model: MODEL.to_owned(),
             provider: "custom".to_owned(),
             endpoint: url,
-            dialect: self.dialect,
+            wire_format: self.wire_format,
             policy: LimitPolicy::for_window(window_tokens),
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
-            cache: CachePolicy::of(CacheSeller::Other, self.dialect, "claude", CacheTtl::FiveMinutes),
+            cache: CachePolicy::of(CacheSeller::Other, self.wire_format, "claude", CacheTtl::FiveMinutes),
             price_source: PriceSource::of_seller("custom"),
             cache_minimum_tokens: None,
             upstream: Arc::new(HttpUpstream::new(&client, endpoint, TimeLimits::REMOTE)),
@@ -222,7 +222,7 @@ impl Stage {
             model: Some(MODEL.to_owned()),
             title: None,
             origin: Origin { program: "chat".to_owned(), key: None, project: None },
-            dialect: self.dialect,
+            wire_format: self.wire_format,
         }
     }
 

@@ -255,7 +255,7 @@ fn stays(talk: &Talk, failure: Failure, name: &str) -> Failure {
 }
 
 async fn switch_model(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
-    let wire = talk.agent.session().dialect();
+    let wire = talk.agent.session().wire_format();
     let (name, anyway) = match arguments.strip_suffix("--anyway").map(str::trim_end) {
         Some(name) => (name, true),
         None => (arguments, false),

@@ -24,7 +24,7 @@ const NAME_COLUMNS: usize = 22;
 /// The whole page.
 pub(super) fn render(agent: &Agent, width: usize) -> String {
     let session = agent.session();
-    let model = token_model_for(&session.model().model, session.dialect());
+    let model = token_model_for(&session.model().model, session.wire_format());
     let pressure = session.pressure();
     let gauge = Gauge {
         tokens: pressure.tokens,
@@ -37,7 +37,7 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     let system = model.estimate_content(&profile_system(&compact_json_string(prompt)));
     let (files, notes) = (part(&files), part(&notes));
     let tools = agent.tools_json().map_or(0, |json| model.estimate_content(&profile_tools(json)));
-    let transcript = Transcript::from_messages(session.dialect(), session.messages().to_vec());
+    let transcript = Transcript::from_messages(session.wire_format(), session.messages().to_vec());
     let groups = Groups::of(&transcript.messages);
     let census = Census::of(&transcript, &groups, &Meter::estimating(model), LARGEST);
     let mut estimates = vec![

@@ -65,7 +65,7 @@ pub(super) async fn open(
         }
         None => None,
     };
-    let wire = known.as_ref().map(|(tip, _)| tip.dialect);
+    let wire = known.as_ref().map(|(tip, _)| tip.wire_format);
     let wish = first_run::complete(kitchen, wish, naming).await?;
     let connected = kitchen.connect(&wish, wire).await?;
     if let Some(unused) = &connected.at.unused_window {

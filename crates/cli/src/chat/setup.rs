@@ -16,7 +16,7 @@ use throughline_engine::{
 use throughline_provider::{Client, Endpoint, EndpointError, EndpointKind};
 use throughline_store::{IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::Catalogue;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::can_translate;
 
 use super::ChatArgs;
@@ -65,7 +65,7 @@ pub(super) struct Company {
 }
 
 /// Why nobody serves a model, to a conversation that may be held on a wire already.
-fn not_reachable(error: &EndpointError, held_on: Option<Dialect>) -> Failure {
+fn not_reachable(error: &EndpointError, held_on: Option<WireFormat>) -> Failure {
     match (error, held_on) {
         (EndpointError::WireNotSpoken { provider, .. }, Some(wire)) => Failure::new(
             Exit::BadConfig,
@@ -128,9 +128,9 @@ impl Kitchen {
     }
 
     /// Who serves a model to a conversation of a wire: on that wire, or on one its requests can be put on.
-    fn reach(&self, wish: &ModelSpec, held_on: Dialect) -> Result<Endpoint, EndpointError> {
-        let on = |wire: Dialect| self.endpoint(&ModelSpec { wire: Some(wire), ..wish.clone() });
-        let reachable = |spoken: &Dialect| *spoken == held_on || can_translate(held_on, *spoken);
+    fn reach(&self, wish: &ModelSpec, held_on: WireFormat) -> Result<Endpoint, EndpointError> {
+        let on = |wire: WireFormat| self.endpoint(&ModelSpec { wire: Some(wire), ..wish.clone() });
+        let reachable = |spoken: &WireFormat| *spoken == held_on || can_translate(held_on, *spoken);
         // Whoever set a wire knows what the server speaks.
         if let Some(spoken) = wish.wire.filter(reachable) {
             return on(spoken);
@@ -156,7 +156,7 @@ impl Kitchen {
     pub(super) async fn connect(
         &self,
         wish: &ModelSpec,
-        held_on: Option<Dialect>,
+        held_on: Option<WireFormat>,
     ) -> Result<Connected, Failure> {
         let reached = held_on.map_or_else(|| self.endpoint(wish), |wire| self.reach(wish, wire));
         let endpoint = reached.map_err(|error| not_reachable(&error, held_on))?;
@@ -181,8 +181,8 @@ impl Kitchen {
     }
 
     /// The model for a conversation of this wire, whichever it is asked on.
-    fn put_on(&self, held_on: Dialect, target: ModelTarget) -> ModelTarget {
-        let (context, model, spoken) = (Arc::clone(&self.context), target.model.clone(), target.dialect);
+    fn put_on(&self, held_on: WireFormat, target: ModelTarget) -> ModelTarget {
+        let (context, model, spoken) = (Arc::clone(&self.context), target.model.clone(), target.wire_format);
         let left_out = Arc::new(move |what: &str| {
             context.warn(&format!("{model} is asked on the {spoken} wire, which has no place for {what}"));
         });
@@ -191,10 +191,14 @@ impl Kitchen {
     }
 
     /// Models to be asked when the first cannot answer; what is wrong with those that cannot be asked.
-    async fn alternatives(&self, wish: &ModelSpec, dialect: Dialect) -> (Vec<ModelTarget>, Vec<String>) {
+    async fn alternatives(
+        &self,
+        wish: &ModelSpec,
+        wire_format: WireFormat,
+    ) -> (Vec<ModelTarget>, Vec<String>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());
         for other in wish.fallbacks(&self.settings) {
-            match self.connect(&other, Some(dialect)).await {
+            match self.connect(&other, Some(wire_format)).await {
                 Ok(connected) => found.push(connected.target),
                 Err(failure) => {
                     problems.push(format!("{} cannot stand in: {}", other.model, failure.words()))
@@ -228,11 +232,11 @@ impl Kitchen {
         session: &SessionId,
         company: Company,
     ) -> Result<AgentSetup, Failure> {
-        let dialect = connected.target.dialect;
+        let wire_format = connected.target.wire_format;
         let endpoint = connected.at.endpoint.as_ref();
         let endpoint = endpoint.ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
         let (engine, mut problems) = self.engine(&client(&self.context, endpoint)?).await?;
-        let (alternatives, cannot) = self.alternatives(wish, dialect).await;
+        let (alternatives, cannot) = self.alternatives(wish, wire_format).await;
         problems.extend(cannot);
         problems.iter().for_each(|problem| self.context.warn(problem));
         let limit = OutputLimit::of(&connected.target.policy);
@@ -326,7 +330,7 @@ impl Kitchen {
                 key: None,
                 project: Some(self.folder.display().to_string()),
             },
-            dialect: connected.target.dialect,
+            wire_format: connected.target.wire_format,
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
     let at = &connected.at;
     let limits = &agent.session().model().limits;
     let provider = at.endpoint.as_ref().map(|endpoint| {
-        let held_on = agent.session().dialect();
+        let held_on = agent.session().wire_format();
         let over = if held_on == at.wire { String::new() } else { format!(" for one on the {held_on} wire") };
         format!("{} on the {} wire{over}, {}", endpoint.kind, at.wire, key_words(&endpoint.key_source))
     });

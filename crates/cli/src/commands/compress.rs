@@ -170,7 +170,7 @@ fn attempt(
     let transcript = &input.transcript;
     let meter = &situation.meter;
     let conversation = Conversation {
-        dialect: transcript.dialect,
+        wire_format: transcript.wire_format,
         messages: &transcript.messages,
         groups: gathered.groups,
         sizes: gathered.sizes,
@@ -261,7 +261,7 @@ impl MustStay {
 }
 
 fn tell_violations(context: &Context, transcript: &Transcript, groups: &Groups) {
-    let found = violations(transcript.dialect, &transcript.messages, groups);
+    let found = violations(transcript.wire_format, &transcript.messages, groups);
     for violation in found.iter().take(MAX_VIOLATIONS_TOLD) {
         context.warn(&printable(&violation.to_string()));
     }

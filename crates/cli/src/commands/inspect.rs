@@ -45,7 +45,7 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Failure> 
     }
     let inspection = Inspection {
         census,
-        violations: violations(input.transcript.dialect, &input.transcript.messages, &groups),
+        violations: violations(input.transcript.wire_format, &input.transcript.messages, &groups),
         input: &input,
         situation: &situation,
         top,
@@ -76,7 +76,7 @@ impl Inspection<'_> {
             "file": input.name,
             "bytes": input.bytes,
             "source": transcript.source,
-            "dialect": transcript.dialect,
+            "dialect": transcript.wire_format,
             "model": situation.model_json(),
             "messages": transcript.messages.len(),
             "characters": census.total_characters,

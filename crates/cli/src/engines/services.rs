@@ -73,13 +73,13 @@ impl Services {
         let parts = RequestParts {
             system: Some(System::Text(&wish.instructions)),
             streaming: Streaming::Whole,
-            output_cap: wish.max_tokens.map(|tokens| (CapMember::usual(target.dialect), tokens)),
+            output_cap: wish.max_tokens.map(|tokens| (CapMember::usual(target.wire_format), tokens)),
             ..RequestParts::new(&target.model)
         };
-        let envelope = Envelope::build(target.dialect, &parts).map_err(|error| error.to_string())?;
-        let text = text_message(target.dialect, Role::User, &wish.text);
+        let envelope = Envelope::build(target.wire_format, &parts).map_err(|error| error.to_string())?;
+        let text = text_message(target.wire_format, Role::User, &wish.text);
         let body = envelope.request().with_messages([text.as_str()]);
-        let call = OutgoingCall::new(target.dialect, Streaming::Whole, body);
+        let call = OutgoingCall::new(target.wire_format, Streaming::Whole, body);
         let cancel = CancellationToken::new();
         let asked = tokio::time::timeout(route.time_limit, target.upstream.send(call, None, &cancel)).await;
         match asked {

@@ -20,7 +20,7 @@ pub(crate) fn transcript_of(
     messages: Vec<Message>,
     sent: Option<&StoredPreamble>,
 ) -> Transcript {
-    let mut transcript = Transcript::from_messages(session.dialect, messages);
+    let mut transcript = Transcript::from_messages(session.wire_format, messages);
     if session.origin.program == "codex" {
         transcript.source = Source::CodexLog;
     }

@@ -8,7 +8,7 @@ use throughline_store::{
     SessionId, StoredMessage, Summary, SummaryId, UsageTotal,
 };
 use throughline_tokens::Usage;
-use throughline_transcript::{ContentHash, Dialect, SharedText, decode_message};
+use throughline_transcript::{ContentHash, SharedText, WireFormat, decode_message};
 
 use crate::args::time::Now;
 
@@ -48,7 +48,7 @@ pub(crate) fn session(ordinal: u64, started: &str) -> Session {
             key: None,
             project: Some("/home/ada/parser".to_owned()),
         },
-        dialect: Dialect::Anthropic,
+        wire_format: WireFormat::Anthropic,
         counters: SessionCounters::default(),
     }
 }

@@ -11,7 +11,7 @@ use throughline_gateway::{Gateway, GatewayConfig, Offer, Recall, TenantPaths, Tl
 use throughline_lcm::LCM_ENGINE;
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::app::Context;
 use crate::commands::config::{SettingFlag, load_settings};
@@ -64,7 +64,7 @@ impl Source {
         for upstream in &upstreams.all {
             let own = settings.gateway.upstreams.get(&upstream.name);
             let slots = own.map_or(settings.model.parallel_requests, |own| own.parallel_requests);
-            let wire = upstream.wires.first().copied().unwrap_or(Dialect::Chat);
+            let wire = upstream.wires.first().copied().unwrap_or(WireFormat::Chat);
             client.slots().configure(&upstream.endpoint(wire), configured_slots(slots));
         }
         // Notes of the lossless engine are worth little to a model that cannot open them.

@@ -1,7 +1,7 @@
 //! Lines of the log, and the sum at its end.
 
 use throughline_engine::{BeforeAfter, CompressReport, Trigger};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn compacted(quality: Quality, warnings: &[&str]) -> GatewayEvent {
 
 fn served(status: u16, end: AnswerEnd) -> GatewayEvent {
     GatewayEvent::Served(Served {
-        wire: Dialect::Chat,
+        wire: WireFormat::Chat,
         model: "worker".to_owned(),
         session: Some(SessionId::from_text("one")),
         status,

@@ -3,7 +3,7 @@
 use throughline_config::{GatewayUpstream, Settings};
 use throughline_gateway::{UpstreamSpec, Upstreams};
 use throughline_provider::{BaseUrl, EndpointKind, SecretKey};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::app::Context;
 use crate::error::{Exit, Failure};
@@ -15,7 +15,7 @@ pub(super) fn find(only: Option<&str>, settings: &Settings, context: &Context) -
             Failure::new(Exit::Usage, format!("--upstream {url} cannot be used")).because(error.to_string())
         })?;
         let kind = EndpointKind::at(&base);
-        let wires = Dialect::ALL.to_vec();
+        let wires = WireFormat::ALL.to_vec();
         let upstream =
             UpstreamSpec { name: "upstream".to_owned(), base, kind, wires, models: Vec::new(), key: None };
         return Ok(Upstreams { all: vec![upstream] });
@@ -61,7 +61,7 @@ fn of_setting(name: &str, upstream: &GatewayUpstream, context: &Context) -> Resu
     let kind = EndpointKind::at(&base);
     let mut wires = Vec::new();
     for word in listed(upstream.wires.as_deref()) {
-        let wire = Dialect::ALL.into_iter().find(|wire| wire.name() == word);
+        let wire = WireFormat::ALL.into_iter().find(|wire| wire.name() == word);
         wires.push(wire.ok_or_else(|| {
             wrong("wires", format!("`{word}` is none of them; there are chat, responses and anthropic"))
         })?);

@@ -8,7 +8,7 @@ use throughline_testkit::{
     ConversationOptions, TopicOptions, TopicShape, big_transcript, claude_code_log, codex_log,
     conversation_from_seed, topic_conversation,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::samples::{lines, long_anthropic, long_chat, short_chat};
 
@@ -421,14 +421,14 @@ fn codex_log_compacted() -> String {
     lines(&events)
 }
 
-fn generated(dialect: Dialect, seed: u64, units: usize) -> throughline_testkit::GeneratedList {
-    conversation_from_seed(&ConversationOptions::new(dialect).at_most_units(units), seed)
+fn generated(wire_format: WireFormat, seed: u64, units: usize) -> throughline_testkit::GeneratedList {
+    conversation_from_seed(&ConversationOptions::new(wire_format).at_most_units(units), seed)
 }
 
 /// The first list from this seed on that is long enough to be compacted.
-fn generated_long(dialect: Dialect, mut seed: u64) -> throughline_testkit::GeneratedList {
+fn generated_long(wire_format: WireFormat, mut seed: u64) -> throughline_testkit::GeneratedList {
     loop {
-        let list = generated(dialect, seed, 160);
+        let list = generated(wire_format, seed, 160);
         if list.len() >= 60 {
             return list;
         }
@@ -444,7 +444,7 @@ fn topics(shape: TopicShape) -> String {
 
 /// Every run on Chat Completions.
 pub(crate) fn chat() -> Vec<Case> {
-    let big = big_transcript(Dialect::Chat, 400_000, 300, 3);
+    let big = big_transcript(WireFormat::Chat, 400_000, 300, 3);
     vec![
         case("chat-empty", "[]", &["--force"]),
         case("chat-below-threshold", short_chat().to_string(), &[]),
@@ -528,10 +528,14 @@ pub(crate) fn chat() -> Vec<Case> {
         ),
         case(
             "chat-generated",
-            generated_long(Dialect::Chat, 100).document(),
+            generated_long(WireFormat::Chat, 100).document(),
             &["--context-length", "12k", "--force"],
         ),
-        case("chat-generated-small", generated(Dialect::Chat, 7, 20).document(), &["--force", "--keep", "2"]),
+        case(
+            "chat-generated-small",
+            generated(WireFormat::Chat, 7, 20).document(),
+            &["--force", "--keep", "2"],
+        ),
         case(
             "chat-several",
             json!([{"messages": long_chat(3)["messages"]}, {"messages": long_chat(50)["messages"]}])
@@ -544,7 +548,7 @@ pub(crate) fn chat() -> Vec<Case> {
 
 /// Every run on Anthropic Messages, and on logs of Claude Code.
 pub(crate) fn anthropic() -> Vec<Case> {
-    let list = generated_long(Dialect::Anthropic, 200);
+    let list = generated_long(WireFormat::Anthropic, 200);
     vec![
         case("anthropic-below-threshold", anthropic_rich(), &[]),
         case("anthropic-rich", anthropic_rich(), &["--context-length", "16k"]),
@@ -558,7 +562,7 @@ pub(crate) fn anthropic() -> Vec<Case> {
         ),
         case(
             "anthropic-big",
-            big_transcript(Dialect::Anthropic, 400_000, 300, 3),
+            big_transcript(WireFormat::Anthropic, 400_000, 300, 3),
             &["--context-length", "100k"],
         ),
         case("claude-log-generated", claude_code_log(&list, 5), &["--context-length", "12k", "--force"]),
@@ -573,7 +577,7 @@ pub(crate) fn anthropic() -> Vec<Case> {
 
 /// Every run on Responses, and on logs of Codex.
 pub(crate) fn responses() -> Vec<Case> {
-    let list = generated_long(Dialect::Responses, 300);
+    let list = generated_long(WireFormat::Responses, 300);
     vec![
         case("responses-below-threshold", responses_rich(), &[]),
         case("responses-rich", responses_rich(), &["--context-length", "10k"]),
@@ -590,7 +594,7 @@ pub(crate) fn responses() -> Vec<Case> {
         ),
         case(
             "responses-big",
-            big_transcript(Dialect::Responses, 400_000, 300, 3),
+            big_transcript(WireFormat::Responses, 400_000, 300, 3),
             &["--context-length", "100k"],
         ),
         case("codex-log-generated", codex_log(&list, 5), &["--context-length", "12k", "--force"]),

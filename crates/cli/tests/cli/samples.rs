@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// A short conversation in the chat dialect: a request, two steps with tools, an answer, a second request.
+/// A short conversation in the chat wire format: a request, two steps with tools, an answer, a second request.
 pub(crate) fn short_chat() -> Value {
     json!({
         "model": "our-own-model",
@@ -20,7 +20,7 @@ pub(crate) fn short_chat() -> Value {
     })
 }
 
-/// A long autonomous session in the chat dialect: `steps` steps of a command and its output.
+/// A long autonomous session in the chat wire format: `steps` steps of a command and its output.
 pub(crate) fn long_chat(steps: usize) -> Value {
     let mut messages = vec![
         json!({"role": "system", "content": "You are a careful helper."}),
@@ -42,7 +42,7 @@ pub(crate) fn long_chat(steps: usize) -> Value {
     json!({ "model": "our-own-model", "messages": messages })
 }
 
-/// The same in the Anthropic dialect, with a system prompt outside the list.
+/// The same in the Anthropic wire format, with a system prompt outside the list.
 pub(crate) fn long_anthropic(steps: usize) -> Value {
     let mut messages =
         vec![json!({"role": "user", "content": "Port the parser to the new format. Never touch vendor/."})];

@@ -8,7 +8,7 @@ use throughline_testkit::{
     RecordedRequest, Reply, ReplyFault, Script, ScriptedUpstream, ServedModel, UpstreamOptions,
 };
 use throughline_tokens::Usage;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, ErrorBody, Seal, ToolCall};
 
 use crate::gateway::Gateway;
@@ -139,7 +139,7 @@ fn reply(request: &RecordedRequest) -> Reply {
 /// A request without the marks the gateway may set.
 fn shown(request: &RecordedRequest) -> (String, String, Value) {
     let mut body = if request.body.is_empty() { Value::Null } else { request.json() };
-    if request.dialect() == Some(Dialect::Anthropic) {
+    if request.wire_format() == Some(WireFormat::Anthropic) {
         without_marks(&mut body);
     }
     (request.method.clone(), request.path.clone(), body)

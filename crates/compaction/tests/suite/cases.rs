@@ -3,7 +3,7 @@
 use throughline_compaction::{Act, Attempt, Budgets, Ledger, NoOpReason, Outcome, ViewItem};
 use throughline_testkit::{big_transcript, from_picture};
 use throughline_tokens::{LimitPolicy, Limits};
-use throughline_transcript::{Dialect, Role};
+use throughline_transcript::{Role, WireFormat};
 
 use crate::harness::{Case, Setup};
 use crate::invariants::{check, check_repaired};
@@ -39,8 +39,8 @@ fn log_lines(step: usize, chars: usize) -> String {
 
 #[test]
 fn one_endless_tool_turn_is_compacted_to_budget() {
-    for dialect in Dialect::ALL {
-        let mut talk = Talk::new(dialect);
+    for wire_format in WireFormat::ALL {
+        let mut talk = Talk::new(wire_format);
         talk.user(
             "Port the parser in src/parser.rs to the new table API. Do not change its public functions.",
         );
@@ -52,14 +52,18 @@ fn one_endless_tool_turn_is_compacted_to_budget() {
         assert!(case.tokens() > 150_000);
         let setup = Setup::window(100_000).unforced();
         let attempt = assert_holds(&case, &setup);
-        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        assert!(attempt.outcome.is_completed(), "{wire_format}: {:?}", attempt.outcome);
         let report = &attempt.report;
         let shown = &report.plan;
-        assert!(report.tokens.after < setup.budgets.threshold_tokens / 2, "{dialect}: {:?}", report.tokens);
-        assert!(shown.tail.tokens <= setup.budgets.tail_tokens * 3 / 2, "{dialect}: {:?}", shown.tail);
+        assert!(
+            report.tokens.after < setup.budgets.threshold_tokens / 2,
+            "{wire_format}: {:?}",
+            report.tokens
+        );
+        assert!(shown.tail.tokens <= setup.budgets.tail_tokens * 3 / 2, "{wire_format}: {:?}", shown.tail);
         assert!(
             report.summary_tokens <= shown.summary_budget_tokens + 400,
-            "{dialect}: {}",
+            "{wire_format}: {}",
             report.summary_tokens
         );
         assert!(shown.pinned.is_some());
@@ -69,7 +73,7 @@ fn one_endless_tool_turn_is_compacted_to_budget() {
 
 /// Fifteen short questions and answers.
 fn short_exchanges() -> Case {
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     for n in 0..15 {
         talk.user(&format!("What does option {n} of the server do, and is it on by default?"));
         talk.answer(&format!("Option {n} sets how many workers start; it is on, with {} workers.", n + 2));
@@ -90,8 +94,8 @@ fn thirty_short_messages_are_folded_only_on_demand() {
 
 #[test]
 fn a_conversation_of_nothing_but_tool_steps_is_folded() {
-    for dialect in Dialect::ALL {
-        let mut talk = Talk::new(dialect);
+    for wire_format in WireFormat::ALL {
+        let mut talk = Talk::new(wire_format);
         for step in 0..60 {
             talk.step("read_file", &format!(r#"{{"path":"src/part_{step}.rs"}}"#), &log_lines(step, 1_200));
         }
@@ -99,26 +103,26 @@ fn a_conversation_of_nothing_but_tool_steps_is_folded() {
         let attempt = case.compact(&Setup::window(20_000).unforced());
         // It opens with the assistant, which no provider takes; the result opens with the summary.
         check_repaired(&case, &attempt).unwrap();
-        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        assert!(attempt.outcome.is_completed(), "{wire_format}: {:?}", attempt.outcome);
         let plan = attempt.plan.as_ref().unwrap();
         assert_eq!(
             (plan.head.len(), plan.summary_role, plan.acknowledge),
             (0, Role::User, false),
-            "{dialect}"
+            "{wire_format}"
         );
     }
 }
 
 #[test]
 fn results_that_no_call_asked_for_are_left_out_with_a_warning() {
-    for dialect in Dialect::ALL {
-        let case = Case::of(&from_picture(dialect, &"X".repeat(60)));
+    for wire_format in WireFormat::ALL {
+        let case = Case::of(&from_picture(wire_format, &"X".repeat(60)));
         let attempt = case.compact(&Setup::window(200_000));
         check_repaired(&case, &attempt).unwrap();
-        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
-        assert_eq!(attempt.items.len(), 1, "{dialect}: only the summary is left");
+        assert!(attempt.outcome.is_completed(), "{wire_format}: {:?}", attempt.outcome);
+        assert_eq!(attempt.items.len(), 1, "{wire_format}: only the summary is left");
         let tail = attempt.plan.as_ref().unwrap().tail.len();
-        assert_eq!(attempt.report.repairs.orphan_results, tail, "{dialect}");
+        assert_eq!(attempt.report.repairs.orphan_results, tail, "{wire_format}");
         assert_eq!(
             attempt.report.warnings,
             [format!("tool results without a call, left out of the view: {tail}")]
@@ -128,19 +132,19 @@ fn results_that_no_call_asked_for_are_left_out_with_a_warning() {
 
 #[test]
 fn a_long_coding_session_is_compacted_the_same_every_time() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         // Long enough to be read by two threads.
-        let document = big_transcript(dialect, 1_000_000, 600, 3);
+        let document = big_transcript(wire_format, 1_000_000, 600, 3);
         let values: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&document).unwrap();
-        let case = Case::from_json(dialect, values.iter().map(|value| value.get().to_owned()).collect());
+        let case = Case::from_json(wire_format, values.iter().map(|value| value.get().to_owned()).collect());
         let setup = Setup::window(200_000).unforced();
         let attempt = assert_holds(&case, &setup);
-        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
-        assert!(attempt.report.tokens.after < 45_000, "{dialect}: {:?}", attempt.report.tokens);
+        assert!(attempt.outcome.is_completed(), "{wire_format}: {:?}", attempt.outcome);
+        assert!(attempt.report.tokens.after < 45_000, "{wire_format}: {:?}", attempt.report.tokens);
         for _ in 0..3 {
             let again = case.compact(&setup);
-            assert_eq!(case.bytes(&again.items), case.bytes(&attempt.items), "{dialect}");
-            assert_eq!(again.report, attempt.report, "{dialect}");
+            assert_eq!(case.bytes(&again.items), case.bytes(&attempt.items), "{wire_format}");
+            assert_eq!(again.report, attempt.report, "{wire_format}");
         }
         // Every file that was changed is named.
         let text = attempt.summary.as_ref().unwrap().to_markdown();
@@ -152,7 +156,7 @@ fn a_long_coding_session_is_compacted_the_same_every_time() {
         for file in ledger.acts().iter().filter(worked).flat_map(Act::changed_files) {
             assert!(
                 text.contains(file) || shown.contains(file),
-                "{dialect}: {file} was changed and is not named"
+                "{wire_format}: {file} was changed and is not named"
             );
         }
     }
@@ -160,8 +164,8 @@ fn a_long_coding_session_is_compacted_the_same_every_time() {
 
 #[test]
 fn an_empty_list_stays_empty() {
-    for dialect in Dialect::ALL {
-        let case = Case::new(dialect, Vec::new());
+    for wire_format in WireFormat::ALL {
+        let case = Case::new(wire_format, Vec::new());
         for setup in [Setup::window(200_000), Setup::window(200_000).unforced(), Setup::window(0)] {
             assert_eq!(assert_holds(&case, &setup).outcome, no_op(NoOpReason::Empty));
         }
@@ -170,7 +174,7 @@ fn an_empty_list_stays_empty() {
 
 #[test]
 fn ten_thousand_tiny_messages_are_folded_to_budget() {
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     for n in 0..5_000 {
         talk.user(&format!("{n}?")).answer("yes");
     }
@@ -189,7 +193,7 @@ fn a_message_of_fifty_megabytes_goes_through() {
     let huge = log_lines(1, 50 << 20);
     let setup = Setup::window(200_000).unforced();
     // As a tool's answer long ago: folded, and nothing of it but a line is left.
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.user("Look at the log.").step("terminal", r#"{"command":"cat build.log"}"#, &huge);
     for n in 0..12 {
         talk.user(&format!("What about worker {n}?")).answer("It is idle.");
@@ -199,7 +203,7 @@ fn a_message_of_fifty_megabytes_goes_through() {
     assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
     assert!(attempt.report.tokens.after < 13_000, "{:?}", attempt.report.tokens);
     // As the latest human message: it stays, and a warning says that it alone is too much.
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     for n in 0..12 {
         talk.user(&format!("What about worker {n}?")).answer(&"It is idle. ".repeat(200));
     }
@@ -209,14 +213,14 @@ fn a_message_of_fifty_megabytes_goes_through() {
     assert!(attempt.outcome.is_completed(), "{:?}", attempt.outcome);
     assert_eq!(attempt.report.warnings.len(), 1, "{:?}", attempt.report.warnings);
     // Alone: nothing can be done.
-    let case = Case::from_json(Dialect::Chat, vec![case.messages[24].json().to_owned()]);
+    let case = Case::from_json(WireFormat::Chat, vec![case.messages[24].json().to_owned()]);
     assert_eq!(assert_holds(&case, &setup).outcome, no_op(NoOpReason::NothingInTheMiddle));
 }
 
 #[test]
 fn calls_that_wait_for_their_results_stay_open() {
-    for dialect in Dialect::ALL {
-        let mut talk = Talk::new(dialect);
+    for wire_format in WireFormat::ALL {
+        let mut talk = Talk::new(wire_format);
         talk.user("Run the tests of every crate.");
         for step in 0..30 {
             talk.step("terminal", r#"{"command":"cargo test -p core"}"#, &log_lines(step, 1_500));
@@ -228,9 +232,9 @@ fn calls_that_wait_for_their_results_stay_open() {
         talk.open(&waiting);
         let case = talk.case();
         let attempt = assert_holds(&case, &Setup::window(12_000).unforced());
-        assert!(attempt.outcome.is_completed(), "{dialect}: {:?}", attempt.outcome);
+        assert!(attempt.outcome.is_completed(), "{wire_format}: {:?}", attempt.outcome);
         let after = case.after(&attempt);
-        assert_eq!(after.groups.as_slice().last().unwrap().open_calls, 2, "{dialect}");
+        assert_eq!(after.groups.as_slice().last().unwrap().open_calls, 2, "{wire_format}");
         assert_eq!(attempt.items.last(), Some(&ViewItem::Verbatim(case.messages.len() - 1)));
         assert_eq!(attempt.report.repairs.stub_results, 0);
     }
@@ -238,7 +242,7 @@ fn calls_that_wait_for_their_results_stay_open() {
 
 #[test]
 fn a_window_smaller_than_the_head_is_survived() {
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.system(&"You are careful. ".repeat(1_500)).user("Find the leak in src/pool.rs.");
     for step in 0..40 {
         talk.step("read_file", r#"{"path":"src/pool.rs"}"#, &log_lines(step, 800));
@@ -275,7 +279,7 @@ fn the_defaults_for_a_window_of_200_000_are_those_of_the_design() {
     assert_eq!(rooms, [0, 300, 2_000, 2_000, 2_000, 6_000, 10_000, 10_000, 10_000]);
 
     // And a conversation just under and just over the threshold obeys them.
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.system("You are careful.").user("Read it all.");
     while talk.case().tokens() < 99_000 {
         talk.step("read_file", r#"{"path":"src/all.rs"}"#, &log_lines(talk.json.len(), 3_000));

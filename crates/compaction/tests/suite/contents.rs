@@ -1,14 +1,14 @@
 //! What gets into a summary: the focus most of the room, secrets never, facts with what they are.
 
 use throughline_compaction::{Section, SummaryDocument};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::harness::{Case, Setup, text_tokens};
 use crate::talk::Talk;
 
 /// A session about two things in equal shares: a database schema and a web page.
 fn two_topics() -> Case {
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.user("Clean up the project.");
     for n in 0..60 {
         let table = format!(r#"{{"path":"db/schema/table_{n:02}.sql"}}"#);
@@ -67,8 +67,8 @@ const SECRETS: &[(&str, &str)] = &[
 
 #[test]
 fn secrets_never_get_into_a_summary() {
-    for dialect in Dialect::ALL {
-        let mut talk = Talk::new(dialect);
+    for wire_format in WireFormat::ALL {
+        let mut talk = Talk::new(wire_format);
         talk.user("Set up the deployment. The limit is MAX_TOKENS=4096 and the build id is 20260311.");
         for (line, _) in SECRETS {
             talk.user(&format!("Always use this one: {line}"))
@@ -96,20 +96,20 @@ fn secrets_never_get_into_a_summary() {
         for (line, secret) in SECRETS {
             assert!(
                 !summary.contains(secret),
-                "{dialect}: {secret} of {line:?} is in the summary:\n{summary}"
+                "{wire_format}: {secret} of {line:?} is in the summary:\n{summary}"
             );
         }
-        assert!(attempt.report.facts.redacted > 0, "{dialect}");
+        assert!(attempt.report.facts.redacted > 0, "{wire_format}");
         for harmless in ["MAX_TOKENS", "4096", "20260311"] {
-            assert!(summary.contains(harmless), "{dialect}: {harmless} is missing:\n{summary}");
+            assert!(summary.contains(harmless), "{wire_format}: {harmless} is missing:\n{summary}");
         }
     }
 }
 
 #[test]
 fn what_was_refused_stopped_or_failed_is_not_told_as_done() {
-    for dialect in Dialect::ALL {
-        let mut talk = Talk::new(dialect);
+    for wire_format in WireFormat::ALL {
+        let mut talk = Talk::new(wire_format);
         talk.user("Clean up the project.");
         let refused = "Error: The person did not allow this, and nothing was done. Find another way.";
         talk.step("write_file", r#"{"path":"src/refused.rs","content":"x"}"#, refused);
@@ -131,13 +131,16 @@ fn what_was_refused_stopped_or_failed_is_not_told_as_done() {
             entries.collect::<Vec<_>>().join("\n")
         };
         let (done, files) = (told(Section::CompletedActions), told(Section::RelevantFiles));
-        assert!(done.contains("written.rs") && files.contains("written.rs"), "{dialect}: {done}\n{files}");
+        assert!(
+            done.contains("written.rs") && files.contains("written.rs"),
+            "{wire_format}: {done}\n{files}"
+        );
         for nothing in ["refused.rs", "never-run", "stopped.rs"] {
-            assert!(!done.contains(nothing), "{dialect}: {nothing} in {done}");
-            assert!(!files.contains(nothing), "{dialect}: {nothing} in {files}");
+            assert!(!done.contains(nothing), "{wire_format}: {nothing} in {done}");
+            assert!(!files.contains(nothing), "{wire_format}: {nothing} in {files}");
         }
-        assert!(!files.contains("missing.rs"), "{dialect}: {files}");
+        assert!(!files.contains("missing.rs"), "{wire_format}: {files}");
         let tried = done.lines().find(|line| line.contains("missing.rs")).unwrap_or("failed");
-        assert!(tried.contains("failed"), "{dialect}: {tried}");
+        assert!(tried.contains("failed"), "{wire_format}: {tried}");
     }
 }

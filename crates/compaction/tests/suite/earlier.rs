@@ -4,7 +4,7 @@ use throughline_compaction::{
     Attempt, END_MARKER, Entry, Maker, SUMMARY_TAG, Section, SummaryDocument, SummaryFrame, find_summary,
     summary_text,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::harness::{Case, Setup};
 use crate::invariants::check;
@@ -68,9 +68,9 @@ fn forms() -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_summary_of_ours_or_hermes_is_brought_up_to_date() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for (name, text) in forms() {
-            let mut talk = Talk::new(dialect);
+            let mut talk = Talk::new(wire_format);
             talk.user("Move the session store to SQLite. Never drop a table; ask me first.");
             talk.answer("I will start with src/store.rs.");
             talk.user(&text);
@@ -78,25 +78,28 @@ fn a_summary_of_ours_or_hermes_is_brought_up_to_date() {
             work(&mut talk, "migrate");
             let (attempt, summary) = completed(&talk.case(), &Setup::window(20_000).unforced());
             let plan = &attempt.report.plan;
-            assert!(plan.updates_earlier_summary, "{dialect}, {name}");
+            assert!(plan.updates_earlier_summary, "{wire_format}, {name}");
             let constraints = texts(&summary, Section::Constraints);
             assert!(
                 constraints.contains(&"Never drop a table; ask me first."),
-                "{dialect}, {name}: {constraints:?}"
+                "{wire_format}, {name}: {constraints:?}"
             );
             assert_eq!(
                 texts(&summary, Section::Goal),
                 ["Move the session store to SQLite."],
-                "{dialect}, {name}"
+                "{wire_format}, {name}"
             );
             let actions = summary.entries(Section::CompletedActions);
             let kept = Entry { number: Some(2), text: "edited src/store.rs (+12 -3 lines)".to_owned() };
-            assert!(actions.contains(&kept), "{dialect}, {name}: {actions:?}");
-            assert!(actions.iter().any(|action| action.number == Some(3)), "{dialect}, {name}: {actions:?}");
+            assert!(actions.contains(&kept), "{wire_format}, {name}: {actions:?}");
+            assert!(
+                actions.iter().any(|action| action.number == Some(3)),
+                "{wire_format}, {name}: {actions:?}"
+            );
             let files = texts(&summary, Section::RelevantFiles);
-            assert!(files.iter().any(|file| file.contains("MAX_ROWS")), "{dialect}, {name}: {files:?}");
+            assert!(files.iter().any(|file| file.contains("MAX_ROWS")), "{wire_format}, {name}: {files:?}");
             let merged = summary.to_markdown().contains("Which driver do we use, rusqlite 0.31?");
-            assert_eq!(merged, name == "Hermes, merged", "{dialect}: {name}");
+            assert_eq!(merged, name == "Hermes, merged", "{wire_format}: {name}");
         }
     }
 }
@@ -108,14 +111,14 @@ fn what_only_looks_like_a_summary_is_not_taken_for_one() {
     let without_end = whole.replace(END_MARKER, "");
     let quoted = format!("Why do I see this in my log?\n{whole}\nIs it safe to delete?");
     for text in [without_end, quoted] {
-        let mut talk = Talk::new(Dialect::Chat);
+        let mut talk = Talk::new(WireFormat::Chat);
         talk.user(&text).answer("It is a note.").user("Thanks. Now the migration.");
         work(&mut talk, "migrate");
         let (attempt, _) = completed(&talk.case(), &Setup::window(20_000).unforced());
         assert!(!attempt.report.plan.updates_earlier_summary);
     }
     // A tool that prints a summary printed text.
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.user("Show the log.").step("terminal", r#"{"command":"cat context.log"}"#, &whole);
     work(&mut talk, "migrate");
     let (attempt, _) = completed(&talk.case(), &Setup::window(20_000).unforced());
@@ -124,7 +127,7 @@ fn what_only_looks_like_a_summary_is_not_taken_for_one() {
 
 #[test]
 fn two_summaries_become_one() {
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     for (_, text) in forms().into_iter().take(2) {
         talk.user(&text).answer("Understood.");
     }
@@ -139,9 +142,9 @@ fn two_summaries_become_one() {
 
 #[test]
 fn a_second_compaction_continues_where_the_first_left_off() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let setup = Setup::window(20_000);
-        let mut talk = Talk::new(dialect);
+        let mut talk = Talk::new(wire_format);
         talk.user("Add a retry to src/net.rs.");
         work(&mut talk, "net");
         talk.step(
@@ -151,7 +154,7 @@ fn a_second_compaction_continues_where_the_first_left_off() {
         );
         let case = talk.case();
         let (attempt, first) = completed(&case, &setup);
-        assert_eq!(texts(&first, Section::ActiveTask), ["Add a retry to src/net.rs."], "{dialect}");
+        assert_eq!(texts(&first, Section::ActiveTask), ["Add a retry to src/net.rs."], "{wire_format}");
         let numbers: Vec<u32> =
             first.entries(Section::CompletedActions).iter().filter_map(|action| action.number).collect();
         let last = *numbers.last().unwrap();
@@ -167,29 +170,29 @@ fn a_second_compaction_continues_where_the_first_left_off() {
         let (attempt, second) = completed(&case, &setup);
         let actions = second.entries(Section::CompletedActions);
         let numbers: Vec<u32> = actions.iter().filter_map(|action| action.number).collect();
-        assert!(numbers.is_sorted_by(|a, b| a < b), "{dialect}: {numbers:?}");
-        assert!(numbers.iter().any(|number| *number > last), "{dialect}: {numbers:?} after {last}");
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{wire_format}: {numbers:?}");
+        assert!(numbers.iter().any(|number| *number > last), "{wire_format}: {numbers:?} after {last}");
         for action in actions.iter().filter(|action| action.number.is_some_and(|number| number <= last)) {
             assert!(
                 first.entries(Section::CompletedActions).contains(action),
-                "{dialect}: {action:?} was changed"
+                "{wire_format}: {action:?} was changed"
             );
         }
         let resolved = texts(&second, Section::ResolvedQuestions).join("\n");
-        assert!(resolved.contains("Add a retry to src/net.rs."), "{dialect}: {resolved}");
-        assert!(resolved.contains("Is there a test for it?"), "{dialect}: {resolved}");
-        assert_eq!(texts(&second, Section::ActiveTask), Vec::<&str>::new(), "{dialect}");
-        assert!(second.to_markdown().starts_with("## Active Task\nNone."), "{dialect}");
+        assert!(resolved.contains("Add a retry to src/net.rs."), "{wire_format}: {resolved}");
+        assert!(resolved.contains("Is there a test for it?"), "{wire_format}: {resolved}");
+        assert_eq!(texts(&second, Section::ActiveTask), Vec::<&str>::new(), "{wire_format}");
+        assert!(second.to_markdown().starts_with("## Active Task\nNone."), "{wire_format}");
         let frame =
             find_summary(&case.after(&attempt).messages[attempt.plan.as_ref().unwrap().head.len()]).unwrap();
-        assert_eq!(frame.kept, Some(attempt.plan.as_ref().unwrap().tail.len()), "{dialect}");
+        assert_eq!(frame.kept, Some(attempt.plan.as_ref().unwrap().tail.len()), "{wire_format}");
     }
 }
 
 #[test]
 fn a_summary_knows_how_many_messages_it_stands_for() {
     let setup = Setup::window(20_000);
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.user("Add a retry to src/net.rs.");
     work(&mut talk, "net");
     let mut said = talk.json.len();
@@ -218,8 +221,8 @@ fn constraints_survive_five_compactions_word_for_word() {
         "The limit must stay at 4,096 bytes, not 4,000.",
         "请不要修改公共接口。",
     ];
-    for dialect in Dialect::ALL {
-        let mut talk = Talk::new(dialect);
+    for wire_format in WireFormat::ALL {
+        let mut talk = Talk::new(wire_format);
         talk.system("You are a careful engineer.");
         talk.user("Rewrite the lexer in src/lexer.rs.");
         for (round, rule) in rules.iter().enumerate() {
@@ -237,7 +240,7 @@ fn constraints_survive_five_compactions_word_for_word() {
             for rule in rules {
                 assert!(
                     constraints.contains(&rule),
-                    "{dialect}, round {round}: {rule} is not in {constraints:?}"
+                    "{wire_format}, round {round}: {rule} is not in {constraints:?}"
                 );
             }
             case = case.after(&attempt);

@@ -7,7 +7,7 @@ use throughline_compaction::{
     AbortReason, Attempt, FactKind, Maker, NOT_IN_RECORD, Outcome, Quality, Section, SummariseError,
     Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::harness::{Case, Setup};
 use crate::invariants::{check, check_unchanged};
@@ -51,7 +51,7 @@ impl Summariser for Model {
 
 /// A conversation with an edit, a constraint and a commit in its middle.
 fn session() -> Case {
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.user("Fix the overflow in the ledger.");
     talk.step("read_file", r#"{"path":"src/ledger.rs"}"#, &"let total: i32 = sum;\n".repeat(300));
     talk.answer("The sum is 32 bits wide.");
@@ -248,7 +248,7 @@ fn by_message(request: &SummaryRequest<'_>) -> Answer {
 
 #[test]
 fn a_small_window_gets_the_middle_in_parts() {
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.user("Read every part.");
     for step in 0..40 {
         talk.steps(&[
@@ -293,7 +293,7 @@ fn a_small_window_gets_the_middle_in_parts() {
 #[test]
 fn only_the_first_part_sees_the_earlier_summary_and_numbers_go_on_from_it() {
     let model = Model::new(by_message);
-    let mut talk = Talk::new(Dialect::Chat);
+    let mut talk = Talk::new(WireFormat::Chat);
     talk.user("Read every part.");
     for step in 0..40 {
         talk.step("read_file", r#"{"path":"a.rs"}"#, &format!("{step} a\n").repeat(160));

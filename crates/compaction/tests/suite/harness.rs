@@ -8,7 +8,7 @@ use throughline_compaction::{
 };
 use throughline_redact::Redactor;
 use throughline_testkit::GeneratedList;
-use throughline_transcript::{Dialect, Groups, Message, decode_message_text};
+use throughline_transcript::{Groups, Message, WireFormat, decode_message_text};
 
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 
@@ -24,25 +24,25 @@ pub(crate) fn message_tokens(message: &Message) -> u64 {
 
 /// A conversation, decoded and measured.
 pub(crate) struct Case {
-    pub(crate) dialect: Dialect,
+    pub(crate) wire_format: WireFormat,
     pub(crate) messages: Vec<Message>,
     pub(crate) groups: Groups,
     pub(crate) sizes: Vec<u64>,
 }
 
 impl Case {
-    pub(crate) fn new(dialect: Dialect, messages: Vec<Message>) -> Self {
+    pub(crate) fn new(wire_format: WireFormat, messages: Vec<Message>) -> Self {
         let groups = Groups::of(&messages);
         let sizes = messages.iter().map(message_tokens).collect();
-        Self { dialect, messages, groups, sizes }
+        Self { wire_format, messages, groups, sizes }
     }
 
     pub(crate) fn of(list: &GeneratedList) -> Self {
-        Self::new(list.dialect, list.messages())
+        Self::new(list.wire_format, list.messages())
     }
 
-    pub(crate) fn from_json(dialect: Dialect, json: Vec<String>) -> Self {
-        Self::of(&GeneratedList::of(dialect, json))
+    pub(crate) fn from_json(wire_format: WireFormat, json: Vec<String>) -> Self {
+        Self::of(&GeneratedList::of(wire_format, json))
     }
 
     pub(crate) fn tokens(&self) -> u64 {
@@ -56,7 +56,7 @@ impl Case {
 
     pub(crate) fn compact_with(&self, setup: &Setup, summariser: &dyn Summariser) -> Attempt {
         let conversation = Conversation {
-            dialect: self.dialect,
+            wire_format: self.wire_format,
             messages: &self.messages,
             groups: &self.groups,
             sizes: &self.sizes,
@@ -89,7 +89,7 @@ impl Case {
     /// What came of an attempt, as a conversation of its own.
     pub(crate) fn after(&self, attempt: &Attempt) -> Self {
         let decode = |json| decode_message_text(json).expect("every item of a view is a JSON object");
-        Self::new(self.dialect, self.bytes(&attempt.items).into_iter().map(decode).collect())
+        Self::new(self.wire_format, self.bytes(&attempt.items).into_iter().map(decode).collect())
     }
 }
 

@@ -44,7 +44,7 @@ fn check_completed(case: &Case, attempt: &Attempt) -> Check {
     let plan = attempt.plan.as_ref().ok_or("completed without a plan")?;
     check_ranges(case, plan)?;
     let after = case.after(attempt);
-    let broken = violations(case.dialect, &after.messages, &after.groups);
+    let broken = violations(case.wire_format, &after.messages, &after.groups);
     hold!(broken.is_empty(), "the view breaks rules: {broken:?}");
     check_neighbours(&attempt.items, &after.messages)?;
     check_summary(&attempt.items, &after.messages)?;
@@ -203,7 +203,7 @@ pub(crate) fn check_repaired(case: &Case, attempt: &Attempt) -> Check {
         };
     }
     let after = case.after(attempt);
-    let broken = violations(case.dialect, &after.messages, &after.groups);
+    let broken = violations(case.wire_format, &after.messages, &after.groups);
     let paired = broken.iter().find(|violation| {
         matches!(
             violation.kind,

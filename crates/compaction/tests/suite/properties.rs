@@ -10,7 +10,7 @@ use throughline_testkit::{
     ConversationOptions, Coverage, Fault, GeneratedList, Rng, broken_conversation, conversation_with,
     from_picture,
 };
-use throughline_transcript::{Dialect, Group, Message, Part, Role, text_message};
+use throughline_transcript::{Group, Message, Part, Role, WireFormat, text_message};
 
 use crate::harness::{Case, Setup};
 use crate::invariants::{Check, check, check_repaired, hold};
@@ -61,8 +61,8 @@ fn earlier_summary() -> String {
     )
 }
 
-fn lists(dialect: Dialect) -> impl Strategy<Value = GeneratedList> {
-    let plain = ConversationOptions::new(dialect).at_most_units(60);
+fn lists(wire_format: WireFormat) -> impl Strategy<Value = GeneratedList> {
+    let plain = ConversationOptions::new(wire_format).at_most_units(60);
     Union::new_weighted(vec![
         (6, conversation_with(plain.clone())),
         (2, conversation_with(plain.clone().may_be_open())),
@@ -81,22 +81,22 @@ struct Reached {
 
 #[test]
 fn what_chat_accepted_it_accepts_compacted() {
-    what_a_provider_accepted_it_accepts_compacted(Dialect::Chat);
+    what_a_provider_accepted_it_accepts_compacted(WireFormat::Chat);
 }
 
 #[test]
 fn what_responses_accepted_it_accepts_compacted() {
-    what_a_provider_accepted_it_accepts_compacted(Dialect::Responses);
+    what_a_provider_accepted_it_accepts_compacted(WireFormat::Responses);
 }
 
 #[test]
 fn what_anthropic_accepted_it_accepts_compacted() {
-    what_a_provider_accepted_it_accepts_compacted(Dialect::Anthropic);
+    what_a_provider_accepted_it_accepts_compacted(WireFormat::Anthropic);
 }
 
-fn what_a_provider_accepted_it_accepts_compacted(dialect: Dialect) {
+fn what_a_provider_accepted_it_accepts_compacted(wire_format: WireFormat) {
     let reached = Reached::default();
-    let strategy = (lists(dialect), any::<u64>());
+    let strategy = (lists(wire_format), any::<u64>());
     let outcome = runner(ACCEPTED_CASES).run(&strategy, |(list, seed)| {
         let case = Case::of(&list);
         let setup = setup(&case, seed);
@@ -104,20 +104,20 @@ fn what_a_provider_accepted_it_accepts_compacted(dialect: Dialect) {
             .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nwith {setup:?}")))
     });
     if let Err(error) = outcome {
-        panic!("{dialect}: {error}");
+        panic!("{wire_format}: {error}");
     }
-    for (before, after) in seams_to_reach(dialect) {
+    for (before, after) in seams_to_reach(wire_format) {
         for seed in 0..SEAM_CASES {
-            let (list, setup) = around_a_seam(dialect, before, after, seed);
+            let (list, setup) = around_a_seam(wire_format, before, after, seed);
             let case = Case::of(&list);
             if let Err(wrong) = accepted(&case, &setup, &reached) {
-                panic!("{dialect}, {before:?} before {after:?}: {wrong}\nwith {setup:?}\n{list:?}");
+                panic!("{wire_format}, {before:?} before {after:?}: {wrong}\nwith {setup:?}\n{list:?}");
             }
         }
     }
-    println!("{dialect}: conversations that were compacted\n{}", reached.lists);
-    println!("{dialect}: roles around the summary\n{}", reached.seams);
-    assert_reached(dialect, &reached);
+    println!("{wire_format}: conversations that were compacted\n{}", reached.lists);
+    println!("{wire_format}: roles around the summary\n{}", reached.seams);
+    assert_reached(wire_format, &reached);
 }
 
 fn accepted(case: &Case, setup: &Setup, reached: &Reached) -> Check {
@@ -194,13 +194,13 @@ impl Reached {
 
 /// Roles that may stand before and after a summary on a wire. Between a user and an assistant, in either order, there
 /// is no role left for it, so the cut is moved; a tail never opens with a tool's answer.
-fn seams_to_reach(dialect: Dialect) -> Vec<(Role, Role)> {
-    let roles: &[Role] = match dialect {
-        Dialect::Chat => &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool],
-        Dialect::Responses => {
+fn seams_to_reach(wire_format: WireFormat) -> Vec<(Role, Role)> {
+    let roles: &[Role] = match wire_format {
+        WireFormat::Chat => &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool],
+        WireFormat::Responses => {
             &[Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Other]
         }
-        Dialect::Anthropic => &[Role::System, Role::User, Role::Assistant],
+        WireFormat::Anthropic => &[Role::System, Role::User, Role::Assistant],
     };
     let mut pairs = Vec::new();
     for &before in roles {
@@ -217,7 +217,7 @@ fn seams_to_reach(dialect: Dialect) -> Vec<(Role, Role)> {
 
 /// A head that ends with one role, a heavy middle, and a tail that opens with another, in sizes that make the cut fall
 /// there. Chance alone seldom brings two rare roles together.
-fn around_a_seam(dialect: Dialect, before: Role, after: Role, seed: u64) -> (GeneratedList, Setup) {
+fn around_a_seam(wire_format: WireFormat, before: Role, after: Role, seed: u64) -> (GeneratedList, Setup) {
     let mut rng = Rng::new(seed);
     let letter = |role: Role| match role {
         Role::System => "s",
@@ -229,16 +229,17 @@ fn around_a_seam(dialect: Dialect, before: Role, after: Role, seed: u64) -> (Gen
         Role::Other => "o",
     };
     let opening = rng.pick(&["u", "ua", "uATa", "mA2TT", "uaATu"]);
-    let opening = if dialect == Dialect::Anthropic { opening.replace("TT", "T") } else { opening.to_owned() };
+    let opening =
+        if wire_format == WireFormat::Anthropic { opening.replace("TT", "T") } else { opening.to_owned() };
     // A wire that keeps its prompt in the list opens with it.
-    let prompt = if dialect != Dialect::Anthropic && rng.chance(40) { "s" } else { "" };
-    let head = from_picture(dialect, &format!("{prompt}{opening}{}", letter(before)));
+    let prompt = if wire_format != WireFormat::Anthropic && rng.chance(40) { "s" } else { "" };
+    let head = from_picture(wire_format, &format!("{prompt}{opening}{}", letter(before)));
     let ending = rng.pick(&["uaATa", "ATuATAT", "aua", "mATA"]);
-    let tail = from_picture(dialect, &format!("{}{ending}", letter(after)));
+    let tail = from_picture(wire_format, &format!("{}{ending}", letter(after)));
     let mut json = head.json.clone();
     for _ in 0..rng.between(3, 6) {
         let role = if rng.chance(30) { Role::User } else { Role::Assistant };
-        json.push(text_message(dialect, role, &"the parser takes 1,024 bytes at a time. ".repeat(90)));
+        json.push(text_message(wire_format, role, &"the parser takes 1,024 bytes at a time. ".repeat(90)));
     }
     // Each half of the list was written on its own: its calls need names of their own.
     json.extend(tail.json.iter().map(|message| message.replace(":\"call_", ":\"late_call_")));
@@ -246,17 +247,20 @@ fn around_a_seam(dialect: Dialect, before: Role, after: Role, seed: u64) -> (Gen
     let mut setup = Setup::window(Case::of(&head).tokens() * 8 + tail_tokens * 8).protect(head.len(), 0);
     setup.budgets.threshold_tokens = 1_000;
     setup.budgets.tail_tokens = tail_tokens + 400;
-    (GeneratedList::of(dialect, json), setup)
+    (GeneratedList::of(wire_format, json), setup)
 }
 
-fn assert_reached(dialect: Dialect, reached: &Reached) {
-    let missing: Vec<(Role, Role)> = seams_to_reach(dialect)
+fn assert_reached(wire_format: WireFormat, reached: &Reached) {
+    let missing: Vec<(Role, Role)> = seams_to_reach(wire_format)
         .into_iter()
         .filter(|(before, after)| reached.seams.seam_count(*before, *after) == 0)
         .collect();
-    assert_eq!(missing, [], "{dialect}: roles around a summary that never occurred");
-    let noted =
-        if dialect == Dialect::Anthropic { "plan: ... together with its calls" } else { "rendition: Noted" };
+    assert_eq!(missing, [], "{wire_format}: roles around a summary that never occurred");
+    let noted = if wire_format == WireFormat::Anthropic {
+        "plan: ... together with its calls"
+    } else {
+        "rendition: Noted"
+    };
     for what in [
         "outcome: completed",
         "outcome: no-op, BelowThreshold",
@@ -288,7 +292,7 @@ fn assert_reached(dialect: Dialect, reached: &Reached) {
         "machine-written",
         "over 8,000 bytes",
     ] {
-        assert!(reached.lists.count(what) > 0, "{dialect}: no case reached {what:?}");
+        assert!(reached.lists.count(what) > 0, "{wire_format}: no case reached {what:?}");
     }
 }
 
@@ -306,7 +310,7 @@ fn goes_on(list: &GeneratedList, setup: &Setup, parts: usize) -> Check {
     for to in bounds {
         said.extend_from_slice(&list.json[from..to]);
         from = to;
-        let case = Case::from_json(list.dialect, said.clone());
+        let case = Case::from_json(list.wire_format, said.clone());
         let attempt = case.compact(setup);
         check(&case, &attempt)?;
         let Some(plan) = attempt.plan.as_ref().filter(|_| attempt.outcome.is_completed()) else { continue };
@@ -336,8 +340,8 @@ fn goes_on(list: &GeneratedList, setup: &Setup, parts: usize) -> Check {
 
 #[test]
 fn a_conversation_that_goes_on_keeps_its_promises() {
-    for dialect in Dialect::ALL {
-        let strategy = (lists(dialect), any::<u64>());
+    for wire_format in WireFormat::ALL {
+        let strategy = (lists(wire_format), any::<u64>());
         let outcome = runner(GROWING_CASES).run(&strategy, |(list, seed)| {
             let case = Case::of(&list);
             let mut setup = setup(&case, seed);
@@ -347,16 +351,16 @@ fn a_conversation_that_goes_on_keeps_its_promises() {
                 .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nwith {setup:?} in {parts} parts")))
         });
         if let Err(error) = outcome {
-            panic!("{dialect}: {error}");
+            panic!("{wire_format}: {error}");
         }
     }
 }
 
 #[test]
 fn broken_lists_are_mended_and_never_panic() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let reached = Coverage::new();
-        let strategy = (broken_conversation(dialect), any::<u64>());
+        let strategy = (broken_conversation(wire_format), any::<u64>());
         let outcome = runner(BROKEN_CASES).run(&strategy, |(broken, seed)| {
             let case = Case::of(&broken.list);
             let setup = setup(&case, seed);
@@ -366,15 +370,16 @@ fn broken_lists_are_mended_and_never_panic() {
                 .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nwith {setup:?}\n{:?}", attempt.plan)))
         });
         if let Err(error) = outcome {
-            panic!("{dialect}: {error}");
+            panic!("{wire_format}: {error}");
         }
-        println!("{dialect}: broken lists\n{reached}");
+        println!("{wire_format}: broken lists\n{reached}");
         for fault in Fault::ALL {
-            assert!(reached.count(&format!("compacted with {fault:?}")) > 0, "{dialect}: {fault:?}");
+            assert!(reached.count(&format!("compacted with {fault:?}")) > 0, "{wire_format}: {fault:?}");
         }
-        let rewritten = if dialect == Dialect::Anthropic { "rendition: Mended" } else { "orphans left out" };
+        let rewritten =
+            if wire_format == WireFormat::Anthropic { "rendition: Mended" } else { "orphans left out" };
         for what in ["orphans left out", "stub results", rewritten] {
-            assert!(reached.count(what) > 0, "{dialect}: {what}");
+            assert!(reached.count(what) > 0, "{wire_format}: {what}");
         }
     }
 }

@@ -1,32 +1,32 @@
 //! What the model sees after a compaction: one line an item, and the summary in full.
 
 use throughline_compaction::{Attempt, Synthetic, ViewItem};
-use throughline_transcript::{Dialect, Message, Part};
+use throughline_transcript::{Message, Part, WireFormat};
 
 use crate::harness::{Case, Setup};
 use crate::invariants::check;
 use crate::talk::Talk;
 
 /// A small session with a bit of everything: a rule, reading, a failure, an edit, a commit, an answer, a new request.
-fn session(dialect: Dialect) -> Case {
-    let [read, run, edit] = match dialect {
-        Dialect::Chat => ["read_file", "terminal", "patch"],
-        Dialect::Responses => ["read_file", "shell", "patch"],
-        Dialect::Anthropic => ["Read", "Bash", "Edit"],
+fn session(wire_format: WireFormat) -> Case {
+    let [read, run, edit] = match wire_format {
+        WireFormat::Chat => ["read_file", "terminal", "patch"],
+        WireFormat::Responses => ["read_file", "shell", "patch"],
+        WireFormat::Anthropic => ["Read", "Bash", "Edit"],
     };
-    let path = |path: &str| match dialect {
-        Dialect::Anthropic => format!(r#"{{"file_path":"{path}"}}"#),
+    let path = |path: &str| match wire_format {
+        WireFormat::Anthropic => format!(r#"{{"file_path":"{path}"}}"#),
         _ => format!(r#"{{"path":"{path}"}}"#),
     };
     let command = |command: &str| format!(r#"{{"command":"{command}"}}"#);
     let change = |path: &str, old: &str, new: &str| {
-        let key = if dialect == Dialect::Anthropic { "file_path" } else { "path" };
+        let key = if wire_format == WireFormat::Anthropic { "file_path" } else { "path" };
         format!(r#"{{"{key}":"{path}","old_string":"{old}","new_string":"{new}"}}"#)
     };
     let source =
         |name: &str| format!("pub fn {name}_rows(limit: usize) -> usize {{ limit * 2 }}\n").repeat(40);
-    let mut talk = Talk::new(dialect);
-    if dialect != Dialect::Anthropic {
+    let mut talk = Talk::new(wire_format);
+    if wire_format != WireFormat::Anthropic {
         talk.system("You work on the report service. Answer briefly.");
     }
     talk.user("The weekly report counts rows twice. Find out why and fix it. Do not change the file format.");
@@ -35,7 +35,7 @@ fn session(dialect: Dialect) -> Case {
         (read, &path("src/report/count.rs"), &source("count")),
         (read, &path("src/report/sum.rs"), &source("sum")),
     ]);
-    talk.step(run, &command("cargo test -p report"), &failure(dialect));
+    talk.step(run, &command("cargo test -p report"), &failure(wire_format));
     talk.answer("The cause is in src/report/count.rs: count_rows doubles its limit, because the old format had pairs.");
     talk.step(edit, &change("src/report/count.rs", "limit * 2", "limit"), "ok");
     talk.step(run, &command("cargo test -p report"), "test result: ok. 14 passed; 0 failed\n");
@@ -56,15 +56,15 @@ fn session(dialect: Dialect) -> Case {
     talk.case()
 }
 
-fn failure(dialect: Dialect) -> String {
+fn failure(wire_format: WireFormat) -> String {
     let printed = "running 14 tests\ntest count::each_row_once ... FAILED\nassertion `left == right` failed: left 84, right 42\ntest result: FAILED. 13 passed; 1 failed\n";
     let printed = format!("{}{printed}", "   Compiling report v0.3.1\n".repeat(30));
-    match dialect {
-        Dialect::Chat => serde_json::json!({ "output": printed, "exit_code": 101, "error": null }).to_string(),
-        Dialect::Responses => {
+    match wire_format {
+        WireFormat::Chat => serde_json::json!({ "output": printed, "exit_code": 101, "error": null }).to_string(),
+        WireFormat::Responses => {
             serde_json::json!({ "output": printed, "metadata": { "exit_code": 101, "duration_seconds": 2.5 } }).to_string()
         }
-        Dialect::Anthropic => format!("Exit code 101\n{printed}"),
+        WireFormat::Anthropic => format!("Exit code 101\n{printed}"),
     }
 }
 
@@ -116,7 +116,7 @@ fn setup() -> Setup {
 
 #[test]
 fn a_chat_session() {
-    let case = session(Dialect::Chat);
+    let case = session(WireFormat::Chat);
     let attempt = case.compact(&setup());
     check(&case, &attempt).unwrap();
     insta::assert_snapshot!(seen(
@@ -128,7 +128,7 @@ fn a_chat_session() {
 
 #[test]
 fn a_responses_session() {
-    let case = session(Dialect::Responses);
+    let case = session(WireFormat::Responses);
     let attempt = case.compact(&setup());
     check(&case, &attempt).unwrap();
     insta::assert_snapshot!(seen("The same work as items of the Responses wire.", &case, &attempt));
@@ -136,7 +136,7 @@ fn a_responses_session() {
 
 #[test]
 fn an_anthropic_session() {
-    let case = session(Dialect::Anthropic);
+    let case = session(WireFormat::Anthropic);
     let attempt = case.compact(&setup());
     check(&case, &attempt).unwrap();
     insta::assert_snapshot!(seen(

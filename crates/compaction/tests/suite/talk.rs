@@ -1,12 +1,12 @@
 //! Writing a small conversation of any wire, message by message.
 
-use throughline_transcript::{Dialect, Role, compact_json_string, text_message, tool_result_stub};
+use throughline_transcript::{Role, WireFormat, compact_json_string, text_message, tool_result_stub};
 
 use crate::harness::Case;
 
 /// A conversation being written.
 pub(crate) struct Talk {
-    dialect: Dialect,
+    wire_format: WireFormat,
     pub(crate) json: Vec<String>,
     calls_made: usize,
 }
@@ -15,22 +15,22 @@ pub(crate) struct Talk {
 pub(crate) type Call<'a> = (&'a str, &'a str, &'a str);
 
 impl Talk {
-    pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, json: Vec::new(), calls_made: 0 }
+    pub(crate) fn new(wire_format: WireFormat) -> Self {
+        Self { wire_format, json: Vec::new(), calls_made: 0 }
     }
 
     /// Goes on from a compacted list.
     pub(crate) fn after(case: &Case) -> Self {
         let json = case.messages.iter().map(|message| message.json().to_owned()).collect();
-        Self { dialect: case.dialect, json, calls_made: 1_000 * case.messages.len() }
+        Self { wire_format: case.wire_format, json, calls_made: 1_000 * case.messages.len() }
     }
 
     pub(crate) fn case(&self) -> Case {
-        Case::from_json(self.dialect, self.json.clone())
+        Case::from_json(self.wire_format, self.json.clone())
     }
 
     pub(crate) fn says(&mut self, role: Role, text: &str) -> &mut Self {
-        self.json.push(text_message(self.dialect, role, text));
+        self.json.push(text_message(self.wire_format, role, text));
         self
     }
 
@@ -55,8 +55,8 @@ impl Talk {
     pub(crate) fn steps(&mut self, calls: &[Call<'_>]) -> &mut Self {
         let ids = self.ask(calls);
         let results: Vec<String> =
-            ids.iter().zip(calls).map(|(id, call)| tool_result_stub(self.dialect, id, call.2)).collect();
-        if self.dialect == Dialect::Anthropic {
+            ids.iter().zip(calls).map(|(id, call)| tool_result_stub(self.wire_format, id, call.2)).collect();
+        if self.wire_format == WireFormat::Anthropic {
             self.json.push(format!(r#"{{"role":"user","content":[{}]}}"#, results.join(",")));
         } else {
             self.json.extend(results);
@@ -75,26 +75,26 @@ impl Talk {
         self.calls_made += calls.len();
         let written = ids.iter().zip(calls).map(|(id, (tool, arguments, _))| {
             let text = compact_json_string(arguments);
-            match self.dialect {
-                Dialect::Chat => format!(
+            match self.wire_format {
+                WireFormat::Chat => format!(
                     r#"{{"id":"{id}","type":"function","function":{{"name":"{tool}","arguments":{text}}}}}"#
                 ),
-                Dialect::Responses => format!(
+                WireFormat::Responses => format!(
                     r#"{{"type":"function_call","call_id":"{id}","name":"{tool}","arguments":{text}}}"#
                 ),
-                Dialect::Anthropic => {
+                WireFormat::Anthropic => {
                     format!(r#"{{"type":"tool_use","id":"{id}","name":"{tool}","input":{arguments}}}"#)
                 }
             }
         });
         let written: Vec<String> = written.collect();
-        match self.dialect {
-            Dialect::Responses => self.json.extend(written),
-            Dialect::Chat => self.json.push(format!(
+        match self.wire_format {
+            WireFormat::Responses => self.json.extend(written),
+            WireFormat::Chat => self.json.push(format!(
                 r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#,
                 written.join(",")
             )),
-            Dialect::Anthropic => {
+            WireFormat::Anthropic => {
                 self.json.push(format!(r#"{{"role":"assistant","content":[{}]}}"#, written.join(",")));
             }
         }

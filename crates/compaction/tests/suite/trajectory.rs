@@ -2,7 +2,7 @@
 
 use throughline_compaction::{Section, find_summary};
 use throughline_testkit::Rng;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::harness::{Case, Setup};
 use crate::invariants::check;
@@ -41,10 +41,10 @@ struct Walk {
     highest_tokens: u64,
 }
 
-fn walk(dialect: Dialect) -> Walk {
+fn walk(wire_format: WireFormat) -> Walk {
     let setup = Setup::window(WINDOW_TOKENS).unforced();
     let mut rng = Rng::new(1);
-    let mut talk = Talk::new(dialect);
+    let mut talk = Talk::new(wire_format);
     talk.user("Move every table to the new API, part by part. Always run the tests.");
     let mut told = Vec::new();
     let mut highest_tokens = 0;
@@ -58,7 +58,7 @@ fn walk(dialect: Dialect) -> Walk {
         highest_tokens = highest_tokens.max(case.tokens());
         let attempt = case.compact(&setup);
         if let Err(wrong) = check(&case, &attempt) {
-            panic!("{dialect}, step {step}: {wrong}");
+            panic!("{wire_format}, step {step}: {wrong}");
         }
         if !attempt.outcome.is_completed() {
             continue;
@@ -79,7 +79,7 @@ fn walk(dialect: Dialect) -> Walk {
         let number = summary.next_action_number() - 1;
         assert!(
             number >= last_number,
-            "{dialect}, step {step}: actions are numbered anew after {last_number}"
+            "{wire_format}, step {step}: actions are numbered anew after {last_number}"
         );
         last_number = number;
         // Every rule that was stated and is no longer on the page stands in the summary, word for word.
@@ -90,7 +90,7 @@ fn walk(dialect: Dialect) -> Walk {
             let rule = format!("Never touch table_{:03}.", part * 25);
             assert!(
                 rules.contains(&rule.as_str()) || shown.contains(&rule),
-                "{dialect}, step {step}: {rule}"
+                "{wire_format}, step {step}: {rule}"
             );
         }
         talk = Talk::after(&after);
@@ -102,12 +102,12 @@ fn walk(dialect: Dialect) -> Walk {
 #[test]
 fn a_long_session_stays_within_its_window() {
     let mut pictures = Vec::new();
-    for dialect in Dialect::ALL {
-        let walk = walk(dialect);
+    for wire_format in WireFormat::ALL {
+        let walk = walk(wire_format);
         // The threshold is half of the window, and one step is small: the window is never filled.
-        assert!(walk.highest_tokens < WINDOW_TOKENS * 6 / 10, "{dialect}: {}", walk.highest_tokens);
+        assert!(walk.highest_tokens < WINDOW_TOKENS * 6 / 10, "{wire_format}: {}", walk.highest_tokens);
         assert_eq!(walk.case.messages.iter().filter(|message| find_summary(message).is_some()).count(), 1);
-        pictures.push(format!("{dialect}\n{}", walk.told.join("\n")));
+        pictures.push(format!("{wire_format}\n{}", walk.told.join("\n")));
     }
     let scenario = format!(
         "{STEPS} steps of work, a person every 25, a window of {WINDOW_TOKENS} tokens: each compaction as it happens."

@@ -220,7 +220,7 @@ impl CompactionInput {
 
     fn conversation(&self) -> Conversation<'_> {
         Conversation {
-            dialect: self.snapshot.dialect,
+            wire_format: self.snapshot.wire_format,
             messages: &self.snapshot.messages,
             groups: &self.groups,
             sizes: &self.snapshot.sizes,

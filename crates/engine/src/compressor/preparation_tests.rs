@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use throughline_compaction::{Summariser, find_summary, is_acknowledgement};
-use throughline_transcript::{Dialect, Message, Role, SharedText, decode_message, text_message};
+use throughline_transcript::{Message, Role, SharedText, WireFormat, decode_message, text_message};
 
 use super::*;
 use crate::compressor::adapter::scaled_budgets;
@@ -60,14 +60,19 @@ struct BothWays {
 }
 
 /// Compacts a conversation as it stands, and with a summary that was prepared when it had `early` messages.
-async fn both_ways(dialect: Dialect, all: &[Message], early: usize, window_tokens: u64) -> Option<BothWays> {
+async fn both_ways(
+    wire_format: WireFormat,
+    all: &[Message],
+    early: usize,
+    window_tokens: u64,
+) -> Option<BothWays> {
     let model = model_of(window_tokens);
-    let now = snapshot(dialect, all);
+    let now = snapshot(wire_format, all);
     let request = CompressRequest { force: true, ..automatic(&now, Trigger::Overflow) };
     let (fresh, _) = engine(&model).await;
     let at_once = fresh.compress(&request).await.unwrap();
     let (ahead, diary) = engine(&model).await;
-    let was_ready = ahead.prepare(&snapshot(dialect, &all[..early])).await.unwrap();
+    let was_ready = ahead.prepare(&snapshot(wire_format, &all[..early])).await.unwrap();
     let PrepareOutcome::Ready { .. } = was_ready else { return None };
     let prepared = ahead.compress(&request).await.unwrap();
     match (at_once, prepared) {
@@ -79,12 +84,12 @@ async fn both_ways(dialect: Dialect, all: &[Message], early: usize, window_token
 }
 
 /// A conversation whose first message has about so many characters.
-fn begun_with(dialect: Dialect, messages: usize, bytes: usize, first_chars: usize) -> Vec<Message> {
-    let mut all = session(dialect, messages, bytes);
+fn begun_with(wire_format: WireFormat, messages: usize, bytes: usize, first_chars: usize) -> Vec<Message> {
+    let mut all = session(wire_format, messages, bytes);
     let first = all.iter().position(|message| message.role() == Role::User).unwrap_or(0);
     let words = "Keep to the plan that was agreed on with the people of the harbour. ";
     let text = words.repeat(first_chars.div_ceil(words.len()));
-    all[first] = decode_message(SharedText::new(text_message(dialect, Role::User, &text))).unwrap();
+    all[first] = decode_message(SharedText::new(text_message(wire_format, Role::User, &text))).unwrap();
     all
 }
 
@@ -113,19 +118,19 @@ fn holds(ways: &BothWays, now: &Snapshot, window_tokens: u64, what: &str) {
 /// half a tail of the threshold but not of the moment it was prepared.
 #[tokio::test]
 async fn a_head_that_fits_is_kept_by_a_summary_that_was_prepared() {
-    for dialect in Dialect::ALL {
-        let all = begun_with(dialect, 300, 450_000, 8_003);
-        let now = snapshot(dialect, &all);
+    for wire_format in WireFormat::ALL {
+        let all = begun_with(wire_format, 300, 450_000, 8_003);
+        let now = snapshot(wire_format, &all);
         let window = now.prompt_tokens * 2;
         let mut used = now.fixed_tokens;
         let early = now.sizes.iter().take_while(|size| {
             used += **size;
             used * 100 <= now.prompt_tokens * 85
         });
-        let ways = both_ways(dialect, &all, early.count(), window).await.unwrap();
-        assert!(!parts(&ways.at_once).0.is_empty(), "{dialect}: there is a head to lose");
-        assert_eq!(ways.pages, 1, "{dialect}: nobody is asked twice");
-        holds(&ways, &now, window, &dialect.to_string());
+        let ways = both_ways(wire_format, &all, early.count(), window).await.unwrap();
+        assert!(!parts(&ways.at_once).0.is_empty(), "{wire_format}: there is a head to lose");
+        assert_eq!(ways.pages, 1, "{wire_format}: nobody is asked twice");
+        holds(&ways, &now, window, &wire_format.to_string());
     }
 }
 
@@ -140,14 +145,14 @@ proptest! {
         early_percent in 55usize..100,
         window_percent in 40u64..230,
     ) {
-        let dialect = Dialect::ALL[wire];
-        let all = begun_with(dialect, messages, messages * 1_500, first_chars);
-        let now = snapshot(dialect, &all);
+        let wire_format = WireFormat::ALL[wire];
+        let all = begun_with(wire_format, messages, messages * 1_500, first_chars);
+        let now = snapshot(wire_format, &all);
         let window = now.prompt_tokens * window_percent / 100;
         let early = all.len() * early_percent / 100;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        if let Some(ways) = runtime.block_on(both_ways(dialect, &all, early, window)) {
-            holds(&ways, &now, window, &format!("{dialect}, {early} of {} messages", all.len()));
+        if let Some(ways) = runtime.block_on(both_ways(wire_format, &all, early, window)) {
+            holds(&ways, &now, window, &format!("{wire_format}, {early} of {} messages", all.len()));
         }
     }
 }

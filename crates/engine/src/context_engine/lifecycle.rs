@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use throughline_store::{EndReason, SessionId};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 /// A conversation begins, or goes on after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,7 +12,8 @@ pub struct SessionStart {
     /// The first session of its chain, which names the conversation for good.
     pub conversation: SessionId,
     /// The wire of its messages.
-    pub dialect: Dialect,
+    #[serde(rename = "dialect")]
+    pub wire_format: WireFormat,
     /// The program it belongs to: `chat`, `gateway`, ...
     pub program: String,
     /// Compactions it has been through.

@@ -7,7 +7,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use throughline_store::SessionId;
-use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 
 use crate::prompt::cached_prompt::CachedPrompt;
 
@@ -19,7 +19,7 @@ pub struct Snapshot {
     /// The session whose view it is.
     pub session: SessionId,
     /// The wire of its messages.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// The messages as they would be sent.
     pub messages: Arc<Vec<Message>>,
     /// Tokens of each, by the estimate of the model in force.
@@ -75,7 +75,7 @@ impl Serialize for Snapshot {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut object = to.serialize_struct("Snapshot", 5)?;
         object.serialize_field("session", &self.session)?;
-        object.serialize_field("dialect", &self.dialect)?;
+        object.serialize_field("dialect", &self.wire_format)?;
         object.serialize_field("messages", &MessageListForm(self))?;
         object.serialize_field("fixed_tokens", &self.fixed_tokens)?;
         object.serialize_field("prompt_tokens", &self.prompt_tokens)?;
@@ -88,7 +88,8 @@ impl<'de> Deserialize<'de> for Snapshot {
         #[derive(Deserialize)]
         struct ContentForm<'a> {
             session: SessionId,
-            dialect: Dialect,
+            #[serde(rename = "dialect")]
+            wire_format: WireFormat,
             #[serde(borrow)]
             messages: Vec<MessageForm<'a>>,
             fixed_tokens: u64,
@@ -104,7 +105,7 @@ impl<'de> Deserialize<'de> for Snapshot {
         let messages = form.messages.iter().enumerate().map(read).collect::<Result<_, D::Error>>()?;
         Ok(Self {
             session: form.session,
-            dialect: form.dialect,
+            wire_format: form.wire_format,
             messages: Arc::new(messages),
             sizes: Arc::new(sizes),
             fixed_tokens: form.fixed_tokens,

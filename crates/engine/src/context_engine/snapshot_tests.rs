@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throughline_store::SessionId;
-use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 
 use super::Snapshot;
 
@@ -15,7 +15,7 @@ fn snapshot(messages: Vec<Message>) -> Snapshot {
     let sizes = (1..=messages.len() as u64).collect();
     Snapshot {
         session: SessionId::from_text("s1"),
-        dialect: Dialect::Anthropic,
+        wire_format: WireFormat::Anthropic,
         messages: Arc::new(messages),
         sizes: Arc::new(sizes),
         fixed_tokens: 7,
@@ -33,8 +33,8 @@ fn messages_survive_json_byte_for_byte() {
     let bytes = |s: &Snapshot| s.messages.iter().map(|m| m.json().to_owned()).collect::<Vec<_>>();
     assert_eq!(bytes(&after), bytes(&before));
     assert_eq!(
-        (after.session, after.dialect, after.fixed_tokens, after.prompt_tokens),
-        (before.session, before.dialect, 7, 11)
+        (after.session, after.wire_format, after.fixed_tokens, after.prompt_tokens),
+        (before.session, before.wire_format, 7, 11)
     );
     assert_eq!(after.sizes, before.sizes);
 }

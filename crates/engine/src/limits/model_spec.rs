@@ -13,7 +13,7 @@ use throughline_provider::{
 };
 use throughline_store::GuardScope;
 use throughline_tokens::{Catalogue, KnownModel, LimitPolicy};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::limits::price_source::PriceSource;
 use crate::limits::resolve::{LimitSources, ResolvedLimits, resolve_limits};
@@ -39,7 +39,7 @@ pub struct ModelSpec {
     /// Where, if not at the usual address.
     pub base_url: String,
     /// The wire, if not the one its provider speaks best.
-    pub wire: Option<Dialect>,
+    pub wire: Option<WireFormat>,
     /// The key.
     pub api_key: Secret,
     /// The variable that holds it.
@@ -58,7 +58,7 @@ impl ModelSpec {
             model: model.default.clone(),
             provider: model.provider.clone(),
             base_url: model.base_url.clone(),
-            wire: dialect_of(model.wire),
+            wire: wire_format_of(model.wire),
             api_key: model.api_key.clone(),
             api_key_env: model.api_key_env.clone(),
             window: WindowSetting::of(settings),
@@ -91,7 +91,7 @@ impl ModelSpec {
             model: name.to_owned(),
             provider: if asks_main { "auto".to_owned() } else { summary.provider.clone() },
             base_url: summary.base_url.clone(),
-            wire: dialect_of(summary.wire),
+            wire: wire_format_of(summary.wire),
             api_key: summary.api_key.clone(),
             api_key_env: summary.api_key_env.clone(),
             window: summary.context_length.map(|tokens| WindowSetting {
@@ -245,12 +245,12 @@ fn is_open(provider: &str) -> bool {
     matches!(provider.trim().to_ascii_lowercase().as_str(), "" | "auto")
 }
 
-fn dialect_of(wire: WireChoice) -> Option<Dialect> {
+fn wire_format_of(wire: WireChoice) -> Option<WireFormat> {
     match wire {
         WireChoice::Auto => None,
-        WireChoice::Chat => Some(Dialect::Chat),
-        WireChoice::Responses => Some(Dialect::Responses),
-        WireChoice::Anthropic => Some(Dialect::Anthropic),
+        WireChoice::Chat => Some(WireFormat::Chat),
+        WireChoice::Responses => Some(WireFormat::Responses),
+        WireChoice::Anthropic => Some(WireFormat::Anthropic),
     }
 }
 
@@ -262,7 +262,7 @@ pub struct ModelAtEndpoint {
     /// Who serves it; `None` where only the model itself was looked up.
     pub endpoint: Option<Endpoint>,
     /// The wire it is asked on.
-    pub wire: Dialect,
+    pub wire: WireFormat,
     /// Its window, and who says so.
     pub window: ResolvedWindow,
     /// Why the configured window does not count for it, where one is configured and does not.
@@ -317,7 +317,7 @@ impl ModelAtEndpoint {
         });
         let ResolvedLimits { window, unused_window, known, threshold, policy } = limits;
         let seller = endpoint.as_ref().map_or("", |endpoint| endpoint.kind.name()).to_owned();
-        let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(Dialect::Chat);
+        let wire = endpoint.as_ref().map(|endpoint| endpoint.wire).or(wish.wire).unwrap_or(WireFormat::Chat);
         let ttl = match settings.prompt_caching.cache_ttl {
             TtlSetting::FiveMinutes => CacheTtl::FiveMinutes,
             TtlSetting::OneHour => CacheTtl::OneHour,
@@ -364,7 +364,7 @@ impl ModelAtEndpoint {
             let most = self.known.facts.max_output_tokens.unwrap_or(USUAL_OUTPUT_TOKENS);
             most.min(USUAL_OUTPUT_TOKENS).min(self.window.tokens / 4).max(1)
         };
-        configured.or_else(|| (self.wire == Dialect::Anthropic).then(usual))
+        configured.or_else(|| (self.wire == WireFormat::Anthropic).then(usual))
     }
 
     /// The model, ready to be asked; `None` without an endpoint.
@@ -381,7 +381,7 @@ impl ModelAtEndpoint {
             model: self.model.clone(),
             provider: endpoint.kind.name().to_owned(),
             endpoint: endpoint.base.as_str().to_owned(),
-            dialect: self.wire,
+            wire_format: self.wire,
             policy: self.policy,
             window_origin: self.window.source.to_string(),
             threshold_origin: self.threshold.origin.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use throughline_provider::{CachePolicy, CacheTtl};
 use throughline_store::{GuardScope, Millis};
 use throughline_tokens::{CachePrices, LimitError, LimitPolicy, Limits, TokenModel, ToolBudgets, WrittenFor};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::limits::in_force::{EngineLimits, ModelInForce};
 use crate::limits::price_source::PriceSource;
@@ -23,7 +23,7 @@ pub struct ModelTarget {
     /// Where: what was learnt of the model holds for this address.
     pub endpoint: String,
     /// The wire it is asked on.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
     /// Its window and everything the settings ask for.
     pub policy: LimitPolicy,
     /// Where its window came from, to be written after its size.
@@ -85,7 +85,7 @@ impl ModelTarget {
     }
 
     pub(crate) fn token_model(&self) -> TokenModel {
-        token_model_for(&self.model, self.dialect)
+        token_model_for(&self.model, self.wire_format)
     }
 
     /// What results of tools may take up in its window.

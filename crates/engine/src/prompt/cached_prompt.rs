@@ -92,7 +92,7 @@ impl CachedPrompt {
     /// The body with one more message of the user's behind what was sent.
     pub fn body(&self, instruction: &str) -> Result<Bytes, RequestError> {
         let mut messages: Vec<Message> = self.messages.iter().take(self.sent).cloned().collect();
-        let asked = text_message(self.target.dialect, Role::User, instruction);
+        let asked = text_message(self.target.wire_format, Role::User, instruction);
         messages.extend(decode_message(SharedText::new(asked)));
         let encoding = RequestEncoding {
             envelope: &self.envelope,

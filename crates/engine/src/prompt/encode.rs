@@ -13,7 +13,7 @@ use throughline_provider::{
     CacheMarks, CachePolicy, CacheTtl, Fingerprint, MarkLayout, PieceHash, PlacedMarks, Unmarked,
     count_marks, prompt_cache_key,
 };
-use throughline_transcript::{Dialect, Message, RawJson};
+use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
 
 use crate::prompt::envelope::{Envelope, SystemNote};
@@ -87,7 +87,7 @@ impl RequestEncoding<'_> {
                 self.mark(CacheMarks { layout, ttl }, system.as_deref(), notes, (of_client, form))
             }
             // Messages of several requests together may carry more marks than a provider takes.
-            CachePolicy::Unmarked if of_client && self.envelope.dialect() == Dialect::Anthropic => {
+            CachePolicy::Unmarked if of_client && self.envelope.wire_format() == WireFormat::Anthropic => {
                 let marks = CacheMarks { layout: MarkLayout::Anthropic, ttl: CacheTtl::default() };
                 self.mark(marks, system.as_deref(), notes, (of_client, ContentForm::AsWritten))
             }
@@ -125,8 +125,8 @@ impl RequestEncoding<'_> {
     /// The request with what differs for this call.
     fn request(&self, system: Option<&str>) -> Result<Cow<'_, Request>, RequestError> {
         let mut request = Cow::Borrowed(self.envelope.request());
-        let system_member = request.system().is_some().then_some(match self.envelope.dialect() {
-            Dialect::Responses => "instructions",
+        let system_member = request.system().is_some().then_some(match self.envelope.wire_format() {
+            WireFormat::Responses => "instructions",
             _ => "system",
         });
         if let (Some(member), Some(system)) = (system_member, system)

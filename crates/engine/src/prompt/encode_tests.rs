@@ -3,16 +3,16 @@
 use proptest::prelude::*;
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, MOST_MARKS, count_marks, without_marks};
 use throughline_testkit::any_conversation;
-use throughline_transcript::{Dialect, Message, RawJson};
+use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestParts, System};
 
 use super::{CallOverrides, EncodedRequest, Marking, RequestEncoding};
 use crate::prompt::envelope::{Envelope, SystemNote};
 use crate::prompt::wire_form::WireForms;
 
-fn policy(dialect: Dialect) -> CachePolicy {
-    let seller = if dialect == Dialect::Chat { CacheSeller::OpenRouter } else { CacheSeller::OpenAi };
-    CachePolicy::of(seller, dialect, "claude-x", CacheTtl::OneHour)
+fn policy(wire_format: WireFormat) -> CachePolicy {
+    let seller = if wire_format == WireFormat::Chat { CacheSeller::OpenRouter } else { CacheSeller::OpenAi };
+    CachePolicy::of(seller, wire_format, "claude-x", CacheTtl::OneHour)
 }
 
 /// Messages in the form they are sent in.
@@ -21,14 +21,14 @@ struct Prompt {
     forms: WireForms,
 }
 
-fn prompt(dialect: Dialect, messages: Vec<Message>) -> Prompt {
-    let forms = WireForms::of_messages(policy(dialect), &messages);
+fn prompt(wire_format: WireFormat, messages: Vec<Message>) -> Prompt {
+    let forms = WireForms::of_messages(policy(wire_format), &messages);
     Prompt { messages, forms }
 }
 
-fn envelope(dialect: Dialect) -> Envelope {
+fn envelope(wire_format: WireFormat) -> Envelope {
     let parts = RequestParts { system: Some(System::Text("Be brief.")), ..RequestParts::new("claude-x") };
-    Envelope::build(dialect, &parts).unwrap()
+    Envelope::build(wire_format, &parts).unwrap()
 }
 
 fn encode(envelope: &Envelope, prompt: &Prompt, sent_items: usize, own: &CallOverrides) -> EncodedRequest {
@@ -47,7 +47,7 @@ fn encode_as(
         messages: &prompt.messages,
         forms: &prompt.forms,
         note: SystemNote::None,
-        cache: policy(envelope.dialect()),
+        cache: policy(envelope.wire_format()),
         marking,
         conversation: "root",
         sent_items,
@@ -57,28 +57,28 @@ fn encode_as(
 }
 
 /// The messages of a body, as they stand.
-fn items(dialect: Dialect, encoded: &EncodedRequest) -> Vec<String> {
+fn items(wire_format: WireFormat, encoded: &EncodedRequest) -> Vec<String> {
     let body = std::str::from_utf8(&encoded.body).unwrap();
-    let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+    let list = if wire_format == WireFormat::Responses { "input" } else { "messages" };
     RawJson(body).get(list).unwrap().elements().map(|item| item.0.to_owned()).collect()
 }
 
 proptest! {
     #[test]
     fn looking_at_the_end_only_changes_nothing_but_where_marks_stand(list in any_conversation(), sent in 0usize..400) {
-        let dialect = list.dialect;
-        let prompt = prompt(dialect, list.messages());
-        let envelope = envelope(dialect);
+        let wire_format = list.wire_format;
+        let prompt = prompt(wire_format, list.messages());
+        let envelope = envelope(wire_format);
         let all = encode(&envelope, &prompt, 0, &CallOverrides::default());
         let near = encode(&envelope, &prompt, sent, &CallOverrides::default());
         let bare = |encoded: &EncodedRequest| {
-            items(dialect, encoded).iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>()
+            items(wire_format, encoded).iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>()
         };
         prop_assert_eq!(bare(&all), bare(&near));
         prop_assert_eq!(&all.fingerprint, &near.fingerprint);
         // Where marks are said to be, they are.
-        let shift = usize::from(dialect == Dialect::Chat);
-        let marked: Vec<usize> = items(dialect, &near)
+        let shift = usize::from(wire_format == WireFormat::Chat);
+        let marked: Vec<usize> = items(wire_format, &near)
             .iter()
             .enumerate()
             .skip(shift)
@@ -90,39 +90,39 @@ proptest! {
         }
         let body = std::str::from_utf8(&near.body).unwrap();
         let system = RawJson(body).get("system").map_or(0, |system| count_marks(system.0));
-        let total: usize = items(dialect, &near).iter().map(|item| count_marks(item)).sum();
+        let total: usize = items(wire_format, &near).iter().map(|item| count_marks(item)).sum();
         prop_assert!(total + system <= MOST_MARKS, "{} + {}", total, system);
     }
 }
 
 #[test]
 fn what_differs_for_one_call_leaves_the_messages_alone() {
-    let picture = throughline_testkit::from_picture(Dialect::Anthropic, "uauau");
-    let prompt = prompt(Dialect::Anthropic, picture.messages());
-    let envelope = envelope(Dialect::Anthropic);
+    let picture = throughline_testkit::from_picture(WireFormat::Anthropic, "uauau");
+    let prompt = prompt(WireFormat::Anthropic, picture.messages());
+    let envelope = envelope(WireFormat::Anthropic);
     let usual = encode(&envelope, &prompt, 0, &CallOverrides::default());
     let own = CallOverrides { output_cap_tokens: Some(77), model: Some("other".to_owned()) };
     let lowered = encode(&envelope, &prompt, 0, &own);
     let body = RawJson(std::str::from_utf8(&lowered.body).unwrap());
     assert_eq!(body.get("max_tokens").unwrap().0, "77");
     assert_eq!(body.get("model").unwrap().as_text().unwrap(), "other");
-    assert_eq!(items(Dialect::Anthropic, &usual), items(Dialect::Anthropic, &lowered));
+    assert_eq!(items(WireFormat::Anthropic, &usual), items(WireFormat::Anthropic, &lowered));
 }
 
 #[test]
 fn a_provider_that_routes_by_key_gets_one_unless_the_client_gave_its_own() {
-    let picture = throughline_testkit::from_picture(Dialect::Responses, "ua");
-    let prompt = prompt(Dialect::Responses, picture.messages());
+    let picture = throughline_testkit::from_picture(WireFormat::Responses, "ua");
+    let prompt = prompt(WireFormat::Responses, picture.messages());
     let key = |envelope: &Envelope| {
         let encoded = encode(envelope, &prompt, 0, &CallOverrides::default());
         let body = RawJson(std::str::from_utf8(&encoded.body).unwrap());
         body.get("prompt_cache_key").unwrap().as_text().unwrap().into_owned()
     };
-    let ours = key(&envelope(Dialect::Responses));
+    let ours = key(&envelope(WireFormat::Responses));
     assert!(ours.starts_with("throughline-"), "{ours}");
-    assert_eq!(key(&envelope(Dialect::Responses)), ours);
+    assert_eq!(key(&envelope(WireFormat::Responses)), ours);
     let body = br#"{"model":"gpt-5","prompt_cache_key":"mine","input":[]}"#.to_vec();
-    let theirs = Envelope::of_request(Request::decode(Dialect::Responses, body).unwrap());
+    let theirs = Envelope::of_request(Request::decode(WireFormat::Responses, body).unwrap());
     assert_eq!(key(&theirs), "mine");
 }
 
@@ -130,22 +130,27 @@ fn a_provider_that_routes_by_key_gets_one_unless_the_client_gave_its_own() {
 fn a_client_that_begins_to_place_marks_does_not_move_the_prefix() {
     let marked =
         r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}"#;
-    for dialect in [Dialect::Anthropic, Dialect::Chat] {
-        let mut messages = throughline_testkit::from_picture(dialect, "uaua").messages();
-        let before =
-            encode(&envelope(dialect), &prompt(dialect, messages.clone()), 0, &CallOverrides::default());
+    for wire_format in [WireFormat::Anthropic, WireFormat::Chat] {
+        let mut messages = throughline_testkit::from_picture(wire_format, "uaua").messages();
+        let before = encode(
+            &envelope(wire_format),
+            &prompt(wire_format, messages.clone()),
+            0,
+            &CallOverrides::default(),
+        );
         messages.push(throughline_transcript::decode_message_text(marked.to_owned()).unwrap());
-        let after = encode(&envelope(dialect), &prompt(dialect, messages), 4, &CallOverrides::default());
-        assert_eq!((before.marks.of_client, after.marks.of_client), (0, 1), "{dialect}");
+        let after =
+            encode(&envelope(wire_format), &prompt(wire_format, messages), 4, &CallOverrides::default());
+        assert_eq!((before.marks.of_client, after.marks.of_client), (0, 1), "{wire_format}");
         let bare = |encoded: &EncodedRequest| {
             let body = std::str::from_utf8(&encoded.body).unwrap();
             let system = RawJson(body).get("system").map(|system| without_marks(system.0).into_owned());
-            let items = items(dialect, encoded);
+            let items = items(wire_format, encoded);
             (system, items.iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>())
         };
         let ((system, items), (later_system, later_items)) = (bare(&before), bare(&after));
-        assert_eq!(system, later_system, "{dialect}");
-        assert_eq!(items[..], later_items[..items.len()], "{dialect}");
+        assert_eq!(system, later_system, "{wire_format}");
+        assert_eq!(items[..], later_items[..items.len()], "{wire_format}");
     }
 }
 
@@ -153,12 +158,12 @@ fn a_client_that_begins_to_place_marks_does_not_move_the_prefix() {
 fn marks_of_a_client_stay_and_get_no_company() {
     let json =
         r#"{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}"#;
-    let mut messages = throughline_testkit::from_picture(Dialect::Anthropic, "uaua").messages();
+    let mut messages = throughline_testkit::from_picture(WireFormat::Anthropic, "uaua").messages();
     messages.push(throughline_transcript::decode_message_text(json.to_owned()).unwrap());
-    let prompt = prompt(Dialect::Anthropic, messages);
-    let encoded = encode(&envelope(Dialect::Anthropic), &prompt, 3, &CallOverrides::default());
+    let prompt = prompt(WireFormat::Anthropic, messages);
+    let encoded = encode(&envelope(WireFormat::Anthropic), &prompt, 3, &CallOverrides::default());
     assert_eq!(encoded.marks.of_client, 1);
-    assert_eq!(items(Dialect::Anthropic, &encoded).last().unwrap(), json);
+    assert_eq!(items(WireFormat::Anthropic, &encoded).last().unwrap(), json);
     let body = std::str::from_utf8(&encoded.body).unwrap();
     assert_eq!(body.matches("cache_control").count(), 1, "{body}");
 }
@@ -167,16 +172,16 @@ proptest! {
     /// Without marks of ours every message is what the client wrote, its marks included as far as a provider takes them.
     #[test]
     fn without_marks_of_ours_every_message_stays_as_it_was_written(list in any_conversation()) {
-        let dialect = list.dialect;
-        let prompt = prompt(dialect, list.messages());
+        let wire_format = list.wire_format;
+        let prompt = prompt(wire_format, list.messages());
         let written: Vec<String> = prompt.messages.iter().map(|message| message.json().to_owned()).collect();
-        let encoded = encode_as(Marking::OfClient, &envelope(dialect), &prompt, 3, &CallOverrides::default());
-        let shift = usize::from(dialect == Dialect::Chat);
-        let sent = &items(dialect, &encoded)[shift..];
+        let encoded = encode_as(Marking::OfClient, &envelope(wire_format), &prompt, 3, &CallOverrides::default());
+        let shift = usize::from(wire_format == WireFormat::Chat);
+        let sent = &items(wire_format, &encoded)[shift..];
         prop_assert_eq!(encoded.marks.on_messages.len(), 0);
         let bare = |all: &[String]| all.iter().map(|item| without_marks(item).into_owned()).collect::<Vec<_>>();
         prop_assert_eq!(bare(sent), bare(&written));
-        let ours = encode(&envelope(dialect), &prompt, 3, &CallOverrides::default());
+        let ours = encode(&envelope(wire_format), &prompt, 3, &CallOverrides::default());
         prop_assert_eq!(encoded.fingerprint, ours.fingerprint);
     }
 }

@@ -13,7 +13,7 @@ use throughline_compaction::{SYSTEM_NOTE, append_note};
 use throughline_provider::{CachePolicy, MarkLayout};
 use throughline_store::{PreambleId, StoredPreamble};
 use throughline_tokens::{ContentProfile, profile_system, profile_tools};
-use throughline_transcript::{Dialect, RawJson, SharedText, compact_json_string};
+use throughline_transcript::{RawJson, SharedText, WireFormat, compact_json_string};
 use throughline_wire::{Request, RequestError, RequestParts, System};
 
 /// Everything of a request but its messages.
@@ -32,31 +32,31 @@ impl Envelope {
     }
 
     /// An envelope from parts.
-    pub fn build(dialect: Dialect, parts: &RequestParts<'_>) -> Result<Self, RequestError> {
-        let apart = (dialect == Dialect::Chat).then_some(parts.system).flatten();
+    pub fn build(wire_format: WireFormat, parts: &RequestParts<'_>) -> Result<Self, RequestError> {
+        let apart = (wire_format == WireFormat::Chat).then_some(parts.system).flatten();
         let leading_system = apart.map(|system| match system {
             System::Text(text) => SharedText::new(compact_json_string(text)),
             System::Blocks(blocks) => SharedText::new(blocks.0.to_owned()),
         });
         let system = if leading_system.is_some() { None } else { parts.system };
-        let request = Request::build(dialect, &RequestParts { system, ..*parts }, Vec::new())?;
+        let request = Request::build(wire_format, &RequestParts { system, ..*parts }, Vec::new())?;
         Ok(Self { request, leading_system })
     }
 
     /// The envelope of a call that was recorded; `None` when the record has something else there.
-    pub(crate) fn of_preamble(dialect: Dialect, preamble: &StoredPreamble) -> Option<Self> {
+    pub(crate) fn of_preamble(wire_format: WireFormat, preamble: &StoredPreamble) -> Option<Self> {
         let parameters = preamble.parameters.as_deref().unwrap_or("{}");
         let parameters = parameters.strip_suffix('}')?;
         let comma = if parameters.ends_with('{') { "" } else { "," };
-        let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+        let list = if wire_format == WireFormat::Responses { "input" } else { "messages" };
         let body = format!("{parameters}{comma}\"{list}\":[]}}");
-        let mut request = Request::decode(dialect, body).ok()?;
+        let mut request = Request::decode(wire_format, body).ok()?;
         let mut leading_system = None;
-        match (&preamble.system, dialect) {
+        match (&preamble.system, wire_format) {
             (None, _) => {}
-            (Some(system), Dialect::Chat) => leading_system = Some(SharedText::new(system.clone())),
-            (Some(system), Dialect::Responses) => request.set_member("instructions", system).ok()?,
-            (Some(system), Dialect::Anthropic) => request.set_member("system", system).ok()?,
+            (Some(system), WireFormat::Chat) => leading_system = Some(SharedText::new(system.clone())),
+            (Some(system), WireFormat::Responses) => request.set_member("instructions", system).ok()?,
+            (Some(system), WireFormat::Anthropic) => request.set_member("system", system).ok()?,
         }
         if let Some(tools) = &preamble.tools {
             request.set_member("tools", tools).ok()?;
@@ -72,8 +72,8 @@ impl Envelope {
 
     /// Its wire.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        self.request.dialect()
+    pub fn wire_format(&self) -> WireFormat {
+        self.request.wire_format()
     }
 
     /// Its own cap on output.
@@ -128,7 +128,7 @@ impl Envelope {
             return (Some(Cow::Borrowed(system.0)), 0);
         }
         // A block of its own leaves what was cached before it as it was; elsewhere it goes to the end of the text.
-        let in_blocks = self.dialect() == Dialect::Anthropic
+        let in_blocks = self.wire_format() == WireFormat::Anthropic
             || matches!(cache, CachePolicy::Marks { layout: MarkLayout::ChatParts, .. });
         let text = RawJson(system.0).as_text();
         let is_text = text.is_some();

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use throughline_compaction::STUB_RESULT;
 use throughline_transcript::{
-    Dialect, Message, Part, RawJson, Role, SharedText, compact_json_string, decode_message, text_message,
+    Message, Part, RawJson, Role, SharedText, WireFormat, compact_json_string, decode_message, text_message,
     tool_result_stub,
 };
 
@@ -29,13 +29,13 @@ pub(crate) struct OpenCall {
 
 /// Calls of the last answer that nothing has answered yet, in their order. None once somebody else has spoken. On the
 /// Responses wire an answer is as many items as it likes, elsewhere it is one message.
-pub(crate) fn open_calls(dialect: Dialect, messages: &[Message]) -> Vec<OpenCall> {
+pub(crate) fn open_calls(wire_format: WireFormat, messages: &[Message]) -> Vec<OpenCall> {
     let mut answered: HashSet<String> = HashSet::new();
     let mut open = Vec::new();
     let mut in_answer = false;
     for message in messages.iter().rev() {
         if message.role() == Role::Assistant {
-            if in_answer && dialect != Dialect::Responses {
+            if in_answer && wire_format != WireFormat::Responses {
                 break;
             }
             in_answer = true;
@@ -60,7 +60,7 @@ pub(crate) fn open_calls(dialect: Dialect, messages: &[Message]) -> Vec<OpenCall
 
 /// What is shown in place of new messages with results that answer no call: the words of the result. `open` are the calls
 /// that wait when they come.
-pub(crate) fn as_words(dialect: Dialect, open: &[OpenCall], said: &[&Message]) -> Vec<Option<String>> {
+pub(crate) fn as_words(wire_format: WireFormat, open: &[OpenCall], said: &[&Message]) -> Vec<Option<String>> {
     let mut open: Vec<String> = open.iter().map(|call| call.id.clone()).collect();
     let mut shown = Vec::with_capacity(said.len());
     for message in said {
@@ -77,7 +77,7 @@ pub(crate) fn as_words(dialect: Dialect, open: &[OpenCall], said: &[&Message]) -
             }
         }
         open.extend(message.calls().map(|(id, _, _)| message.str(id).into_owned()));
-        shown.push(if strays.is_empty() { None } else { words_of(dialect, message, &strays) });
+        shown.push(if strays.is_empty() { None } else { words_of(wire_format, message, &strays) });
     }
     shown
 }
@@ -89,10 +89,10 @@ struct Stray<'a> {
     text: Cow<'a, str>,
 }
 
-fn words_of(dialect: Dialect, message: &Message, strays: &[Stray<'_>]) -> Option<String> {
+fn words_of(wire_format: WireFormat, message: &Message, strays: &[Stray<'_>]) -> Option<String> {
     let words = |stray: &Stray<'_>| format!("{STRAY_RESULT}\n{}", stray.text);
-    if dialect != Dialect::Anthropic {
-        return strays.first().map(|stray| text_message(dialect, Role::User, &words(stray)));
+    if wire_format != WireFormat::Anthropic {
+        return strays.first().map(|stray| text_message(wire_format, Role::User, &words(stray)));
     }
     let (json, span) = (message.json(), message.content_span()?);
     let is_stray = |block: &RawJson<'_>| {
@@ -121,18 +121,18 @@ pub(crate) struct Stubs {
 }
 
 /// What has to stand in for results when `said` follows calls that are open. `None` when all are answered.
-pub(crate) fn stubs(dialect: Dialect, mut open: Vec<OpenCall>, said: &[&Message]) -> Option<Stubs> {
+pub(crate) fn stubs(wire_format: WireFormat, mut open: Vec<OpenCall>, said: &[&Message]) -> Option<Stubs> {
     let answers = said.iter().take_while(|message| message.has_results()).count();
     // Results that come late come all the same.
     for message in said {
         let ids: Vec<String> = message.answered().map(|id| message.str(id).into_owned()).collect();
         open.retain(|call| !ids.contains(&call.id));
     }
-    let results: Vec<String> = open.iter().filter_map(|call| stub(dialect, call)).collect();
+    let results: Vec<String> = open.iter().filter_map(|call| stub(wire_format, call)).collect();
     if results.is_empty() {
         return None;
     }
-    if dialect != Dialect::Anthropic {
+    if wire_format != WireFormat::Anthropic {
         return Some(Stubs { messages: decoded(results), before: answers, inside: None });
     }
     let blocks = results.join(",");
@@ -151,15 +151,17 @@ pub(crate) fn stubs(dialect: Dialect, mut open: Vec<OpenCall>, said: &[&Message]
 }
 
 /// A stub, in the form the wire wants; `None` where no text can stand in for what is missing.
-fn stub(dialect: Dialect, call: &OpenCall) -> Option<String> {
+fn stub(wire_format: WireFormat, call: &OpenCall) -> Option<String> {
     match call.item_type.as_deref() {
         Some("computer_call") => None,
-        Some(item_type) if dialect == Dialect::Responses && item_type != "function_call" => Some(format!(
-            "{{\"type\":\"{item_type}_output\",\"call_id\":{},\"output\":{}}}",
-            compact_json_string(&call.id),
-            compact_json_string(STUB_RESULT)
-        )),
-        _ => Some(tool_result_stub(dialect, &call.id, STUB_RESULT)),
+        Some(item_type) if wire_format == WireFormat::Responses && item_type != "function_call" => {
+            Some(format!(
+                "{{\"type\":\"{item_type}_output\",\"call_id\":{},\"output\":{}}}",
+                compact_json_string(&call.id),
+                compact_json_string(STUB_RESULT)
+            ))
+        }
+        _ => Some(tool_result_stub(wire_format, &call.id, STUB_RESULT)),
     }
 }
 

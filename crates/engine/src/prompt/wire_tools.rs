@@ -1,28 +1,28 @@
 //! Tool definitions in the form each wire wants, the same bytes for the same tools.
 
 use serde_json::{Value, json};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::context_engine::tool::ToolSchema;
 
 /// The `tools` member of a request.
 #[must_use]
-pub fn tools_json(dialect: Dialect, schemas: &[ToolSchema]) -> String {
-    let tools: Vec<Value> = schemas.iter().map(|schema| tool_json(dialect, schema)).collect();
+pub fn tools_json(wire_format: WireFormat, schemas: &[ToolSchema]) -> String {
+    let tools: Vec<Value> = schemas.iter().map(|schema| tool_json(wire_format, schema)).collect();
     Value::Array(tools).to_string()
 }
 
-fn tool_json(dialect: Dialect, schema: &ToolSchema) -> Value {
+fn tool_json(wire_format: WireFormat, schema: &ToolSchema) -> Value {
     let ToolSchema { name, description, parameters } = schema;
-    match dialect {
-        Dialect::Chat => json!({
+    match wire_format {
+        WireFormat::Chat => json!({
             "type": "function",
             "function": { "name": name, "description": description, "parameters": parameters },
         }),
-        Dialect::Responses => json!({
+        WireFormat::Responses => json!({
             "type": "function", "name": name, "description": description, "parameters": parameters, "strict": false,
         }),
-        Dialect::Anthropic => {
+        WireFormat::Anthropic => {
             json!({ "name": name, "description": description, "input_schema": parameters })
         }
     }

@@ -202,8 +202,8 @@ impl ManagedSession {
             cancel,
             on_recorded,
         } = input;
-        if envelope.dialect() != self.dialect {
-            let (conversation, request) = (self.dialect, envelope.dialect());
+        if envelope.wire_format() != self.wire_format {
+            let (conversation, request) = (self.wire_format, envelope.wire_format());
             return Err(SessionError::OtherWire { conversation, request });
         }
         if self.held.is_some() {
@@ -242,7 +242,7 @@ impl ManagedSession {
                 headers: along.headers.clone(),
                 query: along.query.clone(),
                 hold_back: along.hold_back,
-                ..OutgoingCall::new(self.dialect, envelope.request().streaming(), body)
+                ..OutgoingCall::new(self.wire_format, envelope.request().streaming(), body)
             };
             let asked = upstream.send(call, pieces.as_ref(), &cancel);
             let branchings = self.branchings;
@@ -271,7 +271,7 @@ impl ManagedSession {
         waiting: &mut Option<Envelope>,
     ) {
         if let Some(waiting) =
-            waiting.take_if(|waiting| Some(self.id()) != before && waiting.dialect() == self.dialect)
+            waiting.take_if(|waiting| Some(self.id()) != before && waiting.wire_format() == self.wire_format)
         {
             self.known.update(&waiting);
             *envelope = waiting;
@@ -284,8 +284,8 @@ impl ManagedSession {
         envelope: &Envelope,
         messages: Vec<IncomingMessage>,
     ) -> Result<(), SessionError> {
-        if envelope.dialect() != self.dialect {
-            let (conversation, request) = (self.dialect, envelope.dialect());
+        if envelope.wire_format() != self.wire_format {
+            let (conversation, request) = (self.wire_format, envelope.wire_format());
             return Err(SessionError::OtherWire { conversation, request });
         }
         self.take_in(messages).await?;

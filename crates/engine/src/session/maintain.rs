@@ -41,7 +41,7 @@ impl ManagedSession {
         let start = SessionStart {
             session: self.id().clone(),
             conversation: self.conversation.clone(),
-            dialect: self.dialect,
+            wire_format: self.wire_format,
             program: self.view.session().origin.program.clone(),
             compactions: self.compactions,
         };
@@ -120,8 +120,11 @@ impl ManagedSession {
 
     /// Another model takes over. If it has less room, the next call compacts first.
     pub async fn switch_model(&mut self, target: ModelTarget) -> Result<(), SessionError> {
-        if target.dialect != self.dialect {
-            return Err(SessionError::OtherWire { conversation: self.dialect, request: target.dialect });
+        if target.wire_format != self.wire_format {
+            return Err(SessionError::OtherWire {
+                conversation: self.wire_format,
+                request: target.wire_format,
+            });
         }
         let prices = target.prices(self.setup.host.now_ms());
         let model = in_force(&target, None, self.model.limits.fixed_tokens, prices)?;

@@ -132,12 +132,12 @@ impl ManagedSession {
 
     /// New messages with every call answered and every result asked for: stubs and words stand in for what is not.
     fn paired(&self, mut messages: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
-        let open = open_calls(self.dialect, self.view.messages());
+        let open = open_calls(self.wire_format, self.view.messages());
         if open.is_empty() && !messages.iter().any(|incoming| incoming.message.has_results()) {
             return messages;
         }
         let said: Vec<&Message> = messages.iter().map(|incoming| &incoming.message).collect();
-        let words = as_words(self.dialect, &open, &said);
+        let words = as_words(self.wire_format, &open, &said);
         for (incoming, json) in messages.iter_mut().zip(words) {
             if let Some(json) = json.filter(|_| incoming.rendition.is_none()) {
                 // No person said this, whatever it looks like.
@@ -155,7 +155,7 @@ impl ManagedSession {
         }
         let shown: Vec<Message> = messages.iter().filter_map(shown_as).collect();
         let said: Vec<&Message> = shown.iter().collect();
-        let Some(Stubs { messages: stubs, before, inside }) = stubs(self.dialect, open, &said) else {
+        let Some(Stubs { messages: stubs, before, inside }) = stubs(self.wire_format, open, &said) else {
             return messages;
         };
         self.notice("tool calls that were never answered got a stub in place of their results");

@@ -18,7 +18,7 @@ impl ManagedSession {
     /// Takes up where the last call of the session left off: what was sent and how large it was is known again.
     pub(super) fn take_up(&mut self, last: LastCall) {
         let LastCall { call, to_seq, preamble } = last;
-        let Some(envelope) = Envelope::of_preamble(self.dialect, &preamble) else { return };
+        let Some(envelope) = Envelope::of_preamble(self.wire_format, &preamble) else { return };
         self.known.update(&envelope);
         self.kept_preambles.extend(self.known.preamble().map(|(_, id)| id.clone()));
         let target = &self.setup.target;
@@ -94,7 +94,7 @@ impl ManagedSession {
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
             session: self.id().clone(),
-            dialect: self.dialect,
+            wire_format: self.wire_format,
             messages: Arc::clone(self.view.messages()),
             sizes: Arc::clone(self.view.sizes()),
             fixed_tokens: self.fixed_tokens(),

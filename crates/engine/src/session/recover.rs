@@ -145,7 +145,7 @@ impl ManagedSession {
                 .any(|tried| matches!(tried, RecoveryAction::AskedAnother { model: known } if known == model))
         };
         let all = self.setup.alternatives.iter().enumerate();
-        let open = all.filter(|(_, target)| target.dialect == self.dialect && !asked(&target.model));
+        let open = all.filter(|(_, target)| target.wire_format == self.wire_format && !asked(&target.model));
         open.filter_map(|(index, target)| {
             let limits = &self.model.limits;
             let model = target.in_force(None, limits.fixed_tokens, self.model.prices).ok()?;

@@ -98,7 +98,7 @@ impl ManagedSession {
                 model: from.model.clone(),
                 title: None,
                 origin: Origin { key: None, ..from.origin.clone() },
-                dialect: from.dialect,
+                wire_format: from.wire_format,
             };
             open_with_free_key(store.as_ref(), &new, key.as_deref())
         })

@@ -170,7 +170,7 @@ impl SummaryCaller<'_> {
 }
 
 fn estimate(target: &ModelTarget, message: &Message) -> u64 {
-    token_model_for(&target.model, target.dialect).estimate_content(&profile_message(message))
+    token_model_for(&target.model, target.wire_format).estimate_content(&profile_message(message))
 }
 
 fn millis(time: Duration) -> u64 {

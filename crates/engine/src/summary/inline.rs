@@ -58,7 +58,7 @@ impl InlineCall {
             return Err(InlineObstacle::Constrained);
         }
         let instruction = instruction(request, brief, kept);
-        let token_model = token_model_for(&target.model, target.dialect);
+        let token_model = token_model_for(&target.model, target.wire_format);
         let instruction_tokens = token_model.estimate(&profile_text(&instruction));
         let sent_tokens = ride.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
         let prompt_tokens = sent_tokens.saturating_add(instruction_tokens);
@@ -73,7 +73,7 @@ impl InlineCall {
             return Err(InlineObstacle::NoRoom);
         }
         let body = ride.body(&instruction).map_err(|_| InlineObstacle::NotSent)?;
-        let mut body = Request::decode(target.dialect, &body).map_err(|_| InlineObstacle::NotSent)?;
+        let mut body = Request::decode(target.wire_format, &body).map_err(|_| InlineObstacle::NotSent)?;
         body.set_streaming(Streaming::Streamed);
         body.ask_for_stream_usage();
         // A model that does not stop by itself would write until its window is full.

@@ -1,43 +1,43 @@
 //! What cannot be ridden on, and how a message is pointed at.
 
-use throughline_transcript::{Dialect, SharedText, decode_message};
+use throughline_transcript::{SharedText, WireFormat, decode_message};
 use throughline_wire::RequestParts;
 
 use super::*;
 
 #[test]
 fn a_request_that_leaves_no_choice_is_not_ridden_on() {
-    let with = |dialect: Dialect, name: &str, json: &str| {
-        let mut request = Request::build(dialect, &RequestParts::new("m"), Vec::new()).unwrap();
+    let with = |wire_format: WireFormat, name: &str, json: &str| {
+        let mut request = Request::build(wire_format, &RequestParts::new("m"), Vec::new()).unwrap();
         request.set_member(name, json).unwrap();
         is_constrained(&request)
     };
     let constrained = [
-        (Dialect::Chat, "tool_choice", "\"required\""),
-        (Dialect::Chat, "tool_choice", r#"{"type":"function","function":{"name":"f"}}"#),
-        (Dialect::Anthropic, "tool_choice", r#"{"type":"any"}"#),
-        (Dialect::Anthropic, "tool_choice", r#"{"type":"tool","name":"f"}"#),
-        (Dialect::Chat, "response_format", r#"{"type":"json_object"}"#),
-        (Dialect::Responses, "text", r#"{"format":{"type":"json_schema","name":"x","schema":{}}}"#),
-        (Dialect::Chat, "stop", r####"["###"]"####),
-        (Dialect::Anthropic, "stop_sequences", r####"["###"]"####),
-        (Dialect::Chat, "n", "2"),
+        (WireFormat::Chat, "tool_choice", "\"required\""),
+        (WireFormat::Chat, "tool_choice", r#"{"type":"function","function":{"name":"f"}}"#),
+        (WireFormat::Anthropic, "tool_choice", r#"{"type":"any"}"#),
+        (WireFormat::Anthropic, "tool_choice", r#"{"type":"tool","name":"f"}"#),
+        (WireFormat::Chat, "response_format", r#"{"type":"json_object"}"#),
+        (WireFormat::Responses, "text", r#"{"format":{"type":"json_schema","name":"x","schema":{}}}"#),
+        (WireFormat::Chat, "stop", r####"["###"]"####),
+        (WireFormat::Anthropic, "stop_sequences", r####"["###"]"####),
+        (WireFormat::Chat, "n", "2"),
     ];
-    for (dialect, name, json) in constrained {
-        assert!(with(dialect, name, json), "{name}: {json}");
+    for (wire_format, name, json) in constrained {
+        assert!(with(wire_format, name, json), "{name}: {json}");
     }
     let free = [
-        (Dialect::Chat, "tool_choice", "\"auto\""),
-        (Dialect::Anthropic, "tool_choice", r#"{"type":"auto","disable_parallel_tool_use":true}"#),
-        (Dialect::Chat, "response_format", r#"{"type":"text"}"#),
-        (Dialect::Responses, "text", r#"{"verbosity":"low"}"#),
-        (Dialect::Chat, "stop", "null"),
-        (Dialect::Anthropic, "stop_sequences", "[]"),
-        (Dialect::Chat, "n", "1"),
-        (Dialect::Chat, "temperature", "0"),
+        (WireFormat::Chat, "tool_choice", "\"auto\""),
+        (WireFormat::Anthropic, "tool_choice", r#"{"type":"auto","disable_parallel_tool_use":true}"#),
+        (WireFormat::Chat, "response_format", r#"{"type":"text"}"#),
+        (WireFormat::Responses, "text", r#"{"verbosity":"low"}"#),
+        (WireFormat::Chat, "stop", "null"),
+        (WireFormat::Anthropic, "stop_sequences", "[]"),
+        (WireFormat::Chat, "n", "1"),
+        (WireFormat::Chat, "temperature", "0"),
     ];
-    for (dialect, name, json) in free {
-        assert!(!with(dialect, name, json), "{name}: {json}");
+    for (wire_format, name, json) in free {
+        assert!(!with(wire_format, name, json), "{name}: {json}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Answers in every form models give them, and those that are none.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerPart, Seal, Stop, ToolCall};
 
 use super::*;
@@ -12,7 +12,7 @@ fn notes() -> String {
 }
 
 fn answer(parts: Vec<AnswerPart>) -> Answer {
-    Answer { parts, ..Answer::empty(Dialect::Chat) }
+    Answer { parts, ..Answer::empty(WireFormat::Chat) }
 }
 
 fn said(text: &str) -> Result<Notes, SummaryDefect> {

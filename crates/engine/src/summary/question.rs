@@ -69,7 +69,7 @@ impl ModelSummaries {
         for route in self.routes() {
             let target = &route.target;
             let window_tokens = target.policy.window_tokens;
-            let model = token_model_for(&target.model, target.dialect);
+            let model = token_model_for(&target.model, target.wire_format);
             let estimate = |text: &str| model.estimate(&profile_text(text));
             let answer_tokens = answer_room(question.answer_tokens, &target.model, window_tokens);
             let key = route.key(SummaryForm::Standalone);

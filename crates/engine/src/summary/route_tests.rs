@@ -11,7 +11,7 @@ fn overload() -> RouteFailure {
 
 #[test]
 fn rests_grow_with_failures_in_a_row_and_end_by_time_or_success() {
-    let script = Scripted::new(throughline_transcript::Dialect::Chat, vec![]);
+    let script = Scripted::new(throughline_transcript::WireFormat::Chat, vec![]);
     let key = route("a", 10_000, &script).key(SummaryForm::Standalone);
     let health = RouteHealth::default();
     assert_eq!(health.resting(&key, 0), None);
@@ -31,7 +31,7 @@ fn rests_grow_with_failures_in_a_row_and_end_by_time_or_success() {
 
 #[test]
 fn what_cost_nothing_is_no_reason_to_rest() {
-    let script = Scripted::new(throughline_transcript::Dialect::Chat, vec![]);
+    let script = Scripted::new(throughline_transcript::WireFormat::Chat, vec![]);
     let key = route("a", 10_000, &script).key(SummaryForm::Standalone);
     let health = RouteHealth::default();
     health.failed(key.clone(), &RouteFailure::WindowTooSmall { window_tokens: 1, needed_tokens: 2 }, 0);

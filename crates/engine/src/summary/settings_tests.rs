@@ -5,7 +5,7 @@ use std::time::Duration;
 use throughline_config::Loader;
 use throughline_provider::{ClientOptions, RetryLimits, TimeLimits};
 use throughline_testkit::{Script, ScriptedUpstream, ServedModel, ServerKind, UpstreamOptions};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::*;
 
@@ -99,7 +99,7 @@ async fn routes_know_their_windows_and_problems_name_their_setting() {
     let found = search.find(&wishes).await;
     let route = &found.routes[0];
     assert_eq!((route.target.model.as_str(), route.target.provider.as_str()), ("small", "llama.cpp"));
-    assert_eq!((route.target.policy.window_tokens, route.target.dialect), (4_096, Dialect::Chat));
+    assert_eq!((route.target.policy.window_tokens, route.target.wire_format), (4_096, WireFormat::Chat));
     assert_eq!(route.time_limit, Duration::from_secs(7));
     assert!(
         found.problems[0].contains("there is no key for openai: set the variable OPENAI_API_KEY"),

@@ -9,7 +9,7 @@ use throughline_compaction::{
 use throughline_provider::{AskedFor, OutgoingCall, RequestComplaint, TroubleKind};
 use throughline_redact::Redactor;
 use throughline_tokens::{TokenModel, profile_text};
-use throughline_transcript::{Dialect, Role, SharedText, decode_message, human_words, text_message};
+use throughline_transcript::{Role, SharedText, WireFormat, decode_message, human_words, text_message};
 use throughline_wire::{CapMember, Request, RequestParts, Streaming, System};
 
 use super::answer_budget::answer_room;
@@ -211,7 +211,9 @@ impl StandaloneCall<'_> {
             TroubleKind::OutputCapTooLarge { largest_cap_tokens: Some(most), .. } => Some(Cap::AtMost(*most)),
             TroubleKind::MalformedRequest {
                 complaint: RequestComplaint::UnknownParameter { name: Some(name) },
-            } if self.route.target.dialect != Dialect::Anthropic && name.contains("max") => Some(Cap::Unsaid),
+            } if self.route.target.wire_format != WireFormat::Anthropic && name.contains("max") => {
+                Some(Cap::Unsaid)
+            }
             _ => None,
         }
     }
@@ -306,12 +308,12 @@ impl Summariser for StandaloneCall<'_> {
 
 /// What the cap on output is called where a model is asked; `None` where none is taken.
 pub(crate) fn cap_member(target: &ModelTarget) -> Option<CapMember> {
-    match target.dialect {
+    match target.wire_format {
         // A subscription of Codex takes no cap at all.
         _ if target.provider == "openai-codex" => None,
         // Only OpenAI insists on the new name of it.
-        Dialect::Chat if target.provider != "openai" => Some(CapMember::MaxTokens),
-        dialect => Some(CapMember::usual(dialect)),
+        WireFormat::Chat if target.provider != "openai" => Some(CapMember::MaxTokens),
+        wire_format => Some(CapMember::usual(wire_format)),
     }
 }
 
@@ -324,10 +326,11 @@ pub(crate) fn plain_call(
     cap: Cap,
 ) -> Result<(OutgoingCall, u64), RouteFailure> {
     let target = &route.target;
-    let dialect = target.dialect;
+    let wire_format = target.wire_format;
     let answer_tokens = if let Cap::AtMost(most) = cap { answer_tokens.min(most) } else { answer_tokens };
     let name = cap_member(target).filter(|_| cap != Cap::Unsaid);
-    let parameters: &[(&str, &str)] = if dialect == Dialect::Responses { &[("store", "false")] } else { &[] };
+    let parameters: &[(&str, &str)] =
+        if wire_format == WireFormat::Responses { &[("store", "false")] } else { &[] };
     let parts = RequestParts {
         system: Some(System::Text(system)),
         streaming: Streaming::Streamed,
@@ -335,13 +338,13 @@ pub(crate) fn plain_call(
         parameters,
         ..RequestParts::new(&target.model)
     };
-    let message = decode_message(SharedText::new(text_message(dialect, Role::User, text)));
-    let request = Request::build(dialect, &parts, message.into_iter().collect())
+    let message = decode_message(SharedText::new(text_message(wire_format, Role::User, text)));
+    let request = Request::build(wire_format, &parts, message.into_iter().collect())
         .map_err(|error| RouteFailure::NotWritable(error.to_string()))?;
     let asked =
         AskedFor { output_cap_tokens: request.output_cap_tokens(), window_tokens: Some(window_tokens) };
     let body = request.encode();
-    Ok((OutgoingCall { asked, ..OutgoingCall::new(dialect, Streaming::Streamed, body) }, answer_tokens))
+    Ok((OutgoingCall { asked, ..OutgoingCall::new(wire_format, Streaming::Streamed, body) }, answer_tokens))
 }
 
 /// Whether a summary is shorter than what it stands for. Of a part only its words count: its headings are those of the

@@ -369,7 +369,7 @@ impl ModelSummariser {
             memory: self.memory.as_deref(),
             today: &work.today,
             window_tokens,
-            token_model: token_model_for(&route.target.model, route.target.dialect),
+            token_model: token_model_for(&route.target.model, route.target.wire_format),
             whole: work.request.span.clone(),
             happened: Mutex::default(),
         }

@@ -10,7 +10,7 @@ use throughline_compaction::Section;
 use throughline_provider::{CachePolicy, Chunk, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, Millis, NewCall, SessionId};
 use throughline_tokens::{LimitPolicy, Usage};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, Delta, decode_response, write_response};
 use tokio_util::sync::CancellationToken;
 
@@ -72,14 +72,14 @@ impl Act {
 
 /// A model that follows a script; when it is over, it is overloaded.
 pub(crate) struct Scripted {
-    dialect: Dialect,
+    wire_format: WireFormat,
     acts: Mutex<VecDeque<Act>>,
     calls: Mutex<Vec<OutgoingCall>>,
 }
 
 impl Scripted {
-    pub(crate) fn new(dialect: Dialect, acts: Vec<Act>) -> Arc<Self> {
-        Arc::new(Self { dialect, acts: Mutex::new(acts.into()), calls: Mutex::default() })
+    pub(crate) fn new(wire_format: WireFormat, acts: Vec<Act>) -> Arc<Self> {
+        Arc::new(Self { wire_format, acts: Mutex::new(acts.into()), calls: Mutex::default() })
     }
 
     pub(crate) fn then(&self, act: Act) {
@@ -98,8 +98,8 @@ impl Scripted {
         let number = self.calls().len();
         let draft = AnswerDraft { id: format!("summary_{number}"), ..draft };
         let draft = draft.with_usage(Usage { input: 1_000, output: 100, ..Usage::default() });
-        let json = write_response(self.dialect, &draft);
-        let answer = decode_response(self.dialect, json.as_bytes()).unwrap();
+        let json = write_response(self.wire_format, &draft);
+        let answer = decode_response(self.wire_format, json.as_bytes()).unwrap();
         UpstreamAnswer { answer, first_content: Some(Duration::from_millis(5)) }
     }
 }
@@ -143,7 +143,7 @@ pub(crate) fn target(model: &str, window_tokens: u64, script: &Arc<Scripted>) ->
         model: model.to_owned(),
         provider: "test".to_owned(),
         endpoint: "http://127.0.0.1/v1".to_owned(),
-        dialect: script.dialect,
+        wire_format: script.wire_format,
         policy: LimitPolicy::for_window(window_tokens),
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,

@@ -2,7 +2,7 @@
 
 use throughline_compaction::{Earlier, Ledger, Manner, Plan};
 use throughline_tokens::Family;
-use throughline_transcript::{Dialect, Groups, SharedText, decode_message};
+use throughline_transcript::{Groups, SharedText, WireFormat, decode_message};
 
 use super::*;
 
@@ -128,8 +128,8 @@ fn shortening_keeps_both_ends_and_whole_characters() {
 }
 
 #[test]
-fn dialects_of_results_are_known_by_their_parts() {
-    let json = throughline_transcript::tool_result_stub(Dialect::Responses, "c9", "done");
+fn wire_formats_of_results_are_recognised_by_their_parts() {
+    let json = throughline_transcript::tool_result_stub(WireFormat::Responses, "c9", "done");
     let text = rendered(&[&json], |all| all.within(0..1, &mark(), 100, &model()).unwrap());
     assert_eq!(text, "---- 00000001 1 tool\n[a tool] done\n");
 }

@@ -10,7 +10,7 @@ use throughline_provider::{
     CachePolicy, Chunk, EndpointKind, MarkLayout, OutgoingCall, Refusal, RequestComplaint, Trouble,
     TroubleKind,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{
     Answer, CapMember, Delta, ErrorBody, LiveTranslation, Request, StreamDecoder, Streaming, TranslationBack,
     WireEvent, decode_response, translate_request, write_error,
@@ -36,7 +36,7 @@ pub type OnOmission = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct TranslatingUpstream {
     inner: Arc<dyn Upstream>,
     /// The wire it speaks.
-    spoken: Dialect,
+    spoken: WireFormat,
     /// What the cap on output is called there.
     cap: CapMember,
     host: Arc<dyn Host>,
@@ -50,7 +50,7 @@ impl TranslatingUpstream {
     #[must_use]
     pub fn new(
         inner: Arc<dyn Upstream>,
-        spoken: Dialect,
+        spoken: WireFormat,
         cap: CapMember,
         host: Arc<dyn Host>,
         left_out: OnOmission,
@@ -64,7 +64,7 @@ impl TranslatingUpstream {
         pieces: Option<&PieceSender>,
         cancel: &CancellationToken,
     ) -> Result<UpstreamAnswer, Box<UpstreamFailure>> {
-        let client = call.dialect;
+        let client = call.wire_format;
         let streaming = call.streaming;
         let (call, back) = self.put_over(call).map_err(|words| Box::new(unsendable(words)))?;
         let answered = match streaming {
@@ -80,14 +80,19 @@ impl TranslatingUpstream {
 
     /// The call as the upstream is asked.
     fn put_over(&self, call: OutgoingCall) -> Result<(OutgoingCall, TranslationBack), String> {
-        let request = Request::decode(call.dialect, &call.body).map_err(|error| error.to_string())?;
+        let request = Request::decode(call.wire_format, &call.body).map_err(|error| error.to_string())?;
         let asked_secs = u64::try_from(self.host.now_ms() / 1_000).unwrap_or_default();
         let translated = translate_request(&request, self.spoken, self.cap, asked_secs)
             .map_err(|error| error.to_string())?;
         self.tell(&translated.left_out);
         let headers = headers_on(self.spoken, call.headers);
-        let over =
-            OutgoingCall { dialect: self.spoken, body: translated.body.into(), headers, query: None, ..call };
+        let over = OutgoingCall {
+            wire_format: self.spoken,
+            body: translated.body.into(),
+            headers,
+            query: None,
+            ..call
+        };
         Ok((over, translated.way_back))
     }
 
@@ -235,49 +240,50 @@ impl PieceForwarder<'_> {
 impl ModelTarget {
     /// The same model for conversations that are held on this wire.
     #[must_use]
-    pub fn for_wire(self, client: Dialect, host: &Arc<dyn Host>, left_out: OnOmission) -> Self {
-        if client == self.dialect {
+    pub fn for_wire(self, client: WireFormat, host: &Arc<dyn Host>, left_out: OnOmission) -> Self {
+        if client == self.wire_format {
             return self;
         }
         // OpenAI's newer models refuse the old name, and many other servers do not know the new one.
         let is_openai = self.provider == EndpointKind::OpenAi.name();
         let cap = if is_openai { CapMember::MaxCompletionTokens } else { CapMember::MaxTokens };
         let cache = match (self.cache, client) {
-            (CachePolicy::Marks { ttl, seller, .. }, Dialect::Chat) => {
+            (CachePolicy::Marks { ttl, seller, .. }, WireFormat::Chat) => {
                 CachePolicy::Marks { layout: MarkLayout::ChatParts, ttl, seller }
             }
             // Marks have no place on the other wires, and keys of a cache are not carried over.
             _ => CachePolicy::Unmarked,
         };
-        let upstream = TranslatingUpstream::new(self.upstream, self.dialect, cap, Arc::clone(host), left_out);
-        Self { dialect: client, cache, upstream: Arc::new(upstream), ..self }
+        let upstream =
+            TranslatingUpstream::new(self.upstream, self.wire_format, cap, Arc::clone(host), left_out);
+        Self { wire_format: client, cache, upstream: Arc::new(upstream), ..self }
     }
 }
 
 /// A caller's headers as a server of this wire wants them: keys under its name, and nothing that only others read.
 #[must_use]
-pub fn headers_on(spoken: Dialect, headers: Vec<(String, String)>) -> Vec<(String, String)> {
+pub fn headers_on(spoken: WireFormat, headers: Vec<(String, String)>) -> Vec<(String, String)> {
     headers.into_iter().filter_map(|header| header_on(spoken, header)).collect()
 }
 
 /// A header as the other wire has it; `None` for what nobody reads there.
-fn header_on(spoken: Dialect, (name, value): (String, String)) -> Option<(String, String)> {
+fn header_on(spoken: WireFormat, (name, value): (String, String)) -> Option<(String, String)> {
     let key = match name.as_str() {
         "authorization" => value.strip_prefix("Bearer ").map(str::to_owned),
         "x-api-key" => Some(value.clone()),
         _ => None,
     };
     match (spoken, key) {
-        (Dialect::Anthropic, Some(key)) => Some(("x-api-key".to_owned(), key)),
+        (WireFormat::Anthropic, Some(key)) => Some(("x-api-key".to_owned(), key)),
         (_, Some(key)) => Some(("authorization".to_owned(), format!("Bearer {key}"))),
-        (_, None) if name.starts_with(ANTHROPIC_HEADERS) && spoken != Dialect::Anthropic => None,
+        (_, None) if name.starts_with(ANTHROPIC_HEADERS) && spoken != WireFormat::Anthropic => None,
         (_, None) if NOT_OF_THIS_BODY.contains(&name.as_str()) && name != "content-type" => None,
         (_, None) => Some((name, value)),
     }
 }
 
 /// A refusal in the words of another wire.
-fn refusal_on(client: Dialect, refusal: &Refusal) -> Refusal {
+fn refusal_on(client: WireFormat, refusal: &Refusal) -> Refusal {
     let error = ErrorBody::of_failed_response(&refusal.body);
     let is_own = |(name, _): &&(String, String)| !NOT_OF_THIS_BODY.contains(&name.as_str());
     let kind = ("content-type".to_owned(), "application/json".to_owned());

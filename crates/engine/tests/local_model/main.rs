@@ -11,7 +11,7 @@ mod talk;
 mod whole_record;
 
 use throughline_engine::EngineEvent;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use server::Served;
 use talk::{Summaries, Talk};
@@ -25,7 +25,7 @@ const BELIEVED_TOKENS: u64 = 8_192;
 #[tokio::test]
 async fn a_conversation_several_times_the_window_goes_on() {
     let Some(served) = Served::start(WINDOW_TOKENS).await else { return };
-    let talk = hold(&served, Dialect::Chat, 3, Summaries::ByModel).await;
+    let talk = hold(&served, WireFormat::Chat, 3, Summaries::ByModel).await;
     println!("{} tokens said, {} compactions", talk.said_tokens(), talk.compactions());
     let asked = talk.calls_for_summaries();
     assert!(!asked.is_empty());
@@ -40,15 +40,15 @@ async fn a_conversation_several_times_the_window_goes_on() {
 #[tokio::test]
 async fn so_it_does_on_every_wire() {
     let Some(served) = Served::start(WINDOW_TOKENS).await else { return };
-    for dialect in [Dialect::Anthropic, Dialect::Responses] {
-        let talk = hold(&served, dialect, 2, Summaries::ByRules).await;
-        assert_eq!(talk.calls_for_summaries(), Vec::new(), "{dialect}");
+    for wire_format in [WireFormat::Anthropic, WireFormat::Responses] {
+        let talk = hold(&served, wire_format, 2, Summaries::ByRules).await;
+        assert_eq!(talk.calls_for_summaries(), Vec::new(), "{wire_format}");
     }
 }
 
 /// Talks until so many windows were filled and as many compactions made, and checks what must hold then.
-async fn hold(served: &Served, dialect: Dialect, windows: u64, summaries: Summaries) -> Talk {
-    let mut talk = Talk::begin(served, dialect, BELIEVED_TOKENS, summaries).await;
+async fn hold(served: &Served, wire_format: WireFormat, windows: u64, summaries: Summaries) -> Talk {
+    let mut talk = Talk::begin(served, wire_format, BELIEVED_TOKENS, summaries).await;
     while talk.said_tokens() < windows * WINDOW_TOKENS || talk.compactions() < windows {
         talk.say_next().await;
     }
@@ -57,8 +57,12 @@ async fn hold(served: &Served, dialect: Dialect, windows: u64, summaries: Summar
         EngineEvent::WindowLearnt { window_tokens, .. } => Some(window_tokens),
         _ => None,
     });
-    assert_eq!(learnt, Some(WINDOW_TOKENS), "{dialect}: the server refused a prompt and stated its window");
+    assert_eq!(
+        learnt,
+        Some(WINDOW_TOKENS),
+        "{wire_format}: the server refused a prompt and stated its window"
+    );
     let summary = talk.summary().unwrap();
-    assert!(summary.contains("[CONTEXT COMPACTION"), "{dialect}: {summary}");
+    assert!(summary.contains("[CONTEXT COMPACTION"), "{wire_format}: {summary}");
     talk
 }

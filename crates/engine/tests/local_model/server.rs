@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use throughline_provider::{Client, ClientOptions, Endpoint, EndpointSettings, RetryLimits, TimeLimits};
 use throughline_testkit::{Missing, skip};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 /// A model that is being served.
 pub(crate) struct Served {
@@ -48,7 +48,7 @@ impl Served {
             .spawn()
             .unwrap();
         let served = Self { process, url: format!("http://127.0.0.1:{port}/v1") };
-        let (client, endpoint) = (client(), served.endpoint(Dialect::Chat));
+        let (client, endpoint) = (client(), served.endpoint(WireFormat::Chat));
         for _ in 0..600 {
             // It says how large its window is once the model is loaded.
             if let Some(window) = client.ask_window(&endpoint, "local").await {
@@ -65,12 +65,12 @@ impl Served {
         &self.url
     }
 
-    pub(crate) fn endpoint(&self, dialect: Dialect) -> Endpoint {
+    pub(crate) fn endpoint(&self, wire_format: WireFormat) -> Endpoint {
         let settings = EndpointSettings {
             prefix: "model",
             provider: "llama.cpp",
             base_url: self.url(),
-            wire: Some(dialect),
+            wire: Some(wire_format),
             api_key: "",
             api_key_env: "",
             headers: &[],

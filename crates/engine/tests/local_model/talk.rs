@@ -15,7 +15,7 @@ use throughline_store::{
     Holder, IdLength, MemoryStore, Millis, NewCall, NewSession, Origin, Owner, SessionId, Store, ViewMessage,
 };
 use throughline_tokens::LimitPolicy;
-use throughline_transcript::{Dialect, Role, SharedText, decode_message, text_message};
+use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{CapMember, RequestParts, System};
 
 use crate::server::{Served, client};
@@ -67,7 +67,7 @@ pub(crate) struct Talk {
     store: Arc<MemoryStore>,
     events: Arc<Mutex<Vec<EngineEvent>>>,
     session: ManagedSession,
-    dialect: Dialect,
+    wire_format: WireFormat,
     said: Vec<String>,
 }
 
@@ -75,16 +75,16 @@ impl Talk {
     /// Begins with a window that is not the server's.
     pub(crate) async fn begin(
         served: &Served,
-        dialect: Dialect,
+        wire_format: WireFormat,
         believed_tokens: u64,
         by: Summaries,
     ) -> Self {
-        let endpoint = served.endpoint(dialect);
+        let endpoint = served.endpoint(wire_format);
         let target = ModelTarget {
             model: "local".to_owned(),
             provider: "llama.cpp".to_owned(),
             endpoint: endpoint.base.as_str().to_owned(),
-            dialect,
+            wire_format,
             // Later than usual: in a window this small the usual half is full at once.
             policy: LimitPolicy { threshold_ratio: 0.8, ..LimitPolicy::for_window(believed_tokens) },
             window_origin: String::new(),
@@ -135,10 +135,10 @@ impl Talk {
             model: Some("local".to_owned()),
             title: None,
             origin: Origin { program: "chat".to_owned(), key: None, project: None },
-            dialect,
+            wire_format,
         };
         let session = ManagedSession::create(setup, new).await.unwrap();
-        Self { host, store, events, session, dialect, said: Vec::new() }
+        Self { host, store, events, session, wire_format, said: Vec::new() }
     }
 
     /// Says the next thing and waits for the answer.
@@ -146,14 +146,15 @@ impl Talk {
         self.host.passed_ms.fetch_add(PAUSE_MS, Ordering::Relaxed);
         let text = remark(self.said.len());
         self.said.push(text.clone());
-        let message = decode_message(SharedText::new(text_message(self.dialect, Role::User, &text))).unwrap();
+        let message =
+            decode_message(SharedText::new(text_message(self.wire_format, Role::User, &text))).unwrap();
         let parts = RequestParts {
             system: Some(System::Text("You keep the log of a harbour. Answer in one short sentence.")),
-            output_cap: Some((CapMember::usual(self.dialect), ANSWER_TOKENS)),
+            output_cap: Some((CapMember::usual(self.wire_format), ANSWER_TOKENS)),
             parameters: &[("temperature", "0")],
             ..RequestParts::new("local")
         };
-        let envelope = Envelope::build(self.dialect, &parts).unwrap();
+        let envelope = Envelope::build(self.wire_format, &parts).unwrap();
         let outcome = self.session.call(CallInput::new(envelope, vec![message.into()])).await;
         let outcome = outcome.unwrap_or_else(|error| panic!("the conversation stopped: {error}"));
         assert!(!outcome.answer.text().trim().is_empty(), "{:?}", outcome.answer);
@@ -189,7 +190,7 @@ impl Talk {
     }
 
     pub(crate) fn assert_nothing_lost(&self) {
-        assert_nothing_lost(&self.store, self.session.id(), &self.said, &self.dialect.to_string());
+        assert_nothing_lost(&self.store, self.session.id(), &self.said, &self.wire_format.to_string());
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use throughline_compaction::{Maker, Section, Summariser, SummaryDocument, SummaryFuture, SummaryRequest};
 use throughline_engine::{Automatic, Compressor, CompressorSetup, EngineEvent, OneSummariser, Quality};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio::sync::Semaphore;
 
 use crate::support::{Stage, talk, talk_until_compacted};
@@ -40,11 +40,11 @@ impl Summariser for Slow {
     }
 }
 
-fn stage(dialect: Dialect, window_tokens: u64, allowed: usize) -> (Stage, Arc<Slow>) {
+fn stage(wire_format: WireFormat, window_tokens: u64, allowed: usize) -> (Stage, Arc<Slow>) {
     let slow = Arc::new(Slow { allowed: Semaphore::new(allowed), asked: AtomicUsize::new(0) });
     let summarisers = Arc::new(OneSummariser(Arc::<Slow>::clone(&slow)));
     let setup = CompressorSetup { summarisers, ..CompressorSetup::by_rules() };
-    (Stage::with_engine(dialect, window_tokens, Arc::new(Compressor::new(setup))), slow)
+    (Stage::with_engine(wire_format, window_tokens, Arc::new(Compressor::new(setup))), slow)
 }
 
 /// The share of the threshold at which a summary was first prepared.
@@ -62,7 +62,7 @@ fn prepared_at(stage: &Stage) -> u64 {
 
 #[tokio::test]
 async fn the_conversation_goes_on_while_a_summary_is_written() {
-    let (stage, slow) = stage(Dialect::Anthropic, 16_000, 0);
+    let (stage, slow) = stage(WireFormat::Anthropic, 16_000, 0);
     let mut session = stage.open().await;
     // The summariser is not allowed to finish, and still nobody waits before the threshold.
     let mut turn = 0;
@@ -94,7 +94,7 @@ async fn the_conversation_goes_on_while_a_summary_is_written() {
 
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_never_comes_is_not_waited_for_without_end() {
-    let (stage, _slow) = stage(Dialect::Chat, 16_000, 0);
+    let (stage, _slow) = stage(WireFormat::Chat, 16_000, 0);
     let mut session = stage.open().await;
     // The summariser never answers. While there is room nobody waits for it; then it is given its time, and rules step in.
     let mut turn = 0;
@@ -114,24 +114,24 @@ async fn a_summary_that_never_comes_is_not_waited_for_without_end() {
 
 #[tokio::test]
 async fn every_compaction_finds_its_summary_prepared() {
-    for dialect in Dialect::ALL {
-        let (stage, slow) = stage(dialect, 16_000, 1_000);
+    for wire_format in WireFormat::ALL {
+        let (stage, slow) = stage(wire_format, 16_000, 1_000);
         let mut session = stage.open().await;
         talk_until_compacted(&stage, &mut session, 3).await;
         let prepared = stage.told().into_iter().filter_map(|event| match event {
             EngineEvent::CompactionCompleted { report, .. } => Some(report.prepared),
             _ => None,
         });
-        assert!(prepared.into_iter().all(|prepared| prepared), "{dialect}");
+        assert!(prepared.into_iter().all(|prepared| prepared), "{wire_format}");
         // Each message was told about once: a page or two for every compaction, not one for every call.
         let asked = slow.asked.load(Ordering::Relaxed);
-        assert!((3..=9).contains(&asked), "{dialect}: {asked}");
+        assert!((3..=9).contains(&asked), "{wire_format}: {asked}");
     }
 }
 
 #[tokio::test]
 async fn a_person_who_asks_for_something_else_does_not_wait_for_what_is_prepared() {
-    let (stage, slow) = stage(Dialect::Anthropic, 16_000, 0);
+    let (stage, slow) = stage(WireFormat::Anthropic, 16_000, 0);
     let mut session = stage.open().await;
     let mut turn = 0;
     while slow.asked.load(Ordering::Relaxed) == 0 {
@@ -151,7 +151,7 @@ async fn a_person_who_asks_for_something_else_does_not_wait_for_what_is_prepared
 
 #[tokio::test]
 async fn who_stops_waiting_for_what_is_prepared_does_not_give_it_up() {
-    let (stage, slow) = stage(Dialect::Anthropic, 16_000, 0);
+    let (stage, slow) = stage(WireFormat::Anthropic, 16_000, 0);
     let mut session = stage.open().await;
     let mut turn = 0;
     while slow.asked.load(Ordering::Relaxed) == 0 {
@@ -172,7 +172,7 @@ async fn who_stops_waiting_for_what_is_prepared_does_not_give_it_up() {
 
 #[tokio::test]
 async fn nothing_is_prepared_when_compaction_is_off() {
-    let (mut stage, slow) = stage(Dialect::Chat, 16_000, 1_000);
+    let (mut stage, slow) = stage(WireFormat::Chat, 16_000, 1_000);
     stage.setup.policy.automatic = Automatic::Off;
     let mut session = stage.open().await;
     for turn in 0..30 {
@@ -183,7 +183,7 @@ async fn nothing_is_prepared_when_compaction_is_off() {
 
 #[tokio::test]
 async fn a_session_that_is_dropped_gives_its_summary_up() {
-    let (stage, slow) = stage(Dialect::Chat, 16_000, 0);
+    let (stage, slow) = stage(WireFormat::Chat, 16_000, 0);
     let mut session = stage.open().await;
     let mut turn = 0;
     while slow.asked.load(Ordering::Relaxed) == 0 {

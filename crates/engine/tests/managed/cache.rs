@@ -4,12 +4,12 @@ use throughline_engine::{CallInput, Envelope, ManagedSession, ManualCompaction};
 use throughline_provider::CacheOutcome;
 use throughline_store::{Owner, Store};
 use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{RequestParts, System};
 
 use crate::support::{Act, MODEL, Stage, envelope, reading, result, saying, talk, user, words};
 
-const WIRE: Dialect = Dialect::Anthropic;
+const WIRE: WireFormat = WireFormat::Anthropic;
 
 fn missed() -> Usage {
     Usage { input: 0, cache_write: 9_000, output: 10, ..Usage::default() }
@@ -99,8 +99,8 @@ async fn a_compaction_is_a_reason() {
 
 #[tokio::test]
 async fn another_process_knows_what_was_sent_and_how_large_it_was() {
-    for dialect in Dialect::ALL {
-        let stage = Stage::new(dialect, 200_000);
+    for wire_format in WireFormat::ALL {
+        let stage = Stage::new(wire_format, 200_000);
         let mut session = stage.open().await;
         for turn in 0..6 {
             talk(&stage, &mut session, turn).await;
@@ -109,18 +109,19 @@ async fn another_process_knows_what_was_sent_and_how_large_it_was() {
             (session.pressure(), session.last_prompt_tokens(), session.idle_in_ms());
         drop(session);
         let mut again = stage.reopen().await;
-        assert_eq!(again.pressure(), pressure, "{dialect}");
-        assert_eq!(again.last_prompt_tokens(), measured, "{dialect}");
-        assert_eq!(again.idle_in_ms(), idle, "{dialect}");
+        assert_eq!(again.pressure(), pressure, "{wire_format}");
+        assert_eq!(again.last_prompt_tokens(), measured, "{wire_format}");
+        assert_eq!(again.idle_in_ms(), idle, "{wire_format}");
         stage.script.then(Act::SayUsed("Yes.", missed()));
-        let outcome = again.call(saying(dialect, "Is it so?")).await.unwrap();
-        assert_eq!(outcome.cache, CacheOutcome::Unexplained, "{dialect}: nothing changed");
+        let outcome = again.call(saying(wire_format, "Is it so?")).await.unwrap();
+        assert_eq!(outcome.cache, CacheOutcome::Unexplained, "{wire_format}: nothing changed");
         drop(again);
         let mut third = stage.reopen().await;
         stage.script.then(Act::SayUsed("Yes.", missed()));
         let parts = RequestParts { system: Some(System::Text("Another.")), ..RequestParts::new(MODEL) };
-        let input = CallInput::new(Envelope::build(dialect, &parts).unwrap(), vec![user(dialect, "And?")]);
-        assert_eq!(third.call(input).await.unwrap().cache, CacheOutcome::ToolsChanged, "{dialect}");
+        let input =
+            CallInput::new(Envelope::build(wire_format, &parts).unwrap(), vec![user(wire_format, "And?")]);
+        assert_eq!(third.call(input).await.unwrap().cache, CacheOutcome::ToolsChanged, "{wire_format}");
     }
 }
 

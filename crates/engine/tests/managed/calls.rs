@@ -5,24 +5,24 @@ use std::sync::Arc;
 use throughline_engine::{CallInput, SessionError, SizeBasis};
 use throughline_provider::{CacheOutcome, TroubleKind};
 use throughline_store::{Owner, Store, UsageKind};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Act, Stage, envelope, reading, result, saying, text_of, user};
 
 #[tokio::test]
 async fn a_question_and_its_answer_are_recorded_and_booked() {
-    for dialect in Dialect::ALL {
-        let stage = Stage::new(dialect, 200_000);
+    for wire_format in WireFormat::ALL {
+        let stage = Stage::new(wire_format, 200_000);
         let mut session = stage.open().await;
-        let outcome = session.call(saying(dialect, "What is in src?")).await.unwrap();
-        assert_eq!(text_of(&outcome.answer), "All right.", "{dialect}");
+        let outcome = session.call(saying(wire_format, "What is in src?")).await.unwrap();
+        assert_eq!(text_of(&outcome.answer), "All right.", "{wire_format}");
         assert_eq!(outcome.usage_kind, UsageKind::Measured);
         let transcript = stage.transcript();
-        assert_eq!(transcript.len(), 2, "{dialect}");
+        assert_eq!(transcript.len(), 2, "{wire_format}");
         assert!(
             transcript[0].contains("What is in src?") && transcript[1].contains("All right."),
-            "{dialect}"
+            "{wire_format}"
         );
         let calls = stage.store.calls(&Owner::default(), session.id()).unwrap();
         let [call] = calls.as_slice() else { panic!("{calls:?}") };
@@ -32,54 +32,56 @@ async fn a_question_and_its_answer_are_recorded_and_booked() {
         assert_eq!(call.call.sent_to_seq, Some(1), "the call saw the question and not its own answer");
         assert_eq!(call.call.first_token_ms, Some(3));
         let preamble = stage.store.preamble(call.call.preamble.as_ref().unwrap()).unwrap().unwrap();
-        assert!(preamble.system.unwrap().contains("careful engineer"), "{dialect}");
-        assert!(preamble.tools.unwrap().contains("read_file"), "{dialect}");
+        assert!(preamble.system.unwrap().contains("careful engineer"), "{wire_format}");
+        assert!(preamble.tools.unwrap().contains("read_file"), "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn the_body_holds_system_tools_and_everything_said() {
-    for dialect in Dialect::ALL {
-        let stage = Stage::new(dialect, 200_000);
+    for wire_format in WireFormat::ALL {
+        let stage = Stage::new(wire_format, 200_000);
         let mut session = stage.open().await;
         stage.script.then(Act::Say(reading("call_1", "src/lib.rs")));
-        session.call(saying(dialect, "What is in src?")).await.unwrap();
-        let results = vec![result(dialect, "call_1", "pub fn main() {}")];
-        session.call(CallInput::new(envelope(dialect), results)).await.unwrap();
+        session.call(saying(wire_format, "What is in src?")).await.unwrap();
+        let results = vec![result(wire_format, "call_1", "pub fn main() {}")];
+        session.call(CallInput::new(envelope(wire_format), results)).await.unwrap();
         let body = stage.script.last_body();
         for piece in ["careful engineer", "read_file", "What is in src?", "Let me look.", "pub fn main()"] {
-            assert!(body.contains(piece), "{dialect}: {piece} is not in {body}");
+            assert!(body.contains(piece), "{wire_format}: {piece} is not in {body}");
         }
         // The messages stand last, so that a body only grows at its end.
-        let list = if dialect == Dialect::Responses { "\"input\":[" } else { "\"messages\":[" };
-        assert!(body.find("\"tools\"").unwrap() < body.find(list).unwrap(), "{dialect}");
+        let list = if wire_format == WireFormat::Responses { "\"input\":[" } else { "\"messages\":[" };
+        assert!(body.find("\"tools\"").unwrap() < body.find(list).unwrap(), "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn prompts_are_marked_where_that_is_of_use() {
     let marks = |body: &str| body.matches("cache_control").count();
-    for (dialect, expected) in [(Dialect::Anthropic, 4), (Dialect::Chat, 4), (Dialect::Responses, 0)] {
-        let stage = Stage::new(dialect, 200_000);
+    for (wire_format, expected) in
+        [(WireFormat::Anthropic, 4), (WireFormat::Chat, 4), (WireFormat::Responses, 0)]
+    {
+        let stage = Stage::new(wire_format, 200_000);
         let mut session = stage.open().await;
         for question in 0..4 {
-            let outcome = session.call(saying(dialect, &format!("Question {question}"))).await.unwrap();
-            assert_eq!(outcome.marks.on_system, expected > 0, "{dialect}");
+            let outcome = session.call(saying(wire_format, &format!("Question {question}"))).await.unwrap();
+            assert_eq!(outcome.marks.on_system, expected > 0, "{wire_format}");
             let placed = outcome.marks.on_messages.len() + usize::from(outcome.marks.on_system);
-            assert_eq!(marks(&stage.script.last_body()), placed, "{dialect}");
+            assert_eq!(marks(&stage.script.last_body()), placed, "{wire_format}");
         }
-        assert_eq!(marks(&stage.script.last_body()), expected, "{dialect}");
+        assert_eq!(marks(&stage.script.last_body()), expected, "{wire_format}");
         // Nothing that is kept ever holds a mark.
-        assert!(stage.transcript().iter().all(|message| marks(message) == 0), "{dialect}");
+        assert!(stage.transcript().iter().all(|message| marks(message) == 0), "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_without_usage_is_estimated_and_shown_so() {
-    let stage = Stage::new(Dialect::Chat, 200_000);
+    let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = stage.open().await;
     stage.script.then(Act::SayWithoutUsage("Done."));
-    let outcome = session.call(saying(Dialect::Chat, "Do it.")).await.unwrap();
+    let outcome = session.call(saying(WireFormat::Chat, "Do it.")).await.unwrap();
     assert_eq!(outcome.usage_kind, UsageKind::Estimated);
     assert!(outcome.usage.input > 0 && outcome.usage.output > 0);
     assert_eq!(outcome.cache, CacheOutcome::NotReported);
@@ -90,11 +92,11 @@ async fn an_answer_without_usage_is_estimated_and_shown_so() {
 
 #[tokio::test]
 async fn the_next_request_is_measured_from_the_last_one() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
-    let outcome = session.call(saying(Dialect::Anthropic, "One.")).await.unwrap();
+    let outcome = session.call(saying(WireFormat::Anthropic, "One.")).await.unwrap();
     assert_eq!(session.last_prompt_tokens(), Some(outcome.usage.prompt()));
-    session.call(saying(Dialect::Anthropic, "Two.")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "Two.")).await.unwrap();
     let bases: Vec<SizeBasis> = stage
         .told()
         .into_iter()
@@ -111,11 +113,11 @@ async fn the_next_request_is_measured_from_the_last_one() {
 
 #[tokio::test]
 async fn what_was_learnt_of_a_model_helps_the_next_conversation() {
-    let stage = Stage::new(Dialect::Chat, 2_000_000);
+    let stage = Stage::new(WireFormat::Chat, 2_000_000);
     let mut session = stage.open().await;
     for turn in 0..12 {
         let text = crate::support::words(turn, 600);
-        session.call(saying(Dialect::Chat, &text)).await.unwrap();
+        session.call(saying(WireFormat::Chat, &text)).await.unwrap();
     }
     let learnt = session.calibration_factor();
     assert!((learnt - 1.0).abs() > 0.05, "{learnt}");
@@ -126,31 +128,31 @@ async fn what_was_learnt_of_a_model_helps_the_next_conversation() {
 
 #[tokio::test]
 async fn a_conversation_is_taken_up_with_the_same_bytes() {
-    for dialect in Dialect::ALL {
-        let stage = Stage::new(dialect, 200_000);
+    for wire_format in WireFormat::ALL {
+        let stage = Stage::new(wire_format, 200_000);
         let mut session = stage.open().await;
         stage.script.then(Act::Say(reading("call_1", "src/lib.rs")));
-        session.call(saying(dialect, "What is in src?")).await.unwrap();
-        let results = vec![result(dialect, "call_1", "pub fn main() {}")];
-        session.call(CallInput::new(envelope(dialect), results)).await.unwrap();
+        session.call(saying(wire_format, "What is in src?")).await.unwrap();
+        let results = vec![result(wire_format, "call_1", "pub fn main() {}")];
+        session.call(CallInput::new(envelope(wire_format), results)).await.unwrap();
         drop(session);
         let mut again = stage.reopen().await;
-        again.call(saying(dialect, "And now?")).await.unwrap();
+        again.call(saying(wire_format, "And now?")).await.unwrap();
         let bodies = stage.script.bodies();
         let [.., before, after] = bodies.as_slice() else { panic!() };
         let (before, after) = (crate::prefix::unmarked(before), crate::prefix::unmarked(after));
         let shared = before.len() - "]}".len();
-        assert_eq!(before[..shared], after[..shared], "{dialect}");
+        assert_eq!(before[..shared], after[..shared], "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn a_cancelled_call_is_booked_and_the_conversation_goes_on() {
-    let stage = Stage::new(Dialect::Chat, 200_000);
+    let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = stage.open().await;
     let cancel = CancellationToken::new();
     stage.script.then(Act::Hang("I was going to say"));
-    let input = CallInput { cancel: cancel.clone(), ..saying(Dialect::Chat, "Never mind.") };
+    let input = CallInput { cancel: cancel.clone(), ..saying(WireFormat::Chat, "Never mind.") };
     let script = Arc::clone(&stage.script);
     let canceller = tokio::spawn(async move {
         while script.bodies().is_empty() {
@@ -164,7 +166,7 @@ async fn a_cancelled_call_is_booked_and_the_conversation_goes_on() {
     let calls = stage.store.calls(&Owner::default(), session.id()).unwrap();
     let [call] = calls.as_slice() else { panic!("{calls:?}") };
     assert_eq!(call.call.error.as_deref(), Some("cancelled"));
-    session.call(saying(Dialect::Chat, "Something else.")).await.unwrap();
+    session.call(saying(WireFormat::Chat, "Something else.")).await.unwrap();
     let transcript = stage.transcript();
     assert_eq!(transcript.len(), 4);
     assert!(transcript[1].contains("I was going to say"), "what had arrived is kept");
@@ -172,25 +174,25 @@ async fn a_cancelled_call_is_booked_and_the_conversation_goes_on() {
 
 #[tokio::test]
 async fn a_call_that_is_called_off_before_it_is_sent_costs_nothing() {
-    let stage = Stage::new(Dialect::Chat, 200_000);
+    let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = stage.open().await;
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let input = CallInput { cancel, ..saying(Dialect::Chat, "Never mind.") };
+    let input = CallInput { cancel, ..saying(WireFormat::Chat, "Never mind.") };
     let error = session.call(input).await.unwrap_err();
     assert!(matches!(error, SessionError::Cancelled), "{error}");
     assert!(stage.script.bodies().is_empty());
     assert!(stage.store.calls(&Owner::default(), session.id()).unwrap().is_empty());
-    session.call(saying(Dialect::Chat, "Something else.")).await.unwrap();
+    session.call(saying(WireFormat::Chat, "Something else.")).await.unwrap();
     assert_eq!(stage.transcript().len(), 3, "what was said is said");
 }
 
 #[tokio::test]
 async fn what_arrived_of_a_broken_answer_is_kept() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     stage.script.then(Act::BreakOff("I had begun to"));
-    let error = session.call(saying(Dialect::Anthropic, "Tell me.")).await.unwrap_err();
+    let error = session.call(saying(WireFormat::Anthropic, "Tell me.")).await.unwrap_err();
     let SessionError::Exhausted(gave_up) = &error else { panic!("{error}") };
     assert_eq!(gave_up.trouble.kind, TroubleKind::Interrupted);
     assert!(error.to_string().contains("ask again"), "{error}");
@@ -202,16 +204,16 @@ async fn calls_may_be_made_from_any_thread() {
     fn goes_anywhere<T: Send>(value: T) -> T {
         value
     }
-    let stage = Stage::new(Dialect::Chat, 200_000);
+    let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = goes_anywhere(stage.open().await);
-    goes_anywhere(session.call(saying(Dialect::Chat, "Hello."))).await.unwrap();
+    goes_anywhere(session.call(saying(WireFormat::Chat, "Hello."))).await.unwrap();
 }
 
 #[tokio::test]
 async fn another_wire_is_refused_before_anything_is_recorded() {
-    let stage = Stage::new(Dialect::Chat, 200_000);
+    let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = stage.open().await;
-    let input = CallInput::new(envelope(Dialect::Anthropic), vec![user(Dialect::Chat, "Hello.")]);
+    let input = CallInput::new(envelope(WireFormat::Anthropic), vec![user(WireFormat::Chat, "Hello.")]);
     let error = session.call(input).await.unwrap_err();
     assert_eq!(error.to_string(), "the conversation is on the chat wire, the request on the anthropic wire");
     assert_eq!(stage.transcript().len(), 0);
@@ -219,15 +221,15 @@ async fn another_wire_is_refused_before_anything_is_recorded() {
 
 #[tokio::test]
 async fn a_window_smaller_than_the_fixed_part_says_what_mends_it() {
-    let stage = Stage::new(Dialect::Anthropic, 600);
+    let stage = Stage::new(WireFormat::Anthropic, 600);
     let mut session = stage.open().await;
     let long = "You never forget the rules. ".repeat(300);
     let parts = throughline_wire::RequestParts {
         system: Some(throughline_wire::System::Text(&long)),
         ..throughline_wire::RequestParts::new("test-model")
     };
-    let envelope = throughline_engine::Envelope::build(Dialect::Anthropic, &parts).unwrap();
-    let input = CallInput::new(envelope, vec![user(Dialect::Anthropic, "Hello.")]);
+    let envelope = throughline_engine::Envelope::build(WireFormat::Anthropic, &parts).unwrap();
+    let input = CallInput::new(envelope, vec![user(WireFormat::Anthropic, "Hello.")]);
     let error = session.call(input).await.unwrap_err();
     assert!(matches!(error, SessionError::FixedTooLarge { room_tokens: 600, .. }), "{error}");
     assert!(error.to_string().contains("`model.context_length`"), "{error}");

@@ -9,7 +9,7 @@ use throughline_engine::{
 };
 use throughline_store::{EndReason, LockRequest, Owner, SearchQuery, Store, conversation_lock};
 use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::RequestParts;
 
 use crate::support::{
@@ -28,21 +28,21 @@ fn completed(stage: &Stage) -> Vec<(Trigger, u64, u64)> {
 
 #[tokio::test]
 async fn a_long_conversation_goes_on_in_windows_and_nothing_is_lost() {
-    for dialect in Dialect::ALL {
-        let stage = Stage::new(dialect, 12_000);
+    for wire_format in WireFormat::ALL {
+        let stage = Stage::new(wire_format, 12_000);
         let mut session = stage.open().await;
         let turns = talk_until_compacted(&stage, &mut session, 4).await;
         let done = completed(&stage);
-        assert_eq!(done.len(), 4, "{dialect}");
+        assert_eq!(done.len(), 4, "{wire_format}");
         for (_, before, after) in &done {
-            assert!(*before >= 5_500 && *after < 5_000, "{dialect}: {before} -> {after}");
+            assert!(*before >= 5_500 && *after < 5_000, "{wire_format}: {before} -> {after}");
         }
         // Each was a boundary in a chain, and the last session is the one that is written to.
         let chain = stage.store.chain(&Owner::default(), session.id()).unwrap();
-        assert_eq!(chain.len(), 5, "{dialect}");
+        assert_eq!(chain.len(), 5, "{wire_format}");
         assert_eq!(chain[4].id, *session.id());
         for ended in &chain[..4] {
-            assert_eq!(ended.end_reason, Some(EndReason::COMPRESSION), "{dialect}");
+            assert_eq!(ended.end_reason, Some(EndReason::COMPRESSION), "{wire_format}");
         }
         // Every word that was said is in the record, once, and is found.
         let transcript = stage.transcript();
@@ -51,22 +51,22 @@ async fn a_long_conversation_goes_on_in_windows_and_nothing_is_lost() {
             assert_eq!(
                 transcript.iter().filter(|json| json.contains(&question)).count(),
                 1,
-                "{dialect} {turn}"
+                "{wire_format} {turn}"
             );
         }
         let query = SearchQuery { text: "src/file_0.rs".to_owned(), ..SearchQuery::default() };
-        assert!(!stage.store.search(&Owner::default(), &query).unwrap().hits.is_empty(), "{dialect}");
+        assert!(!stage.store.search(&Owner::default(), &query).unwrap().hits.is_empty(), "{wire_format}");
         // What is sent fits, and begins with what a summary needs.
         let body = stage.script.last_body();
-        assert!(body.contains(SUMMARY_TAG), "{dialect}");
-        assert!(body.contains(&SYSTEM_NOTE[..40]), "{dialect}");
-        assert!(body.len() / 4 < 6_500, "{dialect}: {}", body.len());
+        assert!(body.contains(SUMMARY_TAG), "{wire_format}");
+        assert!(body.contains(&SYSTEM_NOTE[..40]), "{wire_format}");
+        assert!(body.len() / 4 < 6_500, "{wire_format}: {}", body.len());
     }
 }
 
 #[tokio::test]
 async fn the_summary_in_the_record_names_what_it_stands_for() {
-    let stage = Stage::new(Dialect::Anthropic, 12_000);
+    let stage = Stage::new(WireFormat::Anthropic, 12_000);
     let mut session = stage.open().await;
     talk_until_compacted(&stage, &mut session, 3).await;
     let summaries = stage.store.summaries(&Owner::default(), session.id()).unwrap();
@@ -87,14 +87,14 @@ async fn the_summary_in_the_record_names_what_it_stands_for() {
 
 #[tokio::test]
 async fn the_latest_question_stands_last_and_word_for_word() {
-    for dialect in Dialect::ALL {
-        let stage = Stage::new(dialect, 12_000);
+    for wire_format in WireFormat::ALL {
+        let stage = Stage::new(wire_format, 12_000);
         let mut session = stage.open().await;
         talk_until_compacted(&stage, &mut session, 1).await;
         // One long step after another, until a compaction falls into the middle of a turn.
         let question = "Rename `Widget` to `Gadget` everywhere, but not in the changelog.";
         let before = session.compactions();
-        session.call(saying(dialect, question)).await.unwrap();
+        session.call(saying(wire_format, question)).await.unwrap();
         for step in 0..60 {
             if session.compactions() > before {
                 break;
@@ -102,23 +102,23 @@ async fn the_latest_question_stands_last_and_word_for_word() {
             let call = format!("step_{step}");
             let read = crate::support::reading(&call, "src/widget.rs");
             stage.script.then(crate::support::Act::Say(read));
-            session.call(CallInput::new(envelope(dialect), Vec::new())).await.unwrap();
-            let result = crate::support::result(dialect, &call, &words(step + 40, 120));
-            session.call(CallInput::new(envelope(dialect), vec![result])).await.unwrap();
+            session.call(CallInput::new(envelope(wire_format), Vec::new())).await.unwrap();
+            let result = crate::support::result(wire_format, &call, &words(step + 40, 120));
+            session.call(CallInput::new(envelope(wire_format), vec![result])).await.unwrap();
         }
-        assert!(session.compactions() > before, "{dialect}");
+        assert!(session.compactions() > before, "{wire_format}");
         let held = session.messages();
         let human: Vec<_> = held.iter().filter(|message| message.is_human()).collect();
-        assert!(human.last().unwrap().text().contains(question), "{dialect}");
+        assert!(human.last().unwrap().text().contains(question), "{wire_format}");
         let summary = held.iter().position(|message| message.json().contains(SUMMARY_TAG)).unwrap();
         let asked = held.iter().rposition(|message| message.json().contains(question)).unwrap();
-        assert!(summary < asked, "{dialect}");
+        assert!(summary < asked, "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn turned_off_means_off_on_every_automatic_path() {
-    let mut stage = Stage::new(Dialect::Chat, 12_000);
+    let mut stage = Stage::new(WireFormat::Chat, 12_000);
     stage.setup.policy.automatic = Automatic::Off;
     let mut session = stage.open().await;
     for turn in 0..20 {
@@ -135,7 +135,7 @@ async fn turned_off_means_off_on_every_automatic_path() {
 
 #[tokio::test]
 async fn by_hand_below_the_threshold_and_nothing_twice() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     for turn in 0..12 {
         talk(&stage, &mut session, turn).await;
@@ -153,7 +153,7 @@ async fn by_hand_below_the_threshold_and_nothing_twice() {
 
 #[tokio::test]
 async fn by_hand_the_last_exchanges_stay_and_all_before_them_is_folded() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     for turn in 0..12 {
         talk(&stage, &mut session, turn).await;
@@ -179,7 +179,7 @@ async fn by_hand_the_last_exchanges_stay_and_all_before_them_is_folded() {
 
 #[tokio::test]
 async fn undo_brings_the_earlier_view_back_and_redo_the_later() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     for turn in 0..12 {
         talk(&stage, &mut session, turn).await;
@@ -206,15 +206,18 @@ async fn undo_brings_the_earlier_view_back_and_redo_the_later() {
 
 #[tokio::test]
 async fn tools_and_system_prompt_count_too() {
-    let dialect = Dialect::Anthropic;
-    let stage = Stage::new(dialect, 24_000);
+    let wire_format = WireFormat::Anthropic;
+    let stage = Stage::new(wire_format, 24_000);
     let mut session = stage.open().await;
     let about = words(5, 4_000);
     let tools = format!(r#"[{{"name":"t","description":"{about}","input_schema":{{"type":"object"}}}}]"#);
     let parts = RequestParts { tools: Some(RawJson(&tools)), ..RequestParts::new(MODEL) };
-    let envelope = Envelope::build(dialect, &parts).unwrap();
+    let envelope = Envelope::build(wire_format, &parts).unwrap();
     for turn in 0..90 {
-        session.call(CallInput::new(envelope.clone(), vec![user(dialect, &words(turn, 60))])).await.unwrap();
+        session
+            .call(CallInput::new(envelope.clone(), vec![user(wire_format, &words(turn, 60))]))
+            .await
+            .unwrap();
         // A compaction that is due waits for a summary on its way, and this script answers faster than anybody folds.
         session.until_prepared().await;
         if session.compactions() == 1 {
@@ -228,24 +231,24 @@ async fn tools_and_system_prompt_count_too() {
 
 #[tokio::test]
 async fn what_the_model_said_or_thought_is_not_what_was_sent() {
-    let stage = Stage::new(Dialect::Chat, 12_000);
+    let stage = Stage::new(WireFormat::Chat, 12_000);
     let mut session = stage.open().await;
     for question in 0..4 {
         let usage = Usage { input: 900, output: 40_000, reasoning: 30_000, ..Usage::default() };
         stage.script.then(Act::SayUsed("Short, after long thought.", usage));
-        session.call(saying(Dialect::Chat, &format!("Question {question}"))).await.unwrap();
+        session.call(saying(WireFormat::Chat, &format!("Question {question}"))).await.unwrap();
         assert_eq!(session.last_prompt_tokens(), Some(900));
     }
     assert_eq!(stage.told_names(), [] as [&str; 0], "nothing was due");
     let usage = Usage { input: 6_100, output: 1, ..Usage::default() };
     stage.script.then(Act::SayUsed("Yes.", usage));
-    session.call(saying(Dialect::Chat, "One more.")).await.unwrap();
+    session.call(saying(WireFormat::Chat, "One more.")).await.unwrap();
     assert!(session.pressure().of_threshold_permille() > 1_000);
 }
 
 #[tokio::test]
 async fn a_raised_threshold_is_told_once_for_good() {
-    let mut stage = Stage::new(Dialect::Responses, 200_000);
+    let mut stage = Stage::new(WireFormat::Responses, 200_000);
     stage.setup.target.model = "gpt-5.5".to_owned();
     stage.setup.target.threshold_origin = ThresholdOrigin::CodexRaise;
     let notices = |stage: &Stage| {
@@ -264,25 +267,25 @@ async fn a_raised_threshold_is_told_once_for_good() {
 
 #[tokio::test]
 async fn a_smaller_model_compacts_first() {
-    let stage = Stage::new(Dialect::Chat, 60_000);
+    let stage = Stage::new(WireFormat::Chat, 60_000);
     let mut session = stage.open().await;
     for turn in 0..25 {
         talk(&stage, &mut session, turn).await;
     }
     assert_eq!(session.compactions(), 0);
     let smaller =
-        ModelTarget { model: "small".to_owned(), ..target(Dialect::Chat, 12_000, stage.script.clone()) };
+        ModelTarget { model: "small".to_owned(), ..target(WireFormat::Chat, 12_000, stage.script.clone()) };
     session.switch_model(smaller).await.unwrap();
     assert!(session.has_switched_to_smaller());
     assert_eq!(session.compactions(), 0, "nothing happens before the next call");
-    session.call(saying(Dialect::Chat, "And now?")).await.unwrap();
+    session.call(saying(WireFormat::Chat, "And now?")).await.unwrap();
     assert_eq!(completed(&stage)[0].0, Trigger::ModelSwitch);
     assert!(stage.script.last_body().len() / 4 < 12_000);
 }
 
 #[tokio::test]
 async fn a_cold_cache_is_the_moment_to_fold() {
-    let stage = Stage::new(Dialect::Anthropic, 60_000);
+    let stage = Stage::new(WireFormat::Anthropic, 60_000);
     let mut session = stage.open().await;
     assert!(session.idle().await.is_none(), "nothing was said yet");
     let mut turn = 0;
@@ -306,21 +309,21 @@ async fn a_cold_cache_is_the_moment_to_fold() {
 #[tokio::test]
 async fn idle_time_does_not_try_the_same_again_and_again() {
     // One huge message: over three quarters of the threshold, and nothing in the middle.
-    let stage = Stage::new(Dialect::Anthropic, 60_000);
+    let stage = Stage::new(WireFormat::Anthropic, 60_000);
     let mut session = stage.open().await;
-    session.call(saying(Dialect::Anthropic, &words(1, 10_500))).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, &words(1, 10_500))).await.unwrap();
     stage.host.pass_secs(301);
     assert_eq!(session.idle_in_ms(), Some(0));
     assert!(session.idle().await.is_none(), "there is nothing to fold");
     assert_eq!(session.idle_in_ms(), None, "and nothing changes that but more words");
     assert!(session.idle().await.is_none());
-    session.call(saying(Dialect::Anthropic, "Go on.")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "Go on.")).await.unwrap();
     assert_eq!(session.idle_in_ms(), Some(300_000));
 }
 
 #[tokio::test]
 async fn starting_over_ends_one_conversation_and_begins_another() {
-    let stage = Stage::new(Dialect::Chat, 12_000);
+    let stage = Stage::new(WireFormat::Chat, 12_000);
     let mut session = stage.open().await;
     talk_until_compacted(&stage, &mut session, 1).await;
     let old = session.id().clone();
@@ -328,24 +331,24 @@ async fn starting_over_ends_one_conversation_and_begins_another() {
     assert_eq!((fresh.id().as_str(), fresh.compactions(), fresh.messages().len()), ("s2", 0, 0));
     assert_eq!(fresh.status().await.unwrap().compactions, 0, "the engine forgot the old one");
     assert_eq!(stage.store.session(&Owner::default(), &old).unwrap().end_reason, Some(EndReason::NEW));
-    fresh.call(saying(Dialect::Chat, "Hello again.")).await.unwrap();
+    fresh.call(saying(WireFormat::Chat, "Hello again.")).await.unwrap();
     assert!(!stage.script.last_body().contains(SUMMARY_TAG));
 }
 
 #[tokio::test]
 async fn a_model_of_another_wire_does_not_take_over() {
-    let stage = Stage::new(Dialect::Chat, 60_000);
+    let stage = Stage::new(WireFormat::Chat, 60_000);
     let mut session = stage.open().await;
-    let other = target(Dialect::Anthropic, 12_000, stage.script.clone());
+    let other = target(WireFormat::Anthropic, 12_000, stage.script.clone());
     let error = session.switch_model(other).await.unwrap_err();
     assert!(matches!(error, SessionError::OtherWire { .. }), "{error}");
     assert_eq!(session.model().window_tokens, 60_000);
-    session.call(saying(Dialect::Chat, "Hello.")).await.unwrap();
+    session.call(saying(WireFormat::Chat, "Hello.")).await.unwrap();
 }
 
 #[tokio::test]
 async fn somebody_else_at_work_is_told_and_not_disturbed() {
-    let stage = Stage::new(Dialect::Chat, 12_000);
+    let stage = Stage::new(WireFormat::Chat, 12_000);
     let mut session = stage.open().await;
     let chain = stage.store.session(&Owner::default(), session.id()).unwrap().chain;
     let lock = |process_id| LockRequest {
@@ -369,7 +372,7 @@ async fn somebody_else_at_work_is_told_and_not_disturbed() {
 
 #[tokio::test]
 async fn a_session_may_be_held_for_as_long_as_it_is_open() {
-    let mut stage = Stage::new(Dialect::Chat, 12_000);
+    let mut stage = Stage::new(WireFormat::Chat, 12_000);
     stage.setup.policy.lock = throughline_engine::LockPolicy::WholeSession;
     let mut session = stage.open().await;
     talk_until_compacted(&stage, &mut session, 1).await;
@@ -399,7 +402,7 @@ async fn a_session_may_be_held_for_as_long_as_it_is_open() {
 
 #[tokio::test]
 async fn another_process_that_compacted_is_followed() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     for turn in 0..12 {
         talk(&stage, &mut session, turn).await;
@@ -407,7 +410,7 @@ async fn another_process_that_compacted_is_followed() {
     let mut other = stage.reopen().await;
     let result = other.compact(ManualCompaction::default()).await;
     assert!(matches!(result, CompactionResult::Completed(_)), "{result:?}");
-    session.call(saying(Dialect::Anthropic, "Still there?")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "Still there?")).await.unwrap();
     assert_eq!(session.id(), other.id());
     let body = stage.script.last_body();
     assert!(body.contains(SUMMARY_TAG) && body.contains("Still there?"));
@@ -418,7 +421,7 @@ async fn another_process_that_compacted_is_followed() {
 async fn guards_are_kept_with_the_chain_and_let_go_with_time() {
     use throughline_compaction::SummariseError;
     let failing = crate::engines::failing(SummariseError::Transient("429".to_owned()));
-    let mut stage = Stage::with_engine(Dialect::Chat, 12_000, failing);
+    let mut stage = Stage::with_engine(WireFormat::Chat, 12_000, failing);
     // A conversation that is opened again this close to the end of its window would not be blocked.
     stage.setup.target.policy.hygiene_ratio = 1.0;
     let mut session = stage.open().await;
@@ -445,14 +448,20 @@ async fn guards_are_kept_with_the_chain_and_let_go_with_time() {
     };
     let mut again = throughline_engine::ManagedSession::open(setup, session.id()).await.unwrap();
     let (before, aborted) = (blocked(&stage).len(), count(&stage, "compaction_aborted"));
-    again.call(CallInput::new(envelope(Dialect::Chat), vec![user(Dialect::Chat, "Hm.")])).await.unwrap();
+    again
+        .call(CallInput::new(envelope(WireFormat::Chat), vec![user(WireFormat::Chat, "Hm.")]))
+        .await
+        .unwrap();
     assert_eq!(blocked(&stage).len(), before + 1);
     assert_eq!(count(&stage, "compaction_aborted"), aborted);
     // ... a person is not blocked, ...
     assert!(matches!(again.compact(ManualCompaction::default()).await, CompactionResult::Aborted { .. }));
     // ... and time lets go of it.
     stage.host.pass_secs(3_600);
-    again.call(CallInput::new(envelope(Dialect::Chat), vec![user(Dialect::Chat, "Hm.")])).await.unwrap();
+    again
+        .call(CallInput::new(envelope(WireFormat::Chat), vec![user(WireFormat::Chat, "Hm.")]))
+        .await
+        .unwrap();
     assert_eq!(count(&stage, "compaction_aborted"), aborted + 2);
     // The conversation itself is whole.
     assert_eq!(again.compactions(), 0);
@@ -466,7 +475,7 @@ fn count(stage: &Stage, name: &str) -> usize {
 async fn a_failing_summariser_gives_way_to_rules_before_nothing_fits() {
     use throughline_compaction::SummariseError;
     let failing = crate::engines::failing(SummariseError::Transient("429".to_owned()));
-    let stage = Stage::with_engine(Dialect::Anthropic, 12_000, failing);
+    let stage = Stage::with_engine(WireFormat::Anthropic, 12_000, failing);
     let mut session = stage.open().await;
     for turn in 0..80 {
         talk(&stage, &mut session, turn).await;

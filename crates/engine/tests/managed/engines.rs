@@ -12,7 +12,7 @@ use throughline_engine::{
     ModelInForce, NewItem, OneSummariser, PendingRequest, PrepareOutcome, Quality, SessionStart, Snapshot,
     SummaryDraft,
 };
-use throughline_transcript::{Dialect, Message, Role, text_message};
+use throughline_transcript::{Message, Role, WireFormat, text_message};
 
 use crate::support::{Stage, saying, talk, talk_until_compacted};
 
@@ -198,18 +198,18 @@ impl ContextEngine for Faulty {
 
 #[tokio::test]
 async fn an_engine_behind_json_sends_the_same_bytes() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let mut bodies = Vec::new();
         let here: Arc<dyn ContextEngine> = Arc::new(Compressor::new(CompressorSetup::by_rules()));
         let there = Arc::new(BehindJson(Compressor::new(CompressorSetup::by_rules())));
         for engine in [here, there] {
-            let stage = Stage::with_engine(dialect, 12_000, engine);
+            let stage = Stage::with_engine(wire_format, 12_000, engine);
             let mut session = stage.open().await;
             talk_until_compacted(&stage, &mut session, 3).await;
-            assert_eq!(session.status().await.unwrap().compactions, 3, "{dialect}");
+            assert_eq!(session.status().await.unwrap().compactions, 3, "{wire_format}");
             bodies.push(stage.script.bodies());
         }
-        assert_eq!(bodies[0], bodies[1], "{dialect}");
+        assert_eq!(bodies[0], bodies[1], "{wire_format}");
     }
 }
 
@@ -268,7 +268,7 @@ fn summary(covers: Vec<usize>) -> Option<SummaryDraft> {
 }
 
 fn note(text: &str) -> NewItem {
-    NewItem::Summary { json: text_message(Dialect::Anthropic, Role::User, text) }
+    NewItem::Summary { json: text_message(WireFormat::Anthropic, Role::User, text) }
 }
 
 #[tokio::test]
@@ -307,7 +307,7 @@ async fn a_view_that_must_not_be_sent_is_refused_and_the_conversation_stays() {
             let human = messages.iter().rposition(Message::is_human).unwrap();
             Ok(bad(messages.len(), human))
         })));
-        let stage = Stage::with_engine(Dialect::Anthropic, 40_000, Arc::new(engine));
+        let stage = Stage::with_engine(WireFormat::Anthropic, 40_000, Arc::new(engine));
         let mut session = stage.open().await;
         for turn in 0..12 {
             talk(&stage, &mut session, turn).await;
@@ -338,7 +338,7 @@ async fn orphaned_results_are_refused() {
         let human = messages.iter().rposition(|message| message.is_human()).unwrap();
         Ok(made(kept([orphan, human]), None))
     })));
-    let stage = Stage::with_engine(Dialect::Anthropic, 40_000, Arc::new(engine));
+    let stage = Stage::with_engine(WireFormat::Anthropic, 40_000, Arc::new(engine));
     let mut session = stage.open().await;
     for turn in 0..12 {
         talk(&stage, &mut session, turn).await;
@@ -356,12 +356,12 @@ async fn an_engine_that_does_not_answer_is_told_and_the_conversation_goes_on() {
     let engine = Returning(Mutex::new(Box::new(|_| {
         Err(EngineError::Unavailable { engine: "returning".to_owned(), detail: "it crashed".to_owned() })
     })));
-    let stage = Stage::with_engine(Dialect::Anthropic, 40_000, Arc::new(engine));
+    let stage = Stage::with_engine(WireFormat::Anthropic, 40_000, Arc::new(engine));
     let mut session = stage.open().await;
     for turn in 0..12 {
         talk(&stage, &mut session, turn).await;
     }
-    session.call(saying(Dialect::Anthropic, "Still there?")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "Still there?")).await.unwrap();
     let told = stage.told();
     let crashes = told.iter().filter(|event| {
         matches!(event, EngineEvent::CompactionAborted { detail, .. } if detail.contains("it crashed"))
@@ -378,7 +378,7 @@ async fn an_engine_may_show_less_without_a_summary() {
         let human = messages.iter().rposition(|message| message.is_human()).unwrap();
         Ok(made(kept(human..messages.len()), None))
     })));
-    let stage = Stage::with_engine(Dialect::Chat, 40_000, Arc::new(engine));
+    let stage = Stage::with_engine(WireFormat::Chat, 40_000, Arc::new(engine));
     let mut session = stage.open().await;
     talk_until_compacted(&stage, &mut session, 3).await;
     assert!(stage.transcript().len() > 40);

@@ -13,7 +13,7 @@ use throughline_engine::{
 };
 use throughline_provider::TroubleKind;
 use throughline_store::{EndReason, Owner, SessionId, Store, ViewMessage};
-use throughline_transcript::{Dialect, Groups, violations};
+use throughline_transcript::{Groups, WireFormat, violations};
 
 use crate::engines::Faulty;
 use crate::record::{FullDisk, Gate};
@@ -21,19 +21,19 @@ use crate::support::{Act, Stage, envelope, reading, result, saying, talk, words}
 
 /// A conversation that is about to be compacted, on a disk that may be full.
 async fn about_to_be_compacted(
-    dialect: Dialect,
+    wire_format: WireFormat,
     policy: RecordPolicy,
 ) -> (Stage, Arc<FullDisk>, ManagedSession) {
     let engine = Arc::new(Compressor::new(CompressorSetup::by_rules()));
-    about_to_be_compacted_by(dialect, policy, engine).await
+    about_to_be_compacted_by(wire_format, policy, engine).await
 }
 
 async fn about_to_be_compacted_by(
-    dialect: Dialect,
+    wire_format: WireFormat,
     policy: RecordPolicy,
     engine: Arc<dyn ContextEngine>,
 ) -> (Stage, Arc<FullDisk>, ManagedSession) {
-    let mut stage = Stage::with_engine(dialect, 12_000, engine);
+    let mut stage = Stage::with_engine(wire_format, 12_000, engine);
     // Late enough for a compaction to pay for itself as soon as it is due.
     stage.setup.target.policy.threshold_ratio = 0.75;
     let store = Arc::new(FullDisk::default());
@@ -50,14 +50,14 @@ async fn about_to_be_compacted_by(
 }
 
 /// What the story says after that: a question that brings the compaction about, a step, another question.
-fn story(dialect: Dialect, stage: &Stage) -> Vec<(&'static str, CallInput)> {
+fn story(wire_format: WireFormat, stage: &Stage) -> Vec<(&'static str, CallInput)> {
     stage.script.then(Act::Say(reading("late", "src/late.rs")));
     let question = format!("First question: {}", words(70, 400));
-    let results = vec![result(dialect, "late", &format!("First result: {}", words(71, 60)))];
+    let results = vec![result(wire_format, "late", &format!("First result: {}", words(71, 60)))];
     vec![
-        ("First question:", saying(dialect, &question)),
-        ("First result:", CallInput::new(envelope(dialect), results)),
-        ("Second question.", saying(dialect, "Second question.")),
+        ("First question:", saying(wire_format, &question)),
+        ("First result:", CallInput::new(envelope(wire_format), results)),
+        ("Second question.", saying(wire_format, "Second question.")),
     ]
 }
 
@@ -73,8 +73,8 @@ fn check(store: &dyn Store, session: &ManagedSession, said: &[&str], what: &str)
         let times = all.iter().filter(|message| message.json.as_str().contains(text)).count();
         assert_eq!(times, 1, "{what}: {text}");
     }
-    let dialect = store.session(&owner, session.id()).unwrap().dialect;
-    let broken = violations(dialect, session.messages(), &Groups::of(session.messages()));
+    let wire_format = store.session(&owner, session.id()).unwrap().wire_format;
+    let broken = violations(wire_format, session.messages(), &Groups::of(session.messages()));
     assert!(broken.is_empty(), "{what}: {broken:?}");
     let chain = store.chain(&owner, session.id()).unwrap();
     assert_eq!(chain.last().unwrap().id, *session.id(), "{what}: the newest session is the one in use");
@@ -83,7 +83,7 @@ fn check(store: &dyn Store, session: &ManagedSession, said: &[&str], what: &str)
 /// Makes the calls of the story; one that fails is made again, as a person would. What was kept of it is not said twice.
 async fn tell(stage: &Stage, session: &mut ManagedSession, store: &dyn Store) -> Vec<&'static str> {
     let mut said = Vec::new();
-    for (text, input) in story(stage.dialect, stage) {
+    for (text, input) in story(stage.wire_format, stage) {
         let again = CallInput::new(input.envelope.clone(), input.messages.clone());
         said.push(text);
         if session.call(input).await.is_ok() {
@@ -103,13 +103,13 @@ async fn a_write_that_fails_leaves_nothing_half_done() {
     for policy in [RecordPolicy::Require, RecordPolicy::GoOn] {
         let mut compacted = 0;
         for failing in 0.. {
-            let dialect = Dialect::ALL[failing % 3];
-            let (stage, store, mut session) = about_to_be_compacted(dialect, policy).await;
+            let wire_format = WireFormat::ALL[failing % 3];
+            let (stage, store, mut session) = about_to_be_compacted(wire_format, policy).await;
             store.fail_at(failing);
             let mut said = tell(&stage, &mut session, store.as_ref()).await;
             let has_failed = store.stop_failing();
             // What could not be written then is written now.
-            session.call(saying(dialect, "Last question.")).await.unwrap();
+            session.call(saying(wire_format, "Last question.")).await.unwrap();
             said.push("Last question.");
             let what = format!("{policy:?}, write {failing}");
             check(store.as_ref(), &session, &said, &what);
@@ -130,10 +130,11 @@ async fn a_write_that_fails_leaves_nothing_half_done() {
 async fn an_engine_that_fails_once_is_missed_only_then() {
     let mut compacted = 0;
     for failing in 0.. {
-        let dialect = Dialect::ALL[failing % 3];
+        let wire_format = WireFormat::ALL[failing % 3];
         let engine = Arc::new(Faulty::new());
         let by = Arc::<Faulty>::clone(&engine);
-        let (stage, store, mut session) = about_to_be_compacted_by(dialect, RecordPolicy::Require, by).await;
+        let (stage, store, mut session) =
+            about_to_be_compacted_by(wire_format, RecordPolicy::Require, by).await;
         engine.fail_at(failing);
         let said = tell(&stage, &mut session, store.as_ref()).await;
         check(store.as_ref(), &session, &said, &format!("question {failing}"));
@@ -153,7 +154,7 @@ async fn an_engine_that_fails_once_is_missed_only_then() {
 async fn an_engine_that_fails_at_its_start_is_told_of_once_and_used_when_it_works() {
     let engine = Arc::new(Faulty::new());
     engine.set_down(true);
-    let stage = Stage::with_engine(Dialect::Chat, 12_000, Arc::<Faulty>::clone(&engine));
+    let stage = Stage::with_engine(WireFormat::Chat, 12_000, Arc::<Faulty>::clone(&engine));
     let mut session = stage.open().await;
     for turn in 0..6 {
         talk(&stage, &mut session, turn).await;
@@ -224,9 +225,9 @@ async fn a_call_may_be_given_up_at_any_moment() {
     let (mut given_up, mut compacted) = (0, 0);
     for moment in 0..60 {
         for next in ["goes on", "is killed"] {
-            let dialect = Dialect::ALL[moment % 3];
-            let (stage, store, mut session) = about_to_be_compacted(dialect, RecordPolicy::Require).await;
-            let mut story = story(dialect, &stage).into_iter();
+            let wire_format = WireFormat::ALL[moment % 3];
+            let (stage, store, mut session) = about_to_be_compacted(wire_format, RecordPolicy::Require).await;
+            let mut story = story(wire_format, &stage).into_iter();
             let (first, input) = story.next().unwrap();
             let call = Some(Box::pin(session.call(input)));
             let done = GivenUpAfter { inner: call, polls_left: moment, gate: store.gate() }.await;
@@ -288,12 +289,12 @@ async fn whatever_the_provider_says_the_conversation_is_intact() {
         TroubleKind::ContentPolicy,
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
-        let dialect = Dialect::ALL[index % 3];
-        let (stage, store, mut session) = about_to_be_compacted(dialect, RecordPolicy::Require).await;
+        let wire_format = WireFormat::ALL[index % 3];
+        let (stage, store, mut session) = about_to_be_compacted(wire_format, RecordPolicy::Require).await;
         let what = format!("{kind:?}");
         // It says so again and again, ...
         stage.script.then(Act::RefuseOver(0, Trouble::of(kind)));
-        let error = session.call(saying(dialect, "First question.")).await.unwrap_err();
+        let error = session.call(saying(wire_format, "First question.")).await.unwrap_err();
         let SessionError::Exhausted(gave_up) = &error else { panic!("{what}: {error}") };
         let words = error.to_string();
         assert!(words.contains("the conversation is intact") && words.contains("; "), "{what}: {words}");
@@ -305,7 +306,7 @@ async fn whatever_the_provider_says_the_conversation_is_intact() {
         check(store.as_ref(), &session, &["First question."], &what);
         // ... and then no longer.
         stage.script.end();
-        session.call(saying(dialect, "Second question.")).await.unwrap();
+        session.call(saying(wire_format, "Second question.")).await.unwrap();
         check(store.as_ref(), &session, &["First question.", "Second question."], &what);
         let calls = store.calls(&Owner::default(), session.id()).unwrap();
         assert_eq!(calls.len(), stage.script.bodies().len(), "{what}: every attempt is booked");

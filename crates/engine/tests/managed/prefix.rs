@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use throughline_engine::{CallInput, IncomingMessage, ManagedSession};
 use throughline_provider::{MOST_MARKS, count_marks, without_marks};
 use throughline_testkit::{Fault, any_conversation, broken_conversation};
-use throughline_transcript::{Dialect, Groups, Message, RawJson, Role, ViolationKind, violations};
+use throughline_transcript::{Groups, Message, RawJson, Role, ViolationKind, WireFormat, violations};
 use throughline_wire::Request;
 
 use crate::support::{Act, Stage, envelope, talk};
@@ -59,12 +59,12 @@ fn check(last: Option<&Last>, now: &Last) -> Result<(), TestCaseError> {
 }
 
 /// Rules of the wire that a body breaks.
-fn broken_rules(dialect: Dialect, body: &str) -> Result<Vec<ViolationKind>, TestCaseError> {
-    let request = Request::decode(dialect, body.as_bytes());
+fn broken_rules(wire_format: WireFormat, body: &str) -> Result<Vec<ViolationKind>, TestCaseError> {
+    let request = Request::decode(wire_format, body.as_bytes());
     let request = request.map_err(|error| TestCaseError::fail(format!("{error}: {body}")))?;
     // What stands before the list on the chat wire is the system prompt.
     let sent: Vec<Message> = request.messages().to_vec();
-    let broken = violations(dialect, &sent, &Groups::of(&sent));
+    let broken = violations(wire_format, &sent, &Groups::of(&sent));
     Ok(broken.into_iter().map(|violation| violation.kind).collect())
 }
 
@@ -88,11 +88,11 @@ pub(crate) async fn replay(
             messages[at..at + said].iter().cloned().map(IncomingMessage::from).collect();
         stage.script.then(Act::Repeat(messages[at + said..at + said + answered].to_vec()));
         at += said + answered;
-        session.call(CallInput::new(envelope(stage.dialect), incoming)).await.unwrap();
+        session.call(CallInput::new(envelope(stage.wire_format), incoming)).await.unwrap();
         calls += 1;
         let now = Last { body: stage.script.last_body(), session: session.id().to_string() };
         check(last.as_ref(), &now)?;
-        for kind in broken_rules(stage.dialect, &now.body)? {
+        for kind in broken_rules(stage.wire_format, &now.body)? {
             prop_assert!(allowed.contains(&kind), "{:?}: {}", kind, now.body);
         }
         last = Some(now);
@@ -107,7 +107,7 @@ proptest! {
     fn what_was_sent_stays_sent(list in any_conversation(), window_tokens in 4_000u64..40_000) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let stage = Stage::new(list.dialect, window_tokens);
+            let stage = Stage::new(list.wire_format, window_tokens);
             let mut session = stage.open().await;
             replay(&stage, &mut session, &list.messages(), &[]).await.map(|_| ())
         })?;
@@ -115,13 +115,13 @@ proptest! {
 
     #[test]
     fn what_is_broken_gets_no_worse(
-        broken in (0usize..3).prop_flat_map(|at| broken_conversation(Dialect::ALL[at])),
+        broken in (0usize..3).prop_flat_map(|at| broken_conversation(WireFormat::ALL[at])),
         window_tokens in 4_000u64..40_000,
     ) {
         let messages = broken.list.messages();
         // Each beginning of the list is sent, and may break rules of its own.
         let beginnings = (0..=messages.len()).map(|end| &messages[..end]);
-        let found = beginnings.flat_map(|part| violations(broken.list.dialect, part, &Groups::of(part)));
+        let found = beginnings.flat_map(|part| violations(broken.list.wire_format, part, &Groups::of(part)));
         let mut allowed: Vec<ViolationKind> = found.map(|violation| violation.kind).collect();
         // What comes in is paired: no result goes out that answers nothing.
         allowed.retain(|kind| !matches!(kind, ViolationKind::ResultWithoutCall | ViolationKind::ResultBeforeCall));
@@ -131,7 +131,7 @@ proptest! {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let stage = Stage::new(broken.list.dialect, window_tokens);
+            let stage = Stage::new(broken.list.wire_format, window_tokens);
             let mut session = stage.open().await;
             replay(&stage, &mut session, &messages, &allowed).await.map(|_| ())
         })?;
@@ -140,28 +140,28 @@ proptest! {
 
 #[tokio::test]
 async fn what_was_sent_stays_sent_through_a_long_coding_session() {
-    for dialect in Dialect::ALL {
-        let json = throughline_testkit::big_transcript(dialect, 600_000, 400, 3);
+    for wire_format in WireFormat::ALL {
+        let json = throughline_testkit::big_transcript(wire_format, 600_000, 400, 3);
         let options = throughline_transcript::DecodeOptions::default();
         let messages = throughline_transcript::decode(json.into_bytes(), &options).unwrap().messages;
-        let stage = Stage::new(dialect, 40_000);
+        let stage = Stage::new(wire_format, 40_000);
         let mut session = stage.open().await;
         let (calls, compactions) = replay(&stage, &mut session, &messages, &[]).await.unwrap();
-        assert!(calls > 50 && compactions > 3, "{dialect}: {calls} calls, {compactions} compactions");
+        assert!(calls > 50 && compactions > 3, "{wire_format}: {calls} calls, {compactions} compactions");
     }
 }
 
 #[tokio::test]
 async fn a_refused_call_does_not_move_the_prefix() {
     use throughline_provider::TroubleKind;
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     for turn in 0..4 {
         talk(&stage, &mut session, turn).await;
     }
     let before = stage.script.last_body();
     stage.script.then(Act::fail(TroubleKind::Auth));
-    let input = crate::support::saying(Dialect::Anthropic, "Hello?");
+    let input = crate::support::saying(WireFormat::Anthropic, "Hello?");
     session.call(input).await.unwrap_err();
     talk(&stage, &mut session, 9).await;
     let shared = shared_prefix(&before, &stage.script.last_body());

@@ -8,7 +8,7 @@ use throughline_engine::{ContextEngine, EngineEvent};
 use throughline_plugin::{EngineBounds, Launch, PlainServices, ProcessEngine};
 use throughline_redact::Redactor;
 use throughline_store::{Owner, Store};
-use throughline_transcript::{Dialect, Groups, violations};
+use throughline_transcript::{Groups, WireFormat, violations};
 
 use crate::support::{Stage, talk};
 
@@ -113,7 +113,7 @@ fn engine(does: &str, folder: &tempfile::TempDir, patience: Duration) -> Process
 /// Everything that is said is in the record, the view is one the wire takes, the last question is in the last request.
 fn check_intact(stage: &Stage, view: &[throughline_transcript::Message], name: &str) {
     assert_eq!(stage.transcript().len(), 4 * TURNS, "one that {name}: everything is recorded");
-    let broken = violations(Dialect::Chat, view, &Groups::of(view));
+    let broken = violations(WireFormat::Chat, view, &Groups::of(view));
     assert!(broken.is_empty(), "one that {name}: {broken:?}");
     let question = format!("Question {}:", TURNS - 1);
     assert!(stage.script.last_body().contains(&question), "one that {name}");
@@ -124,7 +124,7 @@ async fn whatever_an_engine_does_nothing_is_lost_and_everything_is_told() {
     for Bad { name, does, told } in table() {
         let folder = tempfile::tempdir().unwrap();
         let stage =
-            Stage::with_engine(Dialect::Chat, 12_000, Arc::new(engine(&does, &folder, patience(told))));
+            Stage::with_engine(WireFormat::Chat, 12_000, Arc::new(engine(&does, &folder, patience(told))));
         let mut session = stage.open().await;
         for turn in 0..TURNS {
             talk(&stage, &mut session, turn).await;
@@ -155,7 +155,7 @@ async fn secrets_in_what_an_engine_writes_reach_neither_the_model_nor_the_record
         r#"made "[$(note "The key is {SECRET}."),$ack,{{\"kind\":\"kept\",\"item\":$human}}]" '{{"author":"rules","document":"key {SECRET}","covers":[0],"facts":["{SECRET}"]}}'"#
     );
     let engine: Arc<dyn ContextEngine> = Arc::new(engine(&does, &folder, patience("")));
-    let stage = Stage::with_engine(Dialect::Chat, 12_000, engine);
+    let stage = Stage::with_engine(WireFormat::Chat, 12_000, engine);
     let mut session = stage.open().await;
     let mut turn = 0;
     while session.compactions() == 0 {

@@ -14,7 +14,7 @@ use throughline_store::{
     StoredCall, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version,
     ViewItem, ViewMessage,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::support::{Stage, saying, talk};
 
@@ -150,7 +150,7 @@ impl Store for FullDisk {
 }
 
 async fn begun(policy: RecordPolicy) -> (Stage, Arc<FullDisk>, ManagedSession) {
-    let mut stage = Stage::new(Dialect::Anthropic, 200_000);
+    let mut stage = Stage::new(WireFormat::Anthropic, 200_000);
     let store = Arc::new(FullDisk::default());
     stage.setup.store = Arc::<FullDisk>::clone(&store);
     stage.setup.policy.record = policy;
@@ -171,12 +171,12 @@ async fn a_call_that_cannot_be_recorded_is_not_made_where_that_is_required() {
     let (stage, store, mut session) = begun(RecordPolicy::Require).await;
     let (sent, held) = (stage.script.bodies().len(), session.messages().len());
     store.full.store(true, Ordering::Relaxed);
-    let error = session.call(saying(Dialect::Anthropic, "Lost?")).await.unwrap_err();
+    let error = session.call(saying(WireFormat::Anthropic, "Lost?")).await.unwrap_err();
     assert!(matches!(&error, SessionError::Record(StoreError::DiskFull { .. })), "{error}");
     assert_eq!((stage.script.bodies().len(), session.messages().len()), (sent, held));
     // Space was made: the same words go through, once.
     store.full.store(false, Ordering::Relaxed);
-    session.call(saying(Dialect::Anthropic, "Lost?")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "Lost?")).await.unwrap();
     let said = recorded(&store, &session).iter().filter(|json| json.contains("Lost?")).count();
     assert_eq!(said, 1);
 }
@@ -186,8 +186,8 @@ async fn otherwise_it_is_made_and_written_down_later() {
     let (stage, store, mut session) = begun(RecordPolicy::GoOn).await;
     let before = recorded(&store, &session).len();
     store.full.store(true, Ordering::Relaxed);
-    session.call(saying(Dialect::Anthropic, "First while full.")).await.unwrap();
-    session.call(saying(Dialect::Anthropic, "Second while full.")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "First while full.")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "Second while full.")).await.unwrap();
     assert!(stage.script.last_body().contains("First while full."));
     assert_eq!(recorded(&store, &session).len(), before);
     let told = stage.told();
@@ -202,7 +202,7 @@ async fn otherwise_it_is_made_and_written_down_later() {
         "{result:?}"
     );
     store.full.store(false, Ordering::Relaxed);
-    session.call(saying(Dialect::Anthropic, "Third, with space.")).await.unwrap();
+    session.call(saying(WireFormat::Anthropic, "Third, with space.")).await.unwrap();
     let all = recorded(&store, &session);
     assert_eq!(all.len(), before + 6);
     let at = |text: &str| all.iter().position(|json| json.contains(text)).unwrap();

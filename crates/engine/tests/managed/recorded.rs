@@ -63,13 +63,13 @@ async fn recorded_sessions_keep_their_prefix() {
     for path in files {
         for transcript in conversations(&path) {
             let found =
-                violations(transcript.dialect, &transcript.messages, &Groups::of(&transcript.messages));
+                violations(transcript.wire_format, &transcript.messages, &Groups::of(&transcript.messages));
             let mut allowed: Vec<ViolationKind> = found.into_iter().map(|violation| violation.kind).collect();
             // What comes in is paired, whatever was recorded.
             allowed.retain(|kind| {
                 !matches!(kind, ViolationKind::ResultWithoutCall | ViolationKind::ResultBeforeCall)
             });
-            let stage = Stage::new(transcript.dialect, WINDOW_TOKENS);
+            let stage = Stage::new(transcript.wire_format, WINDOW_TOKENS);
             let mut session = stage.open().await;
             let held = replay(&stage, &mut session, &transcript.messages, &allowed).await;
             let (calls, compactions) = held.unwrap_or_else(|error| {

@@ -5,7 +5,7 @@ use throughline_engine::{
 };
 use throughline_provider::{Trouble, TroubleKind};
 use throughline_store::{GuardScope, Owner, Store};
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 use throughline_wire::{CapMember, RequestParts};
 
 use crate::support::{
@@ -33,39 +33,39 @@ fn gave_up(error: SessionError) -> throughline_engine::RecoveryFailure {
 
 #[tokio::test]
 async fn a_refused_prompt_is_folded_and_sent_again() {
-    for dialect in Dialect::ALL {
-        let stage = Stage::new(dialect, 200_000);
+    for wire_format in WireFormat::ALL {
+        let stage = Stage::new(wire_format, 200_000);
         let mut session = filled(&stage, 20).await;
         let size = stage.script.last_body().len();
         stage.script.then(Act::RefuseOver(size / 2, too_long(None)));
-        let outcome = session.call(saying(dialect, "And now?")).await.unwrap();
+        let outcome = session.call(saying(wire_format, "And now?")).await.unwrap();
         assert!(
             matches!(outcome.tried[..], [RecoveryAction::Compacted { .. }]),
-            "{dialect}: {:?}",
+            "{wire_format}: {:?}",
             outcome.tried
         );
-        assert_eq!(session.model().window_tokens, 200_000, "{dialect}: nobody stated a window");
+        assert_eq!(session.model().window_tokens, 200_000, "{wire_format}: nobody stated a window");
         let trigger = stage.told().into_iter().find_map(|event| match event {
             EngineEvent::CompactionCompleted { trigger, .. } => Some(trigger),
             _ => None,
         });
-        assert_eq!(trigger, Some(Trigger::Overflow), "{dialect}");
+        assert_eq!(trigger, Some(Trigger::Overflow), "{wire_format}");
         // Both calls are booked, the failed one as such.
         let calls = stage.store.calls(&Owner::default(), session.id()).unwrap();
         let [.., failed, answered] = calls.as_slice() else { panic!() };
-        assert!(failed.call.error.as_ref().unwrap().starts_with("prompt_too_long"), "{dialect}");
+        assert!(failed.call.error.as_ref().unwrap().starts_with("prompt_too_long"), "{wire_format}");
         assert_eq!(answered.call.error, None);
-        assert_ne!(failed.session, answered.session, "{dialect}");
+        assert_ne!(failed.session, answered.session, "{wire_format}");
     }
 }
 
 #[tokio::test]
 async fn a_stated_window_is_learnt_for_good() {
-    let stage = Stage::new(Dialect::Chat, 200_000);
+    let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = filled(&stage, 20).await;
     let stated = stage.script.last_body().len() as u64 / 8;
     stage.script.then(Act::Fail(too_long(Some(stated))));
-    session.call(saying(Dialect::Chat, "And now?")).await.unwrap();
+    session.call(saying(WireFormat::Chat, "And now?")).await.unwrap();
     assert_eq!(session.model().window_tokens, stated);
     assert!(stage.told().contains(&EngineEvent::WindowLearnt {
         model: MODEL.to_owned(),
@@ -80,17 +80,17 @@ async fn a_stated_window_is_learnt_for_good() {
 
 #[tokio::test]
 async fn an_output_cap_is_lowered_for_one_call_and_nothing_is_folded() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = filled(&stage, 6).await;
     let parts = RequestParts { output_cap: Some((CapMember::MaxTokens, 20_000)), ..RequestParts::new(MODEL) };
-    let envelope = throughline_engine::Envelope::build(Dialect::Anthropic, &parts).unwrap();
+    let envelope = throughline_engine::Envelope::build(WireFormat::Anthropic, &parts).unwrap();
     let kind = TroubleKind::OutputCapTooLarge {
         largest_cap_tokens: None,
         window_tokens: Some(200_000),
         prompt_tokens: Some(190_000),
     };
     stage.script.then(Act::fail(kind));
-    let input = |text| CallInput::new(envelope.clone(), vec![user(Dialect::Anthropic, text)]);
+    let input = |text| CallInput::new(envelope.clone(), vec![user(WireFormat::Anthropic, text)]);
     let outcome = session.call(input("Go on.")).await.unwrap();
     assert_eq!(outcome.tried, [RecoveryAction::LoweredCap { tokens: 9_936 }]);
     assert_eq!(session.compactions(), 0);
@@ -103,13 +103,13 @@ async fn an_output_cap_is_lowered_for_one_call_and_nothing_is_folded() {
 
 #[tokio::test]
 async fn at_most_three_compactions_then_a_larger_model_then_words() {
-    let mut stage = Stage::new(Dialect::Chat, 100_000);
-    let big = Script::new(Dialect::Chat);
-    let larger = ModelTarget { model: "big".to_owned(), ..target(Dialect::Chat, 1_000_000, big.clone()) };
+    let mut stage = Stage::new(WireFormat::Chat, 100_000);
+    let big = Script::new(WireFormat::Chat);
+    let larger = ModelTarget { model: "big".to_owned(), ..target(WireFormat::Chat, 1_000_000, big.clone()) };
     stage.setup.alternatives = vec![larger];
     let mut session = filled(&stage, 30).await;
     stage.script.then(Act::RefuseOver(0, too_long(None)));
-    let outcome = session.call(saying(Dialect::Chat, "And now?")).await.unwrap();
+    let outcome = session.call(saying(WireFormat::Chat, "And now?")).await.unwrap();
     assert_eq!(outcome.model, "big");
     let compactions =
         outcome.tried.iter().filter(|tried| matches!(tried, RecoveryAction::Compacted { .. })).count();
@@ -121,7 +121,7 @@ async fn at_most_three_compactions_then_a_larger_model_then_words() {
     // When that does not help either, the message says what was tried, and the conversation is whole.
     big.then(Act::RefuseOver(0, too_long(None)));
     let before = stage.transcript().len();
-    let error = session.call(saying(Dialect::Chat, "And again?")).await.unwrap_err();
+    let error = session.call(saying(WireFormat::Chat, "And again?")).await.unwrap_err();
     let words = error.to_string();
     assert!(words.contains("asked big") && words.contains("the conversation is intact"), "{words}");
     assert!(words.contains("choose a model with a larger window"), "{words}");
@@ -130,11 +130,11 @@ async fn at_most_three_compactions_then_a_larger_model_then_words() {
 
 #[tokio::test]
 async fn an_overflow_with_compaction_turned_off_says_so() {
-    let mut stage = Stage::new(Dialect::Chat, 100_000);
+    let mut stage = Stage::new(WireFormat::Chat, 100_000);
     stage.setup.policy.automatic = Automatic::Off;
     let mut session = filled(&stage, 10).await;
     stage.script.then(Act::Fail(too_long(Some(8_000))));
-    let error = session.call(saying(Dialect::Chat, "And now?")).await.unwrap_err();
+    let error = session.call(saying(WireFormat::Chat, "And now?")).await.unwrap_err();
     assert!(error.to_string().contains("`compression.enabled: true`"), "{error}");
     assert_eq!(gave_up(error).tried, []);
     assert_eq!(session.compactions(), 0);
@@ -143,11 +143,11 @@ async fn an_overflow_with_compaction_turned_off_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn what_passes_is_waited_for_and_booked_each_time() {
-    let stage = Stage::new(Dialect::Anthropic, 200_000);
+    let stage = Stage::new(WireFormat::Anthropic, 200_000);
     let mut session = stage.open().await;
     stage.script.then(Act::fail(TroubleKind::Overload)).then(Act::fail(TroubleKind::RateLimit));
     let began = tokio::time::Instant::now();
-    let outcome = session.call(saying(Dialect::Anthropic, "Hello.")).await.unwrap();
+    let outcome = session.call(saying(WireFormat::Anthropic, "Hello.")).await.unwrap();
     assert!(
         matches!(outcome.tried[..], [RecoveryAction::Waited { .. }, RecoveryAction::Waited { .. }]),
         "{:?}",
@@ -165,28 +165,28 @@ async fn what_passes_is_waited_for_and_booked_each_time() {
 
 #[tokio::test]
 async fn a_wrong_key_is_said_at_once() {
-    let stage = Stage::new(Dialect::Chat, 200_000);
+    let stage = Stage::new(WireFormat::Chat, 200_000);
     let mut session = stage.open().await;
     stage.script.then(Act::fail(TroubleKind::Auth));
-    let error = session.call(saying(Dialect::Chat, "Hello.")).await.unwrap_err();
+    let error = session.call(saying(WireFormat::Chat, "Hello.")).await.unwrap_err();
     assert!(error.to_string().starts_with("the key was not accepted"), "{error}");
     assert_eq!(stage.script.bodies().len(), 1);
     // Mended, it goes on with the same conversation.
-    session.call(saying(Dialect::Chat, "Hello again.")).await.unwrap();
+    session.call(saying(WireFormat::Chat, "Hello again.")).await.unwrap();
     assert_eq!(stage.transcript().len(), 3);
 }
 
 #[tokio::test]
 async fn too_many_bytes_cost_old_pictures_first() {
-    let dialect = Dialect::Anthropic;
-    let stage = Stage::new(dialect, 200_000);
+    let wire_format = WireFormat::Anthropic;
+    let stage = Stage::new(wire_format, 200_000);
     let mut session = stage.open().await;
     let picture = |number: usize| {
         let data = "iVBORw0KGgo".to_owned() + &"A".repeat(40_000 + number);
         let json = format!(
             r#"{{"role":"user","content":[{{"type":"text","text":"Picture {number}"}},{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}"#
         );
-        CallInput::new(envelope(dialect), vec![decoded(json).into()])
+        CallInput::new(envelope(wire_format), vec![decoded(json).into()])
     };
     for number in 0..3 {
         session.call(picture(number)).await.unwrap();
@@ -205,7 +205,7 @@ async fn too_many_bytes_cost_old_pictures_first() {
     // The originals are in the record.
     assert_eq!(stage.transcript().iter().filter(|json| json.contains("base64")).count(), 4);
     // What was sent stays sent.
-    session.call(saying(dialect, "What do you see?")).await.unwrap();
+    session.call(saying(wire_format, "What do you see?")).await.unwrap();
     let next = stage.script.last_body();
     let shared = crate::prefix::shared_prefix(&body, &next);
     assert!(shared + 8 >= crate::prefix::unmarked(&body).len(), "{shared}");
@@ -213,12 +213,12 @@ async fn too_many_bytes_cost_old_pictures_first() {
 
 #[tokio::test]
 async fn too_many_bytes_without_pictures_are_folded_by_bytes() {
-    let stage = Stage::new(Dialect::Chat, 1_000_000);
+    let stage = Stage::new(WireFormat::Chat, 1_000_000);
     let mut session = filled(&stage, 30).await;
     let limit = stage.script.last_body().len() * 2 / 3;
     let kind = TroubleKind::PayloadTooLarge { limit_bytes: Some(limit as u64), sent_bytes: None };
     stage.script.then(Act::RefuseOver(limit, Trouble::of(kind)));
-    let outcome = session.call(saying(Dialect::Chat, &words(3, 20))).await.unwrap();
+    let outcome = session.call(saying(WireFormat::Chat, &words(3, 20))).await.unwrap();
     assert!(matches!(outcome.tried[..], [RecoveryAction::Compacted { .. }]), "{:?}", outcome.tried);
     assert_eq!(session.model().window_tokens, 1_000_000);
 }

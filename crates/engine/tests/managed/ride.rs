@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use throughline_compaction::{RuleSummariser, Summariser};
 use throughline_engine::{CachedPrompt, CompressRequest, Compressor, CompressorSetup, SummariserSource};
 use throughline_provider::{MOST_MARKS, count_marks};
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 
 use crate::prefix::unmarked;
 use crate::support::{Stage, talk_until_compacted};
@@ -25,15 +25,15 @@ impl SummariserSource for Source {
 
 #[tokio::test]
 async fn a_ride_is_what_was_sent_and_one_message_more() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let offered = Arc::new(Offered::default());
         let summarisers = Arc::new(Source(Arc::clone(&offered)));
         let setup = CompressorSetup { summarisers, ..CompressorSetup::by_rules() };
-        let stage = Stage::with_engine(dialect, 12_000, Arc::new(Compressor::new(setup)));
+        let stage = Stage::with_engine(wire_format, 12_000, Arc::new(Compressor::new(setup)));
         let mut session = stage.open().await;
         talk_until_compacted(&stage, &mut session, 2).await;
         let rides = offered.0.lock().unwrap().clone();
-        assert!(rides.len() >= 2, "{dialect}");
+        assert!(rides.len() >= 2, "{wire_format}");
         let sent: Vec<String> = stage.script.bodies().iter().map(|body| unmarked(body)).collect();
         for ride in rides {
             let ride = ride.unwrap();
@@ -42,16 +42,16 @@ async fn a_ride_is_what_was_sent_and_one_message_more() {
             let is_prefix = |sent: &&String| bare.starts_with(&sent[..sent.len() - "]}".len()]);
             let longest = sent.iter().filter(is_prefix).max_by_key(|sent| sent.len()).unwrap();
             let added = &bare[longest.len() - "]}".len()..];
-            assert!(added.starts_with(",{") && added.len() < 200, "{dialect}: {added}");
-            assert!(added.contains("Tell what happened."), "{dialect}: {added}");
-            let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+            assert!(added.starts_with(",{") && added.len() < 200, "{wire_format}: {added}");
+            assert!(added.contains("Tell what happened."), "{wire_format}: {added}");
+            let list = if wire_format == WireFormat::Responses { "input" } else { "messages" };
             let items = RawJson(&body).get(list).unwrap().elements().count();
-            let apart = usize::from(dialect == Dialect::Chat);
-            assert_eq!(items, ride.messages() + 1 + apart, "{dialect}");
+            let apart = usize::from(wire_format == WireFormat::Chat);
+            assert_eq!(items, ride.messages() + 1 + apart, "{wire_format}");
             let marks: usize = RawJson(&body).members().map(|(_, value)| count_marks(value.0)).sum();
-            assert!(marks <= MOST_MARKS, "{dialect}: {marks}");
-            assert_eq!(marks > 0, dialect != Dialect::Responses, "{dialect}");
-            assert!(ride.prompt_tokens().unwrap() > 1_000, "{dialect}");
+            assert!(marks <= MOST_MARKS, "{wire_format}: {marks}");
+            assert_eq!(marks > 0, wire_format != WireFormat::Responses, "{wire_format}");
+            assert!(ride.prompt_tokens().unwrap() > 1_000, "{wire_format}");
             assert_eq!(ride.target().model, "test-model");
         }
     }

@@ -14,7 +14,7 @@ use throughline_engine::{
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
 use throughline_tokens::{LimitPolicy, Usage};
-use throughline_transcript::{Dialect, Message, RawJson, Role, SharedText, decode_message, text_message};
+use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{
     Answer, AnswerDraft, AnswerPart, RequestParts, System, ToolCall, decode_response, write_response,
 };
@@ -87,16 +87,16 @@ impl Act {
 /// An upstream that follows a script and keeps every body. When the script is over it answers in few words. Usage is
 /// counted by length: a token is four bytes.
 pub(crate) struct Script {
-    dialect: Dialect,
+    wire_format: WireFormat,
     acts: Mutex<VecDeque<Act>>,
     pub(crate) bodies: Mutex<Vec<String>>,
     pub(crate) calls: Mutex<Vec<OutgoingCall>>,
 }
 
 impl Script {
-    pub(crate) fn new(dialect: Dialect) -> Arc<Self> {
+    pub(crate) fn new(wire_format: WireFormat) -> Arc<Self> {
         let (acts, bodies, calls) = Default::default();
-        Arc::new(Self { dialect, acts, bodies, calls })
+        Arc::new(Self { wire_format, acts, bodies, calls })
     }
 
     pub(crate) fn then(&self, act: Act) -> &Self {
@@ -126,7 +126,8 @@ impl Script {
             Some(usage) => draft.with_usage(usage),
             None => draft,
         };
-        let answer = decode_response(self.dialect, write_response(self.dialect, &draft).as_bytes()).unwrap();
+        let answer =
+            decode_response(self.wire_format, write_response(self.wire_format, &draft).as_bytes()).unwrap();
         Ok(UpstreamAnswer { answer, first_content: Some(Duration::from_millis(3)) })
     }
 
@@ -136,8 +137,8 @@ impl Script {
             Some(Act::Say(draft)) => self.answer(draft, body),
             Some(Act::SayUsed(text, usage)) => {
                 let draft = AnswerDraft { id: "the same every time".to_owned(), ..AnswerDraft::text(text) };
-                let json = write_response(self.dialect, &draft.with_usage(usage));
-                let answer = decode_response(self.dialect, json.as_bytes()).unwrap();
+                let json = write_response(self.wire_format, &draft.with_usage(usage));
+                let answer = decode_response(self.wire_format, json.as_bytes()).unwrap();
                 Ok(UpstreamAnswer { answer, first_content: None })
             }
             Some(Act::SayWithoutUsage(text)) => {
@@ -162,7 +163,7 @@ impl Script {
             }
             Some(Act::Repeat(messages)) => {
                 let usage = format!("{{\"prompt_tokens\":{},\"completion_tokens\":9}}", body.len() / 4);
-                let answer = Answer { messages, usage_json: Some(usage), ..Answer::empty(self.dialect) };
+                let answer = Answer { messages, usage_json: Some(usage), ..Answer::empty(self.wire_format) };
                 Ok(UpstreamAnswer { answer, first_content: None })
             }
             Some(Act::RefuseOver(limit, trouble)) if body.len() > limit => {
@@ -206,23 +207,27 @@ pub(crate) struct Stage {
     pub(crate) script: Arc<Script>,
     pub(crate) events: Arc<Mutex<Vec<EngineEvent>>>,
     pub(crate) setup: SessionSetup,
-    pub(crate) dialect: Dialect,
+    pub(crate) wire_format: WireFormat,
 }
 
 /// The model of every story.
 pub(crate) const MODEL: &str = "test-model";
 
-pub(crate) fn target(dialect: Dialect, window_tokens: u64, upstream: Arc<dyn Upstream>) -> ModelTarget {
-    let seller = if dialect == Dialect::Chat { CacheSeller::OpenRouter } else { CacheSeller::Other };
+pub(crate) fn target(
+    wire_format: WireFormat,
+    window_tokens: u64,
+    upstream: Arc<dyn Upstream>,
+) -> ModelTarget {
+    let seller = if wire_format == WireFormat::Chat { CacheSeller::OpenRouter } else { CacheSeller::Other };
     ModelTarget {
         model: MODEL.to_owned(),
         provider: "test".to_owned(),
         endpoint: "http://127.0.0.1/v1".to_owned(),
-        dialect,
+        wire_format,
         policy: LimitPolicy::for_window(window_tokens),
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
-        cache: CachePolicy::of(seller, dialect, "claude-test", CacheTtl::FiveMinutes),
+        cache: CachePolicy::of(seller, wire_format, "claude-test", CacheTtl::FiveMinutes),
         price_source: PriceSource::of_seller("test".to_owned()),
         cache_minimum_tokens: None,
         upstream,
@@ -231,14 +236,18 @@ pub(crate) fn target(dialect: Dialect, window_tokens: u64, upstream: Arc<dyn Ups
 
 impl Stage {
     /// A stage with the built-in engine, whose summaries are made by rules.
-    pub(crate) fn new(dialect: Dialect, window_tokens: u64) -> Self {
-        Self::with_engine(dialect, window_tokens, Arc::new(Compressor::new(CompressorSetup::by_rules())))
+    pub(crate) fn new(wire_format: WireFormat, window_tokens: u64) -> Self {
+        Self::with_engine(wire_format, window_tokens, Arc::new(Compressor::new(CompressorSetup::by_rules())))
     }
 
-    pub(crate) fn with_engine(dialect: Dialect, window_tokens: u64, engine: Arc<dyn ContextEngine>) -> Self {
+    pub(crate) fn with_engine(
+        wire_format: WireFormat,
+        window_tokens: u64,
+        engine: Arc<dyn ContextEngine>,
+    ) -> Self {
         let host = Arc::new(TestHost::default());
         let store = Arc::new(MemoryStore::new());
-        let script = Script::new(dialect);
+        let script = Script::new(wire_format);
         let events: Arc<Mutex<Vec<EngineEvent>>> = Arc::default();
         let told = Arc::clone(&events);
         let upstream: Arc<dyn Upstream> = Arc::<Script>::clone(&script);
@@ -248,7 +257,7 @@ impl Stage {
             engine,
             host: Arc::<TestHost>::clone(&host),
             events: Arc::new(move |event| told.lock().unwrap().push(event)),
-            target: target(dialect, window_tokens, upstream),
+            target: target(wire_format, window_tokens, upstream),
             alternatives: Vec::new(),
             policy: CallPolicy {
                 automatic: Automatic::On,
@@ -258,7 +267,7 @@ impl Stage {
             },
             tool_output: ToolOutputPolicy::default(),
         };
-        Self { host, store, script, events, setup, dialect }
+        Self { host, store, script, events, setup, wire_format }
     }
 
     pub(crate) fn new_session(&self, id: &str) -> NewSession {
@@ -270,7 +279,7 @@ impl Stage {
             model: Some(MODEL.to_owned()),
             title: None,
             origin: Origin { program: "chat".to_owned(), key: None, project: None },
-            dialect: self.dialect,
+            wire_format: self.wire_format,
         }
     }
 
@@ -312,9 +321,9 @@ impl Stage {
 }
 
 /// A short system prompt, two tools, and a cap on output.
-pub(crate) fn envelope(dialect: Dialect) -> Envelope {
-    let tools = match dialect {
-        Dialect::Anthropic => {
+pub(crate) fn envelope(wire_format: WireFormat) -> Envelope {
+    let tools = match wire_format {
+        WireFormat::Anthropic => {
             r#"[{"name":"read_file","description":"Reads a file","input_schema":{"type":"object"}}]"#
         }
         _ => r#"[{"type":"function","function":{"name":"read_file","parameters":{"type":"object"}}}]"#,
@@ -324,20 +333,20 @@ pub(crate) fn envelope(dialect: Dialect) -> Envelope {
         tools: Some(RawJson(tools)),
         ..RequestParts::new(MODEL)
     };
-    Envelope::build(dialect, &parts).unwrap()
+    Envelope::build(wire_format, &parts).unwrap()
 }
 
 pub(crate) fn decoded(json: String) -> Message {
     decode_message(SharedText::new(json)).unwrap()
 }
 
-pub(crate) fn user(dialect: Dialect, text: &str) -> IncomingMessage {
-    decoded(text_message(dialect, Role::User, text)).into()
+pub(crate) fn user(wire_format: WireFormat, text: &str) -> IncomingMessage {
+    decoded(text_message(wire_format, Role::User, text)).into()
 }
 
 /// A call with one message of a person.
-pub(crate) fn saying(dialect: Dialect, text: &str) -> CallInput {
-    CallInput::new(envelope(dialect), vec![user(dialect, text)])
+pub(crate) fn saying(wire_format: WireFormat, text: &str) -> CallInput {
+    CallInput::new(envelope(wire_format), vec![user(wire_format, text)])
 }
 
 /// An answer that wants a file read.
@@ -358,10 +367,10 @@ pub(crate) fn calling(id: &str, tool: &str, arguments: &str) -> AnswerDraft {
 }
 
 /// The result of a tool call.
-pub(crate) fn result(dialect: Dialect, call: &str, text: &str) -> IncomingMessage {
-    let stub = throughline_transcript::tool_result_stub(dialect, call, text);
-    let json = match dialect {
-        Dialect::Anthropic => format!("{{\"role\":\"user\",\"content\":[{stub}]}}"),
+pub(crate) fn result(wire_format: WireFormat, call: &str, text: &str) -> IncomingMessage {
+    let stub = throughline_transcript::tool_result_stub(wire_format, call, text);
+    let json = match wire_format {
+        WireFormat::Anthropic => format!("{{\"role\":\"user\",\"content\":[{stub}]}}"),
         _ => stub,
     };
     decoded(json).into()
@@ -395,13 +404,13 @@ pub(crate) async fn talk_until_compacted(
 
 /// One exchange: a person asks, the model reads a file, then answers.
 pub(crate) async fn talk(stage: &Stage, session: &mut ManagedSession, turn: usize) {
-    let dialect = stage.dialect;
+    let wire_format = stage.wire_format;
     let call = format!("call_{turn}");
     stage.script.then(Act::Say(reading(&call, &format!("src/file_{turn}.rs"))));
-    session.call(saying(dialect, &format!("Question {turn}: {}", words(turn, 30)))).await.unwrap();
+    session.call(saying(wire_format, &format!("Question {turn}: {}", words(turn, 30)))).await.unwrap();
     a_moment().await;
-    let result = result(dialect, &call, &words(turn + 1, 120));
-    session.call(CallInput::new(envelope(dialect), vec![result])).await.unwrap();
+    let result = result(wire_format, &call, &words(turn + 1, 120));
+    session.call(CallInput::new(envelope(wire_format), vec![result])).await.unwrap();
     a_moment().await;
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use throughline_engine::{EngineEvent, Quality, SummaryRoute};
 use throughline_testkit::{Reply, ReplyFault, refused_url};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, Seal, StopReason, ToolCall};
 use tokio::sync::Semaphore;
 
@@ -195,11 +195,11 @@ async fn every_failure_at_every_moment() {
         let failure = Arc::new(failure);
         for (column, moment) in moments.into_iter().enumerate() {
             for which in [Which::First, Which::Later] {
-                let dialect = Dialect::ALL[(row + column + usize::from(which == Which::Later)) % 3];
+                let wire_format = WireFormat::ALL[(row + column + usize::from(which == Which::Later)) % 3];
                 let (failure, at_once) = (Arc::clone(&failure), Arc::clone(&at_once));
                 cases.push(tokio::spawn(async move {
                     let _turn = at_once.acquire().await.unwrap();
-                    run(failure, moment, which, dialect).await;
+                    run(failure, moment, which, wire_format).await;
                 }));
             }
         }
@@ -214,18 +214,18 @@ async fn every_failure_at_every_moment() {
     assert_eq!(broken, Vec::<String>::new());
 }
 
-async fn run(failure: Arc<Failure>, moment: Moment, which: Which, dialect: Dialect) {
-    let case = format!("{} / {moment:?} / {which:?} / {dialect}", failure.name);
+async fn run(failure: Arc<Failure>, moment: Moment, which: Which, wire_format: WireFormat) {
+    let case = format!("{} / {moment:?} / {which:?} / {wire_format}", failure.name);
     let reply = failure.reply;
     let refused = refused_url().await.unwrap();
     let first = failure.first;
     let routes = move |_: &str| match first {
         FirstRoute::None => Vec::new(),
-        FirstRoute::Refused => vec![route(&refused, "absent", dialect, 100_000)],
-        FirstRoute::TooSmall => vec![route(&refused, "tiny", dialect, 700)],
+        FirstRoute::Refused => vec![route(&refused, "absent", wire_format, 100_000)],
+        FirstRoute::TooSmall => vec![route(&refused, "tiny", wire_format, 700)],
     };
     let failing: Summary = Arc::new(move |_| reply());
-    let mut stage = Stage::new(dialect, failing, failure.time_limit, routes).await;
+    let mut stage = Stage::new(wire_format, failing, failure.time_limit, routes).await;
     if which == Which::Later {
         stage.talk_until_compacted(&case).await;
         stage.assert_nothing_lost(&case);
@@ -298,8 +298,8 @@ async fn run(failure: Arc<Failure>, moment: Moment, which: Which, dialect: Diale
     }
 }
 
-fn route(url: &str, model: &str, dialect: Dialect, window_tokens: u64) -> SummaryRoute {
-    SummaryRoute { target: target(url, model, dialect, window_tokens), time_limit: PATIENT }
+fn route(url: &str, model: &str, wire_format: WireFormat, window_tokens: u64) -> SummaryRoute {
+    SummaryRoute { target: target(url, model, wire_format, window_tokens), time_limit: PATIENT }
 }
 
 /// How good the first summary is that came after the failures began.
@@ -313,8 +313,8 @@ fn quality(stage: &Stage) -> Option<Quality> {
 #[tokio::test]
 async fn after_failures_the_next_model_is_asked_and_people_hear_why() {
     let failing: Summary = Arc::new(|_| Reply::error(500, "api_error", "internal"));
-    let mut stage = Stage::new(Dialect::Chat, failing, PATIENT, |url| {
-        vec![route(url, "first", Dialect::Chat, 100_000), route(url, "second", Dialect::Chat, 100_000)]
+    let mut stage = Stage::new(WireFormat::Chat, failing, PATIENT, |url| {
+        vec![route(url, "first", WireFormat::Chat, 100_000), route(url, "second", WireFormat::Chat, 100_000)]
     })
     .await;
     stage.upstream.for_model("second", throughline_testkit::Script::always(Reply::text(good_notes())));

@@ -19,7 +19,7 @@ use throughline_store::{
 };
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::LimitPolicy;
-use throughline_transcript::{Dialect, Role, SharedText, decode_message, text_message};
+use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{RequestParts, System};
 
 use crate::whole_record::assert_nothing_lost;
@@ -61,12 +61,12 @@ pub(crate) fn client() -> Client {
 }
 
 /// A model behind an address.
-pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u64) -> ModelTarget {
+pub(crate) fn target(url: &str, model: &str, wire_format: WireFormat, window_tokens: u64) -> ModelTarget {
     let settings = EndpointSettings {
         prefix: "model",
         provider: "custom",
         base_url: url,
-        wire: Some(dialect),
+        wire: Some(wire_format),
         api_key: "sk-test",
         api_key_env: "",
         headers: &[],
@@ -77,11 +77,11 @@ pub(crate) fn target(url: &str, model: &str, dialect: Dialect, window_tokens: u6
         model: model.to_owned(),
         provider: "custom".to_owned(),
         endpoint: url.to_owned(),
-        dialect,
+        wire_format,
         policy: LimitPolicy::for_window(window_tokens),
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
-        cache: CachePolicy::of(CacheSeller::Other, dialect, "claude", CacheTtl::FiveMinutes),
+        cache: CachePolicy::of(CacheSeller::Other, wire_format, "claude", CacheTtl::FiveMinutes),
         price_source: PriceSource::of_seller("custom"),
         cache_minimum_tokens: None,
         upstream: Arc::new(HttpUpstream::new(&client(), endpoint, TimeLimits::REMOTE)),
@@ -99,7 +99,7 @@ pub(crate) struct Stage {
     pub(crate) said: Vec<String>,
     fails: Arc<AtomicBool>,
     events: Arc<Mutex<Vec<EngineEvent>>>,
-    dialect: Dialect,
+    wire_format: WireFormat,
     /// Whether its calls limit how long an answer may be.
     pub(crate) limits_output: bool,
 }
@@ -107,18 +107,18 @@ pub(crate) struct Stage {
 impl Stage {
     /// A conversation whose model writes summaries in this way once `fail` was called, and good ones before.
     pub(crate) async fn new(
-        dialect: Dialect,
+        wire_format: WireFormat,
         failing: Summary,
         time_limit: Duration,
         routes: impl FnOnce(&str) -> Vec<SummaryRoute>,
     ) -> Self {
-        Self::with_slots(None, dialect, failing, time_limit, routes).await
+        Self::with_slots(None, wire_format, failing, time_limit, routes).await
     }
 
     /// The same at a server that works on so many calls at once.
     pub(crate) async fn with_slots(
         slots: Option<usize>,
-        dialect: Dialect,
+        wire_format: WireFormat,
         failing: Summary,
         time_limit: Duration,
         routes: impl FnOnce(&str) -> Vec<SummaryRoute>,
@@ -136,7 +136,7 @@ impl Stage {
             }
         });
         // Prompts are counted and, on the wire that marks them, cached as a provider would.
-        let style = if dialect == Dialect::Anthropic { CacheStyle::Marks } else { CacheStyle::None };
+        let style = if wire_format == WireFormat::Anthropic { CacheStyle::Marks } else { CacheStyle::None };
         let options = UpstreamOptions {
             cache: Some(PrefixCache::new(style)),
             models: vec![ServedModel::with_window(MODEL, WINDOW_TOKENS)],
@@ -167,7 +167,7 @@ impl Stage {
             engine: Arc::new(engine),
             host,
             events: Arc::new(move |event| told.lock().unwrap().push(event)),
-            target: target(&upstream.url(), MODEL, dialect, WINDOW_TOKENS),
+            target: target(&upstream.url(), MODEL, wire_format, WINDOW_TOKENS),
             alternatives: Vec::new(),
             tool_output: ToolOutputPolicy::default(),
             policy: CallPolicy {
@@ -185,10 +185,10 @@ impl Stage {
             model: Some(MODEL.to_owned()),
             title: None,
             origin: Origin { program: "chat".to_owned(), key: None, project: None },
-            dialect,
+            wire_format,
         };
         let session = ManagedSession::create(setup, new).await.unwrap();
-        Self { upstream, store, session, said: Vec::new(), fails, events, dialect, limits_output: true }
+        Self { upstream, store, session, said: Vec::new(), fails, events, wire_format, limits_output: true }
     }
 
     /// From now on summaries fail.
@@ -205,8 +205,9 @@ impl Stage {
     /// A person says something, and the model answers.
     pub(crate) async fn say(&mut self, text: String) -> CallOutcome {
         self.said.push(text.clone());
-        let message = decode_message(SharedText::new(text_message(self.dialect, Role::User, &text))).unwrap();
-        let input = CallInput::new(envelope(self.dialect, self.limits_output), vec![message.into()]);
+        let message =
+            decode_message(SharedText::new(text_message(self.wire_format, Role::User, &text))).unwrap();
+        let input = CallInput::new(envelope(self.wire_format, self.limits_output), vec![message.into()]);
         self.session.call(input).await.unwrap_or_else(|error| panic!("the conversation stopped: {error}"))
     }
 
@@ -313,12 +314,12 @@ pub(crate) fn words(number: usize, count: usize) -> String {
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn envelope(dialect: Dialect, limits_output: bool) -> Envelope {
-    let cap = (throughline_wire::CapMember::usual(dialect), 1_500);
+fn envelope(wire_format: WireFormat, limits_output: bool) -> Envelope {
+    let cap = (throughline_wire::CapMember::usual(wire_format), 1_500);
     let parts = RequestParts {
         system: Some(System::Text("You are a careful painter.")),
         output_cap: limits_output.then_some(cap),
         ..RequestParts::new(MODEL)
     };
-    Envelope::build(dialect, &parts).unwrap()
+    Envelope::build(wire_format, &parts).unwrap()
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 use throughline_engine::EngineEvent;
 use throughline_store::UsageKind;
 use throughline_testkit::Reply;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage, is_summary_request, words};
 
-async fn stage(dialect: Dialect) -> Stage {
-    Stage::new(dialect, Arc::new(|_| Reply::text("")), Duration::from_secs(60), |_| Vec::new()).await
+async fn stage(wire_format: WireFormat) -> Stage {
+    Stage::new(wire_format, Arc::new(|_| Reply::text("")), Duration::from_secs(60), |_| Vec::new()).await
 }
 
 #[tokio::test]
 async fn riding_reads_the_prompt_from_the_cache_and_is_booked() {
-    let mut stage = stage(Dialect::Anthropic).await;
+    let mut stage = stage(WireFormat::Anthropic).await;
     stage.fill_to(78).await;
     stage.say(words(5, 4_300)).await;
     assert_eq!(stage.session.compactions(), 1, "{}", stage.told());
@@ -48,18 +48,18 @@ async fn riding_reads_the_prompt_from_the_cache_and_is_booked() {
 
 #[tokio::test]
 async fn a_long_conversation_is_folded_again_and_again_on_every_wire() {
-    for dialect in Dialect::ALL {
-        let mut stage = stage(dialect).await;
+    for wire_format in WireFormat::ALL {
+        let mut stage = stage(wire_format).await;
         for turn in 0..900 {
             stage.say(crate::stage::talk(turn)).await;
             if stage.session.compactions() == 4 {
                 break;
             }
         }
-        assert_eq!(stage.session.compactions(), 4, "{dialect}");
-        stage.assert_nothing_lost(&dialect.to_string());
+        assert_eq!(stage.session.compactions(), 4, "{wire_format}");
+        stage.assert_nothing_lost(&wire_format.to_string());
         let told = stage.told();
-        assert!(!told.contains("aborted") && !told.contains("by rules"), "{dialect}: {told}");
-        assert!(stage.booked().iter().all(|call| call.error.is_none()), "{dialect}");
+        assert!(!told.contains("aborted") && !told.contains("by rules"), "{wire_format}: {told}");
+        assert!(stage.booked().iter().all(|call| call.error.is_none()), "{wire_format}");
     }
 }

@@ -13,7 +13,7 @@ use throughline_engine::{
 };
 use throughline_provider::Endpoint;
 use throughline_store::{NewSession, Origin, Session, SessionId, last_preamble};
-use throughline_transcript::{Dialect, RawJson, Role, SharedText, decode_message, text_message};
+use throughline_transcript::{RawJson, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{CapMember, Delta, RequestParts, Streaming, System, WireEvent};
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -91,10 +91,10 @@ async fn ready(
     let model =
         model.ok_or_else(|| ApiError::invalid("`model` is missing, and `model.default` is not set"))?;
     let endpoint = match &known {
-        Some(known) => endpoint(gateway, asked, known.tip.dialect, &model)?,
+        Some(known) => endpoint(gateway, asked, known.tip.wire_format, &model)?,
         None => best_endpoint(gateway, asked, &model)?,
     };
-    let wire = known.as_ref().map_or(endpoint.wire, |known| known.tip.dialect);
+    let wire = known.as_ref().map_or(endpoint.wire, |known| known.tip.wire_format);
     let at = gateway.model_at(endpoint.clone(), &model).await;
     let seat = seat(gateway, key, known.as_ref(), &endpoint, &model).await?;
     let mut session = Arc::clone(&seat.session).lock_owned().await;
@@ -156,9 +156,9 @@ async fn known(gateway: &Inner, key: &str) -> Result<Option<Known>, ApiError> {
 /// Who is asked first for a model nobody talked to here yet: on its own wire where it has one.
 fn best_endpoint(gateway: &Inner, asked: &Asked, model: &str) -> Result<Endpoint, ApiError> {
     let wires = if model.to_ascii_lowercase().contains("claude") {
-        [Dialect::Anthropic, Dialect::Chat, Dialect::Responses]
+        [WireFormat::Anthropic, WireFormat::Chat, WireFormat::Responses]
     } else {
-        [Dialect::Chat, Dialect::Responses, Dialect::Anthropic]
+        [WireFormat::Chat, WireFormat::Responses, WireFormat::Anthropic]
     };
     let mut refused = None;
     for wire in wires {
@@ -189,7 +189,7 @@ async fn seat(
     }
     let failed = |error: &SessionError| ApiError::of_call(gateway, error);
     let edition = gateway.config.edition();
-    let wire = known.map_or(endpoint.wire, |known| known.tip.dialect);
+    let wire = known.map_or(endpoint.wire, |known| known.tip.wire_format);
     let target = gateway.target_for(endpoint.clone(), model, wire).await;
     let target = target.map_err(|refused| ApiError::of(&refused))?;
     let session = match known {
@@ -208,7 +208,7 @@ async fn seat(
                 model: Some(model.to_owned()),
                 title: None,
                 origin: Origin { program: PROGRAM.to_owned(), key: Some(key.to_owned()), project: None },
-                dialect: endpoint.wire,
+                wire_format: endpoint.wire,
             };
             let setup = gateway.session_setup_with(target, &id);
             let created = ManagedSession::create(setup, new).await;

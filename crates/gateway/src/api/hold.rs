@@ -5,7 +5,7 @@ use std::sync::Arc;
 use throughline_engine::{History, ManagedSession, headers_on};
 use throughline_provider::Endpoint;
 use throughline_store::{Session, SessionId, find_tip};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio::sync::OwnedMutexGuard;
 
 use super::error::ApiError;
@@ -68,8 +68,8 @@ async fn open(
     let model = tip.model.clone().or_else(|| Some(configured.clone()).filter(|model| !model.is_empty()));
     let model = model
         .ok_or_else(|| ApiError::invalid("the session names no model, and `model.default` is not set"))?;
-    let endpoint = endpoint(gateway, asked, tip.dialect, &model)?;
-    let target = gateway.target_for(endpoint, &model, tip.dialect).await;
+    let endpoint = endpoint(gateway, asked, tip.wire_format, &model)?;
+    let target = gateway.target_for(endpoint, &model, tip.wire_format).await;
     let target = target.map_err(|refused| ApiError::of(&refused))?;
     let setup = gateway.session_setup_with(target, conversation);
     ManagedSession::open(setup, &tip.id).await.map_err(|error| ApiError::of_call(gateway, &error))
@@ -79,7 +79,7 @@ async fn open(
 pub(super) fn endpoint(
     gateway: &Inner,
     asked: &Asked,
-    wire: Dialect,
+    wire: WireFormat,
     model: &str,
 ) -> Result<Endpoint, ApiError> {
     let named = asked.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use throughline_engine::{ManagedSession, ToolAnswer, ToolRequest, token_model_for};
 use throughline_store::{Owner, SessionId};
 use throughline_tokens::profile_text;
-use throughline_transcript::{Dialect, Message, SharedText, decode_message};
+use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
 use throughline_wire::ToolCall;
 
 use crate::recall::Recall;
@@ -78,7 +78,7 @@ impl Asker<'_> {
             max_chars: None,
         };
         let answer = self.recall.tools().call(self.owner, &request).await;
-        let tokens = token_model_for("", Dialect::Chat).estimate(&profile_text(&answer.text));
+        let tokens = token_model_for("", WireFormat::Chat).estimate(&profile_text(&answer.text));
         if tokens > allowance.tokens {
             let left = allowance.tokens;
             return failed(format!(
@@ -95,15 +95,15 @@ fn failed(text: String) -> ToolAnswer {
 }
 
 /// Answers as messages, in their order.
-pub(super) fn messages(wire: Dialect, answered: &[Answered]) -> Vec<Message> {
+pub(super) fn messages(wire: WireFormat, answered: &[Answered]) -> Vec<Message> {
     let values = match wire {
-        Dialect::Anthropic if answered.is_empty() => Vec::new(),
-        Dialect::Anthropic => vec![json!({ "role": "user", "content": blocks(answered) })],
-        Dialect::Chat => answered
+        WireFormat::Anthropic if answered.is_empty() => Vec::new(),
+        WireFormat::Anthropic => vec![json!({ "role": "user", "content": blocks(answered) })],
+        WireFormat::Chat => answered
             .iter()
             .map(|one| json!({ "role": "tool", "tool_call_id": one.call_id, "content": plain_words(one) }))
             .collect(),
-        Dialect::Responses => answered
+        WireFormat::Responses => answered
             .iter()
             .map(|one| json!({ "type": "function_call_output", "call_id": one.call_id, "output": plain_words(one) }))
             .collect(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use throughline_engine::{ToolAnswer, ToolRequest, ToolSchema, tools_json};
 use throughline_store::Owner;
-use throughline_transcript::{Dialect, Message, RawJson};
+use throughline_transcript::{Message, RawJson, WireFormat};
 use throughline_wire::{Request, RequestError};
 
 /// An answer on its way.
@@ -68,7 +68,7 @@ impl Recall {
     }
 
     /// The tools alone, as a wire wants them.
-    pub(crate) fn tools_json(&self, wire: Dialect) -> String {
+    pub(crate) fn tools_json(&self, wire: WireFormat) -> String {
         tools_json(wire, self.tools.schemas())
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn offered(
     if !recall.is_offered() || wants_several || recall.names.is_taken(request) {
         return Ok(false);
     }
-    let own = recall.tools_json(request.dialect());
+    let own = recall.tools_json(request.wire_format());
     let theirs = request.tools().filter(|tools| tools.elements().next().is_some());
     let theirs = theirs.and_then(|tools| tools.0.trim_end().strip_suffix(']'));
     let all = match (theirs, own.strip_prefix('[')) {

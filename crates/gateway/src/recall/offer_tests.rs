@@ -23,8 +23,8 @@ fn recall(offer: Offer) -> Recall {
     Recall::new(Arc::new(Two(vec![schema("lcm_grep"), schema("lcm_expand")])), offer, 3, 1_000)
 }
 
-fn request(wire: Dialect, more: &Value) -> Request {
-    let list = if wire == Dialect::Responses { "input" } else { "messages" };
+fn request(wire: WireFormat, more: &Value) -> Request {
+    let list = if wire == WireFormat::Responses { "input" } else { "messages" };
     let mut body = json!({ "model": "m", list: [] });
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
@@ -32,17 +32,17 @@ fn request(wire: Dialect, more: &Value) -> Request {
     Request::decode(wire, body.to_string()).unwrap()
 }
 
-fn tool(wire: Dialect, name: &str) -> Value {
+fn tool(wire: WireFormat, name: &str) -> Value {
     match wire {
-        Dialect::Chat => json!({ "type": "function", "function": { "name": name } }),
-        Dialect::Responses => json!({ "type": "function", "name": name }),
-        Dialect::Anthropic => json!({ "name": name, "input_schema": {} }),
+        WireFormat::Chat => json!({ "type": "function", "function": { "name": name } }),
+        WireFormat::Responses => json!({ "type": "function", "name": name }),
+        WireFormat::Anthropic => json!({ "name": name, "input_schema": {} }),
     }
 }
 
 #[test]
 fn tools_stand_behind_the_clients_own_and_leave_those_as_they_are() {
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         let mut asked = request(wire, &json!({ "tools": [tool(wire, "bash")] }));
         let before = asked.tools().unwrap().0.to_owned();
         assert!(offered(&recall(Offer::Agents), &mut asked, &[]).unwrap());
@@ -59,7 +59,7 @@ fn tools_stand_behind_the_clients_own_and_leave_those_as_they_are() {
 
 #[test]
 fn requests_they_are_not_for_stay_as_they_are() {
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         let bash = json!([tool(wire, "bash")]);
         let nobody = (recall(Offer::Nobody), json!({ "tools": bash }));
         let several = (recall(Offer::Agents), json!({ "tools": bash, "n": 2 }));

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use throughline_engine::ManagedSession;
 use throughline_store::Owner;
-use throughline_transcript::{Dialect, Message, Part, Role, SharedText, decode_message};
+use throughline_transcript::{Message, Part, Role, SharedText, WireFormat, decode_message};
 use throughline_wire::{Request, ToolCall};
 
 use crate::identity::Known;
@@ -47,8 +47,8 @@ impl Owed {
         let mut allowance = Allowance::of(recall);
         allowance.fit(session, session.pressure().tokens);
         let answered = asker.answer(&self.0, &mut allowance).await;
-        let wire = session.dialect();
-        if wire == Dialect::Anthropic
+        let wire = session.wire_format();
+        if wire == WireFormat::Anthropic
             && let Some(first) = new.first_mut()
             && let Some(joined) = with_results(first, &answered)
         {

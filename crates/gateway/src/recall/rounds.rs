@@ -4,7 +4,7 @@ use throughline_engine::{
     CacheMarking, CallInput, CallOutcome, Envelope, IncomingMessage, ManagedSession, PieceSender,
     RecordTiming, RequestExtras, SessionError, WaitPolicy,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{StopReason, Streaming, ToolCall};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -87,7 +87,7 @@ impl Rounds<'_> {
             on_recorded: _,
         } = input;
         let kept = Kept { envelope, task, along, waiting, recorded, marking, cancel };
-        let (wire, streaming) = (session.dialect(), kept.envelope.request().streaming());
+        let (wire, streaming) = (session.wire_format(), kept.envelope.request().streaming());
         let mut back = Back::new(self, wire, streaming, pieces);
         let mut eyes = Eyes::new(self.recall.names(), wire);
         let mut allowance = Allowance::of(self.recall);
@@ -145,7 +145,7 @@ enum Back {
 }
 
 impl Back {
-    fn new(rounds: &Rounds<'_>, wire: Dialect, streaming: Streaming, pieces: Option<PieceSender>) -> Self {
+    fn new(rounds: &Rounds<'_>, wire: WireFormat, streaming: Streaming, pieces: Option<PieceSender>) -> Self {
         match (pieces, &rounds.passing) {
             (None, _) => Self::Nobody,
             (Some(pieces), Passing::AsTheyCome) => Self::AsTheyCome(pieces),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use throughline_transcript::{Dialect, Message, Part, strip_injected};
+use throughline_transcript::{Message, Part, WireFormat, strip_injected};
 
 use crate::identity::{Identity, Known, identity_of, identity_of_parts, role_of, told};
 use crate::recall::RecallNames;
@@ -61,11 +61,11 @@ enum Joint {
 }
 
 impl<'a> Eyes<'a> {
-    pub(crate) fn new(names: &'a RecallNames, wire: Dialect) -> Self {
+    pub(crate) fn new(names: &'a RecallNames, wire: WireFormat) -> Self {
         let joint = match wire {
-            Dialect::Chat => Joint::OneText,
-            Dialect::Anthropic => Joint::OneMessage,
-            Dialect::Responses => Joint::Apart,
+            WireFormat::Chat => Joint::OneText,
+            WireFormat::Anthropic => Joint::OneMessage,
+            WireFormat::Responses => Joint::Apart,
         };
         Self { names, joint, calls: HashSet::new(), goes_on: false, said: Vec::new() }
     }

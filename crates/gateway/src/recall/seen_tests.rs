@@ -12,7 +12,7 @@ fn message(value: &serde_json::Value) -> Message {
 #[test]
 fn a_client_that_repeats_such_calls_is_recognised_too() {
     let names = RecallNames::of(&["lcm_grep"]);
-    let mut eyes = Eyes::new(&names, Dialect::Chat);
+    let mut eyes = Eyes::new(&names, WireFormat::Chat);
     let call = message(&json!({ "role": "assistant", "content": "so", "tool_calls": [
         { "id": "c1", "type": "function", "function": { "name": "lcm_grep", "arguments": "{}" } }] }));
     let known = eyes.known(std::slice::from_ref(&call))[0];
@@ -24,7 +24,7 @@ fn a_client_that_repeats_such_calls_is_recognised_too() {
 #[test]
 fn words_of_a_round_that_was_the_last_come_back_alone() {
     let names = RecallNames::of(&["lcm_grep"]);
-    let mut eyes = Eyes::new(&names, Dialect::Anthropic);
+    let mut eyes = Eyes::new(&names, WireFormat::Anthropic);
     let call = message(&json!({ "role": "assistant", "content": [
         { "type": "text", "text": "let me look" },
         { "type": "tool_use", "id": "c1", "name": "lcm_grep", "input": {} }] }));
@@ -58,7 +58,7 @@ fn an_answer_of_several_rounds_may_come_back_as_one_text() {
             { "type": "tool_result", "tool_use_id": "c1", "content": "found" }] })),
         anthropic(&json!([said("It is 7.")])),
     ];
-    let known = Eyes::new(&names, Dialect::Anthropic).known(&rounds);
+    let known = Eyes::new(&names, WireFormat::Anthropic).known(&rounds);
     for shown in [
         json!([said("Let me look."), said("It is 7.")]),
         json!("Let me look.It is 7."),

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use throughline_engine::{AnswerPiece, PieceSender};
 use throughline_provider::Chunk;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{SseFrame, SseReader, Streaming, write_event};
 use tokio::sync::mpsc;
 
@@ -54,13 +54,18 @@ trait Events {
 }
 
 impl Splice {
-    pub(super) fn new(wire: Dialect, streaming: Streaming, names: &RecallNames, onward: PieceSender) -> Self {
+    pub(super) fn new(
+        wire: WireFormat,
+        streaming: Streaming,
+        names: &RecallNames,
+        onward: PieceSender,
+    ) -> Self {
         let names = names.clone();
         let form = match (streaming, wire) {
             (Streaming::Whole, _) => Form::Whole(WholeSplice::new(wire, names)),
-            (Streaming::Streamed, Dialect::Anthropic) => stream(AnthropicSplice::new(names)),
-            (Streaming::Streamed, Dialect::Chat) => stream(ChatSplice::new(names)),
-            (Streaming::Streamed, Dialect::Responses) => stream(ResponsesSplice::new(names)),
+            (Streaming::Streamed, WireFormat::Anthropic) => stream(AnthropicSplice::new(names)),
+            (Streaming::Streamed, WireFormat::Chat) => stream(ChatSplice::new(names)),
+            (Streaming::Streamed, WireFormat::Responses) => stream(ResponsesSplice::new(names)),
         };
         Self { onward, has_begun: false, form }
     }

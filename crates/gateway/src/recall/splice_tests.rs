@@ -17,7 +17,7 @@ fn names() -> RecallNames {
 }
 
 /// What the client is sent when these are the answers of the rounds, cut into chunks of so many bytes.
-fn spliced(wire: Dialect, streaming: Streaming, rounds: &[AnswerDraft], chunk: usize) -> Vec<u8> {
+fn spliced(wire: WireFormat, streaming: Streaming, rounds: &[AnswerDraft], chunk: usize) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let (onward, mut passed) = mpsc::channel(100_000);
@@ -47,7 +47,7 @@ fn spliced(wire: Dialect, streaming: Streaming, rounds: &[AnswerDraft], chunk: u
     })
 }
 
-fn written(wire: Dialect, streaming: Streaming, draft: &AnswerDraft) -> Vec<u8> {
+fn written(wire: WireFormat, streaming: Streaming, draft: &AnswerDraft) -> Vec<u8> {
     match streaming {
         Streaming::Whole => write_response(wire, draft).into_bytes(),
         Streaming::Streamed => {
@@ -57,7 +57,7 @@ fn written(wire: Dialect, streaming: Streaming, draft: &AnswerDraft) -> Vec<u8> 
     }
 }
 
-fn read(wire: Dialect, streaming: Streaming, bytes: &[u8]) -> Answer {
+fn read(wire: WireFormat, streaming: Streaming, bytes: &[u8]) -> Answer {
     match streaming {
         Streaming::Whole => decode_response(wire, bytes).unwrap(),
         Streaming::Streamed => {
@@ -121,7 +121,7 @@ fn parse(json: &str) -> Message {
 }
 
 /// The conversation as the record has it: a question, the answers of all rounds, and results between them.
-fn recorded(wire: Dialect, rounds: &[AnswerDraft]) -> Vec<Message> {
+fn recorded(wire: WireFormat, rounds: &[AnswerDraft]) -> Vec<Message> {
     let mut all = vec![parse(r#"{"role":"user","content":"what was it?"}"#)];
     for (number, draft) in rounds.iter().enumerate() {
         let answer = decode_response(wire, write_response(wire, draft).as_bytes()).unwrap();
@@ -131,10 +131,12 @@ fn recorded(wire: Dialect, rounds: &[AnswerDraft]) -> Vec<Message> {
             let blocks: Vec<String> =
                 ids.iter().map(|id| throughline_transcript::tool_result_stub(wire, id, "found")).collect();
             match wire {
-                Dialect::Anthropic => {
+                WireFormat::Anthropic => {
                     all.push(parse(&format!(r#"{{"role":"user","content":[{}]}}"#, blocks.join(","))));
                 }
-                Dialect::Chat | Dialect::Responses => all.extend(blocks.iter().map(|block| parse(block))),
+                WireFormat::Chat | WireFormat::Responses => {
+                    all.extend(blocks.iter().map(|block| parse(block)))
+                }
             }
         }
     }
@@ -146,7 +148,7 @@ proptest! {
     /// calls, the same whether it streams, and what it sends back is recognised.
     #[test]
     fn rounds_come_as_one_answer(rounds in rounds(), chunk in 1..200_usize) {
-        for wire in Dialect::ALL {
+        for wire in WireFormat::ALL {
             let whole = read(wire, Streaming::Whole, &spliced(wire, Streaming::Whole, &rounds, chunk));
             let bytes = spliced(wire, Streaming::Streamed, &rounds, chunk);
             let streamed = read(wire, Streaming::Streamed, &bytes);
@@ -154,7 +156,7 @@ proptest! {
             let shown = |answer: &Answer| {
                 let mut all: Vec<Value> =
                     answer.messages.iter().map(|one| serde_json::from_str(one.json()).unwrap()).collect();
-                for member in ["reasoning", "reasoning_details"].iter().filter(|_| wire == Dialect::Chat) {
+                for member in ["reasoning", "reasoning_details"].iter().filter(|_| wire == WireFormat::Chat) {
                     all.iter_mut().for_each(|one| drop(one.as_object_mut().unwrap().remove(*member)));
                 }
                 all
@@ -195,7 +197,7 @@ proptest! {
         let mut parts = words;
         parts.extend((0..calls).map(|number| call("bash", format!("call_{number}"))));
         let draft = AnswerDraft::of_parts(parts);
-        for wire in Dialect::ALL {
+        for wire in WireFormat::ALL {
             for streaming in [Streaming::Whole, Streaming::Streamed] {
                 let passed = spliced(wire, streaming, std::slice::from_ref(&draft), chunk);
                 prop_assert_eq!(passed, written(wire, streaming, &draft));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage, eventually};
 
@@ -15,7 +15,7 @@ async fn after_talk(window_tokens: Option<u64>, turns: usize) -> (Stage, Vec<Val
     for turn in 1..=turns {
         talk.push(json!({"role": "user", "content": format!("Question {turn} about the lighthouse: {}", "why ".repeat(200))}));
         let body = json!({ "model": MODEL, "messages": talk }).to_string();
-        assert_eq!(stage.ask(Dialect::Chat, &body).await.status(), 200);
+        assert_eq!(stage.ask(WireFormat::Chat, &body).await.status(), 200);
         talk.push(json!({"role": "assistant", "content": "The answer is in the harbour."}));
     }
     stage.until_said(2 * turns).await;
@@ -72,7 +72,7 @@ async fn lists_come_in_pages() {
     for number in 0..7 {
         let body =
             json!({ "model": MODEL, "messages": [{"role": "user", "content": format!("talk {number}")}] });
-        stage.ask(Dialect::Chat, &body.to_string()).await;
+        stage.ask(WireFormat::Chat, &body.to_string()).await;
     }
     let (mut path, mut seen) = ("/api/sessions?limit=3".to_owned(), Vec::new());
     loop {
@@ -102,7 +102,7 @@ async fn a_compaction_is_previewed_made_and_undone_and_the_client_goes_on() {
     // The client knows nothing of it: its next request is the same conversation, and what is sent is folded.
     talk.push(json!({"role": "user", "content": "And now?"}));
     let body = json!({ "model": MODEL, "messages": talk }).to_string();
-    assert_eq!(stage.ask(Dialect::Chat, &body).await.status(), 200);
+    assert_eq!(stage.ask(WireFormat::Chat, &body).await.status(), 200);
     assert_eq!(stage.opened(), [None]);
     assert!(stage.upstream.calls().last().unwrap().text().len() < body.len());
     stage.until_said(26).await;
@@ -114,7 +114,7 @@ async fn a_compaction_is_previewed_made_and_undone_and_the_client_goes_on() {
     talk.push(json!({"role": "assistant", "content": "The answer is in the harbour."}));
     talk.push(json!({"role": "user", "content": "And then?"}));
     let body = json!({ "model": MODEL, "messages": talk }).to_string();
-    assert_eq!(stage.ask(Dialect::Chat, &body).await.status(), 200);
+    assert_eq!(stage.ask(WireFormat::Chat, &body).await.status(), 200);
     assert_eq!(stage.opened(), [None]);
     let sent: Value = serde_json::from_str(&stage.upstream.calls().last().unwrap().text()).unwrap();
     assert_eq!(sent["messages"].as_array().unwrap().len(), 27);
@@ -164,7 +164,7 @@ async fn whoever_listens_is_told_what_happens() {
     let mut events = stage.http.get(stage.at("/api/events")).send().await.unwrap();
     assert_eq!(events.headers()["content-type"], "text/event-stream");
     let body = json!({ "model": MODEL, "messages": [{"role": "user", "content": "hello"}] }).to_string();
-    stage.ask(Dialect::Chat, &body).await;
+    stage.ask(WireFormat::Chat, &body).await;
     let mut heard = String::new();
     while !heard.contains("event: served") {
         heard.push_str(std::str::from_utf8(&events.chunk().await.unwrap().unwrap()).unwrap());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use throughline_gateway::SealKey;
 use throughline_store::{MemoryStore, Owner, SearchQuery, SessionFilter};
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::StreamDecoder;
 
 use crate::stage::{MODEL, Stage};
@@ -46,7 +46,7 @@ async fn talked(stage: &Stage, turns: usize) -> Vec<Value> {
 
 /// What a model answers to a conversation.
 async fn said(stage: &Stage, input: &[Value]) -> Vec<Value> {
-    let response = stage.ask(Dialect::Responses, &body(input)).await;
+    let response = stage.ask(WireFormat::Responses, &body(input)).await;
     let (status, text) = (response.status(), response.text().await.unwrap());
     assert_eq!(status, 200, "{text}");
     output(&text)
@@ -129,11 +129,11 @@ async fn a_trigger_is_answered_with_one_item_and_nothing_else() {
     let asking: Value = serde_json::from_str(&body(&[&input[..], &[trigger]].concat())).unwrap();
     let mut asking = asking.as_object().unwrap().clone();
     asking.insert("stream".to_owned(), json!(true));
-    let response = stage.ask(Dialect::Responses, &Value::Object(asking).to_string()).await;
+    let response = stage.ask(WireFormat::Responses, &Value::Object(asking).to_string()).await;
     assert_eq!(response.status(), 200);
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
     let stream = response.bytes().await.unwrap();
-    let mut decoder = StreamDecoder::new(Dialect::Responses);
+    let mut decoder = StreamDecoder::new(WireFormat::Responses);
     let mut deltas = Vec::new();
     decoder.feed(&stream, &mut deltas).unwrap();
     let answer = decoder.finish(&mut deltas).unwrap();
@@ -194,7 +194,7 @@ async fn items_that_were_forged_or_are_others_are_refused() {
         from_elsewhere,
     ] {
         let calls = stage.upstream.calls().len();
-        let response = stage.ask(Dialect::Responses, &body(&[bad.clone(), user("Go on.")])).await;
+        let response = stage.ask(WireFormat::Responses, &body(&[bad.clone(), user("Go on.")])).await;
         assert_eq!(response.status(), 400, "{bad}");
         let error: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
         assert!(error["error"]["message"].as_str().unwrap().contains("not made by this gateway"), "{error}");

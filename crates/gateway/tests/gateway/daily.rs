@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use throughline_gateway::{AnswerEnd, GatewayConfig, GatewayEvent};
 use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Gate, Reply, ReplyFault, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage, eventually};
 
@@ -27,11 +27,11 @@ fn assistant(text: &str) -> Value {
 async fn an_upstream_that_is_down_is_an_error_of_the_wire() {
     let mut stage = Stage::new(None, Script::always(Reply::reset())).await;
     stage.start().await;
-    for dialect in [Dialect::Chat, Dialect::Anthropic] {
-        let response = stage.ask(dialect, &body(&[user("go")], false)).await;
+    for wire_format in [WireFormat::Chat, WireFormat::Anthropic] {
+        let response = stage.ask(wire_format, &body(&[user("go")], false)).await;
         assert_eq!(response.status(), 502);
         let error: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
-        assert_eq!(error["type"] == "error", dialect == Dialect::Anthropic);
+        assert_eq!(error["type"] == "error", wire_format == WireFormat::Anthropic);
         assert!(!error["error"]["message"].as_str().unwrap().contains("127.0.0.1:0"), "{error}");
     }
 }
@@ -45,24 +45,28 @@ async fn a_stream_that_stalls_is_cut_after_the_limit() {
     // Longer than a busy machine takes between two pieces.
     stage.silence = Some(Duration::from_secs(1));
     stage.start().await;
-    for dialect in Dialect::ALL {
-        let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+    for wire_format in WireFormat::ALL {
+        let list = if wire_format == WireFormat::Responses { "input" } else { "messages" };
         let body = json!({ "model": MODEL, "max_tokens": 64, "stream": true, list: [user("go")] });
-        let text = stage.ask(dialect, &body.to_string()).await.text().await.unwrap();
+        let text = stage.ask(wire_format, &body.to_string()).await.text().await.unwrap();
         let last = text.lines().rfind(|line| line.starts_with("data: ")).unwrap();
         let error: Value = serde_json::from_str(last.trim_start_matches("data: ")).unwrap();
-        match dialect {
-            Dialect::Responses => {
+        match wire_format {
+            WireFormat::Responses => {
                 assert_eq!(error["type"], "error", "{text}");
                 let sent = text.matches("\"sequence_number\"").count() as u64;
                 assert_eq!(error["sequence_number"], sent - 1, "it counts on: {text}");
             }
-            Dialect::Chat | Dialect::Anthropic => assert!(error["error"]["message"].is_string(), "{text}"),
+            WireFormat::Chat | WireFormat::Anthropic => {
+                assert!(error["error"]["message"].is_string(), "{text}")
+            }
         }
         let is_told = || {
             let events = stage.events.lock().unwrap();
             events.iter().any(|event| match event {
-                GatewayEvent::Served(served) => served.wire == dialect && served.end == AnswerEnd::BrokenOff,
+                GatewayEvent::Served(served) => {
+                    served.wire == wire_format && served.end == AnswerEnd::BrokenOff
+                }
                 _ => false,
             })
         };
@@ -79,16 +83,16 @@ async fn a_configuration_is_replaced_while_conversations_go_on() {
         let answer: Value = serde_json::from_str(&text).unwrap();
         answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
     };
-    let first = stage.ask(Dialect::Chat, &body(&[user("one")], false)).await.text().await.unwrap();
+    let first = stage.ask(WireFormat::Chat, &body(&[user("one")], false)).await.text().await.unwrap();
     assert_eq!(answer(first), "from the first");
 
     let gateway = stage.gateway.as_ref().unwrap();
     gateway.set_config(GatewayConfig { body_bytes: 5_000, ..other.config() });
     let talk = [user("one"), assistant("from the first"), user("two")];
-    let second = stage.ask(Dialect::Chat, &body(&talk, false)).await.text().await.unwrap();
+    let second = stage.ask(WireFormat::Chat, &body(&talk, false)).await.text().await.unwrap();
     assert_eq!(answer(second), "from the second");
     let long = body(&[user(&"word ".repeat(2_000))], false);
-    assert_eq!(stage.ask(Dialect::Chat, &long).await.status(), 413);
+    assert_eq!(stage.ask(WireFormat::Chat, &long).await.status(), 413);
 
     let said = || {
         let all = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
@@ -112,15 +116,15 @@ async fn parallel_requests_of_one_conversation_do_not_wait_for_each_other() {
     });
     let stage = Arc::new(Stage::new(None, script).await);
     let start = [user("one")];
-    stage.ask(Dialect::Chat, &body(&start, false)).await.text().await.unwrap();
+    stage.ask(WireFormat::Chat, &body(&start, false)).await.text().await.unwrap();
     let talk = |text: &str| [user("one"), assistant("first"), user(text)];
     let slow = {
         let (stage, body) = (Arc::clone(&stage), body(&talk("slowly"), false));
-        tokio::spawn(async move { stage.ask(Dialect::Chat, &body).await.text().await.unwrap() })
+        tokio::spawn(async move { stage.ask(WireFormat::Chat, &body).await.text().await.unwrap() })
     };
     gate.until_reached().await;
     // It is answered while the other one is still on its way.
-    let quick = stage.ask(Dialect::Chat, &body(&talk("quickly"), false)).await.text().await.unwrap();
+    let quick = stage.ask(WireFormat::Chat, &body(&talk("quickly"), false)).await.text().await.unwrap();
     assert!(quick.contains("the quick one"), "{quick}");
     assert!(!slow.is_finished());
     gate.open();
@@ -130,7 +134,7 @@ async fn parallel_requests_of_one_conversation_do_not_wait_for_each_other() {
     for (said, answered) in [("slowly", "the slow one"), ("quickly", "the quick one")] {
         let mut on = talk(said).to_vec();
         on.extend([assistant(answered), user(&format!("and then {said}?"))]);
-        let again = stage.ask(Dialect::Chat, &body(&on, false)).await;
+        let again = stage.ask(WireFormat::Chat, &body(&on, false)).await;
         assert_eq!(again.status(), 200);
         again.text().await.unwrap();
     }
@@ -157,7 +161,7 @@ async fn equal_first_requests_do_not_wait_for_each_other() {
         .map(|_| {
             let stage = Arc::clone(&stage);
             tokio::spawn(async move {
-                let response = stage.ask(Dialect::Chat, &body(&[user("build it")], false)).await;
+                let response = stage.ask(WireFormat::Chat, &body(&[user("build it")], false)).await;
                 assert_eq!(response.status(), 200);
                 serde_json::from_str::<Value>(&response.text().await.unwrap()).unwrap()
             })
@@ -177,7 +181,7 @@ async fn equal_first_requests_do_not_wait_for_each_other() {
     assert_eq!(stage.opened(), vec![None; CLIENTS]);
     for answer in answers {
         let on = body(&[user("build it"), answer, user("go on")], false);
-        assert_eq!(stage.ask(Dialect::Chat, &on).await.status(), 200);
+        assert_eq!(stage.ask(WireFormat::Chat, &on).await.status(), 200);
     }
     assert_eq!(stage.opened().len(), CLIENTS);
 }
@@ -195,11 +199,11 @@ async fn equal_later_requests_do_not_wait_for_each_other() {
         Reply::text(format!("answer {count}")).failing_after(0, ReplyFault::Wait(held.clone()))
     });
     let stage = Arc::new(Stage::new(None, script).await);
-    stage.ask(Dialect::Chat, &body(&[user("one")], false)).await.text().await.unwrap();
+    stage.ask(WireFormat::Chat, &body(&[user("one")], false)).await.text().await.unwrap();
     let twice = body(&[user("one"), assistant("first"), user("two")], false);
     let ask = || {
         let (stage, body) = (Arc::clone(&stage), twice.clone());
-        tokio::spawn(async move { stage.ask(Dialect::Chat, &body).await.status() })
+        tokio::spawn(async move { stage.ask(WireFormat::Chat, &body).await.status() })
     };
     let asking = [ask(), ask()];
     let both = async {
@@ -233,14 +237,14 @@ async fn a_request_that_is_sent_again_after_hanging_up_goes_on() {
     let stage = Arc::new(Stage::new(None, script).await);
     let first = {
         let stage = Arc::clone(&stage);
-        tokio::spawn(async move { stage.ask(Dialect::Chat, &body(&[user("go")], false)).await.status() })
+        tokio::spawn(async move { stage.ask(WireFormat::Chat, &body(&[user("go")], false)).await.status() })
     };
     gate.until_reached().await;
     first.abort();
     assert!(first.await.is_err());
     // The upstream is hung up on once the gateway has noticed.
     stage.upstream.until_hung_up().await;
-    assert_eq!(stage.ask(Dialect::Chat, &body(&[user("go")], false)).await.status(), 200);
+    assert_eq!(stage.ask(WireFormat::Chat, &body(&[user("go")], false)).await.status(), 200);
     assert_eq!(stage.opened(), [None]);
 }
 
@@ -258,7 +262,7 @@ async fn many_conversations_at_once_are_kept_apart() {
         tasks.push(tokio::spawn(async move {
             let mut talk = vec![user(&format!("conversation {number}"))];
             for turn in 0..4 {
-                let response = stage.ask(Dialect::Chat, &body(&talk, false)).await;
+                let response = stage.ask(WireFormat::Chat, &body(&talk, false)).await;
                 let answer: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
                 let answer = answer["choices"][0]["message"].clone();
                 let said = talk.last().unwrap()["content"].as_str().unwrap();
@@ -283,7 +287,7 @@ async fn stopping_lets_answers_that_have_begun_come_to_their_end() {
     let reply = Reply::text("a stream of some length that is finished later");
     let mut stage =
         Stage::new(None, Script::always(reply.failing_after(3, ReplyFault::Wait(gate.clone())))).await;
-    let mut response = stage.ask(Dialect::Chat, &body(&[user("go")], true)).await;
+    let mut response = stage.ask(WireFormat::Chat, &body(&[user("go")], true)).await;
     let mut text = String::from_utf8(response.chunk().await.unwrap().unwrap().to_vec()).unwrap();
     gate.until_reached().await;
     let stopped = stage.stop();
@@ -306,10 +310,10 @@ async fn every_answer_says_under_which_name_it_is_in_the_log() {
     let stage = Stage::new(None, Script::always(Reply::text("ok"))).await;
     let mut names = Vec::new();
     for text in ["one", "two"] {
-        let response = stage.ask(Dialect::Chat, &body(&[user(text)], false)).await;
+        let response = stage.ask(WireFormat::Chat, &body(&[user(text)], false)).await;
         names.push(response.headers().get("x-throughline-request").unwrap().to_str().unwrap().to_owned());
     }
-    let refused = stage.ask(Dialect::Chat, "{").await;
+    let refused = stage.ask(WireFormat::Chat, "{").await;
     names.push(refused.headers().get("x-throughline-request").unwrap().to_str().unwrap().to_owned());
     assert!(names.iter().all(|name| name.len() == 16), "{names:?}");
     names.dedup();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use throughline_testkit::{Missing, Reply, Script, skip};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage};
 
@@ -32,7 +32,7 @@ async fn whatever_is_asked_is_answered_as_described() {
     for turn in 0..8 {
         talk.push(json!({"role": "user", "content": format!("hello {turn} {}", "word ".repeat(300))}));
         let body = json!({ "model": MODEL, "messages": talk }).to_string();
-        assert_eq!(stage.ask(Dialect::Chat, &body).await.status(), 200);
+        assert_eq!(stage.ask(WireFormat::Chat, &body).await.status(), 200);
         talk.push(json!({"role": "assistant", "content": "hello yourself"}));
     }
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use throughline_gateway::{Access, TokenBook, TokenLimits};
 use throughline_provider::EndpointKind;
 use throughline_testkit::{Reply, Script, check_golden};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage};
 
@@ -33,7 +33,7 @@ async fn after_talk() -> Stage {
         let words = format!("Question {turn} about the lighthouse: {}", "why ".repeat(300));
         said.push(json!({ "role": "user", "content": words }));
         let body = json!({ "model": MODEL, "messages": said }).to_string();
-        stage.ask(Dialect::Chat, &body).await.text().await.unwrap();
+        stage.ask(WireFormat::Chat, &body).await.text().await.unwrap();
         said.push(json!({ "role": "assistant", "content": "The answer is in the harbour." }));
     }
     stage
@@ -260,7 +260,7 @@ async fn routes_are_the_recorded_ones() {
 async fn metrics_are_the_recorded_ones() {
     let stage = after_talk().await;
     stage.send("/api/sessions/last/compact", &json!({ "keep_exchanges": 2 })).await;
-    assert_eq!(stage.ask(Dialect::Chat, "{").await.status(), 400);
+    assert_eq!(stage.ask(WireFormat::Chat, "{").await.status(), 400);
     let figures = stage.http.get(stage.at("/metrics")).send().await.unwrap().text().await.unwrap();
     let mut lines = BTreeSet::new();
     for line in figures.lines().filter(|line| !line.starts_with("# HELP ")) {

@@ -22,7 +22,7 @@ use throughline_store::{MemoryStore, Owner, Store};
 use throughline_testkit::{
     RecordedRequest, Reply, Script, check_golden, check_golden_folder, json_lines, updates_golden,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
 use crate::stage::{MODEL, Stage, StillHost, path_of};
@@ -164,7 +164,7 @@ fn assistant(text: &str) -> Value {
     json!({ "role": "assistant", "content": text })
 }
 
-fn talk(wire: Dialect) -> Talk {
+fn talk(wire: WireFormat) -> Talk {
     Talk { wire, messages: Vec::new() }
 }
 
@@ -213,7 +213,7 @@ fn words(turn: usize, count: usize) -> String {
 }
 
 /// Sends a body and waits for the end of its answer.
-async fn ask(stage: &Stage, wire: Dialect, body: &Value) -> String {
+async fn ask(stage: &Stage, wire: WireFormat, body: &Value) -> String {
     let response = stage.ask(wire, &body.to_string()).await;
     let (status, text) = (response.status(), response.text().await.unwrap());
     assert_eq!(status, 200, "{text}");
@@ -256,7 +256,7 @@ async fn odd_bodies_arrive_as_recorded() {
             "{{\"max_tokens\": 1024,\"stream\":{stream},\"model\":\"{MODEL}\",\"metadata\":{{\"user_id\":\"u\"}},\"system\":[{{\"type\":\"text\",\"text\":\"Be brief.\",\"cache_control\":{{\"type\":\"ephemeral\"}}}}],\"messages\":[{{\"content\":[{{\"text\":\"\\u00e9 {stream}\",\"type\":\"text\",\"cache_control\":{{\"type\":\"ephemeral\"}}}}],\"role\":\"user\"}}],\"thinking\":{{\"type\":\"disabled\"}}}}"
         );
         for (wire, body) in
-            [(Dialect::Chat, chat), (Dialect::Responses, responses), (Dialect::Anthropic, anthropic)]
+            [(WireFormat::Chat, chat), (WireFormat::Responses, responses), (WireFormat::Anthropic, anthropic)]
         {
             let response = stage.ask(wire, &body).await;
             assert_eq!(response.status(), 200);
@@ -283,7 +283,7 @@ async fn requests_that_are_passed_on_arrive_as_recorded() {
     stage.post(&stage.at("/v1/messages/count_tokens"), &count).await.text().await.unwrap();
     // The provider knows an answer that the record does not.
     let named = json!({ "model": MODEL, "input": "on", "previous_response_id": "resp_of_the_provider" });
-    ask(&stage, Dialect::Responses, &named).await;
+    ask(&stage, WireFormat::Responses, &named).await;
     check("passed-on", &stage);
 }
 
@@ -292,18 +292,18 @@ async fn requests_that_are_passed_on_arrive_as_recorded() {
 async fn headers_arrive_as_recorded() {
     let mut lines = Vec::new();
     let ways = [
-        (Dialect::Chat, Dialect::Chat),
-        (Dialect::Anthropic, Dialect::Anthropic),
-        (Dialect::Responses, Dialect::Responses),
-        (Dialect::Chat, Dialect::Anthropic),
-        (Dialect::Anthropic, Dialect::Chat),
+        (WireFormat::Chat, WireFormat::Chat),
+        (WireFormat::Anthropic, WireFormat::Anthropic),
+        (WireFormat::Responses, WireFormat::Responses),
+        (WireFormat::Chat, WireFormat::Anthropic),
+        (WireFormat::Anthropic, WireFormat::Chat),
     ];
     for (client, server) in ways {
         for key in [None, Some("sk-of-the-operator")] {
             let mut stage = Stage::with_wire(server, None, counting()).await;
             stage.upstream_key = key;
             stage.start().await;
-            let body = json!({ "model": MODEL, "max_tokens": 5, if client == Dialect::Responses { "input" } else { "messages" }: [user("hi")] });
+            let body = json!({ "model": MODEL, "max_tokens": 5, if client == WireFormat::Responses { "input" } else { "messages" }: [user("hi")] });
             let request =
                 stage.http.post(stage.at(path_of(client))).header("content-type", "application/json");
             let request =
@@ -333,7 +333,7 @@ async fn headers_arrive_as_recorded() {
 #[tokio::test]
 async fn conversations_with_tools_arrive_as_recorded() {
     let mut text = String::new();
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         let stage = Stage::new(None, working()).await;
         let mut talk = talk(wire);
         for turn in 0..2 {
@@ -353,7 +353,7 @@ async fn conversations_over_a_restart_arrive_as_recorded() {
     let mut stage = Stage::new(None, counting()).await;
     let mut said = vec![json!({"role": "system", "content": "It is Monday."}), user("one")];
     for turn in 1..=3 {
-        ask(&stage, Dialect::Chat, &json!({ "model": MODEL, "messages": said })).await;
+        ask(&stage, WireFormat::Chat, &json!({ "model": MODEL, "messages": said })).await;
         stage.start().await;
         said[0] = json!({"role": "system", "content": format!("It is day {turn}.")});
         said.push(json!({"content": format!("answer {turn}"), "role": "assistant", "refusal": null}));
@@ -368,12 +368,14 @@ async fn branches_and_repetitions_arrive_as_recorded() {
     let body = |messages: &[Value]| json!({ "model": MODEL, "messages": messages });
     let first = [user("one"), assistant("answer 1"), user("two")];
     let edited = [user("one"), assistant("answer 1"), user("two, in other words")];
-    ask(&stage, Dialect::Chat, &body(&first[..1])).await;
-    ask(&stage, Dialect::Chat, &body(&first)).await;
-    ask(&stage, Dialect::Chat, &body(&first)).await;
-    ask(&stage, Dialect::Chat, &body(&edited)).await;
-    ask(&stage, Dialect::Chat, &body(&[&first[..], &[assistant("answer 2"), user("three")]].concat())).await;
-    ask(&stage, Dialect::Chat, &body(&[&edited[..], &[assistant("answer 4"), user("three")]].concat())).await;
+    ask(&stage, WireFormat::Chat, &body(&first[..1])).await;
+    ask(&stage, WireFormat::Chat, &body(&first)).await;
+    ask(&stage, WireFormat::Chat, &body(&first)).await;
+    ask(&stage, WireFormat::Chat, &body(&edited)).await;
+    ask(&stage, WireFormat::Chat, &body(&[&first[..], &[assistant("answer 2"), user("three")]].concat()))
+        .await;
+    ask(&stage, WireFormat::Chat, &body(&[&edited[..], &[assistant("answer 4"), user("three")]].concat()))
+        .await;
     assert_eq!(stage.opened(), [None, Some("branch"), Some("branch")]);
     check("branches", &stage);
 }
@@ -387,18 +389,18 @@ fn of_session(messages: &[Value], has_tools: bool) -> Value {
 #[tokio::test]
 async fn side_calls_and_sub_agents_arrive_as_recorded() {
     let stage = Stage::new(None, counting()).await;
-    ask(&stage, Dialect::Anthropic, &of_session(&[user("a title, please: build it")], false)).await;
-    ask(&stage, Dialect::Anthropic, &of_session(&[user("build it")], true)).await;
-    ask(&stage, Dialect::Anthropic, &of_session(&[user("look for the tests")], true)).await;
+    ask(&stage, WireFormat::Anthropic, &of_session(&[user("a title, please: build it")], false)).await;
+    ask(&stage, WireFormat::Anthropic, &of_session(&[user("build it")], true)).await;
+    ask(&stage, WireFormat::Anthropic, &of_session(&[user("look for the tests")], true)).await;
     ask(
         &stage,
-        Dialect::Anthropic,
+        WireFormat::Anthropic,
         &of_session(&[user("build it"), assistant("answer 2"), user("on")], true),
     )
     .await;
     ask(
         &stage,
-        Dialect::Anthropic,
+        WireFormat::Anthropic,
         &of_session(&[user("look for the tests"), assistant("answer 3"), user("where?")], true),
     )
     .await;
@@ -411,17 +413,17 @@ async fn clients_that_compact_themselves_arrive_as_recorded() {
     let stage = Stage::new(None, counting()).await;
     let mut said = vec![user("one")];
     for turn in 1..=3 {
-        ask(&stage, Dialect::Anthropic, &of_session(&said, true)).await;
+        ask(&stage, WireFormat::Anthropic, &of_session(&said, true)).await;
         said.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
     }
     let asks = "Your task is to create a detailed summary of the conversation so far.";
     let behind = json!({ "role": "user", "content": [{ "type": "text", "text": "question 2" }, { "type": "text", "text": asks }] });
-    ask(&stage, Dialect::Anthropic, &of_session(&[&said[..4], &[behind]].concat(), true)).await;
+    ask(&stage, WireFormat::Anthropic, &of_session(&[&said[..4], &[behind]].concat(), true)).await;
     let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
     let mut compacted = vec![user(note), user("go on")];
-    ask(&stage, Dialect::Anthropic, &of_session(&compacted, true)).await;
+    ask(&stage, WireFormat::Anthropic, &of_session(&compacted, true)).await;
     compacted.extend([assistant("answer 4"), user("further")]);
-    ask(&stage, Dialect::Anthropic, &of_session(&compacted, true)).await;
+    ask(&stage, WireFormat::Anthropic, &of_session(&compacted, true)).await;
     check("client-compaction", &stage);
 }
 
@@ -436,7 +438,7 @@ async fn requests_that_name_an_earlier_answer_arrive_as_recorded() {
         if let Some(previous) = previous {
             body["previous_response_id"] = ids[previous as usize].clone();
         }
-        let answer: Value = serde_json::from_str(&ask(&stage, Dialect::Responses, &body).await).unwrap();
+        let answer: Value = serde_json::from_str(&ask(&stage, WireFormat::Responses, &body).await).unwrap();
         ids.push(answer["id"].clone());
         if turn == 1 {
             stage.start().await;
@@ -444,7 +446,7 @@ async fn requests_that_name_an_earlier_answer_arrive_as_recorded() {
     }
     let items = json!([{ "type": "function_call_output", "call_id": "c1", "output": "done" }, user("four")]);
     let body = json!({ "model": MODEL, "input": items, "previous_response_id": ids[2] });
-    ask(&stage, Dialect::Responses, &body).await;
+    ask(&stage, WireFormat::Responses, &body).await;
     check("previous-response", &stage);
 }
 
@@ -470,7 +472,7 @@ async fn cache_marks_on_the_messages_wire_arrive_as_recorded() {
     let mut said = vec![user("one")];
     for turn in 1..=4 {
         let body = json!({ "model": "claude-sonnet-4-5", "max_tokens": 64, "system": "Be brief.", "tools": tools, "messages": said });
-        ask(&stage, Dialect::Anthropic, &body).await;
+        ask(&stage, WireFormat::Anthropic, &body).await;
         said.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
     }
     check("cache-marks-messages", &stage);
@@ -490,7 +492,7 @@ async fn cache_marks_of_the_client_arrive_as_recorded() {
         let with_mark = [&said[..], &[marked]].concat();
         let system = json!([{ "type": "text", "text": "Be brief.", "cache_control": mark }]);
         let body = json!({ "model": "claude-sonnet-4-5", "max_tokens": 64, "system": system, "messages": with_mark });
-        ask(&stage, Dialect::Anthropic, &body).await;
+        ask(&stage, WireFormat::Anthropic, &body).await;
         said.extend([
             json!({ "role": "user", "content": [{ "type": "text", "text": text }] }),
             assistant(&format!("answer {turn}")),
@@ -512,7 +514,7 @@ async fn cache_marks_on_the_chat_wire_arrive_as_recorded() {
         stage.start().await;
         let mut said = vec![json!({ "role": "system", "content": "Be brief." }), user("one")];
         for turn in 1..=3 {
-            ask(&stage, Dialect::Chat, &json!({ "model": model, "messages": said })).await;
+            ask(&stage, WireFormat::Chat, &json!({ "model": model, "messages": said })).await;
             said.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
         }
         let _ = write!(text, "# {kind:?}, {model}\n{}", described(&stage.upstream.requests()));
@@ -525,7 +527,7 @@ async fn cache_marks_on_the_chat_wire_arrive_as_recorded() {
 #[tokio::test]
 async fn compactions_on_the_chat_wire_arrive_as_recorded() {
     let stage = Stage::new(Some(16_000), working()).await;
-    talk_until_compacted(&stage, &mut talk(Dialect::Chat), 2).await;
+    talk_until_compacted(&stage, &mut talk(WireFormat::Chat), 2).await;
     check("compaction-chat", &stage);
 }
 
@@ -534,14 +536,14 @@ async fn compactions_on_the_anthropic_wire_arrive_as_recorded() {
     let mut stage = Stage::new(Some(16_000), working()).await;
     stage.kind = EndpointKind::Anthropic;
     stage.start().await;
-    talk_until_compacted(&stage, &mut talk(Dialect::Anthropic), 1).await;
+    talk_until_compacted(&stage, &mut talk(WireFormat::Anthropic), 1).await;
     check("compaction-anthropic", &stage);
 }
 
 #[tokio::test]
 async fn compactions_on_the_responses_wire_arrive_as_recorded() {
     let stage = Stage::new(Some(16_000), working()).await;
-    talk_until_compacted(&stage, &mut talk(Dialect::Responses), 1).await;
+    talk_until_compacted(&stage, &mut talk(WireFormat::Responses), 1).await;
     check("compaction-responses", &stage);
 }
 
@@ -556,7 +558,7 @@ async fn compactions_prepared_ahead_arrive_as_recorded() {
         left -= usize::from(stage.compactions() > 0);
         said.push(user(&format!("Turn {turn}: {}", words(turn, 30))));
         let answer: Value = serde_json::from_str(
-            &ask(&stage, Dialect::Chat, &json!({ "model": MODEL, "messages": said })).await,
+            &ask(&stage, WireFormat::Chat, &json!({ "model": MODEL, "messages": said })).await,
         )
         .unwrap();
         said.push(answer["choices"][0]["message"].clone());
@@ -577,7 +579,7 @@ async fn compactions_by_the_lossless_engine_arrive_as_recorded() {
     stage.store = store;
     stage.recall = Offer::Agents;
     stage.start().await;
-    talk_until_compacted(&stage, &mut talk(Dialect::Anthropic), 1).await;
+    talk_until_compacted(&stage, &mut talk(WireFormat::Anthropic), 1).await;
     check("compaction-lossless", &stage);
 }
 
@@ -587,7 +589,7 @@ fn notes() -> String {
     headings.map(|section| format!("## {}\n- kept in good order\n", section.heading())).concat()
 }
 
-async fn compaction_by_model(wire: Dialect, story: &str) {
+async fn compaction_by_model(wire: WireFormat, story: &str) {
     let mut count = 0;
     let script = Script::answering(move |request| {
         count += 1;
@@ -640,12 +642,12 @@ async fn compaction_by_model(wire: Dialect, story: &str) {
 
 #[tokio::test]
 async fn compactions_by_a_model_on_the_chat_wire_arrive_as_recorded() {
-    compaction_by_model(Dialect::Chat, "compaction-by-model-chat").await;
+    compaction_by_model(WireFormat::Chat, "compaction-by-model-chat").await;
 }
 
 #[tokio::test]
 async fn compactions_by_a_model_on_the_anthropic_wire_arrive_as_recorded() {
-    compaction_by_model(Dialect::Anthropic, "compaction-by-model-anthropic").await;
+    compaction_by_model(WireFormat::Anthropic, "compaction-by-model-anthropic").await;
 }
 
 #[tokio::test]
@@ -655,7 +657,7 @@ async fn compactions_by_hand_and_undone_arrive_as_recorded() {
     let mut on = async |words: String| {
         said.push(user(&words));
         let answer: Value = serde_json::from_str(
-            &ask(&stage, Dialect::Chat, &json!({ "model": MODEL, "messages": said })).await,
+            &ask(&stage, WireFormat::Chat, &json!({ "model": MODEL, "messages": said })).await,
         )
         .unwrap();
         said.push(answer["choices"][0]["message"].clone());
@@ -689,7 +691,7 @@ async fn responses_talk(stage: &Stage, turns: usize) -> Vec<Value> {
     let mut input = vec![item("developer", "Stay inside of the folder.")];
     for turn in 0..turns {
         input.push(item("user", &format!("Step {turn}: {}", words(turn, 60))));
-        input.extend(output(&ask(stage, Dialect::Responses, &of_thread(&input)).await));
+        input.extend(output(&ask(stage, WireFormat::Responses, &of_thread(&input)).await));
     }
     input
 }
@@ -708,7 +710,7 @@ async fn compactions_at_their_own_path_arrive_as_recorded() {
     let mut on = output(&response.text().await.unwrap());
     for turn in 0..2 {
         on.push(item("user", &format!("Go on {turn}: which port was it?")));
-        on.extend(output(&ask(&stage, Dialect::Responses, &of_thread(&on)).await));
+        on.extend(output(&ask(&stage, WireFormat::Responses, &of_thread(&on)).await));
         stage.start().await;
     }
     check("responses-compact", &stage);
@@ -719,22 +721,22 @@ async fn compactions_by_a_trigger_arrive_as_recorded() {
     let stage = Stage::new(Some(200_000), counting()).await;
     let input = responses_talk(&stage, 10).await;
     let asking = of_thread(&[&input[..], &[json!({ "type": "compaction_trigger" })]].concat());
-    let kept = output(&ask(&stage, Dialect::Responses, &asking).await).pop().unwrap();
+    let kept = output(&ask(&stage, WireFormat::Responses, &asking).await).pop().unwrap();
     let mut on = vec![
         item("user", "<environment>moved to another folder</environment> look"),
         kept,
         item("user", "Go on."),
     ];
-    on.extend(output(&ask(&stage, Dialect::Responses, &of_thread(&on)).await));
+    on.extend(output(&ask(&stage, WireFormat::Responses, &of_thread(&on)).await));
     on.push(item("user", "Further."));
-    ask(&stage, Dialect::Responses, &of_thread(&on)).await;
+    ask(&stage, WireFormat::Responses, &of_thread(&on)).await;
     check("responses-compaction-trigger", &stage);
 }
 
 // Recovery.
 
 /// An upstream whose window is smaller than anybody knows.
-async fn overflow(wire: Dialect, story: &str) {
+async fn overflow(wire: WireFormat, story: &str) {
     const MOST_BYTES: usize = 24_000;
     let mut count = 0;
     let script = Script::answering(move |request| {
@@ -757,17 +759,17 @@ async fn overflow(wire: Dialect, story: &str) {
 
 #[tokio::test]
 async fn overflows_on_the_chat_wire_arrive_as_recorded() {
-    overflow(Dialect::Chat, "overflow-chat").await;
+    overflow(WireFormat::Chat, "overflow-chat").await;
 }
 
 #[tokio::test]
 async fn overflows_on_the_anthropic_wire_arrive_as_recorded() {
-    overflow(Dialect::Anthropic, "overflow-anthropic").await;
+    overflow(WireFormat::Anthropic, "overflow-anthropic").await;
 }
 
 #[tokio::test]
 async fn overflows_on_the_responses_wire_arrive_as_recorded() {
-    overflow(Dialect::Responses, "overflow-responses").await;
+    overflow(WireFormat::Responses, "overflow-responses").await;
 }
 
 #[tokio::test]
@@ -782,7 +784,7 @@ async fn lowered_output_caps_arrive_as_recorded() {
         Reply::text("And on."),
     ]);
     let stage = Stage::new(Some(64_000), script).await;
-    let mut talk = talk(Dialect::Chat);
+    let mut talk = talk(WireFormat::Chat);
     talk.say("Say a lot.");
     talk.ask(&stage, false).await;
     talk.say("More.");
@@ -792,7 +794,7 @@ async fn lowered_output_caps_arrive_as_recorded() {
 
 // Recall.
 
-async fn recall(wire: Dialect, story: &str) {
+async fn recall(wire: WireFormat, story: &str) {
     let mut stage = Stage::new(
         None,
         Script::row([
@@ -822,23 +824,23 @@ async fn recall(wire: Dialect, story: &str) {
 
 #[tokio::test]
 async fn recall_on_the_chat_wire_arrives_as_recorded() {
-    recall(Dialect::Chat, "recall-chat").await;
+    recall(WireFormat::Chat, "recall-chat").await;
 }
 
 #[tokio::test]
 async fn recall_on_the_anthropic_wire_arrives_as_recorded() {
-    recall(Dialect::Anthropic, "recall-anthropic").await;
+    recall(WireFormat::Anthropic, "recall-anthropic").await;
 }
 
 #[tokio::test]
 async fn recall_on_the_responses_wire_arrives_as_recorded() {
-    recall(Dialect::Responses, "recall-responses").await;
+    recall(WireFormat::Responses, "recall-responses").await;
 }
 
 #[tokio::test]
 async fn recall_beside_tools_of_the_client_arrives_as_recorded() {
     let mut text = String::new();
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         let mut stage = Stage::new(
             None,
             Script::row([
@@ -884,10 +886,10 @@ async fn recall_in_kept_conversations_arrives_as_recorded() {
 
 // Translations.
 
-const WAYS: [(Dialect, Dialect); 3] = [
-    (Dialect::Chat, Dialect::Anthropic),
-    (Dialect::Anthropic, Dialect::Chat),
-    (Dialect::Responses, Dialect::Chat),
+const WAYS: [(WireFormat, WireFormat); 3] = [
+    (WireFormat::Chat, WireFormat::Anthropic),
+    (WireFormat::Anthropic, WireFormat::Chat),
+    (WireFormat::Responses, WireFormat::Chat),
 ];
 
 #[tokio::test]

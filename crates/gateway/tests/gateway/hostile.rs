@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use throughline_gateway::GatewayLimits;
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -67,16 +67,16 @@ fn post(path: &str, headers: &str, body: &str) -> String {
 #[tokio::test]
 async fn deep_json_is_refused_at_once() {
     let stage = stage().await;
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let deep = format!("{}1{}", open.repeat(1_000_000), close.repeat(1_000_000));
-            let list = if dialect == Dialect::Responses { "input" } else { "messages" };
+            let list = if wire_format == WireFormat::Responses { "input" } else { "messages" };
             for body in [
                 deep.clone(),
                 format!("{{\"model\":\"{MODEL}\",\"{list}\":[{{\"role\":\"user\",\"content\":{deep}}}]}}"),
             ] {
-                let response = stage.ask(dialect, &body).await;
-                assert_eq!(response.status(), 400, "{dialect}");
+                let response = stage.ask(wire_format, &body).await;
+                assert_eq!(response.status(), 400, "{wire_format}");
                 let error: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
                 assert!(error["error"]["message"].as_str().unwrap().len() < 300, "{error}");
             }
@@ -88,16 +88,16 @@ async fn deep_json_is_refused_at_once() {
 #[tokio::test]
 async fn other_kinds_of_content_are_refused() {
     let stage = stage().await;
-    for dialect in Dialect::ALL {
-        let url = stage.at(path_of(dialect));
+    for wire_format in WireFormat::ALL {
+        let url = stage.at(path_of(wire_format));
         for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
             let sent = stage.http.post(&url).header("content-type", kind).body(FINE).send().await.unwrap();
-            assert_eq!(sent.status(), 415, "{dialect} {kind}");
+            assert_eq!(sent.status(), 415, "{wire_format} {kind}");
             let error: Value = serde_json::from_str(&sent.text().await.unwrap()).unwrap();
             assert!(error["error"]["message"].as_str().unwrap().contains("application/json"), "{error}");
         }
     }
-    let url = stage.at(path_of(Dialect::Chat));
+    let url = stage.at(path_of(WireFormat::Chat));
     for kind in
         ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.x+json"]
     {
@@ -147,13 +147,13 @@ async fn requests_hidden_in_others_never_reach_the_upstream() {
     }
     let reached = stage.upstream.requests();
     assert!(reached.iter().all(|request| !request.text().contains("hidden")), "{reached:?}");
-    assert_eq!(stage.ask(Dialect::Chat, FINE).await.status(), 200);
+    assert_eq!(stage.ask(WireFormat::Chat, FINE).await.status(), 200);
 }
 
 #[tokio::test]
 async fn headers_of_one_connection_and_odd_ones_stay_here() {
     let stage = stage().await;
-    let url = stage.at(path_of(Dialect::Chat));
+    let url = stage.at(path_of(WireFormat::Chat));
     let request = stage.http.post(&url).header("content-type", "application/json");
     let request = request
         .header("x-throughline-session", "../../etc/passwd")
@@ -192,7 +192,7 @@ async fn too_many_and_too_long_headers_are_refused() {
     assert!(
         raw(&stage, post("/v1/chat/completions", &long, "").as_bytes()).await.starts_with("HTTP/1.1 431")
     );
-    assert_eq!(stage.ask(Dialect::Chat, FINE).await.status(), 200);
+    assert_eq!(stage.ask(WireFormat::Chat, FINE).await.status(), 200);
 }
 
 #[tokio::test]
@@ -243,5 +243,5 @@ async fn more_than_there_is_memory_for_is_put_off() {
     }
     assert!(statuses.iter().any(|status| status == "503"), "{statuses:?}");
     drop(held);
-    assert_eq!(stage.ask(Dialect::Chat, FINE).await.status(), 200);
+    assert_eq!(stage.ask(WireFormat::Chat, FINE).await.status(), 200);
 }

@@ -10,7 +10,7 @@ use throughline_engine::{
 };
 use throughline_gateway::GatewayEvent;
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage};
 
@@ -78,7 +78,7 @@ async fn a_conversation_in_cooldown_is_compacted_at_ninety_percent_all_the_same(
             json!({ "role": "user", "content": format!("Turn {turn}: {}", "some words ".repeat(150)) }),
         );
         let response =
-            stage.ask(Dialect::Chat, &json!({ "model": MODEL, "messages": talk }).to_string()).await;
+            stage.ask(WireFormat::Chat, &json!({ "model": MODEL, "messages": talk }).to_string()).await;
         assert_eq!(response.status(), 200, "turn {turn}");
         let answer: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
         talk.push(answer["choices"][0]["message"].clone());

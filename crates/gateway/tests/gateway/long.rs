@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_store::{Owner, SearchQuery, SessionFilter};
 use throughline_testkit::{RecordedRequest, Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage, eventually};
 
@@ -37,7 +37,7 @@ async fn five_hundred_turns_never_show_the_client_an_overflow() {
         let planted = if turn == 3 { "The key of the vault is VAULT-77-OMEGA. " } else { "" };
         talk.push(json!({ "role": "user", "content": format!("{planted}Turn {turn}: {}", words(turn)) }));
         let body = json!({ "model": MODEL, "messages": talk }).to_string();
-        let response = stage.ask(Dialect::Chat, &body).await;
+        let response = stage.ask(WireFormat::Chat, &body).await;
         assert_eq!(response.status(), 200, "turn {turn}");
         let answer: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
         talk.push(answer["choices"][0]["message"].clone());
@@ -87,7 +87,7 @@ async fn a_client_with_a_summary_of_its_own_is_folded_on_from_it() {
             { "id": id, "type": "function", "function": { "name": "read", "arguments": "{}" } }] }));
         talk.push(json!({ "role": "tool", "tool_call_id": id, "content": words(step) }));
         let body = json!({ "model": MODEL, "messages": talk }).to_string();
-        let response = stage.ask(Dialect::Chat, &body).await;
+        let response = stage.ask(WireFormat::Chat, &body).await;
         let status = response.status();
         assert_eq!(status, 200, "step {step}: {}", response.text().await.unwrap());
         let answer: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();

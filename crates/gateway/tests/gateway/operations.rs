@@ -6,7 +6,7 @@ use serde_json::json;
 use throughline_gateway::{Access, TokenBook, TokenLimits};
 use throughline_store::SqliteStore;
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage};
 
@@ -34,11 +34,11 @@ async fn what_happens_is_counted() {
     for turn in 0..8 {
         talk.push(json!({"role": "user", "content": format!("{turn} {}", "word ".repeat(300))}));
         let body = json!({ "model": MODEL, "messages": talk }).to_string();
-        assert!(stage.ask(Dialect::Chat, &body).await.text().await.unwrap().contains("yes"));
+        assert!(stage.ask(WireFormat::Chat, &body).await.text().await.unwrap().contains("yes"));
         talk.push(json!({"role": "assistant", "content": "yes"}));
     }
     stage.send("/api/sessions/last/compact", &json!({ "keep_exchanges": 2 })).await;
-    assert_eq!(stage.ask(Dialect::Chat, "{").await.status(), 400);
+    assert_eq!(stage.ask(WireFormat::Chat, "{").await.status(), 400);
     let (status, figures) = text(&stage, "/metrics", "").await;
     assert_eq!(status, 200);
     assert_eq!(figure(&figures, "throughline_requests_total{wire=\"chat\",status=\"200\"}"), 8.0);

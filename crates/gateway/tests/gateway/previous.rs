@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{StreamDecoder, decode_response};
 
 use crate::stage::{MODEL, Stage};
@@ -22,13 +22,13 @@ async fn ask(stage: &Stage, text: &str, previous: Option<&str>, stream: bool) ->
     if let Some(previous) = previous {
         body["previous_response_id"] = json!(previous);
     }
-    let response = stage.ask(Dialect::Responses, &body.to_string()).await;
+    let response = stage.ask(WireFormat::Responses, &body.to_string()).await;
     let (status, body) = (response.status(), response.bytes().await.unwrap());
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
     let answer = match stream {
-        false => decode_response(Dialect::Responses, &body).unwrap(),
+        false => decode_response(WireFormat::Responses, &body).unwrap(),
         true => {
-            let mut decoder = StreamDecoder::new(Dialect::Responses);
+            let mut decoder = StreamDecoder::new(WireFormat::Responses);
             let mut deltas = Vec::new();
             decoder.feed(&body, &mut deltas).unwrap();
             decoder.finish(&mut deltas).unwrap()

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use throughline_gateway::{GatewayEvent, Offer};
 use throughline_store::{Owner, SessionFilter, StoredMessage};
 use throughline_testkit::{RecordedRequest, Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, StopReason, ToolCall};
 
 use crate::stage::{MODEL, Stage, eventually};
@@ -37,7 +37,7 @@ async fn stage(window_tokens: Option<u64>, script: Script) -> Stage {
     stage
 }
 
-fn talk(wire: Dialect) -> Talk {
+fn talk(wire: WireFormat) -> Talk {
     Talk { wire, messages: Vec::new() }
 }
 
@@ -70,7 +70,7 @@ fn assert_prefix_never_moves(stage: &Stage) {
 
 #[tokio::test]
 async fn the_model_looks_something_up_and_the_client_sees_the_answer() {
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         for stream in [false, true] {
             let script = Script::row([
                 Reply::text("Noted."),
@@ -127,7 +127,7 @@ async fn the_model_looks_something_up_and_the_client_sees_the_answer() {
 /// Calls of both kinds in one answer: the client runs its own, ours are answered beside them.
 #[tokio::test]
 async fn calls_of_both_kinds_are_each_answered_by_their_own() {
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         for (stream, restarts) in [(false, false), (true, true)] {
             let script = Script::row([
                 reply(vec![
@@ -173,7 +173,7 @@ async fn calls_of_both_kinds_are_each_answered_by_their_own() {
 
 #[tokio::test]
 async fn a_model_that_only_ever_recalls_comes_to_an_end() {
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         let script = Script::answering(|request| match request.order {
             order if order < 20 => reply(vec![grep(&format!("r{order}"), "nothing")]),
             _ => Reply::text("At last."),
@@ -212,7 +212,7 @@ async fn what_is_read_in_a_turn_is_limited() {
     let mut stage = stage(None, script).await;
     stage.recall_tokens = 5;
     stage.start().await;
-    let mut talk = talk(Dialect::Anthropic);
+    let mut talk = talk(WireFormat::Anthropic);
     talk.say("The key of the vault is VAULT-77.");
     talk.ask(&stage, false).await;
     talk.say("Which key?");
@@ -226,7 +226,7 @@ async fn what_is_read_in_a_turn_is_limited() {
 /// The upstream fails in the second round: the client is told, and its next try goes on from what was found.
 #[tokio::test]
 async fn a_round_that_fails_is_an_error_and_nothing_is_lost() {
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         for stream in [false, true] {
             let script = Script::row([
                 reply(vec![text("Let me look."), grep("r1", "vault")]),
@@ -260,7 +260,7 @@ async fn who_is_not_offered_anything_notices_nothing() {
     let without = json!({ "model": MODEL, "max_tokens": 64, "messages": said });
     for body in [with_own, without] {
         let stage = stage(None, Script::always(reply(vec![grep("r1", "x")]))).await;
-        let through = stage.ask(Dialect::Anthropic, &body.to_string()).await.text().await.unwrap();
+        let through = stage.ask(WireFormat::Anthropic, &body.to_string()).await.text().await.unwrap();
         assert!(through.contains("lcm_grep"), "{through}");
         assert_eq!(stage.upstream.calls().len(), 1);
         assert_eq!(stage.upstream.calls()[0].json().get("tools"), body.get("tools"));
@@ -281,7 +281,7 @@ async fn a_client_with_such_tools_itself_answers_its_own_calls() {
         said.push(json!({ "role": "user", "content": format!("Turn {turn}") }));
         for _ in 0..2 {
             let body = json!({ "model": MODEL, "messages": said, "tools": own }).to_string();
-            let answer = stage.ask(Dialect::Chat, &body).await.text().await.unwrap();
+            let answer = stage.ask(WireFormat::Chat, &body).await.text().await.unwrap();
             let answer: Value = serde_json::from_str(&answer).unwrap();
             let message = answer["choices"][0]["message"].clone();
             said.push(message.clone());
@@ -312,7 +312,7 @@ async fn a_fact_from_before_three_compactions_is_found() {
         }
         Reply::text(format!("Done with {}.", request.order))
     };
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         let stage = stage(Some(32_000), Script::answering(answers)).await;
         let mut talk = talk(wire);
         let filler = |turn: usize| {
@@ -365,12 +365,12 @@ async fn a_request_without_tools_brings_ours_once_they_were_called() {
         Reply::text("You are welcome."),
     ]);
     let stage = stage(None, script).await;
-    let mut talk = talk(Dialect::Anthropic);
+    let mut talk = talk(WireFormat::Anthropic);
     talk.say("Look for the vault.");
     talk.ask(&stage, false).await;
     talk.say("Thanks.");
     let body = json!({ "model": MODEL, "max_tokens": 500, "messages": talk.messages }).to_string();
-    assert_eq!(stage.ask(Dialect::Anthropic, &body).await.status(), 200);
+    assert_eq!(stage.ask(WireFormat::Anthropic, &body).await.status(), 200);
     let last = stage.upstream.calls().pop().unwrap();
     assert!(last.text().contains("\"r1\"") && tools(&last).contains("lcm_grep"), "{}", last.text());
     assert!(!tools(&last).contains("\"read\""), "the client left its own out");
@@ -386,7 +386,7 @@ async fn a_search_does_not_find_searches() {
         Reply::text("Nobody said so."),
     ]);
     let stage = stage(None, script).await;
-    let mut talk = talk(Dialect::Chat);
+    let mut talk = talk(WireFormat::Chat);
     talk.say("Was there an animal?");
     talk.ask(&stage, false).await;
     for call in &stage.upstream.calls()[1..] {
@@ -409,7 +409,7 @@ async fn what_is_read_fits_into_the_window() {
     let mut stage = stage(Some(16_000), script).await;
     (stage.recall_rounds, stage.recall_tokens) = (8, 1_000_000);
     stage.start().await;
-    let mut talk = talk(Dialect::Anthropic);
+    let mut talk = talk(WireFormat::Anthropic);
     let words: Vec<String> = (0..1_500).map(|word| format!("w{}", (word * 104_729) % 99_991)).collect();
     talk.say(&words.join(" "));
     talk.ask(&stage, false).await;
@@ -437,9 +437,9 @@ async fn a_stream_that_breaks_off_inside_an_event_ends_with_a_whole_one() {
         let mut stage = stage(None, Script::always(Reply::raw(200, "text/event-stream", cut.clone()))).await;
         stage.recall = offer;
         stage.start().await;
-        let mut talk = talk(Dialect::Chat);
+        let mut talk = talk(WireFormat::Chat);
         talk.say("Go.");
-        let text = stage.ask(Dialect::Chat, &talk.body(true)).await.text().await.unwrap();
+        let text = stage.ask(WireFormat::Chat, &talk.body(true)).await.text().await.unwrap();
         let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
         let events: Vec<Value> =
             events.map(|data| serde_json::from_str(data).unwrap_or_else(|_| panic!("{text}"))).collect();

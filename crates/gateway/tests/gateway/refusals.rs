@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use throughline_gateway::{AnswerEnd, GatewayEvent};
 use throughline_testkit::{Reply, ReplyFault, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage, eventually, path_of};
 
@@ -17,24 +17,24 @@ async fn error_of(response: reqwest::Response) -> (u16, Value) {
 
 #[tokio::test]
 async fn an_upstreams_own_refusal_comes_through_as_it_is() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let reply = Reply::error(401, "authentication_error", "the key is wrong").header("request-id", "r1");
         let stage = Stage::new(None, Script::always(reply)).await;
-        let body = request(dialect, "hello");
-        let direct = stage.post(&stage.directly_at(path_of(dialect)), &body).await;
-        let through = stage.ask(dialect, &body).await;
+        let body = request(wire_format, "hello");
+        let direct = stage.post(&stage.directly_at(path_of(wire_format)), &body).await;
+        let through = stage.ask(wire_format, &body).await;
         assert_eq!(through.status(), 401);
         assert_eq!(through.headers().get("request-id").unwrap(), "r1");
         assert_eq!(through.text().await.unwrap(), direct.text().await.unwrap());
     }
 }
 
-fn request(dialect: Dialect, text: &str) -> String {
-    match dialect {
-        Dialect::Chat => json!({ "model": MODEL, "messages": [{ "role": "user", "content": text }] }),
-        Dialect::Responses => json!({ "model": MODEL, "input": [
+fn request(wire_format: WireFormat, text: &str) -> String {
+    match wire_format {
+        WireFormat::Chat => json!({ "model": MODEL, "messages": [{ "role": "user", "content": text }] }),
+        WireFormat::Responses => json!({ "model": MODEL, "input": [
             { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }] }),
-        Dialect::Anthropic => {
+        WireFormat::Anthropic => {
             json!({ "model": MODEL, "max_tokens": 64, "messages": [{ "role": "user", "content": text }] })
         }
     }
@@ -44,15 +44,15 @@ fn request(dialect: Dialect, text: &str) -> String {
 #[tokio::test]
 async fn bodies_that_are_no_requests_are_refused_in_the_form_of_the_wire() {
     let stage = Stage::new(None, Script::always(Reply::text("never"))).await;
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         for body in
             ["", "{", "[]", "{\"model\":1}", "not json", "{\"messages\":3,\"input\":3,\"model\":\"m\"}"]
         {
-            let (status, error) = error_of(stage.ask(dialect, body).await).await;
-            assert_eq!(status, 400, "{dialect} {body}");
+            let (status, error) = error_of(stage.ask(wire_format, body).await).await;
+            assert_eq!(status, 400, "{wire_format} {body}");
             let words = error["error"]["message"].as_str().unwrap();
             assert!(!words.is_empty() && !words.contains("src/"), "{words}");
-            assert_eq!(error["type"] == "error", dialect == Dialect::Anthropic);
+            assert_eq!(error["type"] == "error", wire_format == WireFormat::Anthropic);
         }
     }
     assert!(stage.upstream.requests().is_empty());
@@ -61,7 +61,7 @@ async fn bodies_that_are_no_requests_are_refused_in_the_form_of_the_wire() {
 #[tokio::test]
 async fn packed_bodies_are_read_and_bombs_are_not() {
     let stage = Stage::new(None, Script::always(Reply::text("ok"))).await;
-    let body = request(Dialect::Chat, "packed");
+    let body = request(WireFormat::Chat, "packed");
     let gzip = |bytes: &[u8]| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(bytes).unwrap();
@@ -77,7 +77,7 @@ async fn packed_bodies_are_read_and_bombs_are_not() {
         ("deflate", zlib(body.as_bytes())),
         ("zstd", zstd::encode_all(body.as_bytes(), 1).unwrap()),
     ];
-    let url = stage.at(path_of(Dialect::Chat));
+    let url = stage.at(path_of(WireFormat::Chat));
     for (encoding, bytes) in packed {
         let sent =
             stage.http.post(&url).header("content-encoding", encoding).body(bytes).send().await.unwrap();
@@ -95,14 +95,14 @@ async fn packed_bodies_are_read_and_bombs_are_not() {
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_ends_with_an_error_of_its_wire() {
-    for dialect in Dialect::ALL {
+    for wire_format in WireFormat::ALL {
         let reply =
             Reply::text("a rather long answer that is cut in its middle").failing_after(3, ReplyFault::Cut);
         let stage = Stage::new(None, Script::always(reply)).await;
-        let mut body: Value = serde_json::from_str(&request(dialect, "go")).unwrap();
+        let mut body: Value = serde_json::from_str(&request(wire_format, "go")).unwrap();
         body["stream"] = json!(true);
-        let text = stage.ask(dialect, &body.to_string()).await.text().await.unwrap();
-        assert!(text.contains("\"error\""), "{dialect}: {text}");
+        let text = stage.ask(wire_format, &body.to_string()).await.text().await.unwrap();
+        assert!(text.contains("\"error\""), "{wire_format}: {text}");
     }
 }
 
@@ -110,9 +110,9 @@ async fn a_stream_that_breaks_off_ends_with_an_error_of_its_wire() {
 async fn a_client_that_hangs_up_ends_the_call() {
     let reply = Reply::text("so it begins and then nothing more comes").failing_after(5, ReplyFault::Stall);
     let stage = Stage::new(None, Script::always(reply)).await;
-    let mut body: Value = serde_json::from_str(&request(Dialect::Anthropic, "go")).unwrap();
+    let mut body: Value = serde_json::from_str(&request(WireFormat::Anthropic, "go")).unwrap();
     body["stream"] = json!(true);
-    let mut response = stage.ask(Dialect::Anthropic, &body.to_string()).await;
+    let mut response = stage.ask(WireFormat::Anthropic, &body.to_string()).await;
     assert!(response.chunk().await.unwrap().is_some());
     drop(response);
     stage.upstream.until_hung_up().await;
@@ -150,7 +150,7 @@ async fn a_client_is_told_what_is_wrong_and_nothing_of_the_settings() {
     let stage = Stage::new(Some(20_000), Script::always(Reply::text("hello"))).await;
     let body = json!({ "model": MODEL, "max_tokens": 100, "system": "Mind the harbour rules. ".repeat(8_000),
         "messages": [{ "role": "user", "content": "one" }] });
-    let response = stage.ask(Dialect::Anthropic, &body.to_string()).await;
+    let response = stage.ask(WireFormat::Anthropic, &body.to_string()).await;
     assert_eq!(response.status(), 400);
     let told = response.text().await.unwrap();
     assert!(told.contains("system prompt and tools take"), "{told}");

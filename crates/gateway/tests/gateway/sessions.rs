@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use throughline_gateway::GatewayEvent;
 use throughline_store::{Owner, SessionFilter, SessionId};
 use throughline_testkit::{Gate, Reply, ReplyFault, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage, eventually};
 
@@ -34,7 +34,7 @@ async fn a_conversation_goes_on_and_is_recorded_once() {
     let stage = Stage::new(None, counting()).await;
     let mut talk = vec![json!({"role": "system", "content": "It is Monday."}), user("one")];
     for turn in 1..=5 {
-        let answer = stage.ask(Dialect::Chat, &body(&talk)).await;
+        let answer = stage.ask(WireFormat::Chat, &body(&talk)).await;
         assert_eq!(answer.status(), 200);
         answer.text().await.unwrap();
         // The date in the system prompt moves on.
@@ -53,17 +53,17 @@ async fn a_conversation_goes_on_and_is_recorded_once() {
 async fn an_edited_turn_is_a_branch_and_the_first_way_goes_on_too() {
     let stage = Stage::new(None, counting()).await;
     let start = [user("one")];
-    stage.ask(Dialect::Chat, &body(&start)).await;
+    stage.ask(WireFormat::Chat, &body(&start)).await;
     let first_way = [user("one"), assistant("answer 1"), user("two")];
-    stage.ask(Dialect::Chat, &body(&first_way)).await;
+    stage.ask(WireFormat::Chat, &body(&first_way)).await;
     let edited = [user("one"), assistant("answer 1"), user("two, in other words")];
-    stage.ask(Dialect::Chat, &body(&edited)).await;
+    stage.ask(WireFormat::Chat, &body(&edited)).await;
     assert_eq!(stage.opened(), [None, Some("branch")]);
     // Both are continued where they stand.
     let on = [&first_way[..], &[assistant("answer 2"), user("three")]].concat();
-    stage.ask(Dialect::Chat, &body(&on)).await;
+    stage.ask(WireFormat::Chat, &body(&on)).await;
     let on = [&edited[..], &[assistant("answer 3"), user("three")]].concat();
-    stage.ask(Dialect::Chat, &body(&on)).await;
+    stage.ask(WireFormat::Chat, &body(&on)).await;
     assert_eq!(stage.opened().len(), 2);
     assert_eq!(stage.upstream.calls()[4].text(), body(&on));
 }
@@ -72,8 +72,8 @@ async fn an_edited_turn_is_a_branch_and_the_first_way_goes_on_too() {
 async fn a_request_that_is_made_again_is_answered_again() {
     let stage = Stage::new(None, counting()).await;
     let talk = [user("one"), assistant("before our time"), user("two")];
-    stage.ask(Dialect::Chat, &body(&talk)).await;
-    let again = stage.ask(Dialect::Chat, &body(&talk)).await;
+    stage.ask(WireFormat::Chat, &body(&talk)).await;
+    let again = stage.ask(WireFormat::Chat, &body(&talk)).await;
     assert!(again.text().await.unwrap().contains("answer 2"));
     assert_eq!(stage.opened(), [None, Some("branch")]);
     assert_eq!(stage.upstream.calls()[1].text(), body(&talk));
@@ -82,21 +82,21 @@ async fn a_request_that_is_made_again_is_answered_again() {
 #[tokio::test]
 async fn conversations_that_begin_alike_are_told_apart() {
     let stage = Stage::new(None, counting()).await;
-    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
-    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
+    stage.ask(WireFormat::Chat, &body(&[user("hi")])).await;
+    stage.ask(WireFormat::Chat, &body(&[user("hi")])).await;
     assert_eq!(stage.opened(), [None, None]);
-    stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 1"), user("mine")])).await;
-    stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 2"), user("yours")])).await;
+    stage.ask(WireFormat::Chat, &body(&[user("hi"), assistant("answer 1"), user("mine")])).await;
+    stage.ask(WireFormat::Chat, &body(&[user("hi"), assistant("answer 2"), user("yours")])).await;
     assert_eq!(stage.opened(), [None, None]);
 }
 
 #[tokio::test]
 async fn a_gateway_that_was_started_again_finds_its_conversations() {
     let mut stage = Stage::new(None, counting()).await;
-    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
-    stage.ask(Dialect::Chat, &body(&[user("hi")])).await;
+    stage.ask(WireFormat::Chat, &body(&[user("hi")])).await;
+    stage.ask(WireFormat::Chat, &body(&[user("hi")])).await;
     stage.start().await;
-    let answer = stage.ask(Dialect::Chat, &body(&[user("hi"), assistant("answer 2"), user("on")])).await;
+    let answer = stage.ask(WireFormat::Chat, &body(&[user("hi"), assistant("answer 2"), user("on")])).await;
     answer.text().await.unwrap();
     assert_eq!(stage.opened(), [None, None]);
     let found = || stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
@@ -115,22 +115,22 @@ async fn a_client_that_compacted_itself_goes_on_from_its_conversation() {
     };
     let mut talk = vec![user("one")];
     for turn in 1..=4 {
-        stage.ask(Dialect::Anthropic, &ask(&talk)).await;
+        stage.ask(WireFormat::Anthropic, &ask(&talk)).await;
         talk.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
     }
     // As Claude Code does it: everything but a summary is gone.
     let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
     let mut compacted = vec![user(note), user("go on")];
-    stage.ask(Dialect::Anthropic, &ask(&compacted)).await;
+    stage.ask(WireFormat::Anthropic, &ask(&compacted)).await;
     assert_eq!(stage.opened(), [None, Some("client_compaction")]);
     assert_eq!(stage.upstream.calls()[4].text(), ask(&compacted), "it is sent as it came");
     compacted.extend([assistant("answer 5"), user("further")]);
-    stage.ask(Dialect::Anthropic, &ask(&compacted)).await;
+    stage.ask(WireFormat::Anthropic, &ask(&compacted)).await;
     assert_eq!(stage.opened().len(), 2, "it goes on there");
     // As others do it: the beginning and the end stay, with a summary between them.
     let end = [assistant("answer 3"), user("question 3"), assistant("answer 4"), user("question 4")];
     let kept = [&[user("one"), assistant("what happened since")], &end[..]].concat();
-    stage.ask(Dialect::Anthropic, &ask(&kept)).await;
+    stage.ask(WireFormat::Anthropic, &ask(&kept)).await;
     assert_eq!(stage.opened(), [None, Some("client_compaction"), Some("client_compaction")]);
 }
 
@@ -146,9 +146,9 @@ async fn sub_agents_and_side_calls_hang_on_the_clients_conversation() {
         }
         body.to_string()
     };
-    stage.ask(Dialect::Anthropic, &ask("build it", Some(&tools))).await;
-    stage.ask(Dialect::Anthropic, &ask("look for the tests", Some(&tools))).await;
-    stage.ask(Dialect::Anthropic, &ask("a title for this", None)).await;
+    stage.ask(WireFormat::Anthropic, &ask("build it", Some(&tools))).await;
+    stage.ask(WireFormat::Anthropic, &ask("look for the tests", Some(&tools))).await;
+    stage.ask(WireFormat::Anthropic, &ask("a title for this", None)).await;
     assert_eq!(stage.opened(), [None, Some("sub_agent"), Some("side_call")]);
     let listed = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
     assert_eq!(listed.len(), 1);
@@ -156,11 +156,11 @@ async fn sub_agents_and_side_calls_hang_on_the_clients_conversation() {
     // A gateway that was started anew has none of them at hand, and the record all.
     stage.start().await;
     let so_far = stage.opened().len();
-    stage.ask(Dialect::Anthropic, &ask("look for the docs", Some(&tools))).await;
-    stage.ask(Dialect::Anthropic, &ask("another title", None)).await;
+    stage.ask(WireFormat::Anthropic, &ask("look for the docs", Some(&tools))).await;
+    stage.ask(WireFormat::Anthropic, &ask("another title", None)).await;
     let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
     stage.start().await;
-    stage.ask(Dialect::Anthropic, &ask(note, Some(&tools))).await;
+    stage.ask(WireFormat::Anthropic, &ask(note, Some(&tools))).await;
     let opened = stage.opened();
     assert_eq!(opened[so_far..], [Some("sub_agent"), Some("side_call"), Some("client_compaction")]);
     let events = stage.events.lock().unwrap();
@@ -210,7 +210,7 @@ fn of_session(messages: &[Value], has_tools: bool) -> String {
 }
 
 /// Asks, and waits for the end of the answer.
-async fn asked(stage: &Stage, wire: Dialect, body: &str) {
+async fn asked(stage: &Stage, wire: WireFormat, body: &str) {
     stage.ask(wire, body).await.text().await.unwrap();
 }
 
@@ -235,12 +235,12 @@ async fn a_title_call_is_a_side_call_in_whatever_order_it_comes() {
         let mut stage = Stage::new(None, counting()).await;
         let order = if title_first { [&title, &main] } else { [&main, &title] };
         for body in order {
-            asked(&stage, Dialect::Anthropic, body).await;
+            asked(&stage, WireFormat::Anthropic, body).await;
         }
         assert_eq!(listed(&stage), (vec!["build it".to_owned()], "build it".to_owned()), "{title_first}");
         // The conversation has sub-agents, also for a gateway that was started since.
         stage.start().await;
-        asked(&stage, Dialect::Anthropic, &of_session(&[user("look for tests")], true)).await;
+        asked(&stage, WireFormat::Anthropic, &of_session(&[user("look for tests")], true)).await;
         assert_eq!(stage.opened().last(), Some(&Some("sub_agent")));
         assert_eq!(listed(&stage).0, ["build it"]);
     }
@@ -253,7 +253,7 @@ async fn a_title_call_that_runs_beside_the_first_request_is_a_side_call() {
     for title_first in [true, false] {
         let stage = Stage::new(None, Script::answering(|_| Reply::text("yes"))).await;
         let (one, two) = if title_first { (&title, &main) } else { (&main, &title) };
-        tokio::join!(asked(&stage, Dialect::Anthropic, one), asked(&stage, Dialect::Anthropic, two));
+        tokio::join!(asked(&stage, WireFormat::Anthropic, one), asked(&stage, WireFormat::Anthropic, two));
         assert_eq!(listed(&stage), (vec!["build it".to_owned()], "build it".to_owned()));
     }
 }
@@ -270,27 +270,27 @@ async fn a_request_after_a_first_answer_that_failed_is_no_sub_agent() {
         }
     });
     let stage = Stage::new(None, script).await;
-    asked(&stage, Dialect::Anthropic, &of_session(&[user("a title, please")], false)).await;
-    asked(&stage, Dialect::Anthropic, &of_session(&[user("build it")], true)).await;
-    asked(&stage, Dialect::Anthropic, &of_session(&[user("build it, but faster")], true)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&[user("a title, please")], false)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&[user("build it")], true)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&[user("build it, but faster")], true)).await;
     assert_eq!(stage.opened(), [None, None, None]);
     let (all, last) = listed(&stage);
     assert_eq!((all.len(), last.as_str()), (2, "build it, but faster"), "{all:?}");
     // What it starts is its own.
-    asked(&stage, Dialect::Anthropic, &of_session(&[user("look for tests")], true)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&[user("look for tests")], true)).await;
     assert_eq!(stage.opened().last(), Some(&Some("sub_agent")));
 }
 
 #[tokio::test]
 async fn sub_agents_with_the_same_prompt_all_hang_on_the_conversation() {
     let mut stage = Stage::new(None, counting()).await;
-    asked(&stage, Dialect::Anthropic, &of_session(&[user("build it")], true)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&[user("build it")], true)).await;
     let body = of_session(&[user("review this file")], true);
-    let ask = || asked(&stage, Dialect::Anthropic, &body);
+    let ask = || asked(&stage, WireFormat::Anthropic, &body);
     tokio::join!(ask(), ask(), ask(), ask());
     assert_eq!(stage.opened()[1..], [Some("sub_agent"); 4]);
     stage.start().await;
-    asked(&stage, Dialect::Anthropic, &body).await;
+    asked(&stage, WireFormat::Anthropic, &body).await;
     assert_eq!(stage.opened()[1..], [Some("sub_agent"); 5]);
     assert_eq!(listed(&stage).0, ["build it"]);
 }
@@ -301,7 +301,7 @@ async fn a_request_for_a_summary_is_a_side_call() {
     let mut stage = Stage::new(None, counting()).await;
     let mut talk = vec![user("one")];
     for turn in 1..=3 {
-        asked(&stage, Dialect::Anthropic, &of_session(&talk, true)).await;
+        asked(&stage, WireFormat::Anthropic, &of_session(&talk, true)).await;
         talk.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
     }
     let asks = "Your task is to create a detailed summary of the conversation so far.";
@@ -313,7 +313,7 @@ async fn a_request_for_a_summary_is_a_side_call() {
         if restarted {
             stage.start().await;
         }
-        asked(&stage, Dialect::Anthropic, &of_session(&summarising, true)).await;
+        asked(&stage, WireFormat::Anthropic, &of_session(&summarising, true)).await;
         assert_eq!(stage.opened().last(), Some(&Some("side_branch")));
         assert_eq!(listed(&stage), (vec!["one".to_owned()], "one".to_owned()));
     }
@@ -321,7 +321,7 @@ async fn a_request_for_a_summary_is_a_side_call() {
     let main = stage.store.resolve(&Owner::default(), "last").unwrap().id;
     let note = "This session is being continued from a previous conversation that ran out of context. All went well.";
     let compacted = [user(note), assistant("answer 3"), user("go on")];
-    asked(&stage, Dialect::Anthropic, &of_session(&compacted, true)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&compacted, true)).await;
     let events = stage.events.lock().unwrap();
     let opened = events.iter().rev().find_map(|event| match event {
         GatewayEvent::Opened { link, .. } => link.clone(),
@@ -334,12 +334,12 @@ async fn a_request_for_a_summary_is_a_side_call() {
 #[tokio::test]
 async fn a_request_for_a_summary_of_one_exchange_is_a_side_call() {
     let stage = Stage::new(None, counting()).await;
-    asked(&stage, Dialect::Anthropic, &of_session(&[user("one")], true)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&[user("one")], true)).await;
     let asks = "Your task is to create a detailed summary of the conversation so far.";
     let asks = json!({ "role": "user", "content": [
         { "type": "text", "text": "one" }, { "type": "text", "text": asks },
     ]});
-    asked(&stage, Dialect::Anthropic, &of_session(&[asks], true)).await;
+    asked(&stage, WireFormat::Anthropic, &of_session(&[asks], true)).await;
     assert_eq!(stage.opened(), [None, Some("side_call")]);
 }
 
@@ -360,21 +360,21 @@ async fn a_call_without_tools_that_quotes_a_conversation_is_a_side_call_of_it() 
         json!({ "model": MODEL, "messages": messages, "tools": [tool] }).to_string()
     };
     let question = "Read every part of the archive, please.";
-    asked(&stage, Dialect::Chat, &with_tools(&[user(question)])).await;
-    asked(&stage, Dialect::Chat, &with_tools(&[user("Read another archive as well.")])).await;
+    asked(&stage, WireFormat::Chat, &with_tools(&[user(question)])).await;
+    asked(&stage, WireFormat::Chat, &with_tools(&[user("Read another archive as well.")])).await;
     let summary = format!(
         "Create a checkpoint.\n[USER]: {question}\n\n[ASSISTANT]: The part with number 1 was read.\n\nBe brief."
     );
-    asked(&stage, Dialect::Chat, &body(&[user(&summary)])).await;
+    asked(&stage, WireFormat::Chat, &body(&[user(&summary)])).await;
     let title = format!("User: {question}\n\nAssistant: The part with number 1 was read.");
     let system = json!({ "role": "system", "content": "Write a title." });
-    asked(&stage, Dialect::Chat, &body(&[system, user(&title)])).await;
+    asked(&stage, WireFormat::Chat, &body(&[system, user(&title)])).await;
     assert_eq!(stage.opened(), [None, None, Some("side_call"), Some("side_call")]);
     let main = stage.store.resolve(&Owner::default(), "last").unwrap();
     assert_ne!(main.link.map(|link| link.kind), Some(throughline_store::LinkKind::SideCall));
     // With tools, or with words of one side only, it is a conversation.
-    asked(&stage, Dialect::Chat, &with_tools(&[user(&format!("Look into this. {summary}"))])).await;
-    asked(&stage, Dialect::Chat, &body(&[user(question)])).await;
+    asked(&stage, WireFormat::Chat, &with_tools(&[user(&format!("Look into this. {summary}"))])).await;
+    asked(&stage, WireFormat::Chat, &body(&[user(question)])).await;
     assert_eq!(stage.opened()[4..], [None, None]);
 }
 
@@ -437,16 +437,16 @@ async fn a_client_that_keeps_only_what_people_said_is_recognised_each_time() {
     };
     let mut talk = vec![user("read the archive")];
     for turn in 1..=3 {
-        asked(&stage, Dialect::Responses, &ask(&talk)).await;
+        asked(&stage, WireFormat::Responses, &ask(&talk)).await;
         talk.extend([assistant(&format!("answer {turn}")), user(&format!("part {turn}"))]);
     }
     for number in 1..=3 {
         let note =
             format!("Another language model started to solve this problem; this is summary {number} of it.");
         let mut compacted = vec![user("read the archive"), user(&note)];
-        asked(&stage, Dialect::Responses, &ask(&compacted)).await;
+        asked(&stage, WireFormat::Responses, &ask(&compacted)).await;
         compacted.extend([assistant(&format!("answer {}", 2 * number + 2)), user("on")]);
-        asked(&stage, Dialect::Responses, &ask(&compacted)).await;
+        asked(&stage, WireFormat::Responses, &ask(&compacted)).await;
     }
     let compaction = Some("client_compaction");
     assert_eq!(stage.opened(), [None, compaction, compaction, compaction]);
@@ -480,9 +480,9 @@ async fn a_compaction_of_the_client_that_begins_as_another_is_recognised() {
     };
     let note = "Another language model started to solve this problem; this is its summary.";
     let compacted = [user("read the archive"), user(note)];
-    asked(&stage, Dialect::Responses, &ask(&[user("read the archive")])).await;
+    asked(&stage, WireFormat::Responses, &ask(&[user("read the archive")])).await;
     for (question, parent) in [("and then?", 0), ("and after that?", 0), ("what is next?", 2)] {
-        asked(&stage, Dialect::Responses, &ask(&[&compacted[..], &[user(question)]].concat())).await;
+        asked(&stage, WireFormat::Responses, &ask(&[&compacted[..], &[user(question)]].concat())).await;
         let events = stage.events.lock().unwrap();
         let opened = events.iter().filter_map(|event| match event {
             GatewayEvent::Opened { session, link } => Some((session.clone(), link.clone())),
@@ -500,21 +500,21 @@ async fn a_client_whose_summary_comes_first_is_recognised_by_what_it_keeps() {
     let mut stage = Stage::new(None, counting()).await;
     let mut talk = vec![user("one")];
     for turn in 1..=6 {
-        asked(&stage, Dialect::Chat, &body(&talk)).await;
+        asked(&stage, WireFormat::Chat, &body(&talk)).await;
         talk.extend([assistant(&format!("answer {turn}")), user(&format!("question {turn}"))]);
     }
     let alone = "[CONTEXT COMPACTION \u{2014} REFERENCE ONLY] Earlier turns were compacted.";
     let first = [&[user(alone)], &talk[talk.len() - 4..]].concat();
-    asked(&stage, Dialect::Chat, &body(&first)).await;
+    asked(&stage, WireFormat::Chat, &body(&first)).await;
     assert_eq!(stage.opened(), [None, Some("client_compaction")]);
     // Behind a message that is kept, and for a gateway that was started since.
     let behind =
         format!("[PRIOR CONTEXT \u{2014} for reference]\nquestion 5\n\n[END OF PRIOR CONTEXT]\n\n{alone}");
     let on = [&[user(&behind)], &first[3..], &[assistant("answer 7"), user("question 7")]].concat();
     stage.start().await;
-    asked(&stage, Dialect::Chat, &body(&on)).await;
+    asked(&stage, WireFormat::Chat, &body(&on)).await;
     assert_eq!(stage.opened().last(), Some(&Some("client_compaction")));
     // Words about a compaction are none.
-    asked(&stage, Dialect::Chat, &body(&[user("What does [CONTEXT COMPACTION mean?")])).await;
+    asked(&stage, WireFormat::Chat, &body(&[user("What does [CONTEXT COMPACTION mean?")])).await;
     assert_eq!(stage.opened().last(), Some(&None));
 }

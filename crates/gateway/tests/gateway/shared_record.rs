@@ -8,7 +8,7 @@ use throughline_store::{
     Dependants, LinkKind, MemoryStore, Owner, Selection, SessionFilter, SessionId, SqliteStore, Store,
 };
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::{Dialect, decode_message_text};
+use throughline_transcript::{WireFormat, decode_message_text};
 
 use crate::stage::{MODEL, Stage, eventually};
 
@@ -40,7 +40,7 @@ async fn json_of(response: reqwest::Response) -> Value {
 
 /// Asks, and puts the answer behind the conversation.
 async fn ask(stage: &Stage, talk: &mut Vec<Value>) {
-    let response = stage.ask(Dialect::Chat, &body(talk)).await;
+    let response = stage.ask(WireFormat::Chat, &body(talk)).await;
     let (status, answer) = (response.status(), json_of(response).await);
     assert_eq!(status, 200, "{answer}");
     let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
@@ -216,7 +216,7 @@ async fn a_conversation_that_was_compacted_or_undone_elsewhere_is_followed() {
     let (status, done) = other.send(&path, &json!({})).await;
     assert_eq!((status, &done["outcome"]), (200, &json!("completed")), "{done}");
     talk.push(user("after the compaction"));
-    let response = stage.ask(Dialect::Chat, &body(&talk)).await;
+    let response = stage.ask(WireFormat::Chat, &body(&talk)).await;
     let answer = json_of(response).await;
     let sent = stage.upstream.calls().last().unwrap().json();
     let sent = sent["messages"].as_array().unwrap();

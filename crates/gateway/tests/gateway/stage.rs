@@ -22,7 +22,7 @@ use throughline_provider::{
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner, Store};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::Catalogue;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) const MODEL: &str = "worker";
@@ -81,7 +81,7 @@ pub(crate) struct Stage {
     pub(crate) http: reqwest::Client,
     host: Arc<StillHost>,
     seal_key: SealKey,
-    wires: Vec<Dialect>,
+    wires: Vec<WireFormat>,
     engine: EngineSource,
     window_tokens: Option<u64>,
     /// The model that is asked where none is named.
@@ -122,7 +122,7 @@ impl Stage {
 
     /// A gateway whose upstream speaks one wire only.
     pub(crate) async fn with_wire(
-        wire: Dialect,
+        wire: WireFormat,
         window_tokens: Option<u64>,
         script: impl Into<Script>,
     ) -> Self {
@@ -202,7 +202,7 @@ impl Stage {
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
             host: Arc::default(),
             seal_key: SealKey::from_bytes([7; SealKey::BYTES]),
-            wires: Dialect::ALL.to_vec(),
+            wires: WireFormat::ALL.to_vec(),
             engine: Arc::new(|_owner| {
                 Arc::new(Compressor::new(CompressorSetup::by_rules())) as Arc<dyn ContextEngine>
             }),
@@ -324,8 +324,8 @@ impl Stage {
     }
 
     /// Asks on a wire with a body as it stands.
-    pub(crate) async fn ask(&self, dialect: Dialect, body: &str) -> reqwest::Response {
-        self.post(&self.at(path_of(dialect)), body).await
+    pub(crate) async fn ask(&self, wire_format: WireFormat, body: &str) -> reqwest::Response {
+        self.post(&self.at(path_of(wire_format)), body).await
     }
 
     pub(crate) async fn post(&self, url: &str, body: &str) -> reqwest::Response {
@@ -353,11 +353,11 @@ impl Stage {
     }
 }
 
-pub(crate) fn path_of(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Chat => "/v1/chat/completions",
-        Dialect::Responses => "/v1/responses",
-        Dialect::Anthropic => "/v1/messages",
+pub(crate) fn path_of(wire_format: WireFormat) -> &'static str {
+    match wire_format {
+        WireFormat::Chat => "/v1/chat/completions",
+        WireFormat::Responses => "/v1/responses",
+        WireFormat::Anthropic => "/v1/messages",
     }
 }
 

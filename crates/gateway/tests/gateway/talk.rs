@@ -1,14 +1,14 @@
 //! A client with a tool, on any wire.
 
 use serde_json::{Value, json};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{Answer, Delta, StreamDecoder, decode_response};
 
 use crate::stage::{MODEL, Stage};
 
 /// A client that keeps its conversation as its wire has it.
 pub(crate) struct Talk {
-    pub(crate) wire: Dialect,
+    pub(crate) wire: WireFormat,
     pub(crate) messages: Vec<Value>,
 }
 
@@ -18,19 +18,19 @@ impl Talk {
     }
 
     pub(crate) fn body(&self, stream: bool) -> String {
-        let list = if self.wire == Dialect::Responses { "input" } else { "messages" };
+        let list = if self.wire == WireFormat::Responses { "input" } else { "messages" };
         let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
         let tool = match self.wire {
-            Dialect::Chat => {
+            WireFormat::Chat => {
                 json!({ "type": "function", "function": { "name": "read", "parameters": schema } })
             }
-            Dialect::Responses => json!({ "type": "function", "name": "read", "parameters": schema }),
-            Dialect::Anthropic => json!({ "name": "read", "input_schema": schema }),
+            WireFormat::Responses => json!({ "type": "function", "name": "read", "parameters": schema }),
+            WireFormat::Anthropic => json!({ "name": "read", "input_schema": schema }),
         };
-        let cap = if self.wire == Dialect::Responses { "max_output_tokens" } else { "max_tokens" };
+        let cap = if self.wire == WireFormat::Responses { "max_output_tokens" } else { "max_tokens" };
         let mut body =
             json!({ "model": MODEL, cap: 500, "stream": stream, "tools": [tool], list: self.messages });
-        if stream && self.wire == Dialect::Chat {
+        if stream && self.wire == WireFormat::Chat {
             body["stream_options"] = json!({ "include_usage": true });
         }
         body.to_string()
@@ -56,9 +56,9 @@ impl Talk {
 
     pub(crate) fn result(&mut self, id: &str, text: &str) {
         self.messages.push(match self.wire {
-            Dialect::Chat => json!({ "role": "tool", "tool_call_id": id, "content": text }),
-            Dialect::Responses => json!({ "type": "function_call_output", "call_id": id, "output": text }),
-            Dialect::Anthropic => json!({ "role": "user", "content": [
+            WireFormat::Chat => json!({ "role": "tool", "tool_call_id": id, "content": text }),
+            WireFormat::Responses => json!({ "type": "function_call_output", "call_id": id, "output": text }),
+            WireFormat::Anthropic => json!({ "role": "user", "content": [
                 { "type": "tool_result", "tool_use_id": id, "content": text }] }),
         });
     }

@@ -7,7 +7,7 @@ use throughline_gateway::{Access, AnswerEnd, GatewayEvent, PeerUser, TenantPaths
 use throughline_provider::{EndpointKind, HoldLimits};
 use throughline_store::{CallFilter, Owner, SessionFilter, UsageBy};
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::stage::{MODEL, Stage, eventually};
 
@@ -310,11 +310,11 @@ async fn a_program_of_another_user_is_refused_as_long_as_no_tokens_are_demanded(
 async fn an_answer_too_large_to_hold_reaches_its_client_whole() {
     let words = "long ".repeat(40_000);
     for (wire, stream) in [
-        (Dialect::Chat, false),
-        (Dialect::Chat, true),
-        (Dialect::Responses, true),
-        (Dialect::Anthropic, true),
-        (Dialect::Anthropic, false),
+        (WireFormat::Chat, false),
+        (WireFormat::Chat, true),
+        (WireFormat::Responses, true),
+        (WireFormat::Anthropic, true),
+        (WireFormat::Anthropic, false),
     ] {
         let reply = Reply::text(words.clone());
         let mut stage = Stage::new(None, Script::always(reply)).await;
@@ -322,7 +322,7 @@ async fn an_answer_too_large_to_hold_reaches_its_client_whole() {
         stage.start().await;
         let message = json!([{ "role": "user", "content": "go" }]);
         let body = match wire {
-            Dialect::Responses => json!({ "model": MODEL, "input": message, "stream": stream }),
+            WireFormat::Responses => json!({ "model": MODEL, "input": message, "stream": stream }),
             _ => json!({ "model": MODEL, "messages": message, "stream": stream, "max_tokens": 100_000 }),
         };
         let direct = stage.post(&stage.directly_at(crate::stage::path_of(wire)), &body.to_string()).await;
@@ -351,14 +351,16 @@ async fn an_answer_too_large_to_hold_reaches_its_client_whole() {
 async fn a_client_that_leaves_after_the_last_event_has_not_hung_up() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let stage = Stage::new(None, yes()).await;
-    for wire in Dialect::ALL {
+    for wire in WireFormat::ALL {
         let message = json!([{ "role": "user", "content": "go" }]);
         let (body, last) = match wire {
-            Dialect::Responses => {
+            WireFormat::Responses => {
                 (json!({ "model": MODEL, "input": message, "stream": true }), "event: response.completed")
             }
-            Dialect::Chat => (json!({ "model": MODEL, "messages": message, "stream": true }), "data: [DONE]"),
-            Dialect::Anthropic => (
+            WireFormat::Chat => {
+                (json!({ "model": MODEL, "messages": message, "stream": true }), "data: [DONE]")
+            }
+            WireFormat::Anthropic => (
                 json!({ "model": MODEL, "messages": message, "stream": true, "max_tokens": 9 }),
                 "event: message_stop",
             ),
@@ -404,7 +406,7 @@ async fn cache_markers_are_added_from_the_second_request_of_a_conversation_on() 
     let ask = |talk: &[Value]| {
         json!({ "model": "claude-x", "max_tokens": 9, "system": "Be brief.", "messages": talk }).to_string()
     };
-    stage.ask(Dialect::Anthropic, &ask(&talk)).await.text().await.unwrap();
+    stage.ask(WireFormat::Anthropic, &ask(&talk)).await.text().await.unwrap();
     let first = stage.upstream.calls().remove(0).json();
     assert_eq!(first["messages"], json!(talk), "a text stays a text");
     assert_eq!(first["system"], "Be brief.");
@@ -412,7 +414,7 @@ async fn cache_markers_are_added_from_the_second_request_of_a_conversation_on() 
         json!({ "role": "assistant", "content": "yes" }),
         json!({ "role": "user", "content": "two" }),
     ]);
-    stage.ask(Dialect::Anthropic, &ask(&talk)).await.text().await.unwrap();
+    stage.ask(WireFormat::Anthropic, &ask(&talk)).await.text().await.unwrap();
     let second = stage.upstream.calls().remove(1).json();
     assert!(second["messages"][2]["content"][0]["cache_control"].is_object(), "{second}");
     assert!(second["system"][0]["cache_control"].is_object(), "{second}");
@@ -422,7 +424,7 @@ async fn cache_markers_are_added_from_the_second_request_of_a_conversation_on() 
         { "role": "assistant", "content": "so it is" },
         { "role": "user", "content": [{ "type": "text", "text": "end", "cache_control": { "type": "ephemeral" } }] },
     ]);
-    stage.ask(Dialect::Anthropic, &ask(marked.as_array().unwrap())).await.text().await.unwrap();
+    stage.ask(WireFormat::Anthropic, &ask(marked.as_array().unwrap())).await.text().await.unwrap();
     let third = stage.upstream.calls().remove(2).json();
     assert_eq!((&third["messages"], &third["system"]), (&marked, &json!("Be brief.")));
 }

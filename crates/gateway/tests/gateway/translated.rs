@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 use throughline_store::{Owner, SessionFilter};
 use throughline_testkit::{Reply, Script};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, ToolCall};
 
 use crate::stage::{MODEL, Stage, path_of};
 use crate::talk::Talk;
 
-const WAYS: [(Dialect, Dialect); 3] = [
-    (Dialect::Chat, Dialect::Anthropic),
-    (Dialect::Anthropic, Dialect::Chat),
-    (Dialect::Responses, Dialect::Chat),
+const WAYS: [(WireFormat, WireFormat); 3] = [
+    (WireFormat::Chat, WireFormat::Anthropic),
+    (WireFormat::Anthropic, WireFormat::Chat),
+    (WireFormat::Responses, WireFormat::Chat),
 ];
 
 /// An upstream that calls a tool every other time.
@@ -60,15 +60,15 @@ async fn a_client_works_with_tools_over_another_wire() {
             assert!(calls[5].text().contains("fn main() {}"));
             assert_eq!(stage.opened(), [None], "{client} over {server}: one conversation, found again");
             let found = stage.store.conversations(&Owner::default(), &SessionFilter::default()).unwrap();
-            assert_eq!(found[0].tip.dialect, client, "the record has the client's words");
+            assert_eq!(found[0].tip.wire_format, client, "the record has the client's words");
         }
     }
 }
 
 #[tokio::test]
 async fn the_clients_key_goes_where_the_other_wire_wants_it() {
-    let stage = Stage::with_wire(Dialect::Anthropic, None, working()).await;
-    Talk { wire: Dialect::Chat, messages: vec![json!({ "role": "user", "content": "Hi" })] }
+    let stage = Stage::with_wire(WireFormat::Anthropic, None, working()).await;
+    Talk { wire: WireFormat::Chat, messages: vec![json!({ "role": "user", "content": "Hi" })] }
         .ask(&stage, false)
         .await;
     let call = stage.upstream.calls().pop().unwrap();
@@ -105,16 +105,16 @@ async fn refusals_come_in_the_clients_form() {
         assert_eq!(response.status(), 401, "{client} over {server}");
         let error: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
         assert!(error["error"]["message"].as_str().unwrap().contains("no such key"), "{error}");
-        assert_eq!(error["type"] == "error", client == Dialect::Anthropic, "{error}");
+        assert_eq!(error["type"] == "error", client == WireFormat::Anthropic, "{error}");
     }
 }
 
 #[tokio::test]
 async fn what_the_other_wire_cannot_do_is_refused_with_its_name() {
-    let stage = Stage::with_wire(Dialect::Anthropic, None, working()).await;
+    let stage = Stage::with_wire(WireFormat::Anthropic, None, working()).await;
     let body = json!({ "model": MODEL, "messages": [{ "role": "user", "content": "Hi" }],
         "response_format": { "type": "json_object" } });
-    let response = stage.ask(Dialect::Chat, &body.to_string()).await;
+    let response = stage.ask(WireFormat::Chat, &body.to_string()).await;
     assert_eq!(response.status(), 400);
     let text = response.text().await.unwrap();
     assert!(text.contains("response_format"), "{text}");
@@ -131,7 +131,7 @@ async fn tokens_nobody_counts_are_estimated() {
         let counted: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
         counted["input_tokens"].as_u64().unwrap()
     };
-    let other_wire = Stage::with_wire(Dialect::Chat, None, working()).await;
+    let other_wire = Stage::with_wire(WireFormat::Chat, None, working()).await;
     let estimated = count(&other_wire).await;
     assert!((800..1_500).contains(&estimated), "{estimated}");
     assert!(other_wire.upstream.calls().is_empty(), "nobody was asked");

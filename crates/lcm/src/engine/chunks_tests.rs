@@ -2,7 +2,7 @@
 
 #![expect(clippy::single_range_in_vec_init, reason = "stretches are given as a list, however many there are")]
 
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn groups(count: usize) -> Groups {
     let messages: Vec<_> = (0..count)
         .map(|at| {
             let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
-            decode_message_text(text_message(Dialect::Chat, role, "words")).unwrap()
+            decode_message_text(text_message(WireFormat::Chat, role, "words")).unwrap()
         })
         .collect();
     Groups::of(&messages)

@@ -73,7 +73,7 @@ impl NodeCompaction<'_> {
     /// Where the conversation is cut.
     pub(crate) fn cut(&self, force: bool) -> Result<Plan, NoOpReason> {
         let conversation = Conversation {
-            dialect: self.conversation.dialect,
+            wire_format: self.conversation.wire_format,
             messages: &self.conversation.messages,
             groups: self.groups,
             sizes: &self.conversation.sizes,
@@ -199,7 +199,7 @@ impl NodeCompaction<'_> {
         let document = notes(nodes);
         let stands_for = nodes.iter().map(|node| node.head.node.messages as usize).sum();
         let text = |kept: usize| message_text(&document, stands_for, kept);
-        let (items, _) = assemble(conversation.dialect, messages, self.groups, &plan, renditions, text);
+        let (items, _) = assemble(conversation.wire_format, messages, self.groups, &plan, renditions, text);
         let (mut tokens_after, mut summary_tokens) = (conversation.fixed_tokens, 0);
         for item in &items {
             let tokens = match item {

@@ -10,7 +10,7 @@ use throughline_compaction::{
     merge_parts, summarise_all, trim_to_budget,
 };
 use throughline_redact::Redactor;
-use throughline_transcript::{Dialect, Groups, Message, Role, SharedText, decode_message, text_message};
+use throughline_transcript::{Groups, Message, Role, SharedText, WireFormat, decode_message, text_message};
 
 /// Who is asked, and how answers are measured and masked.
 pub(crate) struct NodeWriter<'a> {
@@ -130,7 +130,7 @@ impl<'a> NodeSource<'a> {
 /// Documents as messages, so that any summariser can read them.
 pub(crate) fn quoted(documents: &[SummaryDocument]) -> Vec<Message> {
     let message = |document: &SummaryDocument| {
-        let json = text_message(Dialect::Chat, Role::Assistant, &document.to_markdown());
+        let json = text_message(WireFormat::Chat, Role::Assistant, &document.to_markdown());
         decode_message(SharedText::new(json))
     };
     documents.iter().filter_map(message).collect()

@@ -2,7 +2,7 @@
 
 use throughline_compaction::find_summary;
 use throughline_store::{MessageRun, SessionId, SummaryId, SummaryNode};
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn what_stands_before_a_new_node_does_not_move() {
 #[test]
 fn the_message_is_known_again_by_every_engine() {
     let text = message_text(&notes(&[node(4, 0, 9, "building")]), 9, 5);
-    let message = decode_message_text(text_message(Dialect::Chat, Role::User, &text)).unwrap();
+    let message = decode_message_text(text_message(WireFormat::Chat, Role::User, &text)).unwrap();
     let found = find_summary(&message).unwrap();
     assert_eq!((found.messages, found.kept), (9, Some(5)));
     let document = SummaryDocument::parse(&found.body);

@@ -19,7 +19,7 @@ use throughline_store::{
     UsageTotal, Version, ViewItem, ViewMessage, diagnose,
 };
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
+use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
 
 use crate::support::{Stage, owner};
 
@@ -163,7 +163,7 @@ store_of_calls!(Faulty);
 store_of_calls!(Stopping);
 
 fn coding(messages: usize, seed: u64) -> Vec<Message> {
-    let json = big_transcript(Dialect::Chat, messages * 600, messages, seed);
+    let json = big_transcript(WireFormat::Chat, messages * 600, messages, seed);
     decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
 }
 
@@ -179,7 +179,7 @@ fn tip(store: &dyn Store) -> SessionId {
 /// Folds twice, so that leaves are condensed, with one call of the record failing; gives how many there were.
 async fn fold_with_fault(failing: usize, late: bool) -> usize {
     let store = Arc::new(Faulty::default());
-    let mut stage = Stage::over(Arc::<Faulty>::clone(&store), Dialect::Chat, 12_000, limits());
+    let mut stage = Stage::over(Arc::<Faulty>::clone(&store), WireFormat::Chat, 12_000, limits());
     stage.append(&coding(40, 1));
     assert!(matches!(stage.fold().await, CompactionResult::Completed(_)));
     stage.append(&coding(40, 2));
@@ -227,7 +227,7 @@ fn folds_until_it_is_stopped() {
         stop_before,
     });
     let work = async {
-        let mut stage = Stage::over(Arc::<Stopping>::clone(&store), Dialect::Chat, 12_000, limits());
+        let mut stage = Stage::over(Arc::<Stopping>::clone(&store), WireFormat::Chat, 12_000, limits());
         stage.append(&coding(40, 1));
         assert!(matches!(stage.fold().await, CompactionResult::Completed(_)));
         stage.append(&coding(40, 2));
@@ -295,7 +295,7 @@ fn goes_on(home: &Path, point: &str) {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, 1).unwrap());
     let newest = tip(store.as_ref());
     let work = async {
-        let mut stage = Stage::again(Arc::clone(&store), Dialect::Chat, 12_000, limits(), newest);
+        let mut stage = Stage::again(Arc::clone(&store), WireFormat::Chat, 12_000, limits(), newest);
         stage.check();
         stage.append(&coding(60, 99));
         let result = stage.fold().await;

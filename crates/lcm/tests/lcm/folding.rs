@@ -6,19 +6,19 @@ use throughline_engine::{AbortReason, CompactionResult, ContextEngine, PrepareOu
 use throughline_lcm::LcmLimits;
 use throughline_store::SummaryId;
 use throughline_testkit::big_transcript;
-use throughline_transcript::{DecodeOptions, Dialect, Message, decode};
+use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
 
 use crate::support::{Act, Script, Stage, owner};
 
 const NOTES: &str = "## Goal\n- Ship the release.\n## Constraints & Preferences\n- Never push to main.\n";
 
 fn coding(messages: usize, seed: u64) -> Vec<Message> {
-    let json = big_transcript(Dialect::Anthropic, messages * 900, messages, seed);
+    let json = big_transcript(WireFormat::Anthropic, messages * 900, messages, seed);
     decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages
 }
 
 fn stage() -> Stage {
-    Stage::new(Dialect::Anthropic, 40_000, LcmLimits { chunk_tokens: 2_500, ..LcmLimits::default() })
+    Stage::new(WireFormat::Anthropic, 40_000, LcmLimits { chunk_tokens: 2_500, ..LcmLimits::default() })
 }
 
 fn nodes(stage: &Stage) -> Vec<(SummaryId, u32)> {
@@ -106,7 +106,7 @@ async fn snapshot(stage: &Stage) -> (throughline_lcm::LcmEngine, Snapshot) {
     let engine = stage.engine();
     engine.update_model(session.model()).await.unwrap();
     let messages = session.messages().to_vec();
-    let model = throughline_engine::token_model_for("claude-sonnet-4-5", stage.dialect);
+    let model = throughline_engine::token_model_for("claude-sonnet-4-5", stage.wire_format);
     let sizes: Vec<u64> = messages
         .iter()
         .map(|message| model.estimate_content(&throughline_tokens::profile_message(message)))
@@ -114,7 +114,7 @@ async fn snapshot(stage: &Stage) -> (throughline_lcm::LcmEngine, Snapshot) {
     let prompt_tokens = sizes.iter().sum();
     let snapshot = Snapshot {
         session: stage.tip.clone(),
-        dialect: stage.dialect,
+        wire_format: stage.wire_format,
         messages: Arc::new(messages),
         sizes: Arc::new(sizes),
         fixed_tokens: 0,

@@ -66,6 +66,6 @@ proptest! {
     ) {
         let limits =
             LcmLimits { chunk_tokens, fan_in, nodes_tokens: Some(nodes_tokens), ..LcmLimits::default() };
-        run(fold_in_pieces(Stage::new(list.dialect, 6_000, limits), &list.messages(), pieces));
+        run(fold_in_pieces(Stage::new(list.wire_format, 6_000, limits), &list.messages(), pieces));
     }
 }

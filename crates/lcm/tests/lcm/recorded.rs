@@ -44,7 +44,7 @@ async fn nodes_of_recorded_sessions_hold_together() {
     let (mut sessions, mut folded) = (0, 0);
     for transcript in files.iter().filter_map(|path| session(path)) {
         let limits = LcmLimits { chunk_tokens: 3_000, nodes_tokens: Some(3_000), ..LcmLimits::default() };
-        let stage = Stage::new(transcript.dialect, WINDOW_TOKENS, limits);
+        let stage = Stage::new(transcript.wire_format, WINDOW_TOKENS, limits);
         folded += fold_in_pieces(stage, &transcript.messages, PIECES).await;
         sessions += 1;
     }

@@ -20,7 +20,7 @@ use throughline_store::{
     SessionId, Store, SummaryId, ViewMessage, node_problems,
 };
 use throughline_tokens::{LimitPolicy, profile_message};
-use throughline_transcript::{Dialect, Groups, Message, violations};
+use throughline_transcript::{Groups, Message, WireFormat, violations};
 use tokio_util::sync::CancellationToken;
 
 /// A clock that goes on with every look, and numbers that only count up.
@@ -159,7 +159,7 @@ pub(crate) struct Stage {
     pub(crate) host: Arc<TestHost>,
     pub(crate) limits: LcmLimits,
     pub(crate) window_tokens: u64,
-    pub(crate) dialect: Dialect,
+    pub(crate) wire_format: WireFormat,
     pub(crate) model: Option<Arc<Script>>,
     pub(crate) tip: SessionId,
     names: CallNames,
@@ -173,13 +173,13 @@ pub(crate) fn owner() -> Owner {
 }
 
 impl Stage {
-    pub(crate) fn new(dialect: Dialect, window_tokens: u64, limits: LcmLimits) -> Self {
-        Self::over(Arc::new(MemoryStore::new()), dialect, window_tokens, limits)
+    pub(crate) fn new(wire_format: WireFormat, window_tokens: u64, limits: LcmLimits) -> Self {
+        Self::over(Arc::new(MemoryStore::new()), wire_format, window_tokens, limits)
     }
 
     pub(crate) fn over(
         store: Arc<dyn Store>,
-        dialect: Dialect,
+        wire_format: WireFormat,
         window_tokens: u64,
         limits: LcmLimits,
     ) -> Self {
@@ -192,16 +192,16 @@ impl Stage {
             model: None,
             title: None,
             origin: Origin { program: "test".to_owned(), key: None, project: None },
-            dialect,
+            wire_format,
         };
         store.open_session(new, None).unwrap();
-        Self::again(store, dialect, window_tokens, limits, tip)
+        Self::again(store, wire_format, window_tokens, limits, tip)
     }
 
     /// A conversation that is there already.
     pub(crate) fn again(
         store: Arc<dyn Store>,
-        dialect: Dialect,
+        wire_format: WireFormat,
         window_tokens: u64,
         limits: LcmLimits,
         tip: SessionId,
@@ -210,11 +210,11 @@ impl Stage {
         // Ids of sessions come from the clock and these; a process that was killed used some.
         host.random.store(1_000_000 * u32::from(tip.as_str() != "first"), Ordering::Relaxed);
         let names = CallNames::default();
-        Self { store, host, limits, window_tokens, dialect, model: None, tip, names }
+        Self { store, host, limits, window_tokens, wire_format, model: None, tip, names }
     }
 
     pub(crate) fn append(&mut self, messages: &[Message]) {
-        let model = throughline_engine::token_model_for("claude-sonnet-4-5", self.dialect);
+        let model = throughline_engine::token_model_for("claude-sonnet-4-5", self.wire_format);
         let new = messages.iter().map(|message| NewMessage {
             tokens: model.estimate_content(&profile_message(message)),
             at_ms: self.host.now_ms(),
@@ -231,7 +231,7 @@ impl Stage {
             model: "claude-sonnet-4-5".to_owned(),
             provider: "anthropic".to_owned(),
             endpoint: "http://127.0.0.1".to_owned(),
-            dialect: self.dialect,
+            wire_format: self.wire_format,
             policy: LimitPolicy::for_window(self.window_tokens),
             window_origin: String::new(),
             threshold_origin: ThresholdOrigin::General,
@@ -342,7 +342,7 @@ impl Stage {
             .iter()
             .map(|item| throughline_transcript::decode_message_text(item.json().to_owned()).unwrap())
             .collect();
-        let broken = violations(self.dialect, &messages, &Groups::of(&messages));
+        let broken = violations(self.wire_format, &messages, &Groups::of(&messages));
         assert!(broken.is_empty(), "{broken:?}");
     }
 

@@ -8,13 +8,13 @@ use throughline_lcm::{
 use throughline_store::{NewSession, Origin, Owner, SessionId};
 use throughline_testkit::big_transcript;
 use throughline_transcript::{
-    DecodeOptions, Dialect, Message, Role, decode, decode_message_text, text_message,
+    DecodeOptions, Message, Role, WireFormat, decode, decode_message_text, text_message,
 };
 
 use crate::support::{Act, Script, Stage, owner};
 
 fn said(role: Role, text: &str) -> Message {
-    decode_message_text(text_message(Dialect::Anthropic, role, text)).unwrap()
+    decode_message_text(text_message(WireFormat::Anthropic, role, text)).unwrap()
 }
 
 /// A conversation with a fact near its beginning, folded three times.
@@ -24,7 +24,7 @@ async fn folded() -> Stage {
         recall: RecallLimits { expand_tokens: 1_500, ..RecallLimits::default() },
         ..LcmLimits::default()
     };
-    let mut stage = Stage::new(Dialect::Anthropic, 40_000, limits);
+    let mut stage = Stage::new(WireFormat::Anthropic, 40_000, limits);
     let long = format!(
         "It begins. {} The deploy key lives in vault/keys/zebra-41.pem. It ends.",
         "Filler words. ".repeat(2_000)
@@ -40,7 +40,7 @@ async fn folded() -> Stage {
         said(Role::Assistant, &long),
     ]);
     for seed in 1..4 {
-        let json = big_transcript(Dialect::Anthropic, 90_000, 100, seed);
+        let json = big_transcript(WireFormat::Anthropic, 90_000, 100, seed);
         stage.append(&decode(json.into_bytes(), &DecodeOptions::default()).unwrap().messages);
         let result = stage.fold().await;
         assert!(matches!(result, CompactionResult::Completed(_)), "{result:?}");
@@ -272,7 +272,7 @@ async fn notes_of_another_conversation_are_not_opened() {
         model: None,
         title: None,
         origin: Origin { program: "test".to_owned(), key: None, project: None },
-        dialect: Dialect::Anthropic,
+        wire_format: WireFormat::Anthropic,
     };
     stage.tip = stage.store.open_session(other, None).unwrap().id;
     for tool in tools {

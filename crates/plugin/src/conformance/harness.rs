@@ -12,7 +12,7 @@ use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
 use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
 use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::{
-    Dialect, Message, RawJson, Role, SharedText, decode_message, text_message, tool_result_stub,
+    Message, RawJson, Role, SharedText, WireFormat, decode_message, text_message, tool_result_stub,
 };
 use throughline_wire::{
     AnswerDraft, AnswerPart, RequestParts, System, ToolCall, decode_response, write_response,
@@ -55,7 +55,7 @@ impl Host for CountingHost {
 
 /// Answers questions with a call of a tool, and results with words. A token is four bytes.
 struct ScriptedModel {
-    dialect: Dialect,
+    wire_format: WireFormat,
     answers: AtomicUsize,
     bodies: Mutex<Vec<String>>,
 }
@@ -78,7 +78,8 @@ impl ScriptedModel {
         let input = u64::try_from(body.len() / 4).ok()?;
         let draft = AnswerDraft { id: format!("answer_{number}"), ..draft };
         let draft = draft.with_usage(Usage { input, output: 20, ..Usage::default() });
-        let answer = decode_response(self.dialect, write_response(self.dialect, &draft).as_bytes()).ok()?;
+        let answer =
+            decode_response(self.wire_format, write_response(self.wire_format, &draft).as_bytes()).ok()?;
         Some(UpstreamAnswer { answer, first_content: None })
     }
 }
@@ -104,7 +105,7 @@ fn call_id(turn: usize) -> String {
 
 /// A conversation that is being held.
 pub(super) struct SessionHarness {
-    dialect: Dialect,
+    wire_format: WireFormat,
     upstream: Arc<ScriptedModel>,
     store: Arc<MemoryStore>,
     events: Arc<Mutex<Vec<EngineEvent>>>,
@@ -115,11 +116,11 @@ pub(super) struct SessionHarness {
 
 impl SessionHarness {
     /// Begins a conversation with an engine of its own.
-    pub(super) async fn open(dialect: Dialect, make: MakeEngine<'_>) -> Result<Self, String> {
+    pub(super) async fn open(wire_format: WireFormat, make: MakeEngine<'_>) -> Result<Self, String> {
         let store = Arc::new(MemoryStore::new());
         let host = Arc::new(CountingHost::default());
         let upstream =
-            Arc::new(ScriptedModel { dialect, answers: AtomicUsize::new(0), bodies: Mutex::default() });
+            Arc::new(ScriptedModel { wire_format, answers: AtomicUsize::new(0), bodies: Mutex::default() });
         let events = Arc::<Mutex<Vec<EngineEvent>>>::default();
         let told = Arc::clone(&events);
         let mut setup = SessionSetup {
@@ -132,7 +133,7 @@ impl SessionHarness {
             owner: Owner::default(),
             host,
             events: Arc::new(move |event| told.lock().unwrap_or_else(PoisonError::into_inner).push(event)),
-            target: target(dialect, Arc::<ScriptedModel>::clone(&upstream)),
+            target: target(wire_format, Arc::<ScriptedModel>::clone(&upstream)),
             alternatives: Vec::new(),
             policy: CallPolicy {
                 automatic: Automatic::On,
@@ -152,10 +153,10 @@ impl SessionHarness {
             model: Some(MODEL.to_owned()),
             title: None,
             origin: Origin { program: "check".to_owned(), key: None, project: None },
-            dialect,
+            wire_format,
         };
         let session = ManagedSession::create(setup.clone(), new).await.map_err(|error| error.to_string())?;
-        Ok(Self { dialect, upstream, store, events, setup, said: Vec::new(), session })
+        Ok(Self { wire_format, upstream, store, events, setup, said: Vec::new(), session })
     }
 
     /// The conversation is taken up in another process, with another engine of the same kind.
@@ -176,16 +177,16 @@ impl SessionHarness {
     pub(super) async fn talk(&mut self) -> Result<(), String> {
         let turn = self.said.len();
         let question = format!("Question {turn}: {}", words(turn, 60));
-        let message = text_message(self.dialect, Role::User, &question);
+        let message = text_message(self.wire_format, Role::User, &question);
         self.said.push(question.clone());
         self.call(message).await?;
         if !self.last_body().contains(&question) {
             return Err(format!("question {turn} was not in the request that asked it"));
         }
-        let result = tool_result_stub(self.dialect, &call_id(turn), &words(turn + 1, 160));
-        let result = match self.dialect {
-            Dialect::Anthropic => format!("{{\"role\":\"user\",\"content\":[{result}]}}"),
-            Dialect::Chat | Dialect::Responses => result,
+        let result = tool_result_stub(self.wire_format, &call_id(turn), &words(turn + 1, 160));
+        let result = match self.wire_format {
+            WireFormat::Anthropic => format!("{{\"role\":\"user\",\"content\":[{result}]}}"),
+            WireFormat::Chat | WireFormat::Responses => result,
         };
         self.call(result).await?;
         self.check_events()
@@ -193,7 +194,7 @@ impl SessionHarness {
 
     async fn call(&mut self, json: String) -> Result<(), String> {
         let message = decode_message(SharedText::new(json)).ok_or("a message of the check is none")?;
-        let input = CallInput::new(envelope(self.dialect)?, vec![IncomingMessage::from(message)]);
+        let input = CallInput::new(envelope(self.wire_format)?, vec![IncomingMessage::from(message)]);
         let asked = self.session.call(input).await;
         asked.map_err(|error| format!("after {} exchanges a call failed: {error}", self.said.len()))?;
         // Summaries that are prepared meanwhile get their time.
@@ -247,12 +248,12 @@ fn complaint(event: &EngineEvent) -> Option<String> {
     }
 }
 
-fn target(dialect: Dialect, upstream: Arc<dyn Upstream>) -> ModelTarget {
+fn target(wire_format: WireFormat, upstream: Arc<dyn Upstream>) -> ModelTarget {
     ModelTarget {
         model: MODEL.to_owned(),
         provider: "check".to_owned(),
         endpoint: "http://127.0.0.1/v1".to_owned(),
-        dialect,
+        wire_format,
         policy: LimitPolicy { protect_last_n: 4, ..LimitPolicy::for_window(WINDOW_TOKENS) },
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
@@ -263,22 +264,22 @@ fn target(dialect: Dialect, upstream: Arc<dyn Upstream>) -> ModelTarget {
     }
 }
 
-fn envelope(dialect: Dialect) -> Result<Envelope, String> {
-    let tools = match dialect {
-        Dialect::Anthropic => {
+fn envelope(wire_format: WireFormat) -> Result<Envelope, String> {
+    let tools = match wire_format {
+        WireFormat::Anthropic => {
             r#"[{"name":"read_file","description":"Reads a file","input_schema":{"type":"object"}}]"#
         }
-        Dialect::Chat => {
+        WireFormat::Chat => {
             r#"[{"type":"function","function":{"name":"read_file","parameters":{"type":"object"}}}]"#
         }
-        Dialect::Responses => r#"[{"type":"function","name":"read_file","parameters":{"type":"object"}}]"#,
+        WireFormat::Responses => r#"[{"type":"function","name":"read_file","parameters":{"type":"object"}}]"#,
     };
     let parts = RequestParts {
         system: Some(System::Text("Answer from what the files say.")),
         tools: Some(RawJson(tools)),
         ..RequestParts::new(MODEL)
     };
-    Envelope::build(dialect, &parts).map_err(|error| error.to_string())
+    Envelope::build(wire_format, &parts).map_err(|error| error.to_string())
 }
 
 /// So many words, different for each number.

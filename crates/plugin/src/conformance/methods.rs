@@ -10,7 +10,7 @@ use throughline_engine::{
 };
 use throughline_store::{EndReason, MemoryStore, Owner, SessionId};
 use throughline_tokens::Usage;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::check::{CheckEnvironment, CheckResult, CheckVerdict, ConformanceCheck, MakeEngine};
 use super::harness::{CountingHost, WINDOW_TOKENS, message, words};
@@ -71,7 +71,7 @@ async fn begun(make: MakeEngine<'_>) -> Result<Arc<dyn ContextEngine>, String> {
     let start = SessionStart {
         session: session(),
         conversation: session(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
         program: "check".to_owned(),
         compactions: 0,
     };
@@ -90,7 +90,7 @@ fn conversation(messages: Vec<String>) -> Result<Snapshot, String> {
     let prompt_tokens = sizes.iter().sum::<u64>() + 100;
     Ok(Snapshot {
         session: session(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
         messages: Arc::new(messages),
         sizes: Arc::new(sizes),
         fixed_tokens: 100,

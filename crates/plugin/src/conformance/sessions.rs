@@ -1,7 +1,7 @@
 //! Whole conversations, held as a host holds them.
 
 use throughline_engine::{CompactionResult, ManualCompaction};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::check::{CheckResult, CheckVerdict, ConformanceCheck, MakeEngine};
 use super::harness::SessionHarness;
@@ -19,18 +19,22 @@ const RESTART: &str = "when a process has ended and is started again, `initializ
 const BOUNDARY: &str = "`boundary`: `compression`, `undo`, `redo`, `elsewhere`";
 
 pub(super) async fn all(make: MakeEngine<'_>) -> Vec<ConformanceCheck> {
-    let long = |dialect| long_conversation(make, dialect);
+    let long = |wire_format| long_conversation(make, wire_format);
     vec![
-        ConformanceCheck::of("holds a long conversation on the chat wire", VIEW, long(Dialect::Chat).await),
+        ConformanceCheck::of(
+            "holds a long conversation on the chat wire",
+            VIEW,
+            long(WireFormat::Chat).await,
+        ),
         ConformanceCheck::of(
             "holds a long conversation on the responses wire",
             VIEW,
-            long(Dialect::Responses).await,
+            long(WireFormat::Responses).await,
         ),
         ConformanceCheck::of(
             "holds a long conversation on the anthropic wire",
             VIEW,
-            long(Dialect::Anthropic).await,
+            long(WireFormat::Anthropic).await,
         ),
         ConformanceCheck::of("folds when a person wants it", FORCE, by_hand(make).await),
         ConformanceCheck::of("keeps the newest messages it is told to", KEEP, keeping(make).await),
@@ -56,15 +60,15 @@ async fn talk_until(stage: &mut SessionHarness, compactions: u64) -> Result<(), 
     Ok(())
 }
 
-async fn long_conversation(make: MakeEngine<'_>, dialect: Dialect) -> CheckResult {
-    let mut stage = SessionHarness::open(dialect, make).await?;
+async fn long_conversation(make: MakeEngine<'_>, wire_format: WireFormat) -> CheckResult {
+    let mut stage = SessionHarness::open(wire_format, make).await?;
     talk_until(&mut stage, COMPACTIONS).await?;
     stage.check_record()?;
     Ok(CheckVerdict::Passed)
 }
 
 async fn by_hand(make: MakeEngine<'_>) -> CheckResult {
-    let mut stage = SessionHarness::open(Dialect::Chat, make).await?;
+    let mut stage = SessionHarness::open(WireFormat::Chat, make).await?;
     for _ in 0..8 {
         stage.talk().await?;
     }
@@ -78,7 +82,7 @@ async fn by_hand(make: MakeEngine<'_>) -> CheckResult {
 }
 
 async fn keeping(make: MakeEngine<'_>) -> CheckResult {
-    let mut stage = SessionHarness::open(Dialect::Chat, make).await?;
+    let mut stage = SessionHarness::open(WireFormat::Chat, make).await?;
     for _ in 0..8 {
         stage.talk().await?;
     }
@@ -102,7 +106,7 @@ async fn keeping(make: MakeEngine<'_>) -> CheckResult {
 }
 
 async fn taken_up(make: MakeEngine<'_>) -> CheckResult {
-    let mut stage = SessionHarness::open(Dialect::Anthropic, make).await?;
+    let mut stage = SessionHarness::open(WireFormat::Anthropic, make).await?;
     talk_until(&mut stage, 1).await?;
     let mut stage = stage.take_up(make).await?;
     talk_until(&mut stage, 2).await?;
@@ -111,7 +115,7 @@ async fn taken_up(make: MakeEngine<'_>) -> CheckResult {
 }
 
 async fn undone(make: MakeEngine<'_>) -> CheckResult {
-    let mut stage = SessionHarness::open(Dialect::Chat, make).await?;
+    let mut stage = SessionHarness::open(WireFormat::Chat, make).await?;
     // Well below the threshold, so that there is room for all of it afterwards.
     for _ in 0..8 {
         stage.talk().await?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use throughline_tokens::{Family, TokenModel, profile_message, profile_system, profile_tools};
-use throughline_transcript::{Dialect, Message, RawJson, Role, SharedText, decode_message};
+use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, decode_message};
 use throughline_wire::Request;
 
 use super::rules::CacheStyle;
@@ -114,16 +114,16 @@ impl PromptReader {
             row.push_all(&cut, self.in_slices);
         }
         let messages = request.messages();
-        let leading = match request.dialect() {
-            Dialect::Anthropic => 0,
-            Dialect::Chat | Dialect::Responses => {
+        let leading = match request.wire_format() {
+            WireFormat::Anthropic => 0,
+            WireFormat::Chat | WireFormat::Responses => {
                 messages.iter().take_while(|message| message.role().is_instructions()).count()
             }
         };
-        let dialect = request.dialect();
+        let wire_format = request.wire_format();
         let mut cuts = Vec::with_capacity(messages.len());
         for message in messages {
-            cuts.push(self.cut(message.json(), family, |_| cut_message(message, dialect, &token_model))?);
+            cuts.push(self.cut(message.json(), family, |_| cut_message(message, wire_format, &token_model))?);
         }
         self.absorb_for_system(request, &searches, &cuts, &mut row);
         for tool in searches {
@@ -304,15 +304,15 @@ fn cut_system(json: &str, model: &TokenModel) -> Result<Cut, MarkComplaint> {
     Ok(cut)
 }
 
-fn cut_message(message: &Message, dialect: Dialect, model: &TokenModel) -> Result<Cut, MarkComplaint> {
+fn cut_message(message: &Message, wire_format: WireFormat, model: &TokenModel) -> Result<Cut, MarkComplaint> {
     let mut cut = Cut { has_image: message.has_image(), ..Cut::default() };
     let json = RawJson(message.json());
     let whole = || vec![(json, message.json().to_owned())];
     let role = message.role().name();
-    let blocks: Vec<(RawJson<'_>, String)> = match dialect {
-        Dialect::Responses => whole(),
-        Dialect::Chat if message.role() == Role::Tool => whole(),
-        Dialect::Chat | Dialect::Anthropic => {
+    let blocks: Vec<(RawJson<'_>, String)> = match wire_format {
+        WireFormat::Responses => whole(),
+        WireFormat::Chat if message.role() == Role::Tool => whole(),
+        WireFormat::Chat | WireFormat::Anthropic => {
             let content = json.get("content");
             let listed =
                 content.filter(|content| content.0.starts_with('[')).map(|list| list.elements().collect());

@@ -1,7 +1,7 @@
 //! Answers that arrive: whole, streamed, in pieces, in the form that was not asked for.
 
 use throughline_provider::{AskedFor, CancellationToken, HoldBack, OutgoingCall, TimeLimits};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{Delta, Request, Streaming};
 
 use crate::server::{Act, Server, answer, client, json, stream_head};
@@ -12,17 +12,17 @@ fn stream() -> Vec<u8> {
 }
 
 fn streamed() -> OutgoingCall {
-    OutgoingCall::new(Dialect::Anthropic, Streaming::Streamed, r#"{"stream":true}"#)
+    OutgoingCall::new(WireFormat::Anthropic, Streaming::Streamed, r#"{"stream":true}"#)
 }
 
 #[tokio::test]
 async fn a_whole_answer() {
     let server = Server::playing(vec![vec![Act::Send(json(200, CHAT_ANSWER))]]).await;
-    let mut call = OutgoingCall::new(Dialect::Chat, Streaming::Whole, r#"{"model":"m"}"#);
+    let mut call = OutgoingCall::new(WireFormat::Chat, Streaming::Whole, r#"{"model":"m"}"#);
     call.headers.push(("x-title".to_owned(), "mine".to_owned()));
     call.query = Some("beta=true".to_owned());
     let reply =
-        client().send(&server.endpoint(Dialect::Chat), &call, &CancellationToken::new()).await.unwrap();
+        client().send(&server.endpoint(WireFormat::Chat), &call, &CancellationToken::new()).await.unwrap();
     assert_eq!(reply.status(), 200);
     assert!(reply.attempts().is_empty());
     assert!(reply.headers().contains(&("content-type".to_owned(), "application/json".to_owned())));
@@ -42,7 +42,7 @@ async fn a_whole_answer() {
 async fn a_stream_with_its_raw_bytes() {
     for act in [Act::Send(stream()), Act::Drip(stream())] {
         let server = Server::playing(vec![vec![Act::Send(stream_head()), act]]).await;
-        let endpoint = server.endpoint(Dialect::Anthropic);
+        let endpoint = server.endpoint(WireFormat::Anthropic);
         let mut reply = client().send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
         let (mut raw, mut deltas) = (Vec::new(), Vec::new());
         while let Some(chunk) = reply.next().await {
@@ -74,7 +74,7 @@ async fn a_stream_with_its_raw_bytes() {
 #[tokio::test]
 async fn what_was_not_read_on_is_read_by_finish() {
     let server = Server::playing(vec![vec![Act::Send(stream_head()), Act::Send(stream())]]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let reply = client().send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
     assert_eq!(reply.finish().await.unwrap().0.text(), "Grüße 🦀");
 }
@@ -83,7 +83,7 @@ async fn what_was_not_read_on_is_read_by_finish() {
 async fn a_server_that_does_not_stream() {
     let whole = r#"{"id":"m1","type":"message","role":"assistant","model":"x","content":[{"type":"text","text":"whole"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}"#;
     let server = Server::playing(vec![vec![Act::Send(json(200, whole))]]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let mut reply = client().send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
     let chunk = reply.next().await.unwrap();
     assert_eq!(
@@ -98,8 +98,8 @@ async fn a_server_that_streams_unasked() {
     let body = ANTHROPIC_EVENTS.concat();
     for head in [&[("content-type", "text/event-stream")][..], &[("content-type", "text/plain")][..]] {
         let server = Server::playing(vec![vec![Act::Send(answer(200, head, &body))]]).await;
-        let call = OutgoingCall::new(Dialect::Anthropic, Streaming::Whole, "{}");
-        let endpoint = server.endpoint(Dialect::Anthropic);
+        let call = OutgoingCall::new(WireFormat::Anthropic, Streaming::Whole, "{}");
+        let endpoint = server.endpoint(WireFormat::Anthropic);
         let reply = client().send(&endpoint, &call, &CancellationToken::new()).await.unwrap();
         assert_eq!(reply.finish().await.unwrap().0.text(), "Grüße 🦀");
     }
@@ -110,7 +110,7 @@ async fn an_answer_that_is_complete_needs_no_farewell() {
     // The answer is complete, but the server neither says so by closing nor breaks off cleanly.
     let script = vec![Act::Send(stream_head()), Act::Send(stream()), Act::Reset];
     let server = Server::playing(vec![script]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let reply = client().send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
     assert_eq!(reply.finish().await.unwrap().0.text(), "Grüße 🦀");
 }
@@ -124,7 +124,7 @@ async fn trouble_before_the_first_word_is_made_good_unseen() {
     ];
     let well = vec![Act::Send(stream_head()), Act::Send(stream())];
     let server = Server::playing(vec![failing, well]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let mut reply = client().send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
     assert_eq!(reply.attempts().len(), 1);
     let mut raw = Vec::new();
@@ -139,7 +139,7 @@ async fn a_client_in_a_hurry_gets_bytes_at_once() {
     // The first event is handed on though the model has said nothing yet.
     let script = vec![Act::Send(stream_head()), Act::Send(ANTHROPIC_EVENTS[0].into()), Act::Stall];
     let server = Server::playing(vec![script]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let call = OutgoingCall { hold_back: HoldBack::UntilBytes, ..streamed() };
     let mut reply = client().send(&endpoint, &call, &CancellationToken::new()).await.unwrap();
     assert_eq!(reply.next().await.unwrap().raw, ANTHROPIC_EVENTS[0].as_bytes());
@@ -148,11 +148,11 @@ async fn a_client_in_a_hurry_gets_bytes_at_once() {
 #[tokio::test]
 async fn a_call_knows_what_its_request_asked_for() {
     let body = r#"{"model":"m","max_tokens":99,"stream":true,"messages":[]}"#;
-    let request = Request::decode(Dialect::Anthropic, body).unwrap();
+    let request = Request::decode(WireFormat::Anthropic, body).unwrap();
     let call = OutgoingCall::of(&request, body, Some(200_000));
-    assert_eq!((call.dialect, call.streaming), (Dialect::Anthropic, Streaming::Streamed));
+    assert_eq!((call.wire_format, call.streaming), (WireFormat::Anthropic, Streaming::Streamed));
     let expected = AskedFor { output_cap_tokens: Some(99), window_tokens: Some(200_000) };
     assert_eq!(call.asked, expected);
     let server = Server::playing(Vec::new()).await;
-    assert_eq!(TimeLimits::of(&server.endpoint(Dialect::Chat)), TimeLimits::LOCAL);
+    assert_eq!(TimeLimits::of(&server.endpoint(WireFormat::Chat)), TimeLimits::LOCAL);
 }

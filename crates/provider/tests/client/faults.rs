@@ -5,7 +5,7 @@ use std::time::Duration;
 use throughline_provider::{
     CallEnd, CallError, CancellationToken, ConnectStage, OutgoingCall, TimeLimits, TroubleKind, WrongWireSign,
 };
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
 use tokio::io::AsyncWriteExt;
 
@@ -15,11 +15,11 @@ use crate::{ANTHROPIC_EVENTS, CHAT_ANSWER, OVERLOADED_EVENT};
 const REFUSED: &str = r#"{"error":{"message":"try later","type":"server_error"}}"#;
 
 fn whole() -> OutgoingCall {
-    OutgoingCall::new(Dialect::Chat, Streaming::Whole, "{}")
+    OutgoingCall::new(WireFormat::Chat, Streaming::Whole, "{}")
 }
 
 fn streamed() -> OutgoingCall {
-    OutgoingCall::new(Dialect::Anthropic, Streaming::Streamed, "{}")
+    OutgoingCall::new(WireFormat::Anthropic, Streaming::Streamed, "{}")
 }
 
 /// Limits that are reached soon where a server says nothing, and not between two pieces on a busy machine.
@@ -34,7 +34,7 @@ fn impatient() -> TimeLimits {
 }
 
 async fn fail(server: &Server, call: &OutgoingCall) -> CallError {
-    let endpoint = server.endpoint(call.dialect);
+    let endpoint = server.endpoint(call.wire_format);
     match client().send(&endpoint, call, &CancellationToken::new()).await {
         Err(error) => error,
         Ok(reply) => reply.finish().await.unwrap_err(),
@@ -55,7 +55,7 @@ async fn passing_trouble_is_tried_again_and_told() {
     ];
     let server = Server::playing(scripts).await;
     let reply =
-        client().send(&server.endpoint(Dialect::Chat), &whole(), &CancellationToken::new()).await.unwrap();
+        client().send(&server.endpoint(WireFormat::Chat), &whole(), &CancellationToken::new()).await.unwrap();
     let kinds: Vec<_> = reply.attempts().iter().map(|attempt| attempt.trouble.kind.clone()).collect();
     assert_eq!(kinds, [TroubleKind::RateLimit, TroubleKind::Overload]);
     assert_eq!(server.requests().len(), 3);
@@ -111,7 +111,7 @@ async fn trouble_after_the_first_word_is_not_tried_again() {
         Act::Send(OVERLOADED_EVENT.into()),
     ];
     let server = Server::playing(vec![script]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let mut reply = client().send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
     server.go_on();
     let mut raw = Vec::new();
@@ -158,7 +158,7 @@ async fn a_connection_that_closes_before_an_answer() {
 #[tokio::test]
 async fn silence_has_its_limits() {
     let server = Server::playing(vec![vec![Act::Stall], vec![Act::Send(stream_head()), Act::Stall]]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let client = client_with(impatient());
     let error = client.send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap_err();
     assert_eq!(kind(&error), &TroubleKind::Timeout);
@@ -167,7 +167,7 @@ async fn silence_has_its_limits() {
     server.until_hung_up().await;
     let script = vec![Act::Send(stream_head()), Act::Send(ANTHROPIC_EVENTS[..4].concat().into()), Act::Stall];
     let server = Server::playing(vec![script]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     let reply = client.send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap();
     let error = reply.finish().await.unwrap_err();
     assert_eq!(kind(&error), &TroubleKind::Timeout);
@@ -179,7 +179,7 @@ async fn silence_has_its_limits() {
 async fn a_whole_answer_has_a_limit_too() {
     let server = Server::playing(vec![vec![Act::Stall], vec![Act::Stall]]).await;
     let limits = TimeLimits { whole: Duration::from_millis(80), ..TimeLimits::REMOTE };
-    let endpoint = server.endpoint(Dialect::Chat);
+    let endpoint = server.endpoint(WireFormat::Chat);
     let error = client_with(limits).send(&endpoint, &whole(), &CancellationToken::new()).await.unwrap_err();
     assert_eq!(kind(&error), &TroubleKind::Timeout);
 }
@@ -189,7 +189,7 @@ async fn a_call_can_be_cancelled_at_any_moment() {
     // Before the head of the answer.
     let server = Server::playing(vec![vec![Act::Stall]]).await;
     let cancel = CancellationToken::new();
-    let (endpoint, sending_client, token) = (server.endpoint(Dialect::Chat), client(), cancel.clone());
+    let (endpoint, sending_client, token) = (server.endpoint(WireFormat::Chat), client(), cancel.clone());
     let sending =
         tokio::spawn(async move { sending_client.send(&endpoint, &whole(), &token).await.map(drop) });
     while server.requests().is_empty() {
@@ -202,7 +202,8 @@ async fn a_call_can_be_cancelled_at_any_moment() {
     let script = vec![Act::Send(stream_head()), Act::Send(ANTHROPIC_EVENTS[..4].concat().into()), Act::Stall];
     let server = Server::playing(vec![script]).await;
     let cancel = CancellationToken::new();
-    let mut reply = client().send(&server.endpoint(Dialect::Anthropic), &streamed(), &cancel).await.unwrap();
+    let mut reply =
+        client().send(&server.endpoint(WireFormat::Anthropic), &streamed(), &cancel).await.unwrap();
     assert!(reply.next().await.is_some());
     cancel.cancel();
     let error = reply.finish().await.unwrap_err();
@@ -210,7 +211,7 @@ async fn a_call_can_be_cancelled_at_any_moment() {
     assert_eq!(error.partial.unwrap().received.text(), "Grüße ");
     server.until_hung_up().await;
     // Before it was sent at all, and while waiting for the next try.
-    let error = client().send(&server.endpoint(Dialect::Chat), &whole(), &cancel).await.unwrap_err();
+    let error = client().send(&server.endpoint(WireFormat::Chat), &whole(), &cancel).await.unwrap_err();
     assert_eq!(error.end, CallEnd::Cancelled);
     assert_eq!(server.requests().len(), 1);
 }
@@ -219,7 +220,7 @@ async fn a_call_can_be_cancelled_at_any_moment() {
 async fn dropping_a_reply_hangs_up() {
     let script = vec![Act::Send(stream_head()), Act::Send(ANTHROPIC_EVENTS[..4].concat().into()), Act::Stall];
     let server = Server::playing(vec![script]).await;
-    let endpoint = server.endpoint(Dialect::Anthropic);
+    let endpoint = server.endpoint(WireFormat::Anthropic);
     drop(client().send(&endpoint, &streamed(), &CancellationToken::new()).await.unwrap());
     server.until_hung_up().await;
 }
@@ -271,7 +272,7 @@ async fn nobody_there() {
     let silent = tokio::net::TcpSocket::new_v4().unwrap();
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = silent.local_addr().unwrap().port();
-    let gone = endpoint("custom", &format!("http://127.0.0.1:{port}"), Some(Dialect::Chat));
+    let gone = endpoint("custom", &format!("http://127.0.0.1:{port}"), Some(WireFormat::Chat));
     let error = client().send(&gone, &whole(), &CancellationToken::new()).await.unwrap_err();
     assert_eq!(kind(&error), &TroubleKind::Unreachable { stage: ConnectStage::Connect });
     assert_eq!(error.attempts.len(), 2);
@@ -283,7 +284,7 @@ async fn nobody_there() {
             let _ = stream.write_all(&json(400, "{}")).await;
         }
     });
-    let plain = endpoint("custom", &format!("https://127.0.0.1:{port}"), Some(Dialect::Chat));
+    let plain = endpoint("custom", &format!("https://127.0.0.1:{port}"), Some(WireFormat::Chat));
     let error = client().send(&plain, &whole(), &CancellationToken::new()).await.unwrap_err();
     assert_eq!(kind(&error), &TroubleKind::Unreachable { stage: ConnectStage::Tls });
     assert!(error.attempts.is_empty());

@@ -1,7 +1,7 @@
 //! Questions to endpoints: windows and lists of models.
 
 use throughline_provider::{TroubleKind, WindowQuestion, WindowRoom};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::server::{Act, Server, client, json};
 
@@ -66,7 +66,7 @@ async fn lists_of_models() {
         (200, "[]"),
     ]))
     .await;
-    let endpoint = server.endpoint(Dialect::Chat);
+    let endpoint = server.endpoint(WireFormat::Chat);
     let models = client().list_models(&endpoint).await.unwrap();
     let listed: Vec<_> =
         models.iter().map(|model| (model.id.as_str(), model.window.map(|window| window.tokens))).collect();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use throughline_provider::{Client, ClientOptions, Endpoint, EndpointSettings, RetryLimits, TimeLimits};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -89,16 +89,16 @@ impl Server {
         self.signals.go_on.add_permits(1);
     }
 
-    pub(crate) fn endpoint(&self, wire: Dialect) -> Endpoint {
+    pub(crate) fn endpoint(&self, wire: WireFormat) -> Endpoint {
         self.endpoint_of("custom", Some(wire))
     }
 
-    pub(crate) fn endpoint_of(&self, provider: &str, wire: Option<Dialect>) -> Endpoint {
+    pub(crate) fn endpoint_of(&self, provider: &str, wire: Option<WireFormat>) -> Endpoint {
         endpoint(provider, &self.address(), wire)
     }
 }
 
-pub(crate) fn endpoint(provider: &str, base_url: &str, wire: Option<Dialect>) -> Endpoint {
+pub(crate) fn endpoint(provider: &str, base_url: &str, wire: Option<WireFormat>) -> Endpoint {
     let headers = [("x-title".to_owned(), "tests".to_owned())];
     let settings = EndpointSettings {
         prefix: "model",

@@ -78,7 +78,7 @@ fn conversation(
         project: facts.folder,
         title: facts.title,
         model: transcript.preamble.model.clone(),
-        dialect: transcript.dialect,
+        wire_format: transcript.wire_format,
         started_ms,
         messages,
         compactions,

@@ -1,6 +1,6 @@
 //! Claude Code logs in the record: once, growing, branching, continued, with sub-agents and forks.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::call::UsageKind;
 use crate::ids::SessionId;
@@ -22,7 +22,7 @@ fn a_log_is_recorded_once() {
     assert_eq!(session.title.as_deref(), Some("The fix"));
     assert_eq!(session.origin.project.as_deref(), Some("/srv/app"));
     assert_eq!(session.model.as_deref(), Some("claude-opus-4-6"));
-    assert_eq!(session.dialect, Dialect::Anthropic);
+    assert_eq!(session.wire_format, WireFormat::Anthropic);
     assert_eq!(world.texts(&session), ["fix it", "done"]);
     let messages = world.store.messages(&world.owner, &session.id).unwrap();
     assert!(messages.iter().all(|message| message.tokens > 0 && message.at_ms > 1_770_000_000_000));

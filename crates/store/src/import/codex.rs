@@ -44,7 +44,7 @@ pub(super) fn conversation(
         project: folder,
         title,
         model: transcript.preamble.model.clone(),
-        dialect: transcript.dialect,
+        wire_format: transcript.wire_format,
         started_ms,
         messages,
         compactions,

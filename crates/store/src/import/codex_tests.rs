@@ -1,6 +1,6 @@
 //! Codex rollouts in the record: calls, instructions, compactions with what they kept.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::import::testing::World;
 use crate::store::Store;
@@ -39,7 +39,7 @@ fn a_codex_rollout_with_its_calls_and_instructions() {
     let counts = world.counts(&folder);
     assert_eq!((counts.new, counts.messages, counts.calls), (1, 3, 1));
     let session = world.session("codex", "c1");
-    assert_eq!(session.dialect, Dialect::Responses);
+    assert_eq!(session.wire_format, WireFormat::Responses);
     let call = &world.store.calls(&world.owner, &session.id).unwrap()[0].call;
     assert_eq!((call.model.as_str(), call.provider.as_str()), ("gpt-5.2-codex", "openai"));
     assert_eq!((call.usage.input, call.usage.cache_read, call.usage.reasoning), (60, 40, 2));

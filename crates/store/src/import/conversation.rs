@@ -1,7 +1,7 @@
 //! A conversation as another program kept it, ready to be recorded. Each importer makes these; one recorder writes them.
 
 use throughline_tokens::{Usage, UsageReading, logged_usage};
-use throughline_transcript::{ContentHash, Dialect, GroupKind, Groups, LogCall, Message};
+use throughline_transcript::{ContentHash, GroupKind, Groups, LogCall, Message, WireFormat};
 
 use crate::call::{StoredPreamble, UsageKind};
 use crate::ids::Millis;
@@ -25,7 +25,7 @@ pub(crate) struct ForeignConversation {
     /// The model it talked to last.
     pub(crate) model: Option<String>,
     /// The wire of its messages.
-    pub(crate) dialect: Dialect,
+    pub(crate) wire_format: WireFormat,
     /// When it began.
     pub(crate) started_ms: Millis,
     /// Everything that was said, in order.

@@ -91,7 +91,7 @@ impl HermesDatabase {
             // Continuations are numbered by Hermes; the first has the plain title.
             title: oldest(|row| &row.title),
             model: newest(|row| &row.model),
-            dialect: throughline_transcript::Dialect::Chat,
+            wire_format: throughline_transcript::WireFormat::Chat,
             started_ms: first.started_ms,
             messages,
             compactions,

@@ -38,7 +38,7 @@ pub(super) fn conversation(transcript: &Transcript, key: String, at_ms: Millis) 
         project: None,
         title: None,
         model: preamble.model.clone(),
-        dialect: transcript.dialect,
+        wire_format: transcript.wire_format,
         started_ms: at_ms,
         messages: transcript
             .messages

@@ -191,7 +191,7 @@ impl Recorder<'_> {
                 model: foreign.model.clone(),
                 title: foreign.title.clone(),
                 origin: origin.clone(),
-                dialect: foreign.dialect,
+                wire_format: foreign.wire_format,
             };
             match self.store.open_session(new, None) {
                 // Random digits that were drawn before; draw again.

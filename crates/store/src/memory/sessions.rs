@@ -88,7 +88,7 @@ impl MemoryState {
             model: new.model,
             title: new.title,
             origin: new.origin,
-            dialect: new.dialect,
+            wire_format: new.wire_format,
             counters: SessionCounters::default(),
         };
         self.views.insert(ordinal, view);

@@ -1,7 +1,7 @@
 //! Tests of the quick look: whatever answers passes.
 
 use proptest::prelude::*;
-use throughline_transcript::{Dialect, Role, compact_json_string, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, compact_json_string, decode_message_text, text_message};
 
 use super::*;
 use crate::search::matching::Matcher;
@@ -61,7 +61,7 @@ fn messages(text: &str) -> [String; 4] {
         format!(r#"{{"id":"c","type":"function","function":{{"name":"f","arguments":{arguments}}}}}"#)
     };
     [
-        text_message(Dialect::Chat, Role::User, text),
+        text_message(WireFormat::Chat, Role::User, text),
         format!(r#"{{"role":"user","content":[{},{}]}}"#, part(&text[..half]), part(&text[half..])),
         format!(
             r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#,

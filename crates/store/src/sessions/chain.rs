@@ -104,7 +104,7 @@ pub(crate) fn successor(from: &Session, id: SessionId, started_ms: Millis) -> Ne
         model: from.model.clone(),
         title: from.title.clone(),
         origin: Origin { key: None, ..from.origin.clone() },
-        dialect: from.dialect,
+        wire_format: from.wire_format,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Places, lines, tips and what undo goes back to, on chains drawn by hand.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::*;
 use crate::ids::Owner;
@@ -24,7 +24,7 @@ fn member(ordinal: u64, chain: u64, base: u64) -> Session {
         model: None,
         title: None,
         origin: Origin::default(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
         counters: SessionCounters { messages: 10, message_tokens: 100, ..SessionCounters::default() },
     }
 }

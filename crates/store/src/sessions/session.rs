@@ -1,7 +1,7 @@
 //! A session: one window of a conversation, and how it hangs on others.
 
 use throughline_tokens::Usage;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::ids::{Millis, Owner, SessionId};
 
@@ -151,7 +151,7 @@ pub struct NewSession {
     /// Where it comes from.
     pub origin: Origin,
     /// The wire of its messages.
-    pub dialect: Dialect,
+    pub wire_format: WireFormat,
 }
 
 /// Running totals of one session.
@@ -205,14 +205,17 @@ pub struct Session {
     /// Where it comes from.
     pub origin: Origin,
     /// The wire of its messages.
-    #[serde(serialize_with = "dialect_name")]
-    pub dialect: Dialect,
+    #[serde(rename = "dialect", serialize_with = "wire_format_name")]
+    pub wire_format: WireFormat,
     /// Totals.
     pub counters: SessionCounters,
 }
 
-fn dialect_name<S: serde::Serializer>(dialect: &Dialect, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(dialect.name())
+fn wire_format_name<S: serde::Serializer>(
+    wire_format: &WireFormat,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(wire_format.name())
 }
 
 /// A conversation in a list: a chain of sessions, shown by its newest.

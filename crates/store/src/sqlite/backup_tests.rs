@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use super::*;
 use crate::artifacts::artifact::{ArtifactRange, NewArtifact};
@@ -14,7 +14,7 @@ use crate::sessions::session::{NewSession, Origin};
 use crate::store::Store;
 
 fn said(text: &str) -> NewMessage {
-    let message = decode_message_text(text_message(Dialect::Chat, Role::User, text)).unwrap();
+    let message = decode_message_text(text_message(WireFormat::Chat, Role::User, text)).unwrap();
     NewMessage { message, tokens: 1, at_ms: 0, tools: Vec::new(), rendition: None }
 }
 
@@ -37,7 +37,7 @@ fn filled(home: &Path) -> SqliteStore {
         model: None,
         title: None,
         origin: Origin::default(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     };
     store.open_session(new, None).unwrap();
     store

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use super::*;
 use crate::artifacts::artifact::{Artifact, NewArtifact};
@@ -32,7 +32,7 @@ pub(super) fn id(name: &str) -> SessionId {
 }
 
 pub(super) fn said(text: &str) -> NewMessage {
-    let message = decode_message_text(text_message(Dialect::Chat, Role::User, text)).unwrap();
+    let message = decode_message_text(text_message(WireFormat::Chat, Role::User, text)).unwrap();
     NewMessage { message, tokens: 5, at_ms: 2, tools: Vec::new(), rendition: None }
 }
 
@@ -46,7 +46,7 @@ impl Home {
         }
         let shown = StoredRendition {
             kinds: vec!["trimmed".into()],
-            json: text_message(Dialect::Chat, Role::User, "short"),
+            json: text_message(WireFormat::Chat, Role::User, "short"),
             tokens: 1,
         };
         let batch = vec![
@@ -106,7 +106,7 @@ impl Home {
             model: None,
             title: None,
             origin: Origin { program: "chat".into(), key: None, project: None },
-            dialect: Dialect::Chat,
+            wire_format: WireFormat::Chat,
         };
         store.open_session(new, None).unwrap();
     }
@@ -434,7 +434,7 @@ fn wrong_places_among_others_are_worked_out_anew() {
 }
 
 fn answer(text: &str) -> NewMessage {
-    let message = decode_message_text(text_message(Dialect::Chat, Role::Assistant, text)).unwrap();
+    let message = decode_message_text(text_message(WireFormat::Chat, Role::Assistant, text)).unwrap();
     NewMessage { message, ..said("") }
 }
 

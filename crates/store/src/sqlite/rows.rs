@@ -3,7 +3,7 @@
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use throughline_tokens::Usage;
-use throughline_transcript::{ContentHash, Dialect, Role, SharedText};
+use throughline_transcript::{ContentHash, Role, SharedText, WireFormat};
 
 use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
@@ -57,7 +57,7 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
             })
         }
     };
-    let dialect: String = row.get(19)?;
+    let wire_format: String = row.get(19)?;
     Ok(Session {
         ordinal: get_count(row, 0)?,
         id: SessionId::from_text(row.get::<_, String>(1)?),
@@ -74,7 +74,7 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
         model: row.get(14)?,
         title: row.get(15)?,
         origin: Origin { program: row.get(16)?, key: row.get(17)?, project: row.get(18)? },
-        dialect: parse_dialect(&dialect).ok_or_else(|| unknown_word(19, &dialect))?,
+        wire_format: parse_wire_format(&wire_format).ok_or_else(|| unknown_word(19, &wire_format))?,
         counters: SessionCounters {
             messages: get_count(row, 20)?,
             message_tokens: get_count(row, 21)?,
@@ -92,8 +92,8 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
     })
 }
 
-fn parse_dialect(name: &str) -> Option<Dialect> {
-    Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)
+fn parse_wire_format(name: &str) -> Option<WireFormat> {
+    WireFormat::ALL.into_iter().find(|wire_format| wire_format.name() == name)
 }
 
 /// A session of an owner by its whole id, if there is one.

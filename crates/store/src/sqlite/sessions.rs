@@ -111,7 +111,7 @@ pub(super) fn add(
         ":program": new.origin.program,
         ":origin_key": new.origin.key,
         ":project": new.origin.project,
-        ":dialect": new.dialect.name(),
+        ":dialect": new.wire_format.name(),
     })?;
     let ordinal = conn.last_insert_rowid();
     conn.prepare_cached(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use super::SqliteStore;
 use super::connection::{self, OpenMode};
@@ -64,13 +64,13 @@ pub(super) fn open_session(store: &SqliteStore, name: &str) {
         model: None,
         title: None,
         origin: Origin { program: "chat".to_owned(), key: None, project: None },
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     };
     store.open_session(new, None).unwrap();
 }
 
 pub(super) fn message(text: &str) -> NewMessage {
-    let message = decode_message_text(text_message(Dialect::Chat, Role::User, text)).unwrap();
+    let message = decode_message_text(text_message(WireFormat::Chat, Role::User, text)).unwrap();
     NewMessage { message, tokens: 5, at_ms: 2, tools: Vec::new(), rendition: None }
 }
 

@@ -1,6 +1,6 @@
 //! Views as pictures: `a0-4` is a run of session `a`, `a4-` an open one, `b7*` a rendition, `S1` a summary.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::*;
 use crate::ids::Owner;
@@ -23,7 +23,7 @@ fn session(id: &str, ordinal: u64, first_seq: u64, next_seq: u64) -> Session {
         model: None,
         title: None,
         origin: Origin::default(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
         counters: SessionCounters::default(),
     }
 }

@@ -1,7 +1,7 @@
 //! Opening, describing, ending and renaming sessions.
 
 use throughline_store::{EndReason, Link, LinkKind, NewSession, Origin, Store, StoreError};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::support::*;
 
@@ -14,7 +14,7 @@ fn a_session_is_read_back_as_it_was_opened(store: &dyn Store) {
             key: Some("key-1".into()),
             project: Some("/home/someone/roof".into()),
         },
-        dialect: Dialect::Anthropic,
+        wire_format: WireFormat::Anthropic,
         started_ms: -5,
         ..new_session("20261115_093000_a1b2c3")
     };
@@ -26,7 +26,7 @@ fn a_session_is_read_back_as_it_was_opened(store: &dyn Store) {
     assert_eq!(read.model, new.model);
     assert_eq!(read.title, new.title);
     assert_eq!(read.origin, new.origin);
-    assert_eq!(read.dialect, Dialect::Anthropic);
+    assert_eq!(read.wire_format, WireFormat::Anthropic);
     assert_eq!((read.started_ms, read.active_ms), (-5, -5));
     assert_eq!((read.ended_ms, read.end_reason), (None, None));
     assert_eq!((read.first_seq, read.next_seq), (0, 0));

@@ -5,7 +5,7 @@ use throughline_store::{
     NewSession, NewSummary, NewViewItem, Origin, Owner, Result, Selection, Session, SessionId, Store,
     StoreError, StoredMessage, StoredRendition, ViewItem, ViewMessage,
 };
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 /// Runs the functions of a module on every implementation of the record. One that is left out is dead code.
 macro_rules! on_every_backend {
@@ -52,7 +52,7 @@ pub(crate) fn new_session(name: &str) -> NewSession {
         model: Some("model-a".into()),
         title: None,
         origin: Origin { program: "chat".into(), key: None, project: None },
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn said_at(text: &str, at_ms: Millis) -> NewMessage {
 }
 
 pub(crate) fn from_role(role: Role, text: &str, at_ms: Millis) -> NewMessage {
-    let message = decode_message_text(text_message(Dialect::Chat, role, text)).unwrap();
+    let message = decode_message_text(text_message(WireFormat::Chat, role, text)).unwrap();
     NewMessage { message, tokens: 10, at_ms, tools: Vec::new(), rendition: None }
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn said_shown_as(text: &str, shown: &str) -> NewMessage {
 pub(crate) fn rendition(shown: &str) -> StoredRendition {
     StoredRendition {
         kinds: vec!["trimmed".into()],
-        json: text_message(Dialect::Chat, Role::User, shown),
+        json: text_message(WireFormat::Chat, Role::User, shown),
         tokens: 3,
     }
 }
@@ -177,7 +177,7 @@ pub(crate) fn summary_of(session: &str, first_seq: u64, end_seq: u64, document: 
 pub(crate) fn folding(store: &dyn Store, from: &str, to: &str, summary: &str) -> Continuation {
     let old = session(store, from);
     let kept = old.next_seq.saturating_sub(1).max(old.first_seq);
-    let json = text_message(Dialect::Chat, Role::User, summary);
+    let json = text_message(WireFormat::Chat, Role::User, summary);
     let tail = (kept < old.next_seq).then(|| NewViewItem::Kept(range(from, kept, old.next_seq)));
     Continuation {
         from: id(from),
@@ -222,5 +222,5 @@ pub(crate) fn unknown<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 /// A message of ours that says this.
 pub(crate) fn words_json(text: &str) -> String {
-    text_message(Dialect::Chat, Role::User, text)
+    text_message(WireFormat::Chat, Role::User, text)
 }

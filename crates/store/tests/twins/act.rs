@@ -6,7 +6,7 @@ use throughline_store::{
     Session, SessionId, Store, StoredRendition, SummaryId, UsageKind, ViewItem,
 };
 use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, Role, decode_message_text, text_message};
+use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
 use crate::script::{Said, Shown, Step};
 
@@ -68,11 +68,11 @@ fn said(said: &Said) -> NewMessage {
             let output = "a line that is printed over and over\n".repeat(2_800) + "the needle at the end\n";
             format!(r#"{{"role":"tool","tool_call_id":"c","content":{}}}"#, serde_json::json!(output))
         }
-        _ => text_message(Dialect::Chat, role, words),
+        _ => text_message(WireFormat::Chat, role, words),
     };
     let rendition = said.rendition.then(|| StoredRendition {
         kinds: vec!["trimmed".into()],
-        json: text_message(Dialect::Chat, role, "shorter"),
+        json: text_message(WireFormat::Chat, role, "shorter"),
         tokens: 3,
     });
     NewMessage {
@@ -110,7 +110,7 @@ pub(crate) fn carry_out(store: &dyn Store, script: &[Step], at: usize) -> String
                     key: (*key == 1).then(|| format!("key-{}", at % 3)),
                     project: (*key == 0).then(|| "/roof".into()),
                 },
-                dialect: Dialect::Chat,
+                wire_format: WireFormat::Chat,
             };
             told(store.open_session(new, None))
         }
@@ -184,7 +184,7 @@ fn continue_session(
     view: &[Shown],
 ) -> Result<Session> {
     let from = store.session(owner, id)?;
-    let json = |words: &str| text_message(Dialect::Chat, Role::User, words);
+    let json = |words: &str| text_message(WireFormat::Chat, Role::User, words);
     let place = |number: &usize, first: u64| {
         let (_, session) = meant(store, at, *number);
         let start = store.session(owner, &session).map_or(0, |session| session.first_seq);

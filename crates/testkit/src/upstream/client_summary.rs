@@ -51,7 +51,7 @@ impl RecordedRequest {
     /// Only the last message counts, and in it only text: a conversation may quote such a prompt in a tool result.
     #[must_use]
     pub fn summarising_client(&self) -> Option<SummarisingClient> {
-        self.dialect()?;
+        self.wire_format()?;
         let json = self.json();
         let messages = json.get("messages").or_else(|| json.get("input"))?.as_array()?;
         let last = messages.last().filter(|message| message["role"] == "user")?;

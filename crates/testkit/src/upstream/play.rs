@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use throughline_provider::{MarkComplaint, PricedPrompt};
 use throughline_tokens::{TokenModel, model_facts, profile_text};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{
     AnswerDraft, AnswerPart, ErrorBody, ReportedUsage, Request, StreamUsage, Streaming, WireEvent,
     write_error, write_error_event, write_response, write_stream,
@@ -40,35 +40,35 @@ impl Shared {
     pub(super) fn play(&self, request: &RecordedRequest) -> Played {
         let page = self.pages.iter().find(|(path, _)| *path == request.path).map(|(_, reply)| reply.clone());
         if let Some(reply) = page.or_else(|| self.about_models(request)) {
-            return rendered(&reply, Dialect::Chat, None, None);
+            return rendered(&reply, WireFormat::Chat, None, None);
         }
         if request.path.ends_with("/messages/count_tokens") {
             return self.count(request);
         }
-        let Some(dialect) = request.dialect() else {
+        let Some(wire_format) = request.wire_format() else {
             let is_probe = request.method == "HEAD" || request.path == "/";
             let reply =
                 if is_probe { Reply::empty(200) } else { Reply::error(404, "not_found_error", "not found") };
-            return rendered(&reply, Dialect::Chat, None, None);
+            return rendered(&reply, WireFormat::Chat, None, None);
         };
-        let Ok(envelope) = Request::decode(dialect, &request.body) else {
+        let Ok(envelope) = Request::decode(wire_format, &request.body) else {
             let reply = locked(&self.scripts).next(request);
-            return rendered(&reply, dialect, None, None);
+            return rendered(&reply, wire_format, None, None);
         };
         match self.price(&envelope) {
             Err(complaint) => {
                 let reply = Reply::error(400, "invalid_request_error", &complaint.to_string());
-                rendered(&reply, dialect, Some(&envelope), None)
+                rendered(&reply, wire_format, Some(&envelope), None)
             }
             Ok((size, prompt)) => {
                 let model = envelope.model().unwrap_or_default();
-                let refusal = self.refusal_of_size(dialect, &model, size, envelope.output_cap_tokens());
+                let refusal = self.refusal_of_size(wire_format, &model, size, envelope.output_cap_tokens());
                 let reply = refusal.unwrap_or_else(|| locked(&self.scripts).next(request));
                 let mut reply = named(reply, &envelope, request.order);
                 if let Some(prompt) = &prompt {
-                    report(&mut reply, prompt, &model, dialect);
+                    report(&mut reply, prompt, &model, wire_format);
                 }
-                rendered(&reply, dialect, Some(&envelope), prompt)
+                rendered(&reply, wire_format, Some(&envelope), prompt)
             }
         }
     }
@@ -86,14 +86,14 @@ impl Shared {
 
     /// The provider's own count of a prompt.
     fn count(&self, request: &RecordedRequest) -> Played {
-        let counted = Request::decode(Dialect::Anthropic, &request.body)
+        let counted = Request::decode(WireFormat::Anthropic, &request.body)
             .ok()
             .and_then(|request| self.price(&request).ok());
         let reply = match counted {
             Some((tokens, _)) => Reply::json(200, format!("{{\"input_tokens\":{tokens}}}")),
             None => Reply::error(400, "invalid_request_error", "messages: field required"),
         };
-        rendered(&reply, Dialect::Anthropic, None, None)
+        rendered(&reply, WireFormat::Anthropic, None, None)
     }
 }
 
@@ -109,19 +109,19 @@ fn named(mut reply: Reply, request: &Request, order: usize) -> Reply {
 }
 
 /// Puts usage into an answer that reports any.
-fn report(reply: &mut Reply, prompt: &PricedPrompt, model: &str, dialect: Dialect) {
+fn report(reply: &mut Reply, prompt: &PricedPrompt, model: &str, wire_format: WireFormat) {
     if let Content::Answer(draft) = &mut reply.content
         && draft.usage.is_some()
     {
         let mut reported: ReportedUsage = prompt.reported;
-        (reported.usage.output, reported.usage.reasoning) = output_tokens(draft, model, dialect);
+        (reported.usage.output, reported.usage.reasoning) = output_tokens(draft, model, wire_format);
         draft.usage = Some(reported);
     }
 }
 
 /// Tokens of an answer by the estimator, and those of them that are reasoning.
-fn output_tokens(draft: &AnswerDraft, model: &str, dialect: Dialect) -> (u64, u64) {
-    let token_model = TokenModel::of(model_facts(model).family_on(dialect));
+fn output_tokens(draft: &AnswerDraft, model: &str, wire_format: WireFormat) -> (u64, u64) {
+    let token_model = TokenModel::of(model_facts(model).family_on(wire_format));
     let size = |text: &str| token_model.estimate(&profile_text(text));
     let (mut all, mut reasoning) = (0, 0);
     for part in &draft.parts {
@@ -142,7 +142,7 @@ fn output_tokens(draft: &AnswerDraft, model: &str, dialect: Dialect) -> (u64, u6
 /// A reply as status, headers and pieces.
 fn rendered(
     reply: &Reply,
-    dialect: Dialect,
+    wire_format: WireFormat,
     request: Option<&Request>,
     prompt: Option<PricedPrompt>,
 ) -> Played {
@@ -154,24 +154,26 @@ fn rendered(
     let (status, kind, pieces, length) = match &reply.content {
         Content::Answer(draft) | Content::Exact(draft) if is_streamed => {
             let mut shape = reply.shape;
-            if dialect == Dialect::Chat && request.is_some_and(|request| !request.asks_for_stream_usage()) {
+            if wire_format == WireFormat::Chat
+                && request.is_some_and(|request| !request.asks_for_stream_usage())
+            {
                 shape.usage = StreamUsage::Omitted;
             }
-            let events = write_stream(dialect, draft, &shape);
+            let events = write_stream(wire_format, draft, &shape);
             let pieces: Vec<Bytes> = events.iter().map(WireEvent::to_bytes).map(Bytes::from).collect();
             (200, "text/event-stream; charset=utf-8", pieces, None)
         }
         Content::Answer(draft) | Content::Exact(draft) => {
-            whole(200, "application/json", write_response(dialect, draft))
+            whole(200, "application/json", write_response(wire_format, draft))
         }
-        Content::Error(status, error) => whole(*status, "application/json", write_error(dialect, error)),
+        Content::Error(status, error) => whole(*status, "application/json", write_error(wire_format, error)),
         Content::Raw { status, kind, body } => whole(*status, kind, body.clone()),
     };
     let began = (200..300).contains(&status);
     let mut headers = vec![("content-type".to_owned(), kind.to_owned())];
     headers.retain(|(name, _)| !reply.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
     headers.extend(reply.headers.iter().cloned());
-    let (before, acts) = acts(reply, dialect, pieces);
+    let (before, acts) = acts(reply, wire_format, pieces);
     Played { status, headers, before, acts, length, prompt: prompt.filter(|_| began) }
 }
 
@@ -183,7 +185,7 @@ fn whole(status: u16, kind: &str, body: impl Into<Bytes>) -> (u16, &str, Vec<Byt
 }
 
 /// Faults before the status, and what happens behind it.
-fn acts(reply: &Reply, dialect: Dialect, pieces: Vec<Bytes>) -> (Vec<Fault>, Vec<Act>) {
+fn acts(reply: &Reply, wire_format: WireFormat, pieces: Vec<Bytes>) -> (Vec<Fault>, Vec<Act>) {
     let mut faults = reply.faults.iter().peekable();
     let mut before = Vec::new();
     while let Some((_, fault)) = faults.next_if(|(after, _)| *after == 0) {
@@ -201,21 +203,21 @@ fn acts(reply: &Reply, dialect: Dialect, pieces: Vec<Bytes>) -> (Vec<Fault>, Vec
             }
         }
         while let Some((_, fault)) = faults.next_if(|(after, _)| *after == index + 1) {
-            acts.push(act_of(fault, dialect, index + 1));
+            acts.push(act_of(fault, wire_format, index + 1));
         }
     }
-    acts.extend(faults.map(|(after, fault)| act_of(fault, dialect, *after)));
+    acts.extend(faults.map(|(after, fault)| act_of(fault, wire_format, *after)));
     (before, acts)
 }
 
-fn act_of(fault: &Fault, dialect: Dialect, events_before: usize) -> Act {
+fn act_of(fault: &Fault, wire_format: WireFormat, events_before: usize) -> Act {
     match fault {
         Fault::Garbage(bytes) => Act::Send(Bytes::copy_from_slice(bytes)),
-        Fault::ErrorEvent(error) => Act::Send(error_event(dialect, error, events_before)),
+        Fault::ErrorEvent(error) => Act::Send(error_event(wire_format, error, events_before)),
         other => Act::Fault(other.clone()),
     }
 }
 
-fn error_event(dialect: Dialect, error: &ErrorBody, events_before: usize) -> Bytes {
-    Bytes::from(write_error_event(dialect, error, events_before as u64).to_bytes())
+fn error_event(wire_format: WireFormat, error: &ErrorBody, events_before: usize) -> Bytes {
+    Bytes::from(write_error_event(wire_format, error, events_before as u64).to_bytes())
 }

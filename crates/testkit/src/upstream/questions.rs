@@ -1,7 +1,7 @@
 //! What models there are, in the words of each server.
 
 use serde_json::{Value, json};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::ErrorBody;
 
 use super::Shared;
@@ -95,19 +95,19 @@ impl Shared {
     /// The refusal of a prompt or an output cap that does not fit, in the words of the wire.
     pub(super) fn refusal_of_size(
         &self,
-        dialect: Dialect,
+        wire_format: WireFormat,
         model: &str,
         prompt: u64,
         cap: Option<u64>,
     ) -> Option<Reply> {
         let model = self.models.iter().find(|known| known.id == model)?;
         if let Some((most, cap)) = model.most_output_tokens.zip(cap).filter(|(most, cap)| cap > most) {
-            let words = match dialect {
-                Dialect::Anthropic => format!(
+            let words = match wire_format {
+                WireFormat::Anthropic => format!(
                     "max_tokens: {cap} > {most}, which is the maximum allowed number of output tokens for {}",
                     model.id
                 ),
-                Dialect::Chat | Dialect::Responses => {
+                WireFormat::Chat | WireFormat::Responses => {
                     format!(
                         "max_tokens is too large: {cap}. This model supports at most {most} completion tokens"
                     )
@@ -117,22 +117,22 @@ impl Shared {
         }
         let window = model.window_tokens?;
         let asked = cap.unwrap_or(0);
-        let words = match dialect {
+        let words = match wire_format {
             _ if prompt.saturating_add(asked) <= window => return None,
-            Dialect::Anthropic if prompt > window => {
+            WireFormat::Anthropic if prompt > window => {
                 format!("prompt is too long: {prompt} tokens > {window} maximum")
             }
-            Dialect::Anthropic => {
+            WireFormat::Anthropic => {
                 format!("input length and `max_tokens` exceed context limit: {prompt} + {asked} > {window}")
             }
-            Dialect::Chat | Dialect::Responses => format!(
+            WireFormat::Chat | WireFormat::Responses => format!(
                 "This model's maximum context length is {window} tokens. However, you requested {} tokens ({prompt} in the messages, {asked} in the completion).",
                 prompt.saturating_add(asked)
             ),
         };
-        let code = match dialect {
-            Dialect::Anthropic => None,
-            Dialect::Chat | Dialect::Responses => Some("context_length_exceeded".to_owned()),
+        let code = match wire_format {
+            WireFormat::Anthropic => None,
+            WireFormat::Chat | WireFormat::Responses => Some("context_length_exceeded".to_owned()),
         };
         let kind = Some("invalid_request_error".to_owned());
         Some(Reply::error_body(400, ErrorBody { message: words, kind, code, ..ErrorBody::default() }))

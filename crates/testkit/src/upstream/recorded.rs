@@ -1,7 +1,7 @@
 //! A request as it came.
 
 use bytes::Bytes;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{Request, RequestError};
 use tokio::time::Instant;
 
@@ -45,20 +45,21 @@ impl RecordedRequest {
 
     /// The wire it speaks; `None` for anything but a call to a model.
     #[must_use]
-    pub fn dialect(&self) -> Option<Dialect> {
+    pub fn wire_format(&self) -> Option<WireFormat> {
         let known = [
-            ("/chat/completions", Dialect::Chat),
-            ("/responses", Dialect::Responses),
-            ("/messages", Dialect::Anthropic),
+            ("/chat/completions", WireFormat::Chat),
+            ("/responses", WireFormat::Responses),
+            ("/messages", WireFormat::Anthropic),
         ];
-        let of_path = known.iter().find(|(end, _)| self.path.ends_with(end)).map(|(_, dialect)| *dialect);
+        let of_path =
+            known.iter().find(|(end, _)| self.path.ends_with(end)).map(|(_, wire_format)| *wire_format);
         of_path.filter(|_| self.method == "POST")
     }
 
     /// The request as an envelope; `None` for anything but a call to a model.
     #[must_use]
     pub fn envelope(&self) -> Option<Result<Request, RequestError>> {
-        Some(Request::decode(self.dialect()?, &self.body))
+        Some(Request::decode(self.wire_format()?, &self.body))
     }
 
     /// The model it names.

@@ -85,7 +85,7 @@ async fn answer(
     breaks: Breaks,
 ) -> Result<Response<PlayedBody>, Infallible> {
     let request = record(request, &shared).await;
-    let slot = match shared.slots.clone().filter(|_| request.dialect().is_some()) {
+    let slot = match shared.slots.clone().filter(|_| request.wire_format().is_some()) {
         // It is never closed.
         Some(slots) => slots.acquire_owned().await.ok(),
         None => None,

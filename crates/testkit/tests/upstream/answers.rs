@@ -1,7 +1,7 @@
 //! Answers of every kind on every wire, streamed and whole, and what was recorded of the requests.
 
 use throughline_testkit::{Form, Pace, Reply, Script, ScriptedUpstream};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, Seal, StopReason, Streaming, ToolCall};
 
 use crate::{WIRES, ask, body, send};
@@ -38,7 +38,7 @@ async fn the_same_answer_arrives_on_every_wire_streamed_and_whole_and_drop_by_dr
             assert_eq!(streamed.stop.reason, whole.stop.reason);
         }
         // The Responses wire has no place for a signature.
-        let expected = wire != Dialect::Responses;
+        let expected = wire != WireFormat::Responses;
         let has_signature = |part: &AnswerPart| matches!(part, AnswerPart::Reasoning { seal: Seal::Signature(seal), .. } if seal == "sig");
         assert_eq!(whole.parts.iter().any(has_signature), expected, "{wire:?}");
         assert_eq!(upstream.left(), 0);
@@ -53,14 +53,14 @@ async fn everything_that_was_asked_is_recorded_in_its_order() {
     }
     upstream.until_asked(3).await;
     let calls = upstream.calls();
-    let wires: Vec<_> = calls.iter().map(|call| call.dialect().unwrap()).collect();
+    let wires: Vec<_> = calls.iter().map(|call| call.wire_format().unwrap()).collect();
     assert_eq!(wires, WIRES);
     assert_eq!(calls.iter().map(|call| call.order).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(calls.iter().all(|call| call.method == "POST" && call.model().as_deref() == Some("test-1")));
     assert!(calls.windows(2).all(|pair| pair[0].at <= pair[1].at));
     assert_eq!(calls[0].header("authorization"), Some("Bearer sk-test"));
     assert_eq!(calls[2].header("x-api-key"), Some("sk-test"));
-    assert_eq!(calls[1].text(), body(Dialect::Responses, "test-1", "hello", Streaming::Whole));
+    assert_eq!(calls[1].text(), body(WireFormat::Responses, "test-1", "hello", Streaming::Whole));
     assert_eq!(calls[2].envelope().unwrap().unwrap().messages().len(), 1);
 }
 
@@ -72,7 +72,7 @@ async fn a_closure_sees_the_request_and_models_have_scripts_of_their_own() {
     });
     let upstream = ScriptedUpstream::start(script).await.unwrap();
     upstream.for_model("other", Reply::text("I am another."));
-    let wire = Dialect::Chat;
+    let wire = WireFormat::Chat;
     let answer =
         |model: &str| send(&upstream, wire, Streaming::Whole, body(wire, model, "hello", Streaming::Whole));
     assert_eq!(answer("test-1").await.unwrap().text(), "HELLO");
@@ -86,7 +86,7 @@ async fn a_closure_sees_the_request_and_models_have_scripts_of_their_own() {
 async fn usage_is_left_out_of_a_chat_stream_that_did_not_ask_for_it() {
     let upstream = ScriptedUpstream::start(Script::always(Reply::text("Yes."))).await.unwrap();
     let silent = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}"#;
-    let answer = send(&upstream, Dialect::Chat, Streaming::Streamed, silent.to_owned()).await.unwrap();
+    let answer = send(&upstream, WireFormat::Chat, Streaming::Streamed, silent.to_owned()).await.unwrap();
     assert_eq!(answer.usage_json, None);
-    assert!(ask(&upstream, Dialect::Chat, Streaming::Streamed).await.unwrap().usage_json.is_some());
+    assert!(ask(&upstream, WireFormat::Chat, Streaming::Streamed).await.unwrap().usage_json.is_some());
 }

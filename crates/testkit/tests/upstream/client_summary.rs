@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, SummarisingClient};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, AnswerPart, Streaming, ToolCall};
 
 use crate::send;
@@ -20,23 +20,23 @@ fn busy() -> Script {
     })
 }
 
-fn chat(content: &Value) -> (Dialect, Value) {
-    (Dialect::Chat, json!({ "model": "m", "messages": [{ "role": "user", "content": content }] }))
+fn chat(content: &Value) -> (WireFormat, Value) {
+    (WireFormat::Chat, json!({ "model": "m", "messages": [{ "role": "user", "content": content }] }))
 }
 
-fn anthropic(content: &Value) -> (Dialect, Value) {
+fn anthropic(content: &Value) -> (WireFormat, Value) {
     let messages = json!([
         { "role": "user", "content": "Begin." },
         { "role": "assistant", "content": [{ "type": "tool_use", "id": "t", "name": "look", "input": {} }] },
         { "role": "user", "content": content },
     ]);
-    (Dialect::Anthropic, json!({ "model": "m", "max_tokens": 9, "messages": messages }))
+    (WireFormat::Anthropic, json!({ "model": "m", "max_tokens": 9, "messages": messages }))
 }
 
-fn responses(text: &str) -> (Dialect, Value) {
+fn responses(text: &str) -> (WireFormat, Value) {
     let content = json!([{ "type": "input_text", "text": text }]);
     let message = json!({ "type": "message", "role": "user", "content": content });
-    (Dialect::Responses, json!({ "model": "m", "input": [message] }))
+    (WireFormat::Responses, json!({ "model": "m", "input": [message] }))
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn quoted_prompt_is_no_request_for_a_summary() {
         { "role": "assistant", "content": "A summary." },
         { "role": "user", "content": format!("What does this mean: {CODEX}") },
     ]});
-    for (wire, body) in [anthropic(&result), (Dialect::Chat, earlier), chat(&json!("Hello."))] {
+    for (wire, body) in [anthropic(&result), (WireFormat::Chat, earlier), chat(&json!("Hello."))] {
         let answer = send(&upstream, wire, Streaming::Whole, body.to_string()).await.unwrap();
         assert_eq!(answer.tool_calls().count(), 1, "{body}");
     }

@@ -6,7 +6,7 @@ use throughline_provider::{
     CallError, CancellationToken, ConnectStage, OutgoingCall, TimeLimits, TroubleKind,
 };
 use throughline_testkit::{Gate, Reply, ReplyFault, ScriptedUpstream, refused_url};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{AnswerDraft, ErrorBody, StreamShape, StreamUsage, Streaming};
 
 use crate::{WIRES, ask, body, client, client_with, endpoint, send_with};
@@ -19,7 +19,7 @@ fn long() -> Reply {
     Reply::answer(AnswerDraft::text(LONG)).shape(shape)
 }
 
-async fn fault(reply: Reply, wire: Dialect, streaming: Streaming) -> (ScriptedUpstream, CallError) {
+async fn fault(reply: Reply, wire: WireFormat, streaming: Streaming) -> (ScriptedUpstream, CallError) {
     let upstream = ScriptedUpstream::start(reply).await.unwrap();
     let error = ask(&upstream, wire, streaming).await.unwrap_err();
     (upstream, error)
@@ -59,7 +59,7 @@ async fn bodies_that_are_no_answer_arrive_as_they_are() {
     ];
     for (reply, what) in table {
         for streaming in [Streaming::Whole, Streaming::Streamed] {
-            let (_, error) = fault(reply.clone(), Dialect::Chat, streaming).await;
+            let (_, error) = fault(reply.clone(), WireFormat::Chat, streaming).await;
             assert!(error.trouble().is_some(), "{what}");
             assert_eq!(received(&error), "", "{what}");
         }
@@ -67,7 +67,7 @@ async fn bodies_that_are_no_answer_arrive_as_they_are() {
 }
 
 /// Sends with a client that gives up as soon as one of its limits is reached.
-async fn impatient(reply: Reply, wire: Dialect, limits: TimeLimits) -> (ScriptedUpstream, CallError) {
+async fn impatient(reply: Reply, wire: WireFormat, limits: TimeLimits) -> (ScriptedUpstream, CallError) {
     let upstream = ScriptedUpstream::start(reply).await.unwrap();
     let body = body(wire, "test-1", "hello", Streaming::Streamed);
     let client = client_with(limits);
@@ -104,7 +104,7 @@ async fn streams_that_are_cut_or_reset_give_what_came_before() {
         }
     }
     for (reply, what) in [(Reply::reset(), "reset"), (Reply::cut(), "cut")] {
-        let (_, error) = fault(reply, Dialect::Chat, Streaming::Whole).await;
+        let (_, error) = fault(reply, WireFormat::Chat, Streaming::Whole).await;
         assert_eq!(kind(&error), TroubleKind::Unreachable { stage: ConnectStage::Closed }, "{what}");
     }
 }
@@ -112,7 +112,7 @@ async fn streams_that_are_cut_or_reset_give_what_came_before() {
 #[tokio::test]
 async fn a_whole_body_can_end_in_the_middle() {
     for end in [ReplyFault::Cut, ReplyFault::Reset] {
-        let (_, error) = fault(long().failing_after(1, end), Dialect::Anthropic, Streaming::Whole).await;
+        let (_, error) = fault(long().failing_after(1, end), WireFormat::Anthropic, Streaming::Whole).await;
         assert_eq!(kind(&error), TroubleKind::Interrupted);
     }
 }
@@ -128,7 +128,7 @@ async fn garbage_between_events_is_there() {
     // A comment is no fault.
     let upstream =
         ScriptedUpstream::start(long().failing_after(3, ReplyFault::Garbage(b": ping\n\n".to_vec())));
-    let answer = ask(&upstream.await.unwrap(), Dialect::Chat, Streaming::Streamed).await.unwrap();
+    let answer = ask(&upstream.await.unwrap(), WireFormat::Chat, Streaming::Streamed).await.unwrap();
     assert_eq!(answer.text(), LONG);
 }
 
@@ -151,7 +151,7 @@ async fn a_reply_waits_at_a_gate_until_it_is_opened() {
     let gate = Gate::new();
     let reply = long().failing_after(0, ReplyFault::Wait(gate.clone()));
     let upstream = ScriptedUpstream::start(reply).await.unwrap();
-    let asking = ask(&upstream, Dialect::Anthropic, Streaming::Whole);
+    let asking = ask(&upstream, WireFormat::Anthropic, Streaming::Whole);
     let opening = async {
         gate.until_reached().await;
         assert_eq!(upstream.calls().len(), 1);
@@ -165,13 +165,13 @@ async fn a_reply_waits_at_a_gate_until_it_is_opened() {
 async fn where_nobody_listens_connections_are_refused_and_a_dropped_upstream_is_nobody() {
     let upstream = ScriptedUpstream::start(Reply::text("Yes.")).await.unwrap();
     let gone = upstream.url();
-    ask(&upstream, Dialect::Chat, Streaming::Whole).await.unwrap();
+    ask(&upstream, WireFormat::Chat, Streaming::Whole).await.unwrap();
     drop(upstream);
     for url in [refused_url().await.unwrap(), gone] {
-        let call = OutgoingCall::new(Dialect::Chat, Streaming::Whole, "{}");
+        let call = OutgoingCall::new(WireFormat::Chat, Streaming::Whole, "{}");
         // The port is given back as soon as the server has noticed.
         let error = loop {
-            let endpoint = endpoint(&url, "custom", Dialect::Chat);
+            let endpoint = endpoint(&url, "custom", WireFormat::Chat);
             match client().send(&endpoint, &call, &CancellationToken::new()).await {
                 Err(error) if kind(&error) == (TroubleKind::Unreachable { stage: ConnectStage::Connect }) => {
                     break error;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use throughline_provider::{CacheStyle, PrefixCache};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, TestClock, UpstreamOptions};
 use throughline_tokens::Usage;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
 
 use crate::send;
@@ -23,7 +23,7 @@ async fn caching(style: CacheStyle, clock: &TestClock) -> ScriptedUpstream {
     ScriptedUpstream::start_with(options, Script::always(Reply::text("A short answer."))).await.unwrap()
 }
 
-async fn usage(upstream: &ScriptedUpstream, wire: Dialect, streaming: Streaming, body: String) -> Usage {
+async fn usage(upstream: &ScriptedUpstream, wire: WireFormat, streaming: Streaming, body: String) -> Usage {
     let answer = send(upstream, wire, streaming, body).await.unwrap();
     answer.usage().unwrap().unwrap().usage
 }
@@ -39,7 +39,7 @@ fn marked(rest: &str) -> String {
 async fn a_marked_prompt_is_written_read_and_forgotten() {
     let clock = TestClock::default();
     let upstream = caching(CacheStyle::Marks, &clock).await;
-    let wire = Dialect::Anthropic;
+    let wire = WireFormat::Anthropic;
     let first = usage(&upstream, wire, Streaming::Whole, marked("")).await;
     assert!(first.cache_write > 2_000 && first.cache_read == 0);
     assert!((1..20).contains(&first.input) && (2..12).contains(&first.output));
@@ -53,11 +53,11 @@ async fn a_marked_prompt_is_written_read_and_forgotten() {
 
 #[tokio::test]
 async fn automatic_caching_is_reported_inside_the_prompt() {
-    for wire in [Dialect::Chat, Dialect::Responses] {
+    for wire in [WireFormat::Chat, WireFormat::Responses] {
         let upstream = caching(CacheStyle::AUTOMATIC, &TestClock::default()).await;
         let text = words(2_000);
         let body = |more: &str| match wire {
-            Dialect::Chat => format!(
+            WireFormat::Chat => format!(
                 r#"{{"model":"gpt-5","messages":[{{"role":"system","content":"{text}"}},{{"role":"user","content":"{more}"}}]}}"#
             ),
             _ => format!(
@@ -82,7 +82,7 @@ async fn marks_that_a_provider_refuses_are_refused_here() {
         r#"{{"model":"claude-opus-5","max_tokens":9,"messages":[{{"role":"user","content":[{}]}}]}}"#,
         [block; 5].join(",")
     );
-    let error = send(&upstream, Dialect::Anthropic, Streaming::Whole, body).await.unwrap_err();
+    let error = send(&upstream, WireFormat::Anthropic, Streaming::Whole, body).await.unwrap_err();
     assert_eq!(error.trouble().unwrap().status, Some(400));
 }
 
@@ -92,7 +92,7 @@ async fn a_call_that_failed_wrote_nothing() {
         UpstreamOptions { cache: Some(PrefixCache::new(CacheStyle::Marks)), ..UpstreamOptions::default() };
     let replies = vec![Reply::error(500, "api_error", "oops"), Reply::text("Yes."), Reply::text("Yes.")];
     let upstream = ScriptedUpstream::start_with(options, replies).await.unwrap();
-    let wire = Dialect::Anthropic;
+    let wire = WireFormat::Anthropic;
     send(&upstream, wire, Streaming::Whole, marked("")).await.unwrap_err();
     assert_eq!(usage(&upstream, wire, Streaming::Whole, marked("")).await.cache_read, 0);
     assert!(usage(&upstream, wire, Streaming::Whole, marked("")).await.cache_read > 0);

@@ -13,12 +13,12 @@ use throughline_provider::{
     RetryLimits, TimeLimits,
 };
 use throughline_testkit::ScriptedUpstream;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::{Answer, Streaming};
 
-pub(crate) const WIRES: [Dialect; 3] = [Dialect::Chat, Dialect::Responses, Dialect::Anthropic];
+pub(crate) const WIRES: [WireFormat; 3] = [WireFormat::Chat, WireFormat::Responses, WireFormat::Anthropic];
 
-pub(crate) fn endpoint(url: &str, provider: &str, wire: Dialect) -> Endpoint {
+pub(crate) fn endpoint(url: &str, provider: &str, wire: WireFormat) -> Endpoint {
     let settings = EndpointSettings {
         prefix: "model",
         provider,
@@ -42,10 +42,10 @@ pub(crate) fn client_with(limits: TimeLimits) -> Client {
 }
 
 /// The body of a request in the words of a wire.
-pub(crate) fn body(wire: Dialect, model: &str, text: &str, streaming: Streaming) -> String {
+pub(crate) fn body(wire: WireFormat, model: &str, text: &str, streaming: Streaming) -> String {
     let messages = match wire {
-        Dialect::Responses => "input",
-        Dialect::Chat | Dialect::Anthropic => "messages",
+        WireFormat::Responses => "input",
+        WireFormat::Chat | WireFormat::Anthropic => "messages",
     };
     let stream = match streaming {
         Streaming::Streamed => r#","stream":true,"stream_options":{"include_usage":true}"#,
@@ -56,7 +56,7 @@ pub(crate) fn body(wire: Dialect, model: &str, text: &str, streaming: Streaming)
 
 pub(crate) async fn send(
     upstream: &ScriptedUpstream,
-    wire: Dialect,
+    wire: WireFormat,
     streaming: Streaming,
     body: String,
 ) -> Result<Answer, CallError> {
@@ -66,7 +66,7 @@ pub(crate) async fn send(
 pub(crate) async fn send_with(
     client: &Client,
     upstream: &ScriptedUpstream,
-    wire: Dialect,
+    wire: WireFormat,
     streaming: Streaming,
     body: String,
 ) -> Result<Answer, CallError> {
@@ -78,7 +78,7 @@ pub(crate) async fn send_with(
 
 pub(crate) async fn ask(
     upstream: &ScriptedUpstream,
-    wire: Dialect,
+    wire: WireFormat,
     streaming: Streaming,
 ) -> Result<Answer, CallError> {
     send(upstream, wire, streaming, body(wire, "test-1", "hello", streaming)).await

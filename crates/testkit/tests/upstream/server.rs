@@ -2,7 +2,7 @@
 
 use throughline_provider::{TroubleKind, WindowQuestion};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, ServerKind, UpstreamOptions};
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 use throughline_wire::Streaming;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -25,7 +25,7 @@ async fn every_kind_of_server_says_its_windows_in_its_own_way() {
     ];
     for (kind, provider, question) in table {
         let upstream = serving(kind, vec![ServedModel::with_window("house-7b", 12_345)]).await;
-        let wire = if kind == ServerKind::Anthropic { Dialect::Anthropic } else { Dialect::Chat };
+        let wire = if kind == ServerKind::Anthropic { WireFormat::Anthropic } else { WireFormat::Chat };
         let endpoint = endpoint(&upstream.url(), provider, wire);
         let window = client().ask_window(&endpoint, "house-7b").await.unwrap();
         assert_eq!((window.tokens, window.question), (12_345, question), "{kind:?}");
@@ -47,8 +47,8 @@ async fn a_prompt_beyond_the_window_is_refused_in_the_words_of_the_wire() {
         let small = body(wire, "small", "hello", Streaming::Whole);
         send(&upstream, wire, Streaming::Whole, small).await.unwrap();
         let cap = match wire {
-            Dialect::Responses => "max_output_tokens",
-            Dialect::Chat | Dialect::Anthropic => "max_tokens",
+            WireFormat::Responses => "max_output_tokens",
+            WireFormat::Chat | WireFormat::Anthropic => "max_tokens",
         };
         let capped = body(wire, "small", "hello", Streaming::Whole);
         let capped = format!(r#"{},"{cap}":4999}}"#, capped.strip_suffix('}').unwrap());

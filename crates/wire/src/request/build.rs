@@ -2,7 +2,7 @@
 //!
 //! The messages stand last, so that from call to call a body only grows at its end.
 
-use throughline_transcript::{Dialect, Message, RawJson, SharedText, compact_json_string};
+use throughline_transcript::{Message, RawJson, SharedText, WireFormat, compact_json_string};
 
 use crate::request::error::RequestError;
 use crate::request::list::MessageList;
@@ -55,13 +55,13 @@ impl Request {
     /// Makes a request. `messages` may be empty when every body is written with messages of its own: a system prompt of
     /// the chat wire stays in front of them.
     pub fn build(
-        dialect: Dialect,
+        wire_format: WireFormat,
         parts: &RequestParts<'_>,
         messages: Vec<Message>,
     ) -> Result<Self, RequestError> {
         let mut members = Members::empty();
         let mut add = |name: &str, json: &str| {
-            if members.all().any(|member| member.name == name) || name == list_name(dialect) {
+            if members.all().any(|member| member.name == name) || name == list_name(wire_format) {
                 return Err(RequestError::Duplicate { member: name.to_owned() });
             }
             members.push(name, Value::Json(SharedText::new(json.to_owned())));
@@ -73,7 +73,7 @@ impl Request {
         }
         if parts.streaming == Streaming::Streamed {
             add("stream", "true")?;
-            if dialect == Dialect::Chat {
+            if wire_format == WireFormat::Chat {
                 add("stream_options", "{\"include_usage\":true}")?;
             }
         }
@@ -83,8 +83,8 @@ impl Request {
         }
         let mut leading = Vec::new();
         if let Some(system) = parts.system {
-            let json = system_json(dialect, system)?;
-            match system_name(dialect) {
+            let json = system_json(wire_format, system)?;
+            match system_name(wire_format) {
                 Some(name) => add(name, &json)?,
                 None => leading.push(format!("{{\"role\":\"system\",\"content\":{json}}}")),
             }
@@ -93,17 +93,17 @@ impl Request {
             RequestError::check_json("tools", tools.0)?;
             add("tools", tools.0)?;
         }
-        members.push(list_name(dialect), Value::Messages);
-        Ok(Self { dialect, members, list: MessageList::Own(messages), leading, appended: Vec::new() })
+        members.push(list_name(wire_format), Value::Messages);
+        Ok(Self { wire_format, members, list: MessageList::Own(messages), leading, appended: Vec::new() })
     }
 }
 
-fn system_json(dialect: Dialect, system: System<'_>) -> Result<String, RequestError> {
+fn system_json(wire_format: WireFormat, system: System<'_>) -> Result<String, RequestError> {
     match system {
         System::Text(text) => Ok(compact_json_string(text)),
         System::Blocks(blocks) => {
             RequestError::check_json("system", blocks.0)?;
-            if dialect == Dialect::Responses {
+            if wire_format == WireFormat::Responses {
                 let (member, expected) = ("instructions", "a string");
                 return Err(RequestError::WrongType { member, expected, found: "a list of blocks" });
             }

@@ -4,7 +4,7 @@
 //! `null` in its place. Both valid means that the whole is, and nothing is looked at twice. Only when something is wrong
 //! is the body checked as a whole, to say where.
 
-use throughline_transcript::{Dialect, RawJson, SharedText};
+use throughline_transcript::{RawJson, SharedText, WireFormat};
 
 use crate::json_value::{check_json, is_absent, is_json, name_of, too_deep_at};
 use crate::request::error::RequestError;
@@ -14,7 +14,7 @@ use crate::request::{CapMember, Request, list_name, system_name};
 
 impl Request {
     /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.
-    pub fn decode(dialect: Dialect, body: impl AsRef<[u8]>) -> Result<Self, RequestError> {
+    pub fn decode(wire_format: WireFormat, body: impl AsRef<[u8]>) -> Result<Self, RequestError> {
         let body = body.as_ref();
         if body.len() >= u32::MAX as usize {
             return Err(RequestError::TooLarge { bytes: body.len() });
@@ -35,7 +35,7 @@ impl Request {
             return Err(RequestError::NotAnObject { found: name_of(RawJson(trimmed)) });
         }
         let object_start = text.len() - trimmed.len();
-        match Self::of_object(dialect, text, mark_bytes, object_start)? {
+        match Self::of_object(wire_format, text, mark_bytes, object_start)? {
             Some(request) => Ok(request),
             // A piece was not valid, so the whole is not; were it to pass after all, the pieces were parted wrongly.
             None => {
@@ -47,15 +47,15 @@ impl Request {
 
     /// Reads the object that begins at `object_start`; `None` when something in it is not valid JSON.
     fn of_object(
-        dialect: Dialect,
+        wire_format: WireFormat,
         text: &str,
         mark_bytes: usize,
         object_start: usize,
     ) -> Result<Option<Self>, RequestError> {
-        let member = list_name(dialect);
+        let member = list_name(wire_format);
         let value = RawJson(text.get(object_start..).unwrap_or_default()).get(member);
         let Some(value) = value.filter(|value| !is_absent(*value)) else {
-            return Self::without_list(dialect, text, mark_bytes, object_start);
+            return Self::without_list(wire_format, text, mark_bytes, object_start);
         };
         let start = offset_in(text, value.0).unwrap_or_default();
         let around = [text.get(..start), text.get(start + value.0.len()..)];
@@ -64,25 +64,26 @@ impl Request {
             return Ok(None);
         }
         let mut members = Members::of_document(&SharedText::new(frame), object_start);
-        check_members(dialect, &members)?;
+        check_members(wire_format, &members)?;
         let list = match value.0.as_bytes().first() {
             _ if too_deep_at(value.0.as_bytes(), 1).is_some() => None,
             Some(b'[') => MessageList::read(value.0, member)?,
-            Some(b'"') if dialect == Dialect::Responses => MessageList::read_text(value.0, member)?,
+            Some(b'"') if wire_format == WireFormat::Responses => MessageList::read_text(value.0, member)?,
             _ if !is_json(value.0) => None,
             _ => {
-                let expected = if dialect == Dialect::Responses { "a list or a string" } else { "a list" };
+                let expected =
+                    if wire_format == WireFormat::Responses { "a list or a string" } else { "a list" };
                 return Err(RequestError::WrongType { member, expected, found: name_of(value) });
             }
         };
         let Some(list) = list else { return Ok(None) };
         members.make_hold_messages(member);
-        Ok(Some(Self { dialect, members, list, leading: Vec::new(), appended: Vec::new() }))
+        Ok(Some(Self { wire_format, members, list, leading: Vec::new(), appended: Vec::new() }))
     }
 
     /// A body without messages: the Responses wire allows it (the provider may hold what is meant), the others do not.
     fn without_list(
-        dialect: Dialect,
+        wire_format: WireFormat,
         text: &str,
         mark_bytes: usize,
         object_start: usize,
@@ -91,21 +92,21 @@ impl Request {
             return Ok(None);
         }
         let members = Members::of_document(&SharedText::new(text.to_owned()), object_start);
-        check_members(dialect, &members)?;
-        if dialect != Dialect::Responses {
-            return Err(RequestError::Missing { member: list_name(dialect) });
+        check_members(wire_format, &members)?;
+        if wire_format != WireFormat::Responses {
+            return Err(RequestError::Missing { member: list_name(wire_format) });
         }
         let list = MessageList::Own(Vec::new());
-        Ok(Some(Self { dialect, members, list, leading: Vec::new(), appended: Vec::new() }))
+        Ok(Some(Self { wire_format, members, list, leading: Vec::new(), appended: Vec::new() }))
     }
 }
 
 /// Refuses members that are ours to read and stand there twice or are of the wrong type.
-fn check_members(dialect: Dialect, members: &Members) -> Result<(), RequestError> {
+fn check_members(wire_format: WireFormat, members: &Members) -> Result<(), RequestError> {
     let caps = [CapMember::MaxTokens, CapMember::MaxCompletionTokens, CapMember::MaxOutputTokens];
     let caps = caps.map(CapMember::name);
-    let ours = ["model", "stream", "tools", "stream_options", list_name(dialect)];
-    let ours = ours.into_iter().chain(caps).chain(system_name(dialect));
+    let ours = ["model", "stream", "tools", "stream_options", list_name(wire_format)];
+    let ours = ours.into_iter().chain(caps).chain(system_name(wire_format));
     for name in ours {
         if members.all().filter(|member| member.name == name).count() > 1 {
             return Err(RequestError::Duplicate { member: name.to_owned() });

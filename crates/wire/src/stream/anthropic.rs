@@ -3,7 +3,7 @@
 //! A block begins as an object and grows by deltas. Deltas of the kinds we know go where they belong; the members of any
 //! other are put into the members of the same name, so that block types of tomorrow come out with all they had.
 
-use throughline_transcript::{Dialect, RawJson, compact_json_string};
+use throughline_transcript::{RawJson, WireFormat, compact_json_string};
 
 use crate::answer::{Answer, AnswerPart, Stop, StopReason, ToolCall};
 use crate::delta::Delta;
@@ -27,7 +27,7 @@ pub(crate) struct AnthropicStream {
 
 impl Default for AnthropicStream {
     fn default() -> Self {
-        let answer = Answer::empty(Dialect::Anthropic);
+        let answer = Answer::empty(WireFormat::Anthropic);
         Self { answer, usage: Vec::new(), blocks: Vec::new(), calls: 0, is_done: false }
     }
 }
@@ -100,7 +100,7 @@ impl AnthropicStream {
     }
 
     fn start(&mut self, message: RawJson<'_>, deltas: &mut Vec<Delta>) {
-        self.answer = Answer { usage_json: None, ..envelope(Dialect::Anthropic, message) };
+        self.answer = Answer { usage_json: None, ..envelope(WireFormat::Anthropic, message) };
         self.answer.stop = Stop::of_anthropic(message);
         self.take_usage(message);
         // Some servers have content at once.
@@ -170,7 +170,7 @@ impl AnthropicStream {
             self.answer.stop = stop;
         }
         for (name, value) in event.members().chain(delta.members()) {
-            if name != "delta" && is_extra(Dialect::Anthropic, &name) && value.0 != "null" {
+            if name != "delta" && is_extra(WireFormat::Anthropic, &name) && value.0 != "null" {
                 set(&mut self.answer.extras, &name, value);
             }
         }

@@ -1,6 +1,6 @@
 //! Streams of Anthropic and of those who speak like it.
 
-use throughline_transcript::Dialect::Anthropic;
+use throughline_transcript::WireFormat::Anthropic;
 
 use crate::answer::{AnswerPart, Seal, StopReason, ToolCall};
 use crate::stream::tests::{messages, run};

@@ -15,7 +15,7 @@ use crate::parts::{detail_text, is_empty_message};
 use crate::response::{is_extra, settle, to_message};
 use crate::stream::Assembled;
 use crate::stream::chat_calls::Calls;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 /// What has been received of a chat stream.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +71,7 @@ impl ChatStream {
         }
         // An event without choices is none of this wire; what it says is not about the answer.
         for (name, value) in chunk.members().filter(|_| choices.is_some()) {
-            if is_extra(Dialect::Chat, &name) && value.0 != "null" {
+            if is_extra(WireFormat::Chat, &name) && value.0 != "null" {
                 set(&mut self.extras, &name, value);
             }
         }
@@ -118,7 +118,7 @@ impl ChatStream {
             model: self.model,
             usage_json: self.usage,
             extras: self.extras,
-            ..Answer::empty(Dialect::Chat)
+            ..Answer::empty(WireFormat::Chat)
         };
         let (mut is_complete, mut unfinished) = (self.is_done, Vec::new());
         let mut choices = self.choices;

@@ -1,6 +1,6 @@
 //! Streams of chat servers as they come.
 
-use throughline_transcript::Dialect::Chat;
+use throughline_transcript::WireFormat::Chat;
 
 use crate::answer::{AnswerPart, Seal, StopReason, ToolCall};
 use crate::stream::tests::{messages, run};

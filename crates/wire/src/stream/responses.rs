@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use throughline_transcript::{Dialect, RawJson};
+use throughline_transcript::{RawJson, WireFormat};
 
 use crate::answer::{Answer, AnswerPart, Stop, StopReason, ToolCall};
 use crate::delta::Delta;
@@ -220,7 +220,7 @@ impl ResponsesStream {
         let all_done = !self.items.is_empty() && self.items.iter().all(is_whole);
         let is_complete = self.ended.is_some() || (self.has_marker && all_done);
         let known = self.ended.as_deref().or(self.begun.as_deref()).unwrap_or("{}");
-        let mut answer: Answer = envelope(Dialect::Responses, RawJson(known));
+        let mut answer: Answer = envelope(WireFormat::Responses, RawJson(known));
         let output = RawJson(known).get("output").into_iter().flat_map(RawJson::elements);
         let output = output.filter_map(|item| to_message(item.0.to_owned())).collect::<Vec<_>>();
         let mut unfinished = Vec::new();

@@ -1,6 +1,6 @@
 //! Streams of the Responses wire.
 
-use throughline_transcript::Dialect::Responses;
+use throughline_transcript::WireFormat::Responses;
 
 use crate::answer::{AnswerPart, Seal, StopReason, ToolCall};
 use crate::stream::tests::{messages, run};

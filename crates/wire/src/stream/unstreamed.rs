@@ -1,6 +1,6 @@
 //! A body that should have been a stream and is none: the whole answer, an error, or a page.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::answer::{Answer, AnswerPart};
 use crate::delta::Delta;
@@ -9,11 +9,11 @@ use crate::stream::StreamError;
 
 /// Reads such a body; `None` when it is too broken to say what it is.
 pub(super) fn read(
-    dialect: Dialect,
+    wire_format: WireFormat,
     body: &[u8],
     deltas: &mut Vec<Delta>,
 ) -> Result<Option<Answer>, StreamError> {
-    match decode_response(dialect, body) {
+    match decode_response(wire_format, body) {
         Ok(answer) => {
             show(&answer, deltas);
             Ok(Some(answer))

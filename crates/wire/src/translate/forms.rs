@@ -1,6 +1,6 @@
 //! The events of each wire for an answer that is still being written.
 
-use throughline_transcript::{Dialect, compact_json_string};
+use throughline_transcript::{WireFormat, compact_json_string};
 
 use super::TranslationBack;
 use super::live::{Segment, SegmentKind};
@@ -43,13 +43,13 @@ impl Form {
         self.id = id.unwrap_or("translated").to_owned();
         self.model = model.unwrap_or(&self.back.model).to_owned();
         match self.back.to {
-            Dialect::Chat => {
+            WireFormat::Chat => {
                 let delta = ObjectWriter::new().text("role", "assistant").text("content", "").finish();
                 events.push(self.chunk(&delta, None));
             }
-            Dialect::Anthropic => {
+            WireFormat::Anthropic => {
                 // What the prompt took is known at the end; it is told there.
-                let usage = write_usage(Dialect::Anthropic, &ReportedUsage::default());
+                let usage = write_usage(WireFormat::Anthropic, &ReportedUsage::default());
                 let message = ObjectWriter::new()
                     .text("id", &self.id)
                     .text("type", "message")
@@ -62,7 +62,7 @@ impl Form {
                     .finish();
                 self.push("message_start", &[("message", &message)], events);
             }
-            Dialect::Responses => {
+            WireFormat::Responses => {
                 let begun = self.response("in_progress", None, None);
                 self.push("response.created", &[("response", &begun)], events);
                 self.push("response.in_progress", &[("response", &begun)], events);
@@ -74,7 +74,7 @@ impl Form {
         let index = self.segments.to_string();
         self.segments += 1;
         match self.back.to {
-            Dialect::Chat => {
+            WireFormat::Chat => {
                 if let SegmentKind::Call { id, name, .. } = &segment.kind {
                     let function = ObjectWriter::new().text("name", name).text("arguments", "").finish();
                     let call = ObjectWriter::new()
@@ -88,7 +88,7 @@ impl Form {
                     events.push(self.chunk(&delta, None));
                 }
             }
-            Dialect::Anthropic => {
+            WireFormat::Anthropic => {
                 let block = match &segment.kind {
                     SegmentKind::Text | SegmentKind::Refusal => {
                         ObjectWriter::new().text("type", "text").text("text", "")
@@ -106,14 +106,14 @@ impl Form {
                 let members = [("index", index.as_str()), ("content_block", &block.finish())];
                 self.push("content_block_start", &members, events);
             }
-            Dialect::Responses => self.open_item(segment, &index, events),
+            WireFormat::Responses => self.open_item(segment, &index, events),
         }
     }
 
     pub(super) fn grow(&mut self, segment: &Segment, text: &str, events: &mut Vec<WireEvent>) {
         let index = self.segments.saturating_sub(1).to_string();
         match self.back.to {
-            Dialect::Chat => {
+            WireFormat::Chat => {
                 let delta = match &segment.kind {
                     SegmentKind::Text => ObjectWriter::new().text("content", text),
                     SegmentKind::Reasoning => ObjectWriter::new().text("reasoning_content", text),
@@ -127,7 +127,7 @@ impl Form {
                 };
                 events.push(self.chunk(&delta.finish(), None));
             }
-            Dialect::Anthropic => {
+            WireFormat::Anthropic => {
                 let (kind, member) = match &segment.kind {
                     SegmentKind::Text | SegmentKind::Refusal => ("text_delta", "text"),
                     SegmentKind::Reasoning => ("thinking_delta", "thinking"),
@@ -136,7 +136,7 @@ impl Form {
                 let delta = ObjectWriter::new().text("type", kind).text(member, text).finish();
                 self.push("content_block_delta", &[("index", &index), ("delta", &delta)], events);
             }
-            Dialect::Responses => {
+            WireFormat::Responses => {
                 let Some(names) = Names::of(segment, &self.back) else { return };
                 let id = self.quoted_id(segment, &index);
                 let (kind, text) = (format!("{}.delta", names.growth), compact_json_string(text));
@@ -151,9 +151,9 @@ impl Form {
     pub(super) fn close(&mut self, segment: &Segment, events: &mut Vec<WireEvent>) {
         let index = self.segments.saturating_sub(1).to_string();
         match self.back.to {
-            Dialect::Chat => {}
-            Dialect::Anthropic => self.push("content_block_stop", &[("index", &index)], events),
-            Dialect::Responses => self.close_item(segment, &index, events),
+            WireFormat::Chat => {}
+            WireFormat::Anthropic => self.push("content_block_stop", &[("index", &index)], events),
+            WireFormat::Responses => self.close_item(segment, &index, events),
         }
     }
 
@@ -166,7 +166,7 @@ impl Form {
         let word = stop_word(self.back.to, stop);
         let used = usage.map(|usage| write_usage(self.back.to, &usage));
         match self.back.to {
-            Dialect::Chat => {
+            WireFormat::Chat => {
                 events.push(self.chunk("{}", word));
                 if let Some(used) = used.filter(|_| self.back.wants_usage) {
                     let last = self.head().raw("choices", "[]").raw("usage", &used);
@@ -174,7 +174,7 @@ impl Form {
                 }
                 events.push(WireEvent::unnamed(DONE));
             }
-            Dialect::Anthropic => {
+            WireFormat::Anthropic => {
                 let delta =
                     ObjectWriter::new().text_or_null("stop_reason", word).raw("stop_sequence", "null");
                 let delta = delta.finish();
@@ -185,7 +185,7 @@ impl Form {
                 self.push("message_delta", &members, events);
                 self.push("message_stop", &[], events);
             }
-            Dialect::Responses => {
+            WireFormat::Responses => {
                 let (kind, status, incomplete) = match word {
                     Some(reason @ ("max_output_tokens" | "content_filter")) => {
                         ("response.incomplete", "incomplete", Some(reason))
@@ -216,7 +216,7 @@ impl Form {
     /// An event with a name; those of the Responses wire are numbered.
     fn push(&mut self, kind: &str, members: &[(&str, &str)], events: &mut Vec<WireEvent>) {
         let mut event = ObjectWriter::new().text("type", kind);
-        if self.back.to == Dialect::Responses {
+        if self.back.to == WireFormat::Responses {
             event = event.number("sequence_number", self.events as u64);
             self.events += 1;
         }

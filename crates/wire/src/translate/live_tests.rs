@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use throughline_tokens::Usage;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::*;
 use crate::answer::{Seal, StopReason};
@@ -11,7 +11,7 @@ use crate::stream::StreamDecoder;
 use crate::write::{write_response, write_stream};
 use crate::{decode_response, translate::can_translate};
 
-fn back(to: Dialect) -> TranslationBack {
+fn back(to: WireFormat) -> TranslationBack {
     TranslationBack {
         to,
         model: "asked-for".to_owned(),
@@ -21,14 +21,19 @@ fn back(to: Dialect) -> TranslationBack {
     }
 }
 
-fn ways() -> Vec<(Dialect, Dialect)> {
-    let all = Dialect::ALL;
+fn ways() -> Vec<(WireFormat, WireFormat)> {
+    let all = WireFormat::ALL;
     let pairs = all.iter().flat_map(|client| all.iter().map(move |server| (*client, *server)));
     pairs.filter(|(client, server)| can_translate(*client, *server)).collect()
 }
 
 /// The answer a caller reads, translated as it streams.
-fn streamed(draft: &AnswerDraft, client: Dialect, server: Dialect, chars: usize) -> (Answer, Vec<WireEvent>) {
+fn streamed(
+    draft: &AnswerDraft,
+    client: WireFormat,
+    server: WireFormat,
+    chars: usize,
+) -> (Answer, Vec<WireEvent>) {
     let shape = StreamShape { chunk_chars: chars, ..StreamShape::default() };
     let mut decoder = StreamDecoder::new(server);
     let mut live = LiveTranslation::new(back(client));
@@ -45,7 +50,7 @@ fn streamed(draft: &AnswerDraft, client: Dialect, server: Dialect, chars: usize)
     (read(client, &events), events)
 }
 
-fn read(client: Dialect, events: &[WireEvent]) -> Answer {
+fn read(client: WireFormat, events: &[WireEvent]) -> Answer {
     let mut reader = StreamDecoder::new(client);
     let mut deltas = Vec::new();
     for event in events {
@@ -122,13 +127,14 @@ fn words_and_parallel_calls_arrive_whole_on_every_way() {
 #[test]
 fn a_tool_of_free_text_gets_its_text_back() {
     let draft = draft(vec![call(1, "free", r#"{"input":"*** Begin Patch\n+line"}"#)]);
-    let (_, events) = streamed(&draft, Dialect::Responses, Dialect::Chat, 5);
+    let (_, events) = streamed(&draft, WireFormat::Responses, WireFormat::Chat, 5);
     let done = events.iter().find(|event| event.to_bytes().starts_with(b"event: response.output_item.done"));
     let done = String::from_utf8(done.unwrap().to_bytes()).unwrap();
     assert!(done.contains(r#""type":"custom_tool_call""#), "{done}");
     assert!(done.contains(r#""input":"*** Begin Patch\n+line""#), "{done}");
-    let whole = decode_response(Dialect::Chat, write_response(Dialect::Chat, &draft).as_bytes()).unwrap();
-    let written = back(Dialect::Responses).whole(&whole);
+    let whole =
+        decode_response(WireFormat::Chat, write_response(WireFormat::Chat, &draft).as_bytes()).unwrap();
+    let written = back(WireFormat::Responses).whole(&whole);
     assert!(written.contains(r#""input":"*** Begin Patch\n+line""#), "{written}");
 }
 
@@ -147,9 +153,9 @@ fn calls_that_mix_their_arguments_are_put_in_order() {
         Delta::ToolCallEnd { call: 1 },
         Delta::ToolCallEnd { call: 0 },
     ];
-    let mut answer = Answer::empty(Dialect::Chat);
+    let mut answer = Answer::empty(WireFormat::Chat);
     answer.stop.reason = StopReason::ToolCalls;
-    for client in Dialect::ALL {
+    for client in WireFormat::ALL {
         let mut live = LiveTranslation::new(back(client));
         let mut events = Vec::new();
         for delta in &deltas {

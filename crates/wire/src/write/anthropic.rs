@@ -1,7 +1,7 @@
 //! Writing answers of Anthropic Messages.
 
 use throughline_tokens::Usage;
-use throughline_transcript::{Dialect, compact_json_string};
+use throughline_transcript::{WireFormat, compact_json_string};
 
 use crate::answer::{AnswerPart, Seal};
 use crate::draft::{AnswerDraft, ReportedUsage, StreamShape};
@@ -106,7 +106,7 @@ fn message(draft: &AnswerDraft, content: &str, stop: Option<&str>, usage: Option
 pub(crate) fn response(draft: &AnswerDraft) -> String {
     let blocks: Vec<String> = draft.parts.iter().filter_map(Block::of).map(|block| block.whole).collect();
     let usage = draft.usage.map(|reported| usage(&reported));
-    message(draft, &list(&blocks), stop_word(Dialect::Anthropic, draft.stop), usage.as_deref())
+    message(draft, &list(&blocks), stop_word(WireFormat::Anthropic, draft.stop), usage.as_deref())
 }
 
 pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent> {
@@ -138,7 +138,7 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
         }
         push("content_block_stop", &[("index", &index)]);
     }
-    let stop = ObjectWriter::new().text_or_null("stop_reason", stop_word(Dialect::Anthropic, draft.stop));
+    let stop = ObjectWriter::new().text_or_null("stop_reason", stop_word(WireFormat::Anthropic, draft.stop));
     let stop = stop.raw("stop_sequence", "null").finish();
     match draft.usage {
         Some(reported) => {

@@ -1,6 +1,6 @@
 //! Writing answers of Chat Completions.
 
-use throughline_transcript::{Dialect, compact_json_string};
+use throughline_transcript::{WireFormat, compact_json_string};
 
 use crate::answer::{AnswerPart, Seal, ToolCall};
 use crate::draft::{AnswerDraft, StreamShape, StreamUsage};
@@ -91,8 +91,8 @@ pub(crate) fn response(draft: &AnswerDraft) -> String {
     let choice = ObjectWriter::new()
         .number("index", 0)
         .raw("message", &message.finish())
-        .text_or_null("finish_reason", stop_word(Dialect::Chat, draft.stop));
-    let usage = draft.usage.map(|usage| write_usage(Dialect::Chat, &usage));
+        .text_or_null("finish_reason", stop_word(WireFormat::Chat, draft.stop));
+    let usage = draft.usage.map(|usage| write_usage(WireFormat::Chat, &usage));
     head(draft, "chat.completion")
         .raw("choices", &list(&[choice.finish()]))
         .maybe("usage", usage.as_deref())
@@ -147,12 +147,12 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
             events.push(chunk(delta(call.finish()), None));
         }
     }
-    if let Some(word) = stop_word(Dialect::Chat, draft.stop) {
+    if let Some(word) = stop_word(WireFormat::Chat, draft.stop) {
         events.push(chunk("{}".to_owned(), Some(word)));
     }
     if let Some(usage) = usage {
         let last = head(draft, "chat.completion.chunk").raw("choices", "[]");
-        let last = last.raw("usage", &write_usage(Dialect::Chat, &usage));
+        let last = last.raw("usage", &write_usage(WireFormat::Chat, &usage));
         events.push(WireEvent::unnamed(last.finish()));
     }
     events.push(WireEvent::unnamed(DONE));

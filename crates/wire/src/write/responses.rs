@@ -1,6 +1,6 @@
 //! Writing answers of OpenAI Responses.
 
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use crate::answer::{AnswerPart, Seal, ToolCall};
 use crate::draft::{AnswerDraft, StreamShape};
@@ -160,7 +160,7 @@ fn summary_json(text: &str) -> String {
 /// The response object.
 fn object(draft: &AnswerDraft, output: &str, moment: Moment) -> String {
     let has_ended = moment == Moment::Done;
-    let word = stop_word(Dialect::Responses, draft.stop).filter(|_| has_ended);
+    let word = stop_word(WireFormat::Responses, draft.stop).filter(|_| has_ended);
     let (status, incomplete) = match word {
         Some(reason @ ("max_output_tokens" | "content_filter")) => ("incomplete", Some(reason)),
         Some(status) => (status, None),
@@ -168,7 +168,7 @@ fn object(draft: &AnswerDraft, output: &str, moment: Moment) -> String {
         None => ("in_progress", None),
     };
     let incomplete = incomplete.map(|reason| ObjectWriter::new().text("reason", reason).finish());
-    let usage = draft.usage.filter(|_| has_ended).map(|usage| write_usage(Dialect::Responses, &usage));
+    let usage = draft.usage.filter(|_| has_ended).map(|usage| write_usage(WireFormat::Responses, &usage));
     ObjectWriter::new()
         .text("id", &draft.id)
         .text("object", "response")
@@ -251,7 +251,7 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
             &[("output_index", &index), ("item", &item.to_json(Moment::Done))],
         );
     }
-    let word = stop_word(Dialect::Responses, draft.stop);
+    let word = stop_word(WireFormat::Responses, draft.stop);
     let last = match word {
         Some("max_output_tokens" | "content_filter") => "response.incomplete",
         _ => "response.completed",

@@ -28,7 +28,7 @@ pub(crate) fn render(inspection: &Inspection<'_>, width: usize) -> String {
         "{}: {}, {} dialect, {}, {}",
         input.name,
         source_words(transcript.source),
-        transcript.dialect,
+        transcript.wire_format,
         counted(transcript.messages.len() as u64, "message", "messages"),
         bytes_words(input.bytes)
     );

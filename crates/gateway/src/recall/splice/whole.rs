@@ -1,7 +1,7 @@
 //! Rounds whose answers come whole, as one.
 
 use serde_json::Value;
-use throughline_transcript::Dialect;
+use throughline_transcript::WireFormat;
 
 use super::responses::is_own_call;
 use super::{Next, add_to, number_at};
@@ -9,7 +9,7 @@ use crate::recall::RecallNames;
 use crate::recall::seen::BETWEEN_ROUNDS;
 
 pub(super) struct WholeSplice {
-    wire: Dialect,
+    wire: WireFormat,
     names: RecallNames,
     head: Option<(u16, Vec<(String, String)>)>,
     body: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct WholeSplice {
 type Answer = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl WholeSplice {
-    pub(super) fn new(wire: Dialect, names: RecallNames) -> Self {
+    pub(super) fn new(wire: WireFormat, names: RecallNames) -> Self {
         Self { wire, names, head: None, body: Vec::new(), earlier: Vec::new(), tokens_before: 0 }
     }
 
@@ -59,16 +59,16 @@ impl WholeSplice {
     /// Where a wire has what was said.
     fn list(&self) -> &'static str {
         match self.wire {
-            Dialect::Anthropic => "/content",
-            Dialect::Responses => "/output",
-            Dialect::Chat => "/choices/0/message/tool_calls",
+            WireFormat::Anthropic => "/content",
+            WireFormat::Responses => "/output",
+            WireFormat::Chat => "/choices/0/message/tool_calls",
         }
     }
 
     fn tokens(&self) -> (&'static str, &'static str) {
         match self.wire {
-            Dialect::Chat => ("/usage/completion_tokens", "/usage/total_tokens"),
-            Dialect::Anthropic | Dialect::Responses => ("/usage/output_tokens", "/usage/total_tokens"),
+            WireFormat::Chat => ("/usage/completion_tokens", "/usage/total_tokens"),
+            WireFormat::Anthropic | WireFormat::Responses => ("/usage/output_tokens", "/usage/total_tokens"),
         }
     }
 
@@ -78,7 +78,7 @@ impl WholeSplice {
         let before = list.len();
         list.retain(|item| !self.is_own(item));
         let (is_empty, hides) = (list.is_empty(), list.len() != before);
-        if hides && is_empty && self.wire == Dialect::Chat {
+        if hides && is_empty && self.wire == WireFormat::Chat {
             let message = answer.pointer_mut("/choices/0/message").and_then(Value::as_object_mut);
             let _ = message.and_then(|message| message.shift_remove("tool_calls"));
         }
@@ -87,11 +87,11 @@ impl WholeSplice {
 
     fn is_own(&self, item: &Value) -> bool {
         let name = match self.wire {
-            Dialect::Responses => return is_own_call(item, &self.names),
-            Dialect::Anthropic => {
+            WireFormat::Responses => return is_own_call(item, &self.names),
+            WireFormat::Anthropic => {
                 item.get("name").filter(|_| item.get("type").is_some_and(|kind| kind == "tool_use"))
             }
-            Dialect::Chat => item.pointer("/function/name"),
+            WireFormat::Chat => item.pointer("/function/name"),
         };
         name.and_then(Value::as_str).is_some_and(|name| self.names.has(name))
     }
@@ -100,13 +100,13 @@ impl WholeSplice {
     fn keep(&mut self, answer: &mut Value) {
         self.tokens_before += number_at(answer, self.tokens().0);
         match self.wire {
-            Dialect::Chat => {
+            WireFormat::Chat => {
                 let text = answer.pointer("/choices/0/message/content").and_then(Value::as_str);
                 if let Some(text) = text.filter(|text| !text.is_empty()) {
                     self.earlier.push(Value::from(text));
                 }
             }
-            Dialect::Anthropic | Dialect::Responses => {
+            WireFormat::Anthropic | WireFormat::Responses => {
                 let list = answer.pointer_mut(self.list()).and_then(Value::as_array_mut);
                 self.earlier.extend(list.map(std::mem::take).unwrap_or_default());
             }
@@ -117,17 +117,17 @@ impl WholeSplice {
     fn put_together(&mut self, answer: &mut Value) {
         let (output, all) = self.tokens();
         add_to(answer, output, self.tokens_before);
-        if self.wire != Dialect::Anthropic {
+        if self.wire != WireFormat::Anthropic {
             add_to(answer, all, self.tokens_before);
         }
         let earlier = std::mem::take(&mut self.earlier);
         match self.wire {
-            Dialect::Anthropic | Dialect::Responses => {
+            WireFormat::Anthropic | WireFormat::Responses => {
                 if let Some(list) = answer.pointer_mut(self.list()).and_then(Value::as_array_mut) {
                     list.splice(0..0, earlier);
                 }
             }
-            Dialect::Chat => {
+            WireFormat::Chat => {
                 if let Some(content) = answer.pointer_mut("/choices/0/message/content") {
                     let own = content.as_str().filter(|text| !text.is_empty());
                     let texts: Vec<&str> = earlier.iter().filter_map(Value::as_str).chain(own).collect();
@@ -143,16 +143,16 @@ impl WholeSplice {
     /// An answer without calls did not stop for them.
     fn end_plainly(&self, answer: &mut Value) {
         let (place, for_calls, plainly) = match self.wire {
-            Dialect::Anthropic => ("/stop_reason", "tool_use", "end_turn"),
-            Dialect::Chat => ("/choices/0/finish_reason", "tool_calls", "stop"),
-            Dialect::Responses => return,
+            WireFormat::Anthropic => ("/stop_reason", "tool_use", "end_turn"),
+            WireFormat::Chat => ("/choices/0/finish_reason", "tool_calls", "stop"),
+            WireFormat::Responses => return,
         };
         let has_calls = match self.wire {
-            Dialect::Anthropic => answer
+            WireFormat::Anthropic => answer
                 .pointer("/content")
                 .and_then(Value::as_array)
                 .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use")),
-            Dialect::Chat | Dialect::Responses => answer.pointer(self.list()).is_some(),
+            WireFormat::Chat | WireFormat::Responses => answer.pointer(self.list()).is_some(),
         };
         if let Some(reason) = answer.pointer_mut(place)
             && !has_calls

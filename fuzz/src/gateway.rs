@@ -12,7 +12,7 @@ use throughline_engine::{
     ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema,
 };
 use throughline_gateway::{
-    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall, RecallFuture,
+    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, RecallOffer, RecallConfig, RecallFuture,
     RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
 };
 use throughline_provider::{BaseUrl, Client, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
@@ -121,7 +121,7 @@ impl Stage {
             },
             tool_output: ToolOutputPolicy::default(),
             body_bytes: 1_000_000,
-            recall: Recall::new(Arc::new(OneTool::new()), Offer::Agents, 2, 1_000),
+            recall: RecallConfig::new(Arc::new(OneTool::new()), RecallOffer::Agents, 2, 1_000),
             tenant_paths: TenantPaths::default(),
             silence: None,
         };

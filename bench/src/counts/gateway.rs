@@ -12,8 +12,8 @@ use throughline_engine::{
     RecordPolicy, ToolAnswer, ToolOutputPolicy, ToolRequest, ToolSchema,
 };
 use throughline_gateway::{
-    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall, RecallFuture,
-    RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams, serve,
+    Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, RecallConfig, RecallFuture,
+    RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams, serve,
 };
 use throughline_provider::{BaseUrl, ClientOptions, EndpointKind, RetryLimits, TimeLimits};
 use throughline_store::{Holder, IdLength, Millis, Owner, SqliteStore};
@@ -168,7 +168,7 @@ fn config(upstream: &str) -> Result<GatewayConfig, String> {
         },
         tool_output: ToolOutputPolicy { long_results: LongResults::LeftAlone, ..ToolOutputPolicy::default() },
         body_bytes: 8 * 1_024 * 1_024,
-        recall: Recall::new(Arc::new(NoTools), Offer::Nobody, 4, 8_000),
+        recall: RecallConfig::new(Arc::new(NoTools), RecallOffer::Nobody, 4, 8_000),
         tenant_paths: TenantPaths::default(),
         silence: None,
     })

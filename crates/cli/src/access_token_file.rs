@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use throughline_gateway::TokenBook;
+use throughline_gateway::AccessTokens;
 
 use crate::app::Context;
 use crate::error::{Exit, Failure, io_words, path_words};
@@ -16,7 +16,7 @@ fn path(context: &Context) -> PathBuf {
 }
 
 /// The tokens there are.
-pub(crate) fn read(context: &Context) -> Result<TokenBook, Failure> {
+pub(crate) fn read(context: &Context) -> Result<AccessTokens, Failure> {
     let path = path(context);
     let wrong = |why: String| {
         Failure::new(Exit::BadConfig, format!("the list of tokens cannot be used: {}", path_words(&path)))
@@ -25,16 +25,16 @@ pub(crate) fn read(context: &Context) -> Result<TokenBook, Failure> {
     };
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(TokenBook::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(AccessTokens::default()),
         Err(error) => return Err(wrong(io_words(&error))),
     };
-    TokenBook::parse(&text).map_err(|error| wrong(error.to_string()))
+    AccessTokens::parse(&text).map_err(|error| wrong(error.to_string()))
 }
 
 /// Changes the list, one at a time.
 pub(crate) fn change<T>(
     context: &Context,
-    act: impl FnOnce(&mut TokenBook) -> Result<T, Failure>,
+    act: impl FnOnce(&mut AccessTokens) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::OutputFailed, "the list of tokens cannot be changed").because(io_words(&error))

@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use throughline_config::Loaded;
-use throughline_gateway::{Access, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams, serve};
+use throughline_gateway::{
+    AccessPolicy, Gateway, GatewayEvents, GatewayLimits, GatewaySetup, Upstreams, serve,
+};
 use throughline_store::Owner;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -92,7 +94,7 @@ async fn listen(
     args: &ServeArgs,
     context: &Context,
     loaded: Loaded,
-    (address, access): (SocketAddr, Access),
+    (address, access): (SocketAddr, AccessPolicy),
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(Exit::BadConfig, format!("cannot listen on {address}"))
@@ -135,7 +137,7 @@ async fn listen(
         events: Arc::clone(&log) as Arc<dyn GatewayEvents>,
     };
     let gateway = Gateway::new(setup, config);
-    let demands_tokens = matches!(access, Access::Tokens(_));
+    let demands_tokens = matches!(access, AccessPolicy::Tokens(_));
     let checks_users = !any_user && address.ip().is_loopback();
     gateway.set_peer_check(checks_users.then(peers::check).flatten());
     gateway.set_access(access);
@@ -157,17 +159,17 @@ fn base_url(is_tls: bool, address: SocketAddr) -> String {
 }
 
 /// Who may use the gateway, for people.
-fn access_words(access: &Access, any_user: bool) -> String {
+fn access_words(access: &AccessPolicy, any_user: bool) -> String {
     match access {
-        Access::Tokens(book) if book.entries().is_empty() => {
+        AccessPolicy::Tokens(book) if book.entries().is_empty() => {
             "nobody: every access token was revoked; `throughline token new NAME` makes one".to_owned()
         }
-        Access::Tokens(book) => format!("{} access tokens", book.entries().len()),
-        Access::ThisMachine if any_user || !peers::can_tell() => {
+        AccessPolicy::Tokens(book) => format!("{} access tokens", book.entries().len()),
+        AccessPolicy::ThisMachine if any_user || !peers::can_tell() => {
             "every user of this machine, without an access token; `throughline token new NAME` closes it"
                 .to_owned()
         }
-        Access::ThisMachine => "programs of this user, without an access token".to_owned(),
+        AccessPolicy::ThisMachine => "programs of this user, without an access token".to_owned(),
     }
 }
 

@@ -16,7 +16,7 @@ fn what_others_can_reach_demands_a_token() {
     let home = tempfile::tempdir().unwrap();
     let context = Context::for_tests(home.path().to_owned());
     let (here, everywhere) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
-    assert_eq!(access::at(here, &context).unwrap(), Access::ThisMachine);
+    assert_eq!(access::at(here, &context).unwrap(), AccessPolicy::ThisMachine);
     assert_eq!(access::at(everywhere, &context).unwrap_err().exit(), Exit::BadConfig);
     crate::access_token_file::change(&context, |book| {
         book.add("ci", "ci", &[1; 32], 0, throughline_gateway::TokenLimits::default()).unwrap();
@@ -24,8 +24,8 @@ fn what_others_can_reach_demands_a_token() {
     })
     .unwrap();
     // Once there is one, it is demanded everywhere.
-    assert!(matches!(access::at(here, &context).unwrap(), Access::Tokens(_)));
-    assert!(matches!(access::at(everywhere, &context).unwrap(), Access::Tokens(_)));
+    assert!(matches!(access::at(here, &context).unwrap(), AccessPolicy::Tokens(_)));
+    assert!(matches!(access::at(everywhere, &context).unwrap(), AccessPolicy::Tokens(_)));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_gateway_whose_last_token_was_revoked_stays_closed() {
     let context = Context::for_tests(home.path().to_owned());
     let here = "127.0.0.1:1".parse().unwrap();
     let limits = throughline_gateway::TokenLimits::default();
-    let change = |act: &dyn Fn(&mut throughline_gateway::TokenBook)| {
+    let change = |act: &dyn Fn(&mut throughline_gateway::AccessTokens)| {
         crate::access_token_file::change(&context, |book| {
             act(book);
             Ok(())
@@ -59,8 +59,8 @@ fn a_gateway_whose_last_token_was_revoked_stays_closed() {
     assert!(crate::access_token_file::remove(&context).is_err(), "there is one still");
     change(&|book| assert!(book.revoke("ci")));
     let access = access::at(here, &context).unwrap();
-    assert!(matches!(&access, Access::Tokens(book) if book.entries().is_empty()));
+    assert!(matches!(&access, AccessPolicy::Tokens(book) if book.entries().is_empty()));
     assert!(access_words(&access, false).starts_with("nobody"));
     crate::access_token_file::remove(&context).unwrap();
-    assert_eq!(access::at(here, &context).unwrap(), Access::ThisMachine);
+    assert_eq!(access::at(here, &context).unwrap(), AccessPolicy::ThisMachine);
 }

@@ -11,11 +11,11 @@ mod body;
 mod conversations;
 mod error;
 mod events;
-mod hold;
 mod manage;
 mod query;
 mod read;
 mod routes;
+mod session_handle;
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use serde::Serialize;
 
-use crate::body_out::OutBody;
-use crate::gateway::Inner;
-use crate::handler::Asked;
-use crate::refused::Refused;
+use crate::error::GatewayError;
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::http::router::InboundRequest;
 
 use error::ApiError;
 use query::Query;
-use routes::{Found, Route};
+use routes::{Route, RouteMatch};
 
 /// The description of everything here.
 const OPENAPI: &str = include_str!("api/openapi.json");
@@ -42,24 +42,27 @@ pub(crate) fn is_own(path: &str) -> bool {
 }
 
 /// A refusal from elsewhere in the form of this API.
-pub(crate) fn refuse(refused: &Refused) -> Response<OutBody> {
+pub(crate) fn refuse(refused: &GatewayError) -> Response<ResponseBody> {
     ApiError::of(refused).respond()
 }
 
 /// Answers a request.
-pub(crate) async fn answer(gateway: Arc<Inner>, asked: Asked) -> Response<OutBody> {
-    let is_head = asked.method == Method::HEAD;
-    let mut response = answered(&gateway, asked).await.unwrap_or_else(|error| error.respond());
+pub(crate) async fn answer(gateway: Arc<Tenant>, inbound: InboundRequest) -> Response<ResponseBody> {
+    let is_head = inbound.method == Method::HEAD;
+    let mut response = answered(&gateway, inbound).await.unwrap_or_else(|error| error.respond());
     if is_head {
-        *response.body_mut() = OutBody::empty();
+        *response.body_mut() = ResponseBody::empty();
     }
     response
 }
 
-async fn answered(gateway: &Arc<Inner>, asked: Asked) -> Result<Response<OutBody>, ApiError> {
-    let (route, parameters) = match routes::find(&asked.method, &asked.path)? {
-        Found::Route(route, parameters) => (route, parameters),
-        Found::OtherMethods(allowed) => {
+async fn answered(
+    gateway: &Arc<Tenant>,
+    inbound: InboundRequest,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let (route, parameters) = match routes::find(&inbound.method, &inbound.path)? {
+        RouteMatch::Route(route, parameters) => (route, parameters),
+        RouteMatch::OtherMethods(allowed) => {
             let mut response = ApiError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method_not_allowed",
@@ -72,7 +75,7 @@ async fn answered(gateway: &Arc<Inner>, asked: Asked) -> Result<Response<OutBody
             return Ok(response);
         }
     };
-    let query = Query::parse(asked.query.as_deref(), routes::parameters_of(route))?;
+    let query = Query::parse(inbound.query.as_deref(), routes::parameters_of(route))?;
     let name = parameters.as_str();
     match route {
         Route::Description => Ok(described()),
@@ -82,26 +85,26 @@ async fn answered(gateway: &Arc<Inner>, asked: Asked) -> Result<Response<OutBody
         Route::View => read::view(gateway, name).await,
         Route::Search => read::search(gateway, &query).await,
         Route::Usage => read::usage(gateway, &query).await,
-        Route::Events => events::stream(gateway, &asked, &query).await,
-        Route::Compact => manage::compact(gateway, &asked, name).await,
-        Route::Undo => manage::select(gateway, &asked, name, manage::Way::Back).await,
-        Route::Redo => manage::select(gateway, &asked, name, manage::Way::Forward).await,
-        Route::Message => conversations::say(gateway, &asked, name).await,
+        Route::Events => events::stream(gateway, &inbound, &query).await,
+        Route::Compact => manage::compact(gateway, &inbound, name).await,
+        Route::Undo => manage::select(gateway, &inbound, name, manage::ViewStep::Back).await,
+        Route::Redo => manage::select(gateway, &inbound, name, manage::ViewStep::Forward).await,
+        Route::Message => conversations::say(gateway, &inbound, name).await,
     }
 }
 
-fn described() -> Response<OutBody> {
+fn described() -> Response<ResponseBody> {
     whole(StatusCode::OK, Bytes::from_static(OPENAPI.as_bytes()))
 }
 
 /// A value as the answer.
-fn json(value: &impl Serialize) -> Result<Response<OutBody>, ApiError> {
+fn json(value: &impl Serialize) -> Result<Response<ResponseBody>, ApiError> {
     let bytes = serde_json::to_vec(value).map_err(|_| ApiError::internal())?;
     Ok(whole(StatusCode::OK, Bytes::from(bytes)))
 }
 
-fn whole(status: StatusCode, json: Bytes) -> Response<OutBody> {
-    let mut response = Response::new(OutBody::whole(json));
+fn whole(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(json));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // What was said to a model is nobody's to keep on the way.
@@ -110,7 +113,7 @@ fn whole(status: StatusCode, json: Bytes) -> Response<OutBody> {
 }
 
 /// An answer that comes as events.
-fn event_stream(body: OutBody) -> Response<OutBody> {
+fn event_stream(body: ResponseBody) -> Response<ResponseBody> {
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

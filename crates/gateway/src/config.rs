@@ -10,9 +10,9 @@ use throughline_provider::Client;
 use throughline_store::Owner;
 use throughline_tokens::Catalogue;
 
-use crate::provider_paths::TenantPaths;
-use crate::recall::Recall;
-use crate::upstreams::Upstreams;
+use crate::proxy::provider_paths::TenantPaths;
+use crate::proxy::upstreams::Upstreams;
+use crate::recall::RecallConfig;
 
 /// Makes the engine of one conversation of an owner.
 pub type EngineSource = Arc<dyn Fn(&Owner) -> Arc<dyn ContextEngine> + Send + Sync>;
@@ -39,7 +39,7 @@ pub struct GatewayConfig {
     /// Bytes of a body, packed or not.
     pub body_bytes: usize,
     /// Tools with which models look up what was folded away.
-    pub recall: Recall,
+    pub recall: RecallConfig,
     /// Paths of providers that holders of tokens may use under the operator's key, beside the managed ones.
     pub tenant_paths: TenantPaths,
     /// How long a stream may be silent before it is cut; the limit that suits the endpoint where nothing is said.

@@ -20,30 +20,30 @@ use throughline_transcript::WireFormat;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::body_in::Bodies;
+use crate::auth::access_tokens::AccessTokens;
+use crate::auth::rate_limit::RateLimiter;
+use crate::compaction::seal::SealKey;
 use crate::config::{GatewayConfig, LiveConfig};
-use crate::counted_store::CountedStore;
-use crate::event::{GatewayEvent, GatewayEvents};
-use crate::handler::handle;
-use crate::meter::Meter;
-use crate::metered::Metered;
-use crate::metrics::Metrics;
-use crate::news::News;
-use crate::readiness::Readiness;
-use crate::refused::Refused;
-use crate::seal::SealKey;
-use crate::seats::Seats;
-use crate::tls::Tls;
-use crate::tokens::TokenBook;
-use crate::traces::{Trace, Tracer};
-use crate::turn::Turn;
-use crate::upstreams::upstream_name;
+use crate::error::GatewayError;
+use crate::http::readiness::Readiness;
+use crate::http::request_body::BodyReader;
+use crate::http::router::handle;
+use crate::http::tls::Tls;
+use crate::lookup::session_pool::SessionPool;
+use crate::proxy::call::ManagedRequest;
+use crate::proxy::upstreams::upstream_name;
+use crate::telemetry::event::{GatewayEvent, GatewayEvents};
+use crate::telemetry::event_feed::EventFeed;
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::store::InstrumentedStore;
+use crate::telemetry::traces::{Trace, Tracer};
+use crate::telemetry::upstream::InstrumentedUpstream;
 
 /// What is too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
     /// Conversations that are kept at hand; the others are read from the record again.
-    pub seats: usize,
+    pub pooled_sessions: usize,
     /// Connections that are open at the same time; further ones wait.
     pub connections: usize,
     /// Bytes of all bodies that are being read or worked on.
@@ -59,7 +59,7 @@ pub struct GatewayLimits {
 impl Default for GatewayLimits {
     fn default() -> Self {
         Self {
-            seats: 2_000,
+            pooled_sessions: 2_000,
             connections: 8_192,
             all_bodies_bytes: 512 * 1024 * 1024,
             head_time: Duration::from_secs(30),
@@ -89,18 +89,18 @@ pub struct GatewaySetup {
 /// A gateway.
 #[derive(Clone)]
 pub struct Gateway {
-    pub(crate) house: Arc<House>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What all tenants of a gateway share.
-pub(crate) struct House {
+pub(crate) struct Shared {
     pub(crate) setup: GatewaySetup,
     pub(crate) config: Arc<LiveConfig>,
-    seats: Arc<Seats>,
+    pool: Arc<SessionPool>,
     /// Calls on their way, which are recorded even if nobody waits for them any more.
     pub(crate) tasks: TaskTracker,
-    tenants: Mutex<HashMap<Owner, Arc<Inner>>>,
-    access: RwLock<Arc<Access>>,
+    tenants: Mutex<HashMap<Owner, Arc<Tenant>>>,
+    access: RwLock<Arc<AccessPolicy>>,
     peer_check: RwLock<Option<PeerCheck>>,
     tls: RwLock<Option<Tls>>,
     tracer: Mutex<Option<Tracer>>,
@@ -108,19 +108,19 @@ pub(crate) struct House {
     pub(crate) closing: CancellationToken,
     pub(crate) metrics: Arc<Metrics>,
     /// What the holders of tokens used, by the names of the tokens.
-    meters: Mutex<HashMap<String, Arc<Meter>>>,
+    meters: Mutex<HashMap<String, Arc<RateLimiter>>>,
     /// Bodies that are being read or worked on.
-    pub(crate) bodies: Bodies,
+    pub(crate) bodies: BodyReader,
     pub(crate) readiness: Readiness,
 }
 
 /// Who may use a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessPolicy {
     /// Programs of this machine, all in the name of the gateway's owner.
     ThisMachine,
     /// Holders of these tokens, each in the name of their owner.
-    Tokens(TokenBook),
+    Tokens(AccessTokens),
 }
 
 /// Whose a connection over loopback is.
@@ -136,17 +136,17 @@ pub enum PeerUser {
 pub type PeerCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> PeerUser + Send + Sync>;
 
 /// The gateway as one tenant sees it: everything it does with the record is done in this tenant's name.
-pub(crate) struct Inner {
+pub(crate) struct Tenant {
     /// What the gateway is made of, with this tenant as the owner and whoever it wants told.
     pub(crate) setup: GatewaySetup,
     /// What the gateway does, as of now.
     pub(crate) config: Arc<LiveConfig>,
-    pub(crate) seats: Arc<Seats>,
+    pub(crate) pool: Arc<SessionPool>,
     /// Held while a conversation is opened.
     pub(crate) opening: tokio::sync::Mutex<()>,
     pub(crate) tasks: TaskTracker,
     /// What happens, for those of this tenant who listen.
-    pub(crate) news: Arc<News>,
+    pub(crate) feed: Arc<EventFeed>,
     metrics: Arc<Metrics>,
     pub(crate) closing: CancellationToken,
 }
@@ -156,26 +156,26 @@ impl Gateway {
     #[must_use]
     pub fn new(setup: GatewaySetup, config: GatewayConfig) -> Self {
         let metrics = Arc::<Metrics>::default();
-        let store = CountedStore { inner: Arc::clone(&setup.store), metrics: Arc::clone(&metrics) };
+        let store = InstrumentedStore { inner: Arc::clone(&setup.store), metrics: Arc::clone(&metrics) };
         let setup = GatewaySetup { store: Arc::new(store), ..setup };
-        let seats = Arc::new(Seats::new(setup.limits.seats));
-        let house = House {
+        let pool = Arc::new(SessionPool::new(setup.limits.pooled_sessions));
+        let shared = Shared {
             setup,
             config: Arc::new(LiveConfig::new(config)),
-            seats,
+            pool,
             tasks: TaskTracker::new(),
             tenants: Mutex::default(),
-            access: RwLock::new(Arc::new(Access::ThisMachine)),
+            access: RwLock::new(Arc::new(AccessPolicy::ThisMachine)),
             peer_check: RwLock::default(),
             tls: RwLock::default(),
             tracer: Mutex::default(),
             closing: CancellationToken::new(),
             meters: Mutex::default(),
             metrics,
-            bodies: Bodies::default(),
+            bodies: BodyReader::default(),
             readiness: Readiness::default(),
         };
-        Self { house: Arc::new(house) }
+        Self { shared: Arc::new(shared) }
     }
 
     /// Answers a request, however it came here. [`serve`](crate::serve) does this for every request of a connection.
@@ -186,36 +186,36 @@ impl Gateway {
     where
         B: Body<Data = Bytes> + Unpin,
     {
-        handle(Arc::clone(&self.house), request, None).await
+        handle(Arc::clone(&self.shared), request, None).await
     }
 
     /// Has the gateway do from now on what this says. Requests that have begun end as they began.
     pub fn set_config(&self, config: GatewayConfig) {
-        self.house.config.replace(config);
+        self.shared.config.replace(config);
     }
 
     /// Has the gateway let in programs of one user only as long as no tokens are demanded; without a check, those of every user
     /// of the machine.
     pub fn set_peer_check(&self, check: Option<PeerCheck>) {
-        *self.house.peer_check.write().unwrap_or_else(PoisonError::into_inner) = check;
+        *self.shared.peer_check.write().unwrap_or_else(PoisonError::into_inner) = check;
     }
 
     /// Has the gateway speak TLS on connections that are taken from now on, or not.
     pub fn set_tls(&self, tls: Option<Tls>) {
-        *self.house.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
+        *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = tls;
     }
 
     /// Has a trace of every request sent to a collector from now on, or to nobody. Those collected before are sent to
     /// whoever collected them.
     pub async fn send_traces_to(&self, collector: Option<BaseUrl>) {
-        let setup = &self.house.setup;
+        let setup = &self.shared.setup;
         let start = |collector| {
-            let client = self.house.config.now().client.clone();
+            let client = self.shared.config.now().client.clone();
             Tracer::start(collector, client, Arc::clone(&setup.host), Arc::clone(&setup.events))
         };
         let tracer = collector.map(start);
         let before = {
-            let mut now = self.house.tracer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut now = self.shared.tracer.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *now, tracer)
         };
         if let Some(before) = before {
@@ -225,35 +225,35 @@ impl Gateway {
 
     /// Says who may use the gateway from now on. Answers that have begun are finished; whoever only listens to what
     /// happens is cut off.
-    pub fn set_access(&self, access: Access) {
-        if let Access::Tokens(book) = &access {
+    pub fn set_access(&self, access: AccessPolicy) {
+        if let AccessPolicy::Tokens(book) = &access {
             let holds = |name: &String| book.entries().iter().any(|entry| entry.name == *name);
-            let mut meters = self.house.meters.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut meters = self.shared.meters.lock().unwrap_or_else(PoisonError::into_inner);
             for (_, meter) in meters.extract_if(|name, _| !holds(name)) {
                 meter.revoke();
             }
         }
-        *self.house.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
+        *self.shared.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
     }
 }
 
-impl House {
+impl Shared {
     /// The gateway as an owner sees it.
-    pub(crate) fn tenant(&self, owner: &Owner) -> Arc<Inner> {
+    pub(crate) fn tenant(&self, owner: &Owner) -> Arc<Tenant> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tenant) = tenants.get(owner) {
             return Arc::clone(tenant);
         }
         let (events, host) = (Arc::clone(&self.setup.events), Arc::clone(&self.setup.host));
-        let news = Arc::new(News::new(events, host, Arc::clone(&self.metrics)));
-        let events = Arc::clone(&news) as Arc<dyn GatewayEvents>;
-        let tenant = Arc::new(Inner {
+        let feed = Arc::new(EventFeed::new(events, host, Arc::clone(&self.metrics)));
+        let events = Arc::clone(&feed) as Arc<dyn GatewayEvents>;
+        let tenant = Arc::new(Tenant {
             setup: GatewaySetup { owner: owner.clone(), events, ..self.setup.clone() },
             config: Arc::clone(&self.config),
-            seats: Arc::clone(&self.seats),
+            pool: Arc::clone(&self.pool),
             opening: tokio::sync::Mutex::default(),
             tasks: self.tasks.clone(),
-            news,
+            feed,
             metrics: Arc::clone(&self.metrics),
             closing: self.closing.clone(),
         });
@@ -261,7 +261,7 @@ impl House {
         tenant
     }
 
-    pub(crate) fn access(&self) -> Arc<Access> {
+    pub(crate) fn access(&self) -> Arc<AccessPolicy> {
         Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -288,12 +288,12 @@ impl House {
     }
 
     /// What the holder of a token used.
-    pub(crate) fn meter(&self, token: &str) -> Arc<Meter> {
+    pub(crate) fn meter(&self, token: &str) -> Arc<RateLimiter> {
         let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(meter) = meters.get(token) {
             return Arc::clone(meter);
         }
-        let meter = Arc::<Meter>::default();
+        let meter = Arc::<RateLimiter>::default();
         meters.insert(token.to_owned(), Arc::clone(&meter));
         meter
     }
@@ -304,7 +304,7 @@ impl House {
     }
 }
 
-impl Inner {
+impl Tenant {
     pub(crate) fn tell(&self, event: GatewayEvent) {
         self.setup.events.tell(event);
     }
@@ -322,7 +322,7 @@ impl Inner {
         endpoint: Endpoint,
         model: &str,
         wire: WireFormat,
-    ) -> Result<ModelTarget, Refused> {
+    ) -> Result<ModelTarget, GatewayError> {
         let spoken = endpoint.wire;
         let config = self.config.now();
         let usual = TimeLimits::of(&endpoint);
@@ -331,9 +331,9 @@ impl Inner {
         let name = upstream_name(&endpoint).to_owned();
         let found = self.model_at(endpoint, model).await;
         let target = found.target_within(&config.client, limits);
-        let mut target = target.ok_or_else(Refused::internal)?;
+        let mut target = target.ok_or_else(GatewayError::internal)?;
         let metrics = Arc::clone(&self.metrics);
-        target.upstream = Arc::new(Metered { inner: target.upstream, metrics, name });
+        target.upstream = Arc::new(InstrumentedUpstream { inner: target.upstream, metrics, name });
         let (events, model) = (Arc::clone(&self.setup.events), model.to_owned());
         let left_out = Arc::new(move |what: &str| {
             let words =
@@ -344,7 +344,7 @@ impl Inner {
     }
 
     /// The model a request is for.
-    pub(crate) async fn target_of(&self, turn: &Turn) -> Result<ModelTarget, Refused> {
+    pub(crate) async fn target_of(&self, turn: &ManagedRequest) -> Result<ModelTarget, GatewayError> {
         self.target_for(turn.endpoint.clone(), &turn.model, turn.request.wire_format()).await
     }
 

@@ -9,14 +9,14 @@
 //! Parts: `offer` puts the tools into a request, `rounds` holds the exchange, `answers` runs the tools, `owed` answers
 //! calls that stood beside the client's own, `splice` makes one answer of several.
 
-mod answers;
-mod offer;
-mod owed;
+pub(crate) mod client_view;
+mod pending_results;
 mod rounds;
-pub(crate) mod seen;
 mod splice;
+mod tool_runner;
+mod tools;
 
-pub use offer::{Offer, Recall, RecallFuture, RecallTools};
-pub(crate) use offer::{RecallNames, offered};
-pub(crate) use owed::Owed;
-pub(crate) use rounds::{Passing, Rounds};
+pub(crate) use pending_results::PendingResults;
+pub(crate) use rounds::{RecallLoop, RoundDelivery};
+pub use tools::{RecallConfig, RecallFuture, RecallOffer, RecallTools};
+pub(crate) use tools::{RecallNames, offered};

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use throughline_gateway::{TokenBook, TokenEntry, TokenLimits, random_token_bytes};
+use throughline_gateway::{AccessTokens, TokenEntry, TokenLimits, random_token_bytes};
 
 use crate::access_token_file;
 use crate::app::Context;
@@ -163,7 +163,7 @@ fn entry_json(entry: &TokenEntry) -> serde_json::Value {
     })
 }
 
-fn table(book: &TokenBook, context: &Context) -> String {
+fn table(book: &AccessTokens, context: &Context) -> String {
     let now = context.now();
     let mut table = Table::new(&[
         ("name", Side::Left),

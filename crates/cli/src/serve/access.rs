@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use throughline_config::Settings;
-use throughline_gateway::{Access, Gateway, Tls, TlsError};
+use throughline_gateway::{AccessPolicy, Gateway, Tls, TlsError};
 use throughline_provider::BaseUrl;
 
 use crate::access_token_file;
@@ -18,13 +18,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, or were any
 /// and nobody said that they are not wanted any more (`token off`), they are demanded of everybody.
-pub(super) fn at(address: SocketAddr, context: &Context) -> Result<Access, Failure> {
+pub(super) fn at(address: SocketAddr, context: &Context) -> Result<AccessPolicy, Failure> {
     let book = access_token_file::read(context)?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
-        (false, _) => Ok(Access::Tokens(book)),
+        (false, _) => Ok(AccessPolicy::Tokens(book)),
         // Whoever revoked the last one did not mean to let everybody in.
-        (true, true) if access_token_file::exists(context) => Ok(Access::Tokens(book)),
-        (true, true) => Ok(Access::ThisMachine),
+        (true, true) if access_token_file::exists(context) => Ok(AccessPolicy::Tokens(book)),
+        (true, true) => Ok(AccessPolicy::ThisMachine),
         (true, false) => Err(Failure::new(
             Exit::BadConfig,
             format!("the gateway does not listen on {address} without a token"),
@@ -85,7 +85,7 @@ pub(super) async fn follow(context: Arc<Context>, log: Arc<Log>, gateway: Gatewa
                 if book.entries().is_empty() {
                     log.warn("there is no token any more: nobody is let in until there is one");
                 }
-                gateway.set_access(Access::Tokens(book));
+                gateway.set_access(AccessPolicy::Tokens(book));
             }
             Err(_) => log.warn("the list of tokens cannot be read; those known so far hold"),
         }

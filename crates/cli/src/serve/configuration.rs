@@ -7,7 +7,7 @@ use throughline_config::Loaded;
 use throughline_engine::{
     Automatic, CallPolicy, Host, LockPolicy, LongResults, RecordPolicy, RouteHealth, ToolOutputPolicy,
 };
-use throughline_gateway::{Gateway, GatewayConfig, Offer, Recall, TenantPaths, Tls, Upstreams};
+use throughline_gateway::{Gateway, GatewayConfig, RecallConfig, RecallOffer, TenantPaths, Tls, Upstreams};
 use throughline_lcm::LCM_ENGINE;
 use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimits};
 use throughline_store::{IdLength, Owner, Store};
@@ -84,8 +84,8 @@ impl Source {
         let summaries = engines.authors();
         let gateway = &settings.gateway;
         let tools = recall::tools(engines.clone(), Arc::clone(&self.store));
-        let offer = if recalls { Offer::Agents } else { Offer::Nobody };
-        let recall = Recall::new(tools, offer, gateway.recall_rounds, gateway.recall_tokens as u64);
+        let offer = if recalls { RecallOffer::Agents } else { RecallOffer::Nobody };
+        let recall = RecallConfig::new(tools, offer, gateway.recall_rounds, gateway.recall_tokens as u64);
         let config = GatewayConfig {
             catalogue: Arc::new(catalogue),
             client,

@@ -8,7 +8,7 @@ use owo_colors::OwoColorize;
 use serde_json::{Value, json};
 use throughline_config::LogForm;
 use throughline_engine::{EngineEvent, Quality};
-use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, Served, current_request};
+use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, ServedRequest, current_request};
 use throughline_store::SessionId;
 
 use crate::app::Context;
@@ -221,7 +221,7 @@ fn level(event: &GatewayEvent) -> Level {
 
 fn line(event: &GatewayEvent) -> Option<String> {
     Some(match event {
-        GatewayEvent::Served(Served { wire, model, session, status, head_ms, whole_ms, end }) => {
+        GatewayEvent::Served(ServedRequest { wire, model, session, status, head_ms, whole_ms, end }) => {
             let session = session.as_ref().map_or("unmanaged", |session| session.as_str());
             let end = match end {
                 AnswerEnd::Whole => "",

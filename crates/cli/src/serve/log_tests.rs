@@ -24,7 +24,7 @@ fn compacted(quality: Quality, warnings: &[&str]) -> GatewayEvent {
 }
 
 fn served(status: u16, end: AnswerEnd) -> GatewayEvent {
-    GatewayEvent::Served(Served {
+    GatewayEvent::Served(ServedRequest {
         wire: WireFormat::Chat,
         model: "worker".to_owned(),
         session: Some(SessionId::from_text("one")),

@@ -6,19 +6,19 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize as _, Deserializer};
 
 use super::error::ApiError;
-use crate::body_in;
-use crate::handler::Asked;
+use crate::http::request_body;
+use crate::http::router::InboundRequest;
 
 /// Up to here every whole number is one as a fraction too.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Reads the body.
-pub(super) fn required<T: DeserializeOwned>(asked: &Asked) -> Result<T, ApiError> {
-    let limit = asked.body_bytes;
-    let bytes = body_in::unpack(&asked.headers, asked.packed.clone(), limit)
+pub(super) fn required<T: DeserializeOwned>(inbound: &InboundRequest) -> Result<T, ApiError> {
+    let limit = inbound.body_bytes;
+    let bytes = request_body::unpack(&inbound.headers, inbound.packed.clone(), limit)
         .map_err(|refused| ApiError::of(&refused))?;
     // A page of elsewhere can send other types without asking first.
-    let kind = asked.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = inbound.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
         return Err(ApiError::new(
@@ -37,8 +37,8 @@ pub(super) fn required<T: DeserializeOwned>(asked: &Asked) -> Result<T, ApiError
 }
 
 /// Reads the body, if there is one.
-pub(super) fn optional<T: DeserializeOwned + Default>(asked: &Asked) -> Result<T, ApiError> {
-    if asked.packed.is_empty() { Ok(T::default()) } else { required(asked) }
+pub(super) fn optional<T: DeserializeOwned + Default>(inbound: &InboundRequest) -> Result<T, ApiError> {
+    if inbound.packed.is_empty() { Ok(T::default()) } else { required(inbound) }
 }
 
 /// A whole number, also where it is written with a fraction of zero: to JSON that is the same number.

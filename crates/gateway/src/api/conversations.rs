@@ -20,15 +20,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::body;
 use super::error::ApiError;
-use super::hold::endpoint;
-use crate::body_out::OutBody;
-use crate::course::carried;
-use crate::event::GatewayEvent;
-use crate::find::blocking;
-use crate::gateway::Inner;
-use crate::handler::Asked;
-use crate::recall::{Passing, Rounds};
-use crate::seats::{Seat, SeatKey};
+use super::session_handle::endpoint;
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::http::router::InboundRequest;
+use crate::lookup::session_lookup::blocking;
+use crate::lookup::session_pool::{Slot, SlotKey};
+use crate::recall::{RecallLoop, RoundDelivery};
+use crate::telemetry::event::GatewayEvent;
+use crate::telemetry::request_context::in_request_context;
 
 /// What the record calls conversations that are kept here.
 const PROGRAM: &str = "api";
@@ -52,8 +52,8 @@ struct MessageBody {
 }
 
 /// Everything a call takes.
-struct Ready {
-    seat: Arc<Seat>,
+struct PreparedCall {
+    slot: Arc<Slot>,
     session: OwnedMutexGuard<ManagedSession>,
     input: CallInput,
     key: String,
@@ -61,27 +61,27 @@ struct Ready {
 
 /// `POST /api/conversations/{key}/messages`.
 pub(super) async fn say(
-    gateway: &Arc<Inner>,
-    asked: &Asked,
+    gateway: &Arc<Tenant>,
+    inbound: &InboundRequest,
     key: &str,
-) -> Result<Response<OutBody>, ApiError> {
-    let message: MessageBody = body::required(asked)?;
+) -> Result<Response<ResponseBody>, ApiError> {
+    let message: MessageBody = body::required(inbound)?;
     if body::is_blank(&message.text) {
         return Err(ApiError::invalid("`text` has to say something"));
     }
     if message.max_output_tokens.is_some_and(|tokens| !(1..=MOST_OUTPUT_TOKENS).contains(&tokens)) {
         return Err(ApiError::invalid(format!("`max_output_tokens` is from 1 to {MOST_OUTPUT_TOKENS}")));
     }
-    let ready = ready(gateway, asked, key, &message).await?;
+    let ready = ready(gateway, inbound, key, &message).await?;
     if message.stream { Ok(streamed(gateway, ready)) } else { whole(gateway, ready).await }
 }
 
 async fn ready(
-    gateway: &Arc<Inner>,
-    asked: &Asked,
+    gateway: &Arc<Tenant>,
+    inbound: &InboundRequest,
     key: &str,
     message: &MessageBody,
-) -> Result<Ready, ApiError> {
+) -> Result<PreparedCall, ApiError> {
     let known = known(gateway, key).await?;
     let configured = gateway.config.now().settings.model.default.clone();
     let model =
@@ -91,19 +91,19 @@ async fn ready(
     let model =
         model.ok_or_else(|| ApiError::invalid("`model` is missing, and `model.default` is not set"))?;
     let endpoint = match &known {
-        Some(known) => endpoint(gateway, asked, known.tip.wire_format, &model)?,
-        None => best_endpoint(gateway, asked, &model)?,
+        Some(known) => endpoint(gateway, inbound, known.tip.wire_format, &model)?,
+        None => best_endpoint(gateway, inbound, &model)?,
     };
     let wire = known.as_ref().map_or(endpoint.wire, |known| known.tip.wire_format);
     let at = gateway.model_at(endpoint.clone(), &model).await;
-    let seat = seat(gateway, key, known.as_ref(), &endpoint, &model).await?;
-    let mut session = Arc::clone(&seat.session).lock_owned().await;
+    let slot = slot(gateway, key, known.as_ref(), &endpoint, &model).await?;
+    let mut session = Arc::clone(&slot.session).lock_owned().await;
     session.set_history(History::Record);
     let _ = session.refresh().await;
-    if let Some(edition) = gateway.outdated(&seat, &session) {
+    if let Some(edition) = gateway.outdated(&slot, &session) {
         let target = gateway.target_for(endpoint.clone(), &model, wire).await;
         let target = target.map_err(|refused| ApiError::of(&refused))?;
-        let reopened = gateway.reopen(&seat, &mut session, target, edition).await;
+        let reopened = gateway.reopen(&slot, &mut session, target, edition).await;
         reopened.map_err(|refused| ApiError::of(&refused))?;
     } else if session.model().model != model {
         let target = gateway.target_for(endpoint.clone(), &model, wire).await;
@@ -130,16 +130,16 @@ async fn ready(
         == said.as_ref().map(throughline_transcript::Message::json);
     let new: Vec<IncomingMessage> =
         said.into_iter().filter(|_| !is_there).map(IncomingMessage::from).collect();
-    Ok(Ready { seat, session, input: CallInput::new(envelope, new), key: key.to_owned() })
+    Ok(PreparedCall { slot, session, input: CallInput::new(envelope, new), key: key.to_owned() })
 }
 
 /// A conversation that was begun before.
-struct Known {
+struct ExistingConversation {
     tip: Session,
     system: Option<String>,
 }
 
-async fn known(gateway: &Inner, key: &str) -> Result<Option<Known>, ApiError> {
+async fn known(gateway: &Tenant, key: &str) -> Result<Option<ExistingConversation>, ApiError> {
     let (store, owner, key) = (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), key.to_owned());
     let known = blocking(move || {
         let Some(session) = store.session_by_origin(&owner, PROGRAM, &key)? else { return Ok(None) };
@@ -148,13 +148,13 @@ async fn known(gateway: &Inner, key: &str) -> Result<Option<Known>, ApiError> {
         let system = preamble.and_then(|preamble| {
             RawJson(preamble.system.as_deref()?).as_text().map(|text| text.into_owned())
         });
-        Ok(Some(Known { tip, system }))
+        Ok(Some(ExistingConversation { tip, system }))
     });
     known.await.map_err(|error| ApiError::of_store(gateway, &error))
 }
 
 /// Who is asked first for a model nobody talked to here yet: on its own wire where it has one.
-fn best_endpoint(gateway: &Inner, asked: &Asked, model: &str) -> Result<Endpoint, ApiError> {
+fn best_endpoint(gateway: &Tenant, inbound: &InboundRequest, model: &str) -> Result<Endpoint, ApiError> {
     let wires = if model.to_ascii_lowercase().contains("claude") {
         [WireFormat::Anthropic, WireFormat::Chat, WireFormat::Responses]
     } else {
@@ -162,7 +162,7 @@ fn best_endpoint(gateway: &Inner, asked: &Asked, model: &str) -> Result<Endpoint
     };
     let mut refused = None;
     for wire in wires {
-        match endpoint(gateway, asked, wire, model) {
+        match endpoint(gateway, inbound, wire, model) {
             Ok(endpoint) => return Ok(endpoint),
             Err(error) => {
                 refused.get_or_insert(error);
@@ -173,19 +173,19 @@ fn best_endpoint(gateway: &Inner, asked: &Asked, model: &str) -> Result<Endpoint
 }
 
 /// The conversation, at hand.
-async fn seat(
-    gateway: &Inner,
+async fn slot(
+    gateway: &Tenant,
     key: &str,
-    known: Option<&Known>,
+    known: Option<&ExistingConversation>,
     endpoint: &Endpoint,
     model: &str,
-) -> Result<Arc<Seat>, ApiError> {
-    let seat_key = SeatKey { owner: gateway.setup.owner.clone(), text: format!("{PROGRAM}/{key}") };
+) -> Result<Arc<Slot>, ApiError> {
+    let slot_key = SlotKey { owner: gateway.setup.owner.clone(), text: format!("{PROGRAM}/{key}") };
     // One at a time, so that two first messages of a conversation open it once.
     let _opening = gateway.opening.lock().await;
-    if let Some(seat) = gateway.seats.under(&seat_key).pop() {
-        gateway.seats.touch(&seat);
-        return Ok(seat);
+    if let Some(slot) = gateway.pool.under(&slot_key).pop() {
+        gateway.pool.touch(&slot);
+        return Ok(slot);
     }
     let failed = |error: &SessionError| ApiError::of_call(gateway, error);
     let edition = gateway.config.edition();
@@ -217,18 +217,18 @@ async fn seat(
             session
         }
     };
-    let opened = gateway.seat(&seat_key, session, edition).await.map_err(|refused| ApiError::of(&refused))?;
-    Ok(Arc::clone(opened.seat()))
+    let opened = gateway.slot(&slot_key, session, edition).await.map_err(|refused| ApiError::of(&refused))?;
+    Ok(Arc::clone(opened.slot()))
 }
 
 /// Makes the call, whoever still waits for it, and keeps what the conversation is recognised by.
-async fn call(gateway: &Inner, ready: Ready) -> Result<Value, ApiError> {
-    let Ready { seat, mut session, input, key } = ready;
+async fn call(gateway: &Tenant, ready: PreparedCall) -> Result<Value, ApiError> {
+    let PreparedCall { slot, mut session, input, key } = ready;
     let config = gateway.config.now();
-    let rounds = Rounds { recall: &config.recall, gateway, passing: Passing::AsTheyCome };
+    let rounds = RecallLoop { recall: &config.recall, gateway, passing: RoundDelivery::AsTheyCome };
     let result = rounds.call(&mut session, input, &mut Vec::new()).await;
-    if let Ok(recognised) = gateway.read_recognised(&session).await {
-        seat.set_recognised(recognised);
+    if let Ok(history_keys) = gateway.read_history_keys(&session).await {
+        slot.set_history_keys(history_keys);
     }
     match result {
         Ok(outcome) => Ok(answer_json(&key, &session, &outcome)),
@@ -255,25 +255,25 @@ fn answer_json(key: &str, session: &ManagedSession, outcome: &CallOutcome) -> Va
     })
 }
 
-async fn whole(gateway: &Arc<Inner>, ready: Ready) -> Result<Response<OutBody>, ApiError> {
+async fn whole(gateway: &Arc<Tenant>, ready: PreparedCall) -> Result<Response<ResponseBody>, ApiError> {
     let own = Arc::clone(gateway);
     let mut ready = ready;
     let cancel = CancellationToken::new();
     ready.input.cancel = cancel.clone();
     // A client that hangs up calls the call off, as on every wire.
     let _guard = cancel.drop_guard();
-    let work = gateway.tasks.spawn(carried(async move { call(&own, ready).await }));
+    let work = gateway.tasks.spawn(in_request_context(async move { call(&own, ready).await }));
     super::json(&work.await.map_err(|_| ApiError::internal())??)
 }
 
-fn streamed(gateway: &Arc<Inner>, mut ready: Ready) -> Response<OutBody> {
-    let (sender, body) = OutBody::pieces();
+fn streamed(gateway: &Arc<Tenant>, mut ready: PreparedCall) -> Response<ResponseBody> {
+    let (sender, body) = ResponseBody::pieces();
     let (pieces, mut waiting) = mpsc::channel(PIECES_WAITING);
     let cancel = CancellationToken::new();
     ready.input.pieces = Some(pieces);
     ready.input.cancel = cancel.clone();
     let own = Arc::clone(gateway);
-    let work = gateway.tasks.spawn(carried(async move { call(&own, ready).await }));
+    let work = gateway.tasks.spawn(in_request_context(async move { call(&own, ready).await }));
     tokio::spawn(async move {
         let _guard = cancel.drop_guard();
         loop {

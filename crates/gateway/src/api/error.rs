@@ -7,10 +7,10 @@ use throughline_engine::SessionError;
 use throughline_provider::TroubleKind;
 use throughline_store::StoreError;
 
-use crate::body_out::OutBody;
-use crate::event::GatewayEvent;
-use crate::gateway::Inner;
-use crate::refused::{Refused, words_for_clients};
+use crate::error::{GatewayError, words_for_clients};
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::telemetry::event::GatewayEvent;
 
 /// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl ApiError {
     }
 
     /// A refusal that was not made here.
-    pub(super) fn of(refused: &Refused) -> Self {
+    pub(super) fn of(refused: &GatewayError) -> Self {
         let code = match refused.status {
             StatusCode::UNAUTHORIZED => "unauthorised",
             StatusCode::PAYMENT_REQUIRED => "spend_limit",
@@ -64,7 +64,7 @@ impl ApiError {
     }
 
     /// What the record refused. What is wrong with the record itself is for whoever runs the gateway.
-    pub(super) fn of_store(gateway: &Inner, error: &StoreError) -> Self {
+    pub(super) fn of_store(gateway: &Tenant, error: &StoreError) -> Self {
         match error {
             StoreError::UnknownSession { .. } => Self::not_found(error.to_string()),
             StoreError::AmbiguousSession { candidates, .. } => {
@@ -84,7 +84,7 @@ impl ApiError {
     }
 
     /// Why a conversation could not be worked on, or a model not be asked.
-    pub(super) fn of_call(gateway: &Inner, error: &SessionError) -> Self {
+    pub(super) fn of_call(gateway: &Tenant, error: &SessionError) -> Self {
         match error {
             SessionError::Record(error) => Self::of_store(gateway, error),
             SessionError::Locked { .. } => Self::conflict("in_use", words_for_clients(error)),
@@ -114,7 +114,7 @@ impl ApiError {
         json!({ "error": { "code": self.code, "message": self.message } }).to_string()
     }
 
-    pub(super) fn respond(&self) -> Response<OutBody> {
+    pub(super) fn respond(&self) -> Response<ResponseBody> {
         super::whole(self.status, Bytes::from(self.json()))
     }
 }

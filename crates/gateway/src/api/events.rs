@@ -12,30 +12,30 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::error::ApiError;
 use super::query::Query;
-use crate::body_out::OutBody;
-use crate::event::GatewayEvent;
-use crate::find::blocking;
-use crate::gateway::Inner;
-use crate::handler::Asked;
-use crate::news::Told;
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::http::router::InboundRequest;
+use crate::lookup::session_lookup::blocking;
+use crate::telemetry::event::GatewayEvent;
+use crate::telemetry::event_feed::FeedEntry;
 
 /// How often a line shows that the connection lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// `GET /api/events`.
 pub(super) async fn stream(
-    gateway: &Arc<Inner>,
-    asked: &Asked,
+    gateway: &Arc<Tenant>,
+    inbound: &InboundRequest,
     query: &Query,
-) -> Result<Response<OutBody>, ApiError> {
+) -> Result<Response<ResponseBody>, ApiError> {
     let only = match query.text("session") {
         None => None,
         Some(reference) => Some(chain_of(gateway, reference).await?),
     };
     // Nothing that happens between the head of the answer and the first look is missed.
-    let mut news = gateway.news.listen();
-    let (sender, body) = OutBody::pieces();
-    let (closing, revoked) = (gateway.closing.clone(), asked.revoked.clone());
+    let mut feed = gateway.feed.listen();
+    let (sender, body) = ResponseBody::pieces();
+    let (closing, revoked) = (gateway.closing.clone(), inbound.revoked.clone());
     tokio::spawn(async move {
         let mut only = only;
         let mut first = Vec::new();
@@ -48,7 +48,7 @@ pub(super) async fn stream(
                 () = sender.closed() => return,
                 () = closing.cancelled() => return,
                 () = revoked.cancelled() => return,
-                told = news.recv() => told,
+                told = feed.recv() => told,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {
                     let mut comment = Vec::new();
                     write_comment("", &mut comment);
@@ -75,7 +75,7 @@ pub(super) async fn stream(
 }
 
 /// The sessions of a conversation that somebody wants to hear of.
-async fn chain_of(gateway: &Inner, reference: &str) -> Result<Vec<SessionId>, ApiError> {
+async fn chain_of(gateway: &Tenant, reference: &str) -> Result<Vec<SessionId>, ApiError> {
     let (store, owner, reference) =
         (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
     let chain = blocking(move || {
@@ -111,7 +111,7 @@ fn concerns(only: &mut Option<Vec<SessionId>>, event: &GatewayEvent) -> bool {
     }
 }
 
-fn event_of(told: &Told) -> WireEvent {
+fn event_of(told: &FeedEntry) -> WireEvent {
     let mut value = told.event.to_json();
     let name = value.get("event").and_then(Value::as_str).unwrap_or("event").to_owned();
     if let Value::Object(members) = &mut value {

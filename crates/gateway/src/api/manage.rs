@@ -9,12 +9,12 @@ use throughline_engine::{CompactionResult, CompressOutcome, ManualCompaction};
 
 use super::body;
 use super::error::ApiError;
-use super::hold::InHand;
-use crate::body_out::OutBody;
-use crate::course::carried;
-use crate::event::GatewayEvent;
-use crate::gateway::Inner;
-use crate::handler::Asked;
+use super::session_handle::SessionHandle;
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::http::router::InboundRequest;
+use crate::telemetry::event::GatewayEvent;
+use crate::telemetry::request_context::in_request_context;
 
 /// The longest topic.
 const MAX_FOCUS_CHARS: usize = 2_000;
@@ -32,11 +32,11 @@ struct CompactBody {
 
 /// `POST /api/sessions/{id}/compact`.
 pub(super) async fn compact(
-    gateway: &Arc<Inner>,
-    asked: &Asked,
+    gateway: &Arc<Tenant>,
+    inbound: &InboundRequest,
     reference: &str,
-) -> Result<Response<OutBody>, ApiError> {
-    let wish: CompactBody = body::optional(asked)?;
+) -> Result<Response<ResponseBody>, ApiError> {
+    let wish: CompactBody = body::optional(inbound)?;
     if wish.focus.as_ref().is_some_and(|focus| focus.chars().count() > MAX_FOCUS_CHARS) {
         return Err(ApiError::invalid(format!("`focus` has at most {MAX_FOCUS_CHARS} characters")));
     }
@@ -48,7 +48,7 @@ pub(super) async fn compact(
         keep_exchanges: wish.keep_exchanges.and_then(|count| usize::try_from(count).ok()),
         memory_context: None,
     };
-    let mut in_hand = InHand::find(gateway, asked, reference).await?;
+    let mut in_hand = SessionHandle::find(gateway, inbound, reference).await?;
     if wish.preview {
         let session = in_hand.session.id().clone();
         let previewed = in_hand.session.preview(&manual).await;
@@ -60,7 +60,7 @@ pub(super) async fn compact(
     }
     let own = Arc::clone(gateway);
     // Whoever asked may leave; what was begun is brought to its end and seen to.
-    let work = gateway.tasks.spawn(carried(async move {
+    let work = gateway.tasks.spawn(in_request_context(async move {
         let result = in_hand.session.compact(manual).await;
         in_hand.settle(&own).await;
         (result, json!(in_hand.session.id()))
@@ -128,7 +128,7 @@ fn put(value: &mut Value, name: &str, member: Value) {
 
 /// Which way to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ViewStep {
     /// To the view before the last compaction.
     Back,
     /// To the view of the compaction that was undone.
@@ -137,23 +137,23 @@ pub(super) enum Way {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct EmptyBody {}
 
 /// `POST /api/sessions/{id}/undo` and `/redo`.
 pub(super) async fn select(
-    gateway: &Arc<Inner>,
-    asked: &Asked,
+    gateway: &Arc<Tenant>,
+    inbound: &InboundRequest,
     reference: &str,
-    way: Way,
-) -> Result<Response<OutBody>, ApiError> {
-    let _: Nothing = body::optional(asked)?;
-    let mut in_hand = InHand::find(gateway, asked, reference).await?;
+    way: ViewStep,
+) -> Result<Response<ResponseBody>, ApiError> {
+    let _: EmptyBody = body::optional(inbound)?;
+    let mut in_hand = SessionHandle::find(gateway, inbound, reference).await?;
     let own = Arc::clone(gateway);
-    let work = gateway.tasks.spawn(carried(async move {
+    let work = gateway.tasks.spawn(in_request_context(async move {
         let from = in_hand.session.id().clone();
         let done = match way {
-            Way::Back => in_hand.session.undo().await,
-            Way::Forward => in_hand.session.redo().await,
+            ViewStep::Back => in_hand.session.undo().await,
+            ViewStep::Forward => in_hand.session.redo().await,
         };
         in_hand.settle(&own).await;
         let pressure = in_hand.session.pressure();

@@ -16,9 +16,9 @@ use super::body::is_blank;
 use super::error::ApiError;
 use super::json as as_json;
 use super::query::Query;
-use crate::body_out::OutBody;
-use crate::find::blocking;
-use crate::gateway::Inner;
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::lookup::session_lookup::blocking;
 
 /// Conversations and hits when nothing else is asked for.
 const USUAL_LISTED: usize = 20;
@@ -35,7 +35,7 @@ const ROLES: [Role; 5] = [Role::User, Role::Assistant, Role::Tool, Role::System,
 
 /// Asks the record in the tenant's name, without anyone waiting for a disk.
 async fn ask<T: Send + 'static>(
-    gateway: &Inner,
+    gateway: &Tenant,
     question: impl FnOnce(&dyn Store, &Owner) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let (store, owner) = (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone());
@@ -55,7 +55,7 @@ struct SessionList {
 }
 
 /// `GET /api/sessions`.
-pub(super) async fn sessions(gateway: &Inner, query: &Query) -> Result<Response<OutBody>, ApiError> {
+pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
     let limit = query.number("limit", 1, MOST_LISTED)?.unwrap_or(USUAL_LISTED);
     let filter = SessionFilter {
         since_ms: moment(query, "since_ms")?,
@@ -82,7 +82,7 @@ fn place(text: &str) -> Result<ListCursor, ApiError> {
 }
 
 /// `GET /api/sessions/{id}`.
-pub(super) async fn session(gateway: &Inner, reference: &str) -> Result<Response<OutBody>, ApiError> {
+pub(super) async fn session(gateway: &Tenant, reference: &str) -> Result<Response<ResponseBody>, ApiError> {
     let reference = reference.to_owned();
     let found = ask(gateway, move |store, owner| {
         let session = find_session(store, owner, &reference)?;
@@ -103,10 +103,10 @@ struct TranscriptPage<'a> {
 
 /// `GET /api/sessions/{id}/transcript`.
 pub(super) async fn transcript(
-    gateway: &Inner,
+    gateway: &Tenant,
     reference: &str,
     query: &Query,
-) -> Result<Response<OutBody>, ApiError> {
+) -> Result<Response<ResponseBody>, ApiError> {
     let limit = query.number("limit", 1, MOST_MESSAGES)?.unwrap_or(USUAL_MESSAGES);
     let from = query.number("from_seq", 0, u64::from(u32::MAX))?.unwrap_or(0);
     let reference = reference.to_owned();
@@ -132,7 +132,7 @@ struct ViewPage<'a> {
 }
 
 /// `GET /api/sessions/{id}/view`.
-pub(super) async fn view(gateway: &Inner, reference: &str) -> Result<Response<OutBody>, ApiError> {
+pub(super) async fn view(gateway: &Tenant, reference: &str) -> Result<Response<ResponseBody>, ApiError> {
     let reference = reference.to_owned();
     let found = ask(gateway, move |store, owner| {
         let session = find_session(store, owner, &reference)?;
@@ -146,7 +146,7 @@ pub(super) async fn view(gateway: &Inner, reference: &str) -> Result<Response<Ou
 }
 
 /// `GET /api/search`.
-pub(super) async fn search(gateway: &Inner, query: &Query) -> Result<Response<OutBody>, ApiError> {
+pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
     let text = query.text("q").filter(|text| !is_blank(text));
     let text = text.ok_or_else(|| ApiError::invalid("`q` has to say what to look for"))?.to_owned();
     let role = match query.text("role") {
@@ -176,7 +176,7 @@ pub(super) async fn search(gateway: &Inner, query: &Query) -> Result<Response<Ou
 }
 
 /// `GET /api/usage`.
-pub(super) async fn usage(gateway: &Inner, query: &Query) -> Result<Response<OutBody>, ApiError> {
+pub(super) async fn usage(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
     let (since_ms, until_ms) = (moment(query, "since_ms")?, moment(query, "until_ms")?);
     let session = query.text("session").map(str::to_owned);
     let overview = ask(gateway, move |store, owner| {

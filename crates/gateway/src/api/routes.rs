@@ -25,7 +25,7 @@ pub(super) enum Route {
 }
 
 /// One line of the table.
-pub(super) struct Line {
+pub(super) struct RouteEntry {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) parameters: &'static [&'static str],
@@ -33,7 +33,7 @@ pub(super) struct Line {
 }
 
 /// Everything there is.
-pub(super) const TABLE: [Line; 12] = [
+pub(super) const TABLE: [RouteEntry; 12] = [
     line("GET", "/api/openapi.json", &[], Route::Description),
     line("GET", "/api/sessions", &["limit", "after", "since_ms", "program", "attached"], Route::Sessions),
     line("GET", "/api/sessions/{id}", &[], Route::Session),
@@ -58,13 +58,13 @@ const fn line(
     path: &'static str,
     parameters: &'static [&'static str],
     route: Route,
-) -> Line {
-    Line { method, path, parameters, route }
+) -> RouteEntry {
+    RouteEntry { method, path, parameters, route }
 }
 
 /// What was found at a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum RouteMatch {
     /// This, with the name that stands in the path, if one does.
     Route(Route, String),
     /// Something that is asked for by other methods.
@@ -72,20 +72,20 @@ pub(super) enum Found {
 }
 
 /// Finds what a request means.
-pub(super) fn find(method: &Method, path: &str) -> Result<Found, ApiError> {
+pub(super) fn find(method: &Method, path: &str) -> Result<RouteMatch, ApiError> {
     let mut allowed = Vec::new();
     for line in &TABLE {
         let Some(name) = name_in(line.path, path) else { continue };
         let is_head = *method == Method::HEAD && line.method == "GET" && line.route != Route::Events;
         if method.as_str() == line.method || is_head {
-            return Ok(Found::Route(line.route, decoded(name)?));
+            return Ok(RouteMatch::Route(line.route, decoded(name)?));
         }
         allowed.push(line.method);
     }
     if allowed.is_empty() {
         return Err(ApiError::not_found("there is nothing at this path; /api/openapi.json tells what is"));
     }
-    Ok(Found::OtherMethods(allowed.join(", ")))
+    Ok(RouteMatch::OtherMethods(allowed.join(", ")))
 }
 
 /// What may stand behind the question mark.

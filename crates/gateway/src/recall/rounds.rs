@@ -9,13 +9,13 @@ use throughline_wire::{StopReason, Streaming, ToolCall};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::GatewayEvent;
-use crate::gateway::Inner;
-use crate::identity::Known;
-use crate::recall::Recall;
-use crate::recall::answers::{Allowance, Asker, messages};
-use crate::recall::seen::Eyes;
-use crate::recall::splice::{Next, Splice};
+use crate::gateway::Tenant;
+use crate::lookup::message_key::MessageKey;
+use crate::recall::RecallConfig;
+use crate::recall::client_view::Projection;
+use crate::recall::splice::{AfterRound, Splice};
+use crate::recall::tool_runner::{Allowance, ToolRunner, messages};
+use crate::telemetry::event::GatewayEvent;
 
 /// Pieces of an answer that may wait to be passed on.
 const PIECES_WAITING: usize = 32;
@@ -23,7 +23,7 @@ const PIECES_WAITING: usize = 32;
 const REFUSED_ROUNDS: usize = 2;
 
 /// How answers go back to whoever asked.
-pub(crate) enum Passing {
+pub(crate) enum RoundDelivery {
     /// As one answer of the wire.
     Spliced,
     /// Piece by piece, whichever round they are of: for whoever only reads the words in them.
@@ -31,14 +31,14 @@ pub(crate) enum Passing {
 }
 
 /// What a call takes in every round.
-pub(crate) struct Rounds<'a> {
-    pub(crate) recall: &'a Recall,
-    pub(crate) gateway: &'a Inner,
-    pub(crate) passing: Passing,
+pub(crate) struct RecallLoop<'a> {
+    pub(crate) recall: &'a RecallConfig,
+    pub(crate) gateway: &'a Tenant,
+    pub(crate) passing: RoundDelivery,
 }
 
 /// What stays the same from round to round.
-struct Kept {
+struct RoundTemplate {
     envelope: Envelope,
     task: String,
     along: RequestExtras,
@@ -48,7 +48,7 @@ struct Kept {
     cancel: CancellationToken,
 }
 
-impl Kept {
+impl RoundTemplate {
     fn input(&self, messages: Vec<IncomingMessage>, pieces: Option<PieceSender>) -> CallInput {
         CallInput {
             pieces,
@@ -63,13 +63,13 @@ impl Kept {
     }
 }
 
-impl Rounds<'_> {
+impl RecallLoop<'_> {
     /// Asks until the model answers its client. What it says on the way is put behind `known`, as it is recognised later.
     pub(crate) async fn call(
         &self,
         session: &mut ManagedSession,
         input: CallInput,
-        known: &mut Vec<Known>,
+        known: &mut Vec<MessageKey>,
     ) -> Result<CallOutcome, SessionError> {
         // Which round is the last is known when it is over, so that is when the answer counts as recorded.
         let CallInput {
@@ -86,19 +86,19 @@ impl Rounds<'_> {
             cancel,
             on_recorded: _,
         } = input;
-        let kept = Kept { envelope, task, along, waiting, recorded, marking, cancel };
+        let kept = RoundTemplate { envelope, task, along, waiting, recorded, marking, cancel };
         let (wire, streaming) = (session.wire_format(), kept.envelope.request().streaming());
-        let mut back = Back::new(self, wire, streaming, pieces);
-        let mut eyes = Eyes::new(self.recall.names(), wire);
+        let mut back = RoundOutput::new(self, wire, streaming, pieces);
+        let mut projection = Projection::new(self.recall.names(), wire);
         let mut allowance = Allowance::of(self.recall);
         let mut refused = 0;
         loop {
             let outcome = back.round(session, &kept, std::mem::take(&mut new)).await?;
-            known.extend(eyes.known(&outcome.answer.messages));
+            known.extend(projection.known(&outcome.answer.messages));
             let calls = self.own_calls(&outcome);
             if calls.is_empty() || refused == REFUSED_ROUNDS {
                 self.tell_of_end(&outcome, &calls);
-                back.end(Next::Nothing).await;
+                back.end(AfterRound::Nothing).await;
                 return Ok(outcome);
             }
             refused += usize::from(allowance.rounds == 0);
@@ -106,11 +106,11 @@ impl Rounds<'_> {
             self.gateway.tell(GatewayEvent::Recalled { session: session.id().clone(), tools });
             allowance.fit(session, outcome.pressure.tokens);
             let owner = &self.gateway.setup.owner;
-            let asker = Asker { recall: self.recall, owner, session: session.id() };
+            let asker = ToolRunner { recall: self.recall, owner, session: session.id() };
             let found = messages(wire, &asker.answer(&calls, &mut allowance).await);
-            known.extend(eyes.known(&found));
+            known.extend(projection.known(&found));
             new = found.into_iter().map(IncomingMessage::from).collect();
-            back.end(Next::Round).await;
+            back.end(AfterRound::Round).await;
         }
     }
 
@@ -138,18 +138,23 @@ impl Rounds<'_> {
 }
 
 /// The way back to whoever asked.
-enum Back {
+enum RoundOutput {
     Nobody,
     AsTheyCome(PieceSender),
     Spliced(Splice),
 }
 
-impl Back {
-    fn new(rounds: &Rounds<'_>, wire: WireFormat, streaming: Streaming, pieces: Option<PieceSender>) -> Self {
+impl RoundOutput {
+    fn new(
+        rounds: &RecallLoop<'_>,
+        wire: WireFormat,
+        streaming: Streaming,
+        pieces: Option<PieceSender>,
+    ) -> Self {
         match (pieces, &rounds.passing) {
             (None, _) => Self::Nobody,
-            (Some(pieces), Passing::AsTheyCome) => Self::AsTheyCome(pieces),
-            (Some(pieces), Passing::Spliced) => {
+            (Some(pieces), RoundDelivery::AsTheyCome) => Self::AsTheyCome(pieces),
+            (Some(pieces), RoundDelivery::Spliced) => {
                 Self::Spliced(Splice::new(wire, streaming, rounds.recall.names(), pieces))
             }
         }
@@ -158,7 +163,7 @@ impl Back {
     async fn round(
         &mut self,
         session: &mut ManagedSession,
-        kept: &Kept,
+        kept: &RoundTemplate,
         new: Vec<IncomingMessage>,
     ) -> Result<CallOutcome, SessionError> {
         match self {
@@ -173,7 +178,7 @@ impl Back {
         }
     }
 
-    async fn end(&mut self, next: Next) {
+    async fn end(&mut self, next: AfterRound) {
         if let Self::Spliced(splice) = self {
             splice.end(next).await;
         }

@@ -25,7 +25,7 @@ use whole::WholeSplice;
 
 /// What follows a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum AfterRound {
     /// The model is asked again.
     Round,
     /// Nothing: this was the last.
@@ -36,21 +36,21 @@ pub(super) enum Next {
 pub(super) struct Splice {
     onward: PieceSender,
     has_begun: bool,
-    form: Form,
+    form: SpliceForm,
 }
 
-enum Form {
+enum SpliceForm {
     Whole(WholeSplice),
-    Stream { reader: SseReader, events: Box<dyn Events + Send + Sync> },
+    Stream { reader: SseReader, events: Box<dyn EventSplice + Send + Sync> },
 }
 
 /// The events of a wire, round after round.
-trait Events {
+trait EventSplice {
     /// Takes an event; what the client is sent of it goes to `out`.
     fn take(&mut self, frame: &SseFrame<'_>, out: &mut Vec<u8>);
 
     /// A round is over.
-    fn end(&mut self, next: Next, out: &mut Vec<u8>);
+    fn end(&mut self, next: AfterRound, out: &mut Vec<u8>);
 }
 
 impl Splice {
@@ -62,7 +62,7 @@ impl Splice {
     ) -> Self {
         let names = names.clone();
         let form = match (streaming, wire) {
-            (Streaming::Whole, _) => Form::Whole(WholeSplice::new(wire, names)),
+            (Streaming::Whole, _) => SpliceForm::Whole(WholeSplice::new(wire, names)),
             (Streaming::Streamed, WireFormat::Anthropic) => stream(AnthropicSplice::new(names)),
             (Streaming::Streamed, WireFormat::Chat) => stream(ChatSplice::new(names)),
             (Streaming::Streamed, WireFormat::Responses) => stream(ResponsesSplice::new(names)),
@@ -84,17 +84,17 @@ impl Splice {
     }
 
     /// A round is over, and is whole: what broke off is for nobody.
-    pub(super) async fn end(&mut self, next: Next) {
+    pub(super) async fn end(&mut self, next: AfterRound) {
         let mut out = Vec::new();
         match &mut self.form {
-            Form::Stream { reader, events } => {
+            SpliceForm::Stream { reader, events } => {
                 if let Some(rest) = reader.finish() {
                     events.take(&rest, &mut out);
                 }
                 *reader = SseReader::default();
                 events.end(next, &mut out);
             }
-            Form::Whole(whole) => {
+            SpliceForm::Whole(whole) => {
                 let Some((status, headers, body)) = whole.end(next) else { return };
                 if self.onward.send(AnswerPiece::Begun { status, headers }).await.is_err() {
                     return;
@@ -107,12 +107,12 @@ impl Splice {
 
     async fn begin(&mut self, status: u16, headers: Vec<(String, String)>) -> bool {
         match &mut self.form {
-            Form::Whole(whole) => {
+            SpliceForm::Whole(whole) => {
                 whole.begin(status, headers);
                 true
             }
-            Form::Stream { .. } if self.has_begun => true,
-            Form::Stream { .. } => {
+            SpliceForm::Stream { .. } if self.has_begun => true,
+            SpliceForm::Stream { .. } => {
                 self.has_begun = true;
                 let headers = headers.into_iter().filter(|(name, _)| name != "content-length").collect();
                 self.onward.send(AnswerPiece::Begun { status, headers }).await.is_ok()
@@ -123,8 +123,8 @@ impl Splice {
     async fn take(&mut self, raw: &[u8]) -> bool {
         let mut out = Vec::new();
         match &mut self.form {
-            Form::Whole(whole) => whole.take(raw),
-            Form::Stream { reader, events } => {
+            SpliceForm::Whole(whole) => whole.take(raw),
+            SpliceForm::Stream { reader, events } => {
                 let mut frames = reader.read(raw);
                 // What is too large for an event has failed the call already.
                 while let Ok(Some(frame)) = frames.next() {
@@ -144,17 +144,17 @@ impl Splice {
     }
 }
 
-fn stream(events: impl Events + Send + Sync + 'static) -> Form {
-    Form::Stream { reader: SseReader::default(), events: Box::new(events) }
+fn stream(events: impl EventSplice + Send + Sync + 'static) -> SpliceForm {
+    SpliceForm::Stream { reader: SseReader::default(), events: Box::new(events) }
 }
 
 /// An event that is held back, or written anew.
-struct Event {
+struct SpliceEvent {
     name: Option<String>,
     data: Value,
 }
 
-impl Event {
+impl SpliceEvent {
     fn of(frame: &SseFrame<'_>) -> Option<Self> {
         let data = serde_json::from_str(frame.data.as_deref()?).ok()?;
         Some(Self { name: frame.name.as_deref().map(str::to_owned), data })

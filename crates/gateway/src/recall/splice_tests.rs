@@ -6,9 +6,9 @@ use throughline_wire::{
 };
 
 use super::*;
-use crate::identity::Known;
-use crate::matching::{Theirs, compare};
-use crate::recall::seen::Eyes;
+use crate::lookup::message_key::MessageKey;
+use crate::lookup::prefix_match::{ClientMessage, compare};
+use crate::recall::client_view::Projection;
 
 const NAMES: [&str; 2] = ["lcm_grep", "lcm_expand"];
 
@@ -32,7 +32,9 @@ fn spliced(wire: WireFormat, streaming: Streaming, rounds: &[AnswerDraft], chunk
             }
             drop(sender);
             splice.pass(coming).await;
-            splice.end(if number + 1 == rounds.len() { Next::Nothing } else { Next::Round }).await;
+            splice
+                .end(if number + 1 == rounds.len() { AfterRound::Nothing } else { AfterRound::Round })
+                .await;
         }
         drop(splice);
         let (mut begun, mut all) = (0, Vec::new());
@@ -178,15 +180,15 @@ proptest! {
             }
 
             let names = names();
-            let mut eyes = Eyes::new(&names, wire);
+            let mut projection = Projection::new(&names, wire);
             let record = recorded(wire, &rounds);
-            let known: Vec<Known> = eyes.known(&record);
-            let theirs: Vec<Message> = record.iter().take(1).chain(&streamed.messages).cloned().collect();
-            let found = compare(&known, &Theirs::all(&theirs), 0);
+            let known: Vec<MessageKey> = projection.known(&record);
+            let client_messages: Vec<Message> = record.iter().take(1).chain(&streamed.messages).cloned().collect();
+            let found = compare(&known, &ClientMessage::all(&client_messages), 0);
             prop_assert!(found.goes_on(&known), "{wire}: {found:?} of {} in {:?}", known.len(), shown(&streamed));
-            prop_assert_eq!(found.repeated, theirs.len());
+            prop_assert_eq!(found.repeated, client_messages.len());
             // Folded away or not.
-            let found = compare(&known, &Theirs::all(&theirs), known.len());
+            let found = compare(&known, &ClientMessage::all(&client_messages), known.len());
             prop_assert!(found.goes_on(&known));
         }
     }

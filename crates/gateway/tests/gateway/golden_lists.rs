@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use throughline_gateway::{Access, TokenBook, TokenLimits};
+use throughline_gateway::{AccessPolicy, AccessTokens, TokenLimits};
 use throughline_provider::EndpointKind;
 use throughline_testkit::{Reply, Script, check_golden};
 use throughline_transcript::WireFormat;
@@ -192,10 +192,10 @@ async fn routes_are_the_recorded_ones() {
         let mut stage = Stage::with_pages(pages.to_vec(), yes()).await;
         stage.kind = EndpointKind::OpenAi;
         stage.upstream_key = Some("sk-of-the-operator");
-        let mut book = TokenBook::default();
+        let mut book = AccessTokens::default();
         let token = book.add("mine", "local", &[1; 32], 0, TokenLimits::default()).unwrap();
         if with_tokens {
-            stage.access = Access::Tokens(book);
+            stage.access = AccessPolicy::Tokens(book);
         }
         stage.start().await;
         for path in [

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use throughline_engine::{
     Compressor, CompressorSetup, ContextEngine, ModelSummaries, OwnModel, SummarySetup,
 };
-use throughline_gateway::{EngineSource, Offer};
+use throughline_gateway::{EngineSource, RecallOffer};
 use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_provider::EndpointKind;
 use throughline_redact::Redactor;
@@ -577,7 +577,7 @@ async fn compactions_by_the_lossless_engine_arrive_as_recorded() {
     });
     let mut stage = Stage::with_engine(engine, Some(16_000), working()).await;
     stage.store = store;
-    stage.recall = Offer::Agents;
+    stage.recall = RecallOffer::Agents;
     stage.start().await;
     talk_until_compacted(&stage, &mut talk(WireFormat::Anthropic), 1).await;
     check("compaction-lossless", &stage);
@@ -809,7 +809,7 @@ async fn recall(wire: WireFormat, story: &str) {
         ]),
     )
     .await;
-    stage.recall = Offer::Agents;
+    stage.recall = RecallOffer::Agents;
     stage.start().await;
     let mut talk = talk(wire);
     talk.say("The key of the vault is VAULT-77.");
@@ -853,7 +853,7 @@ async fn recall_beside_tools_of_the_client_arrives_as_recorded() {
             ]),
         )
         .await;
-        stage.recall = Offer::Agents;
+        stage.recall = RecallOffer::Agents;
         stage.start().await;
         let mut talk = talk(wire);
         talk.say("The key of the vault is VAULT-77. Read a.rs.");
@@ -876,7 +876,7 @@ async fn recall_in_kept_conversations_arrives_as_recorded() {
         ]),
     )
     .await;
-    stage.recall = Offer::Agents;
+    stage.recall = RecallOffer::Agents;
     stage.start().await;
     let path = "/api/conversations/one/messages";
     stage.send(path, &json!({ "text": "The vault is VAULT-77.", "model": MODEL })).await;

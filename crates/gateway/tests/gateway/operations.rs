@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use throughline_gateway::{Access, TokenBook, TokenLimits};
+use throughline_gateway::{AccessPolicy, AccessTokens, TokenLimits};
 use throughline_store::SqliteStore;
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::WireFormat;
@@ -55,11 +55,11 @@ async fn what_happens_is_counted() {
 
 #[tokio::test]
 async fn figures_about_everyone_are_for_whoever_runs_it() {
-    let mut book = TokenBook::default();
+    let mut book = AccessTokens::default();
     let mine = book.add("mine", "local", &[1; 32], 0, TokenLimits::default()).unwrap();
     let other = book.add("other", "other", &[2; 32], 0, TokenLimits::default()).unwrap();
     let mut stage = Stage::new(None, yes()).await;
-    stage.access = Access::Tokens(book);
+    stage.access = AccessPolicy::Tokens(book);
     stage.start().await;
     assert_eq!(text(&stage, "/metrics", &mine).await.0, 200);
     assert_eq!(text(&stage, "/metrics", &other).await.0, 403);

@@ -1,7 +1,7 @@
 //! Recall through the gateway: the model's calls are answered here, and the client sees only the answer.
 
 use serde_json::{Value, json};
-use throughline_gateway::{GatewayEvent, Offer};
+use throughline_gateway::{GatewayEvent, RecallOffer};
 use throughline_store::{Owner, SessionFilter, StoredMessage};
 use throughline_testkit::{RecordedRequest, Reply, Script};
 use throughline_transcript::WireFormat;
@@ -32,7 +32,7 @@ fn reply(parts: Vec<AnswerPart>) -> Reply {
 
 async fn stage(window_tokens: Option<u64>, script: Script) -> Stage {
     let mut stage = Stage::new(window_tokens, script).await;
-    stage.recall = Offer::Agents;
+    stage.recall = RecallOffer::Agents;
     stage.start().await;
     stage
 }
@@ -433,7 +433,7 @@ async fn a_stream_that_breaks_off_inside_an_event_ends_with_a_whole_one() {
     let chunk = json!({ "id": "a", "object": "chat.completion.chunk", "created": 1, "model": MODEL,
         "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "so it" }, "finish_reason": null }] });
     let cut = format!("data: {chunk}\n\ndata: {}", &chunk.to_string()[..40]);
-    for offer in [Offer::Nobody, Offer::Agents] {
+    for offer in [RecallOffer::Nobody, RecallOffer::Agents] {
         let mut stage = stage(None, Script::always(Reply::raw(200, "text/event-stream", cut.clone()))).await;
         stage.recall = offer;
         stage.start().await;

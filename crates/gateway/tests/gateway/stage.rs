@@ -11,8 +11,9 @@ use throughline_engine::{
     LongResults, OneSummariser, RecordPolicy, ToolOutputPolicy, ToolRequest, ToolSchema,
 };
 use throughline_gateway::{
-    Access, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup, Offer, Recall,
-    RecallFuture, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams, serve,
+    AccessPolicy, EngineSource, Gateway, GatewayConfig, GatewayEvent, GatewayLimits, GatewaySetup,
+    RecallConfig, RecallFuture, RecallOffer, RecallTools, SealKey, TenantPaths, UpstreamSpec, Upstreams,
+    serve,
 };
 use throughline_lcm::{RecallLimits, RecallToolset, recall_schemas};
 use throughline_provider::{
@@ -89,7 +90,7 @@ pub(crate) struct Stage {
     /// Who the upstream says it is.
     pub(crate) kind: EndpointKind,
     /// Who may come in.
-    pub(crate) access: Access,
+    pub(crate) access: AccessPolicy,
     pub(crate) gateway: Option<Gateway>,
     /// What is too much.
     pub(crate) limits: GatewayLimits,
@@ -104,7 +105,7 @@ pub(crate) struct Stage {
     /// How long a stream may be silent.
     pub(crate) silence: Option<Duration>,
     /// Who is given tools to recall with, ...
-    pub(crate) recall: Offer,
+    pub(crate) recall: RecallOffer,
     /// ... in how many rounds, ...
     pub(crate) recall_rounds: usize,
     /// ... and how much may be read with them.
@@ -209,7 +210,7 @@ impl Stage {
             window_tokens,
             default_model: "",
             kind: EndpointKind::Custom,
-            access: Access::ThisMachine,
+            access: AccessPolicy::ThisMachine,
             gateway: None,
             limits: GatewayLimits::default(),
             body_bytes: 8 * 1024 * 1024,
@@ -217,7 +218,7 @@ impl Stage {
             upstream_key: None,
             hold_limits: HoldLimits::default(),
             silence: None,
-            recall: Offer::Nobody,
+            recall: RecallOffer::Nobody,
             recall_rounds: 4,
             recall_tokens: 8_000,
             url: String::new(),
@@ -303,7 +304,7 @@ impl Stage {
             },
             body_bytes: self.body_bytes,
             tenant_paths: self.tenant_paths.clone(),
-            recall: Recall::new(
+            recall: RecallConfig::new(
                 Arc::new(LcmTools::over(Arc::clone(&self.store))),
                 self.recall,
                 self.recall_rounds,

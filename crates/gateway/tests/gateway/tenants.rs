@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use throughline_gateway::{Access, AnswerEnd, GatewayEvent, PeerUser, TenantPaths, TokenBook, TokenLimits};
+use throughline_gateway::{
+    AccessPolicy, AccessTokens, AnswerEnd, GatewayEvent, PeerUser, TenantPaths, TokenLimits,
+};
 use throughline_provider::{EndpointKind, HoldLimits};
 use throughline_store::{CallFilter, Owner, SessionFilter, UsageBy};
 use throughline_testkit::{Reply, Script};
@@ -23,11 +25,11 @@ fn page(path: &str, body: &Value) -> (String, Reply) {
 
 /// A gateway with an operator's key, and the tokens of two tenants.
 async fn shared(pages: Vec<(String, Reply)>, limits: TokenLimits) -> (Stage, [String; 2]) {
-    let mut book = TokenBook::default();
+    let mut book = AccessTokens::default();
     let mut add = |name: &str, byte: u8| book.add(name, name, &[byte; 32], 0, limits).unwrap();
     let tokens = [add("one", 1), add("two", 2)];
     let mut stage = Stage::with_pages(pages, yes()).await;
-    stage.access = Access::Tokens(book);
+    stage.access = AccessPolicy::Tokens(book);
     stage.upstream_key = Some(OPERATOR_KEY);
     stage.kind = EndpointKind::OpenAi;
     stage.start().await;
@@ -296,9 +298,9 @@ async fn a_program_of_another_user_is_refused_as_long_as_no_tokens_are_demanded(
     assert!(body.to_string().contains("gateway.any_user"), "{body}");
     assert_eq!(send(&stage, "", "GET", "/v1/models", None).await.0, 403);
     assert_eq!(send(&stage, "", "GET", "/healthz", None).await.0, 200);
-    let mut book = TokenBook::default();
+    let mut book = AccessTokens::default();
     let token = book.add("one", "one", &[1; 32], 0, TokenLimits::default()).unwrap();
-    gateway.set_access(Access::Tokens(book));
+    gateway.set_access(AccessPolicy::Tokens(book));
     assert_eq!(send(&stage, &token, "GET", "/api/sessions", None).await.0, 200, "a token is enough");
     stage.start().await;
     let gateway = stage.gateway.clone().unwrap();

@@ -1,7 +1,7 @@
 //! Tokens: who is let in, in whose name, and how much they may use.
 
 use serde_json::{Value, json};
-use throughline_gateway::{Access, TokenBook, TokenLimits};
+use throughline_gateway::{AccessPolicy, AccessTokens, TokenLimits};
 use throughline_provider::EndpointKind;
 use throughline_testkit::{Gate, Reply, ReplyFault, Script};
 
@@ -9,13 +9,13 @@ use crate::stage::{MODEL, Stage};
 
 /// The tokens of a test, by name; each is its own owner.
 struct Tokens {
-    book: TokenBook,
+    book: AccessTokens,
     secrets: Vec<String>,
 }
 
 impl Tokens {
     fn new(limits: &[TokenLimits]) -> Self {
-        let mut book = TokenBook::default();
+        let mut book = AccessTokens::default();
         let add = |(number, limits): (u8, &TokenLimits)| {
             let name = format!("tenant-{number}");
             book.add(&name, &name, &[number + 1; 32], 0, *limits).unwrap()
@@ -26,7 +26,7 @@ impl Tokens {
 
     async fn stage(&self, script: impl Into<Script>) -> Stage {
         let mut stage = Stage::new(None, script).await;
-        stage.access = Access::Tokens(self.book.clone());
+        stage.access = AccessPolicy::Tokens(self.book.clone());
         stage.start().await;
         stage
     }
@@ -92,7 +92,7 @@ async fn nobody_comes_in_without_a_token_and_every_wire_is_told_in_its_form() {
         [("x-throughline-token", token), ("origin", "https://elsewhere.example"), ("host", "gate.example")];
     assert_eq!(ask(&stage, "/api/sessions", &headers, None).await.0, 200);
     // Revoked is revoked at once.
-    stage.gateway.as_ref().unwrap().set_access(Access::Tokens(TokenBook::default()));
+    stage.gateway.as_ref().unwrap().set_access(AccessPolicy::Tokens(AccessTokens::default()));
     assert_eq!(ask(&stage, "/api/sessions", &headers, None).await.0, 401);
 }
 
@@ -260,7 +260,7 @@ async fn a_revoked_token_hears_nothing_more() {
     assert_eq!(events.chunk().await.unwrap().as_deref(), Some(&b": listening\n\n"[..]));
     let mut left = tokens.book.clone();
     assert!(left.revoke(&tokens.book.entries()[0].name));
-    stage.gateway.as_ref().unwrap().set_access(Access::Tokens(left));
+    stage.gateway.as_ref().unwrap().set_access(AccessPolicy::Tokens(left));
     while let Ok(Some(_)) = events.chunk().await {}
     let headers = [("x-throughline-token", tokens.secrets[0].as_str())];
     assert_eq!(ask(&stage, "/api/sessions", &headers, None).await.0, 401);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use throughline_wire::SseFrame;
 
-use super::{Event, Events, Next, add_to, kind_of, number_at};
+use super::{AfterRound, EventSplice, SpliceEvent, add_to, kind_of, number_at};
 use crate::recall::RecallNames;
 
 const OUTPUT_TOKENS: &str = "/usage/output_tokens";
@@ -19,7 +19,7 @@ pub(super) struct AnthropicSplice {
     places: HashMap<u64, Option<u64>>,
     hides: bool,
     shows_calls: bool,
-    held: Vec<Event>,
+    held: Vec<SpliceEvent>,
     /// What earlier rounds wrote.
     tokens_before: u64,
 }
@@ -42,7 +42,7 @@ impl AnthropicSplice {
         self.is_first && !self.hides
     }
 
-    fn begin_block(&mut self, mut event: Event, raw: &[u8], out: &mut Vec<u8>) {
+    fn begin_block(&mut self, mut event: SpliceEvent, raw: &[u8], out: &mut Vec<u8>) {
         let index = number_at(&event.data, "/index");
         let block = event.data.get("content_block");
         let is_call = block.and_then(|block| block.get("type")).is_some_and(|kind| kind == "tool_use");
@@ -61,7 +61,7 @@ impl AnthropicSplice {
 }
 
 /// Writes an event of a block at its place, as it came if it stands there already.
-fn put(event: &mut Event, index: u64, place: u64, raw: &[u8], out: &mut Vec<u8>) {
+fn put(event: &mut SpliceEvent, index: u64, place: u64, raw: &[u8], out: &mut Vec<u8>) {
     if index == place {
         out.extend_from_slice(raw);
         return;
@@ -72,16 +72,16 @@ fn put(event: &mut Event, index: u64, place: u64, raw: &[u8], out: &mut Vec<u8>)
     event.write(out);
 }
 
-impl Events for AnthropicSplice {
+impl EventSplice for AnthropicSplice {
     fn take(&mut self, frame: &SseFrame<'_>, out: &mut Vec<u8>) {
         let kind = kind_of(frame);
         let event = match kind.as_deref() {
             Some("message_start") if !self.is_first => return,
-            Some("content_block_start") => Event::of(frame),
+            Some("content_block_start") => SpliceEvent::of(frame),
             Some("content_block_delta" | "content_block_stop" | "message_delta" | "message_stop")
                 if !self.is_as_it_came() =>
             {
-                Event::of(frame)
+                SpliceEvent::of(frame)
             }
             _ => None,
         };
@@ -103,9 +103,9 @@ impl Events for AnthropicSplice {
         }
     }
 
-    fn end(&mut self, next: Next, out: &mut Vec<u8>) {
+    fn end(&mut self, next: AfterRound, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
-        if next == Next::Round {
+        if next == AfterRound::Round {
             self.tokens_before += held.iter().map(|event| number_at(&event.data, OUTPUT_TOKENS)).sum::<u64>();
             self.is_first = false;
             self.places.clear();

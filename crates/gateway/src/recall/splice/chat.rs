@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 use throughline_wire::SseFrame;
 
-use super::{Event, Events, Next, add_to, number_at};
+use super::{AfterRound, EventSplice, SpliceEvent, add_to, number_at};
 use crate::recall::RecallNames;
-use crate::recall::seen::BETWEEN_ROUNDS;
+use crate::recall::client_view::BETWEEN_ROUNDS;
 
 const OUTPUT_TOKENS: &str = "/usage/completion_tokens";
 const ALL_TOKENS: &str = "/usage/total_tokens";
@@ -18,7 +18,7 @@ pub(super) struct ChatSplice {
     /// What every chunk of an answer repeats, as the first round had it.
     head: Option<Map<String, Value>>,
     /// The calls of this round by their number.
-    calls: HashMap<u64, Call>,
+    calls: HashMap<u64, CallPlacement>,
     /// Calls the client was sent.
     shown: u64,
     hides: bool,
@@ -26,12 +26,12 @@ pub(super) struct ChatSplice {
     has_words: bool,
     /// ... which the next ones have to be parted from.
     parts: bool,
-    held: Vec<Held>,
+    held: Vec<PendingChunk>,
     tokens_before: u64,
 }
 
 /// A call of the model.
-enum Call {
+enum CallPlacement {
     Hidden,
     /// The client has it under this number.
     Shown(u64),
@@ -39,8 +39,8 @@ enum Call {
     Unnamed(Vec<Value>),
 }
 
-enum Held {
-    Chunk(Event),
+enum PendingChunk {
+    Chunk(SpliceEvent),
     /// What is no chunk: the marker at the end.
     Raw(Vec<u8>),
 }
@@ -62,7 +62,9 @@ impl ChatSplice {
     }
 
     fn is_as_it_came(&self) -> bool {
-        self.is_first && !self.hides && !self.calls.values().any(|call| matches!(call, Call::Unnamed(_)))
+        self.is_first
+            && !self.hides
+            && !self.calls.values().any(|call| matches!(call, CallPlacement::Unnamed(_)))
     }
 
     fn note(&mut self, chunk: &Value) {
@@ -85,33 +87,35 @@ impl ChatSplice {
             let name =
                 piece.pointer("/function/name").and_then(Value::as_str).filter(|name| !name.is_empty());
             let place = match (self.calls.remove(&index), name) {
-                (Some(Call::Hidden), _) => Call::Hidden,
-                (Some(Call::Shown(place)), _) => Call::Shown(place),
+                (Some(CallPlacement::Hidden), _) => CallPlacement::Hidden,
+                (Some(CallPlacement::Shown(place)), _) => CallPlacement::Shown(place),
                 (before, Some(name)) => {
-                    let held = if let Some(Call::Unnamed(held)) = before { held } else { Vec::new() };
+                    let held =
+                        if let Some(CallPlacement::Unnamed(held)) = before { held } else { Vec::new() };
                     if self.names.has(name) {
                         self.hides = true;
-                        Call::Hidden
+                        CallPlacement::Hidden
                     } else {
                         let place = self.shown;
                         self.shown += 1;
                         is_changed |= !held.is_empty();
                         shown.extend(held.into_iter().map(|piece| numbered(piece, place)));
-                        Call::Shown(place)
+                        CallPlacement::Shown(place)
                     }
                 }
                 (before, None) => {
-                    let mut held = if let Some(Call::Unnamed(held)) = before { held } else { Vec::new() };
+                    let mut held =
+                        if let Some(CallPlacement::Unnamed(held)) = before { held } else { Vec::new() };
                     held.push(piece.clone());
-                    Call::Unnamed(held)
+                    CallPlacement::Unnamed(held)
                 }
             };
             match &place {
-                Call::Shown(place) => {
+                CallPlacement::Shown(place) => {
                     is_changed |= *place != index;
                     shown.push(numbered(piece, *place));
                 }
-                Call::Hidden | Call::Unnamed(_) => is_changed = true,
+                CallPlacement::Hidden | CallPlacement::Unnamed(_) => is_changed = true,
             }
             self.calls.insert(index, place);
         }
@@ -119,7 +123,7 @@ impl ChatSplice {
     }
 
     /// What of a chunk is for the client now; the end of the round is held back.
-    fn take_chunk(&mut self, mut event: Event, raw: &[u8], out: &mut Vec<u8>) {
+    fn take_chunk(&mut self, mut event: SpliceEvent, raw: &[u8], out: &mut Vec<u8>) {
         self.note(&event.data);
         let mut is_changed = !self.is_first;
         if let Some(delta) = event.data.pointer_mut("/choices/0/delta").and_then(Value::as_object_mut) {
@@ -158,7 +162,7 @@ impl ChatSplice {
             .and_then(Value::as_object)
             .is_some_and(|delta| !delta.values().all(is_empty));
         if is_end && says_something {
-            let mut now = Event { name: event.name.clone(), data: event.data.clone() };
+            let mut now = SpliceEvent { name: event.name.clone(), data: event.data.clone() };
             if let Some(choice) = now.data.pointer_mut("/choices/0").and_then(Value::as_object_mut) {
                 choice.insert("finish_reason".to_owned(), Value::Null);
             }
@@ -171,7 +175,7 @@ impl ChatSplice {
             if let Some(delta) = event.data.pointer_mut("/choices/0/delta") {
                 *delta = json!({});
             }
-            self.held.push(Held::Chunk(event));
+            self.held.push(PendingChunk::Chunk(event));
         } else if says_something {
             event.write(out);
         }
@@ -194,24 +198,24 @@ fn numbered(mut piece: Value, place: u64) -> Value {
     piece
 }
 
-impl Events for ChatSplice {
+impl EventSplice for ChatSplice {
     fn take(&mut self, frame: &SseFrame<'_>, out: &mut Vec<u8>) {
         if frame.is_done() && !self.is_as_it_came() {
-            self.held.push(Held::Raw(frame.raw.to_vec()));
+            self.held.push(PendingChunk::Raw(frame.raw.to_vec()));
             return;
         }
-        match Event::of(frame) {
+        match SpliceEvent::of(frame) {
             Some(event) if event.data.get("choices").is_some() => self.take_chunk(event, frame.raw, out),
             _ => out.extend_from_slice(frame.raw),
         }
     }
 
-    fn end(&mut self, next: Next, out: &mut Vec<u8>) {
+    fn end(&mut self, next: AfterRound, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
-        if next == Next::Round {
+        if next == AfterRound::Round {
             let tokens = held.iter().map(|held| match held {
-                Held::Chunk(event) => number_at(&event.data, OUTPUT_TOKENS),
-                Held::Raw(_) => 0,
+                PendingChunk::Chunk(event) => number_at(&event.data, OUTPUT_TOKENS),
+                PendingChunk::Raw(_) => 0,
             });
             self.tokens_before += tokens.sum::<u64>();
             self.is_first = false;
@@ -222,8 +226,8 @@ impl Events for ChatSplice {
         }
         for held in held {
             match held {
-                Held::Raw(raw) => out.extend_from_slice(&raw),
-                Held::Chunk(mut event) => {
+                PendingChunk::Raw(raw) => out.extend_from_slice(&raw),
+                PendingChunk::Chunk(mut event) => {
                     add_to(&mut event.data, OUTPUT_TOKENS, self.tokens_before);
                     add_to(&mut event.data, ALL_TOKENS, self.tokens_before);
                     if let Some(reason) = event.data.pointer_mut("/choices/0/finish_reason")

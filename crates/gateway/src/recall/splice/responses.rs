@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use throughline_wire::SseFrame;
 
-use super::{Event, Events, Next, add_to, kind_of, number_at};
+use super::{AfterRound, EventSplice, SpliceEvent, add_to, kind_of, number_at};
 use crate::recall::RecallNames;
 
 const OUTPUT_TOKENS: &str = "/response/usage/output_tokens";
@@ -22,7 +22,7 @@ pub(super) struct ResponsesSplice {
     /// Where the client has the items of this round; `None` for those it has not.
     places: HashMap<u64, Option<u64>>,
     hides: bool,
-    held: Vec<Event>,
+    held: Vec<SpliceEvent>,
     /// Items of earlier rounds that the client has.
     earlier: Vec<Value>,
     tokens_before: u64,
@@ -64,7 +64,7 @@ impl ResponsesSplice {
         self.places.get(&index).copied().unwrap_or(Some(index))
     }
 
-    fn put(&mut self, mut event: Event, raw: &[u8], is_changed: bool, out: &mut Vec<u8>) {
+    fn put(&mut self, mut event: SpliceEvent, raw: &[u8], is_changed: bool, out: &mut Vec<u8>) {
         let has_number = event.data.get("sequence_number").is_some();
         if has_number && event.data.get("sequence_number") != Some(&Value::from(self.sent)) {
             event.data["sequence_number"] = Value::from(self.sent);
@@ -78,7 +78,7 @@ impl ResponsesSplice {
     }
 
     /// The output of a response without what its client knows nothing of.
-    fn output_of(&self, event: &mut Event) -> Vec<Value> {
+    fn output_of(&self, event: &mut SpliceEvent) -> Vec<Value> {
         let output = event.data.pointer_mut("/response/output").and_then(Value::as_array_mut);
         let output = output.map(std::mem::take).unwrap_or_default();
         output.into_iter().filter(|item| !self.is_own(item)).collect()
@@ -91,9 +91,9 @@ pub(super) fn is_own_call(item: &Value, names: &RecallNames) -> bool {
         && item.get("name").and_then(Value::as_str).is_some_and(|name| names.has(name))
 }
 
-impl Events for ResponsesSplice {
+impl EventSplice for ResponsesSplice {
     fn take(&mut self, frame: &SseFrame<'_>, out: &mut Vec<u8>) {
-        let (Some(kind), Some(mut event)) = (kind_of(frame), Event::of(frame)) else {
+        let (Some(kind), Some(mut event)) = (kind_of(frame), SpliceEvent::of(frame)) else {
             out.extend_from_slice(frame.raw);
             return;
         };
@@ -123,12 +123,12 @@ impl Events for ResponsesSplice {
         }
     }
 
-    fn end(&mut self, next: Next, out: &mut Vec<u8>) {
+    fn end(&mut self, next: AfterRound, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
         for mut event in held {
             let output = self.output_of(&mut event);
             self.earlier.extend(output);
-            if next == Next::Round {
+            if next == AfterRound::Round {
                 self.tokens_before += number_at(&event.data, OUTPUT_TOKENS);
                 continue;
             }
@@ -142,7 +142,7 @@ impl Events for ResponsesSplice {
             }
             self.put(event, &[], true, out);
         }
-        if next == Next::Round {
+        if next == AfterRound::Round {
             self.is_first = false;
             self.hides = false;
             self.places.clear();

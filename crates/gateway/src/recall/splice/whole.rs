@@ -4,9 +4,9 @@ use serde_json::Value;
 use throughline_transcript::WireFormat;
 
 use super::responses::is_own_call;
-use super::{Next, add_to, number_at};
+use super::{AfterRound, add_to, number_at};
 use crate::recall::RecallNames;
-use crate::recall::seen::BETWEEN_ROUNDS;
+use crate::recall::client_view::BETWEEN_ROUNDS;
 
 pub(super) struct WholeSplice {
     wire: WireFormat,
@@ -19,7 +19,7 @@ pub(super) struct WholeSplice {
 }
 
 /// An answer: its status, headers and body.
-type Answer = (u16, Vec<(String, String)>, Vec<u8>);
+type WholeAnswer = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl WholeSplice {
     pub(super) fn new(wire: WireFormat, names: RecallNames) -> Self {
@@ -36,14 +36,16 @@ impl WholeSplice {
     }
 
     /// A round is over; after the last one, what the client is sent.
-    pub(super) fn end(&mut self, next: Next) -> Option<Answer> {
+    pub(super) fn end(&mut self, next: AfterRound) -> Option<WholeAnswer> {
         let body = std::mem::take(&mut self.body);
         let head = self.head.take();
         let Ok(mut answer) = serde_json::from_slice::<Value>(&body) else {
-            return head.filter(|_| next == Next::Nothing).map(|(status, headers)| (status, headers, body));
+            return head
+                .filter(|_| next == AfterRound::Nothing)
+                .map(|(status, headers)| (status, headers, body));
         };
         let hides = self.hide(&mut answer);
-        if next == Next::Round {
+        if next == AfterRound::Round {
             self.keep(&mut answer);
             return None;
         }

@@ -1,0 +1,99 @@
+//! A conversation of the record in hand: the one that is being held already, or opened for one matter.
+
+use std::sync::Arc;
+
+use throughline_engine::{History, ManagedSession, headers_on};
+use throughline_provider::Endpoint;
+use throughline_store::{Session, SessionId, find_tip};
+use throughline_transcript::WireFormat;
+use tokio::sync::OwnedMutexGuard;
+
+use super::error::ApiError;
+use crate::gateway::Tenant;
+use crate::http::router::InboundRequest;
+use crate::lookup::client_info::UPSTREAM_HEADER;
+use crate::lookup::session_lookup::blocking;
+use crate::lookup::session_pool::Slot;
+use crate::proxy::passthrough::{client_headers, is_key};
+
+/// A conversation that nobody else works on meanwhile.
+pub(super) struct SessionHandle {
+    pub(super) session: OwnedMutexGuard<ManagedSession>,
+    /// Where clients' requests find it, if they do at the moment.
+    pub(super) slot: Option<Arc<Slot>>,
+}
+
+impl SessionHandle {
+    /// The conversation that a reference names.
+    pub(super) async fn find(
+        gateway: &Tenant,
+        inbound: &InboundRequest,
+        reference: &str,
+    ) -> Result<Self, ApiError> {
+        let (store, owner, named) =
+            (Arc::clone(&gateway.setup.store), gateway.setup.owner.clone(), reference.to_owned());
+        let found = blocking(move || {
+            let tip = find_tip(store.as_ref(), &owner, &named)?;
+            let root = store.chain(&owner, &tip.id)?.into_iter().next();
+            Ok((root.map_or_else(|| tip.id.clone(), |root| root.id), tip))
+        });
+        let (conversation, tip) = found.await.map_err(|error| ApiError::of_store(gateway, &error))?;
+        if let Some(slot) = gateway.pool.of_conversation(&gateway.setup.owner, &conversation) {
+            let mut session = Arc::clone(&slot.session).lock_owned().await;
+            session.set_history(History::Record);
+            // What is done is done with what the record has; one that cannot be read says so when it is written.
+            let _ = session.refresh().await;
+            return Ok(Self { session, slot: Some(slot) });
+        }
+        let session = open(gateway, inbound, &tip, &conversation).await?;
+        let session = Arc::new(tokio::sync::Mutex::new(session)).lock_owned().await;
+        Ok(Self { session, slot: None })
+    }
+
+    /// Requests of clients are recognised by what there is now.
+    pub(super) async fn settle(&self, gateway: &Tenant) {
+        if let Some(slot) = &self.slot
+            && let Ok(history_keys) = gateway.read_history_keys(&self.session).await
+        {
+            slot.set_history_keys(history_keys);
+        }
+    }
+}
+
+/// Opens a conversation for as long as something is done with it.
+async fn open(
+    gateway: &Tenant,
+    inbound: &InboundRequest,
+    tip: &Session,
+    conversation: &SessionId,
+) -> Result<ManagedSession, ApiError> {
+    let config = gateway.config.now();
+    let configured = &config.settings.model.default;
+    let model = tip.model.clone().or_else(|| Some(configured.clone()).filter(|model| !model.is_empty()));
+    let model = model
+        .ok_or_else(|| ApiError::invalid("the session names no model, and `model.default` is not set"))?;
+    let endpoint = endpoint(gateway, inbound, tip.wire_format, &model)?;
+    let target = gateway.target_for(endpoint, &model, tip.wire_format).await;
+    let target = target.map_err(|refused| ApiError::of(&refused))?;
+    let setup = gateway.session_setup_with(target, conversation);
+    ManagedSession::open(setup, &tip.id).await.map_err(|error| ApiError::of_call(gateway, &error))
+}
+
+/// Who is asked for a model of conversations on a wire, whichever wire that is, with the client's own key where there is no other.
+pub(super) fn endpoint(
+    gateway: &Tenant,
+    inbound: &InboundRequest,
+    wire: WireFormat,
+    model: &str,
+) -> Result<Endpoint, ApiError> {
+    let named = inbound.headers.get(UPSTREAM_HEADER).and_then(|value| value.to_str().ok());
+    let config = gateway.config.now();
+    let (upstream, spoken) =
+        config.upstreams.choose(named, wire, model).map_err(|refused| ApiError::of(&refused))?;
+    let mut headers = client_headers(inbound, upstream);
+    headers.retain(|(name, _)| is_key(name));
+    if spoken != wire {
+        headers = headers_on(spoken, headers);
+    }
+    Ok(Endpoint { headers, ..upstream.endpoint(spoken) })
+}

@@ -1,0 +1,6 @@
+//! Who may use the gateway: access tokens, the limits of each, and checks of requests from this machine.
+
+pub(crate) mod access_tokens;
+pub(crate) mod admission;
+pub(crate) mod rate_limit;
+pub(crate) mod token_headers;

@@ -1,0 +1,241 @@
+//! Who may come in, and in whose name they are served.
+//!
+//! Where there are tokens, one is demanded of everyone: its owner is the tenant, its limits are held. A token travels in a
+//! header of its own, beside the provider's key of the client, or in place of that key; it is never passed on (`presented`).
+//!
+//! A gateway without tokens serves the programs of its own machine. A browser runs programs of others there: a page may
+//! send requests to loopback, or have a name of its own resolved to it. What comes from a page of elsewhere is therefore
+//! refused, and so is what was meant for another host.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::http::request::Parts;
+use throughline_store::Owner;
+use tokio::time::Instant;
+
+use crate::auth::access_tokens::TokenLimits;
+use crate::auth::rate_limit::{Permit, RateLimitError, spent};
+use crate::auth::token_headers::{TOKEN_HEADER, take_tokens};
+use crate::error::GatewayError;
+use crate::gateway::{AccessPolicy, Shared, Tenant};
+use crate::http::peer::Peer;
+use crate::http::response_body::ResponseBody;
+use crate::lookup::session_lookup::blocking;
+use crate::telemetry::event::GatewayEvent;
+
+/// In which browsers say how the page that asks stands to whoever is asked.
+const FETCH_SITE: &str = "sec-fetch-site";
+const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
+
+/// Somebody who was let in.
+pub(crate) struct Admission {
+    /// The gateway in their name.
+    pub(crate) tenant: Arc<Tenant>,
+    /// Bytes of a body they may send.
+    pub(crate) body_bytes: usize,
+    /// Whether it matters what their calls cost.
+    pub(crate) spend: SpendPolicy,
+    /// Whether others use the gateway too, each with an access token.
+    pub(crate) multi_tenant: bool,
+    /// Their place among the requests at the same time, for as long as the answer takes.
+    pub(crate) permit: Option<Permit>,
+}
+
+/// Whether it matters what calls cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpendPolicy {
+    /// It does: what cannot be counted is refused.
+    Limited,
+    /// It does not.
+    Unlimited,
+}
+
+/// Somebody who was not.
+pub(crate) struct AuthError {
+    pub(crate) refused: GatewayError,
+    retry_after_secs: Option<u64>,
+}
+
+impl From<GatewayError> for AuthError {
+    fn from(refused: GatewayError) -> Self {
+        Self { refused, retry_after_secs: None }
+    }
+}
+
+impl AuthError {
+    /// What the answer says beside its body.
+    pub(crate) fn mark(&self, response: &mut hyper::Response<ResponseBody>) {
+        if let Some(secs) = self.retry_after_secs {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(secs));
+        }
+        if self.refused.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+    }
+}
+
+/// Lets a request in, in the name of whoever it belongs to. Tokens are taken out of its headers: they are nobody else's.
+pub(crate) async fn admit(
+    shared: &Shared,
+    head: &mut Parts,
+    peer: Option<&Peer>,
+) -> Result<Admission, AuthError> {
+    let presented = take_tokens(head)?;
+    let body_bytes = shared.config.now().body_bytes;
+    let access = shared.access();
+    let AccessPolicy::Tokens(book) = access.as_ref() else {
+        from_here(head)?;
+        if let Some(peer) = peer
+            && !peer.is_allowed(shared).await
+        {
+            return Err(AuthError::from(other_user()));
+        }
+        let tenant = shared.tenant(&shared.setup.owner);
+        return Ok(Admission {
+            tenant,
+            body_bytes,
+            spend: SpendPolicy::Unlimited,
+            multi_tenant: false,
+            permit: None,
+        });
+    };
+    let entry = presented.as_deref().and_then(|secret| book.find(secret)).ok_or_else(unknown)?;
+    let permit = shared.meter(&entry.name).enter(&entry.limits, Instant::now()).map_err(too_much)?;
+    let tenant = shared.tenant(&entry.owner);
+    let spend = if entry.limits.limits_spend() { SpendPolicy::Limited } else { SpendPolicy::Unlimited };
+    if spend == SpendPolicy::Limited {
+        check_spend(&tenant, &entry.owner, entry.limits).await?;
+    }
+    let body_bytes = entry.limits.body_bytes.map_or(body_bytes, |own| own.min(body_bytes));
+    Ok(Admission { tenant, body_bytes, spend, multi_tenant: true, permit: Some(permit) })
+}
+
+fn unknown() -> AuthError {
+    AuthError::from(GatewayError {
+        status: StatusCode::UNAUTHORIZED,
+        kind: "authentication_error",
+        message: format!(
+            "a token is needed: in the header {TOKEN_HEADER}, or in place of the provider's key; `throughline token new` makes one"
+        ),
+    })
+}
+
+fn too_much(too_much: RateLimitError) -> AuthError {
+    let (message, retry_after_secs) = match too_much {
+        RateLimitError::InAMinute { wait_secs } => {
+            ("the token's requests for this minute are used up", wait_secs)
+        }
+        RateLimitError::AtOnce => ("the token has as many requests on their way as it may", 1),
+    };
+    let (status, message) = (StatusCode::TOO_MANY_REQUESTS, message.to_owned());
+    AuthError {
+        refused: GatewayError { status, kind: "rate_limit_error", message },
+        retry_after_secs: Some(retry_after_secs.max(1)),
+    }
+}
+
+/// Refuses who has spent what they may.
+async fn check_spend(tenant: &Tenant, owner: &Owner, limits: TokenLimits) -> Result<(), AuthError> {
+    let (store, owner, now_ms) = (Arc::clone(&tenant.setup.store), owner.clone(), tenant.setup.host.now_ms());
+    match blocking(move || spent(store.as_ref(), &owner, &limits, now_ms)).await {
+        Ok(None) => Ok(()),
+        Ok(Some(spent)) => Err(AuthError::from(no_money(format!(
+            "{:.2} dollars may be spent {}, and they are",
+            spent.limit_micro_usd as f64 / MICROS_IN_A_DOLLAR,
+            spent.span
+        )))),
+        // What cannot be counted cannot be limited.
+        Err(error) => {
+            tenant.tell(GatewayEvent::Warning(format!("what was spent is not known: {error}")));
+            Err(AuthError::from(GatewayError::internal()))
+        }
+    }
+}
+
+/// A refusal because of money.
+pub(crate) fn no_money(message: String) -> GatewayError {
+    GatewayError { status: StatusCode::PAYMENT_REQUIRED, kind: "billing_error", message }
+}
+
+impl SpendPolicy {
+    /// Refuses what passes without being counted, where that matters.
+    pub(crate) fn refuse_uncounted(self) -> Result<(), GatewayError> {
+        match self {
+            Self::Unlimited => Ok(()),
+            Self::Limited => Err(no_money(
+                "the token has a limit on what calls cost, and this one would pass without being counted"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+/// A refusal of what other users of the machine send.
+fn other_user() -> GatewayError {
+    GatewayError {
+        status: StatusCode::FORBIDDEN,
+        kind: "permission_error",
+        message: "without tokens the gateway serves programs of the user who runs it only; \
+                  `throughline token new` makes a token, and gateway.any_user lets every user of the machine in"
+            .to_owned(),
+    }
+}
+
+/// Refuses what a page of elsewhere sends, and what was meant for another host.
+fn from_here(head: &Parts) -> Result<(), GatewayError> {
+    let refuse = |what: &str| {
+        Err(GatewayError {
+            status: StatusCode::FORBIDDEN,
+            kind: "permission_error",
+            message: format!(
+                "{what}: without tokens the gateway serves programs of its own machine only; `throughline token new` makes a token"
+            ),
+        })
+    };
+    let named = head.uri.host().or_else(|| text(&head.headers, HOST.as_str()));
+    if named.is_some_and(|host| !is_this_machine(host)) {
+        return refuse("the request names another host");
+    }
+    // Browsers leave the origin out of some requests, and say of those where they come from.
+    let is_from_elsewhere = text(&head.headers, FETCH_SITE)
+        .is_some_and(|site| !matches!(site, "same-origin" | "same-site" | "none"));
+    match text(&head.headers, ORIGIN.as_str()) {
+        Some(origin) if !is_local_origin(origin) => refuse("the request comes from a page of elsewhere"),
+        None if is_from_elsewhere => refuse("the request comes from a page of elsewhere"),
+        _ => Ok(()),
+    }
+}
+
+/// The only value of a header. One that is there twice or is no text counts as one nobody knows.
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    match values.next() {
+        None => Some(first.to_str().unwrap_or("?")),
+        Some(_) => Some("?"),
+    }
+}
+
+fn is_local_origin(origin: &str) -> bool {
+    let Some((scheme, host)) = origin.split_once("://") else { return false };
+    matches!(scheme, "http" | "https") && is_this_machine(host)
+}
+
+/// Whether a host, with or without a port, is this machine whatever anyone's name server says.
+fn is_this_machine(host: &str) -> bool {
+    let host = host.trim();
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let name = name.trim_end_matches('.');
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+#[path = "admission_tests.rs"]
+mod tests;

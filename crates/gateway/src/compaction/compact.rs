@@ -1,0 +1,204 @@
+//! Compactions that a client asks for in the way of the Responses wire: it gives its whole conversation, gets an item
+//! that stands for it, and lets the rest go.
+//!
+//! There are two ways to ask: a path of its own, answered with the messages to keep and the item, and a trigger at the end
+//! of an ordinary request, answered with the item alone. Either way the conversation is compacted as any other, and the
+//! item says where it stands (`seal`): whatever the client lets go, the record keeps.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::Response;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use throughline_engine::{CompactionResult, Envelope, ManualCompaction};
+use throughline_tokens::Usage;
+use throughline_transcript::{Message, RawJson, Role, WireFormat};
+use throughline_wire::{
+    AnswerDraft, AnswerPart, ReportedUsage, Request, StopReason, StreamShape, Streaming, WireEvent,
+    write_response, write_stream, write_usage,
+};
+
+use crate::compaction::compaction_item::{COMPACTION, refuse_foreign};
+use crate::compaction::seal::Sealed;
+use crate::error::GatewayError;
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::http::router::InboundRequest;
+use crate::lookup::message_key::{MessageIdentity, identity_of};
+use crate::lookup::session_lookup::ResolvedRequest;
+use crate::proxy::call::{ClientHistory, ManagedRequest, checked_turn};
+use crate::telemetry::event::GatewayEvent;
+
+/// The path that is asked.
+pub(crate) const PATH: &str = "/v1/responses/compact";
+/// The type of an item that asks.
+const TRIGGER: &str = "compaction_trigger";
+/// As much of what people said is given back; the newest of it.
+const MOST_KEPT_BYTES: usize = 80_000;
+
+/// An item that stands for a conversation.
+struct CompactedAnswer {
+    /// The item.
+    item: String,
+    /// What people and programs said that the client should keep.
+    kept: Vec<String>,
+    id: String,
+    model: String,
+    created_secs: u64,
+    usage: Usage,
+}
+
+/// The request without what asks for a compaction at its end; `None` when nothing does.
+pub(crate) fn without_trigger(request: &Request) -> Option<Request> {
+    let (last, before) = request.messages().split_last()?;
+    let kind = RawJson(last.json()).get("type").and_then(RawJson::as_text);
+    if request.wire_format() != WireFormat::Responses || kind.is_none_or(|kind| kind != TRIGGER) {
+        return None;
+    }
+    Request::decode(WireFormat::Responses, request.with_messages(before.iter().map(Message::json))).ok()
+}
+
+/// Answers a request that ends with a trigger.
+pub(crate) async fn answer_trigger(
+    gateway: &Arc<Tenant>,
+    turn: ManagedRequest,
+) -> Result<Response<ResponseBody>, GatewayError> {
+    let streaming = turn.request.streaming();
+    let made = gateway.compact(turn).await?;
+    let draft = AnswerDraft {
+        id: made.id,
+        model: made.model,
+        created_secs: made.created_secs,
+        parts: vec![AnswerPart::Other { kind: COMPACTION.to_owned(), json: made.item }],
+        stop: StopReason::EndOfTurn,
+        usage: Some(ReportedUsage { usage: made.usage, cache_write_1h: 0 }),
+    };
+    Ok(match streaming {
+        Streaming::Whole => json(write_response(WireFormat::Responses, &draft)),
+        Streaming::Streamed => {
+            let events = write_stream(WireFormat::Responses, &draft, &StreamShape::default());
+            let bytes: Vec<u8> = events.iter().flat_map(WireEvent::to_bytes).collect();
+            with_type(Bytes::from(bytes), "text/event-stream; charset=utf-8")
+        }
+    })
+}
+
+/// Answers a request at the path of its own.
+pub(crate) async fn answer(
+    gateway: &Arc<Tenant>,
+    inbound: &InboundRequest,
+) -> Result<Response<ResponseBody>, GatewayError> {
+    let (turn, _) = checked_turn(gateway, inbound, WireFormat::Responses).await?;
+    let made = gateway.compact(turn).await?;
+    let output: Vec<String> = made.kept.into_iter().chain([made.item]).collect();
+    let usage = write_usage(WireFormat::Responses, &ReportedUsage { usage: made.usage, cache_write_1h: 0 });
+    Ok(json(format!(
+        r#"{{"id":"{}","object":"response.compaction","created_at":{},"output":[{}],"usage":{usage}}}"#,
+        made.id,
+        made.created_secs,
+        output.join(","),
+    )))
+}
+
+impl Tenant {
+    /// Compacts the conversation of a request.
+    async fn compact(self: &Arc<Self>, mut turn: ManagedRequest) -> Result<CompactedAnswer, GatewayError> {
+        self.name_session(&mut turn);
+        let ResolvedRequest { slot, mut session, messages, repeated, mut known } = self.place(&turn).await?;
+        refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
+        self.follow_model(&mut session, &turn).await?;
+        let (config, said) = (self.config.now(), ClientHistory { messages, repeated });
+        let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
+        let kept = kept(turn.request.messages());
+        let failed = |error: &_| self.call_failed(error);
+        session.hear(&Envelope::of_request(turn.request), new).await.map_err(|error| failed(&error))?;
+        let result = session.compact(ManualCompaction::default()).await;
+        if let Some(why) = why_not(&result) {
+            // The view is larger than it could be. That is for the next call to see to: nothing of it is lost.
+            self.tell(GatewayEvent::Warning(format!("a client asked for a compaction: {why}")));
+        }
+        let history_keys =
+            self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
+        let said: Vec<MessageIdentity> = known.iter().filter_map(|known| known.identity).collect();
+        let folded = session.messages().get(..session.first_own_item()).unwrap_or_default();
+        let stands_for = |message: &&Message| {
+            !message.role().is_instructions()
+                && identity_of(message).is_some_and(|identity| !said.contains(&identity))
+        };
+        let sealed = Sealed {
+            conversation: session.conversation().clone(),
+            messages: history_keys.known.len(),
+            summary: folded.iter().filter(stands_for).map(|message| message.json().to_owned()).collect(),
+        };
+        let encrypted =
+            self.setup.seal_key.seal(&self.setup.owner, &sealed).ok_or_else(GatewayError::internal)?;
+        slot.set_history_keys(history_keys);
+        let number = format!("{}{:08x}", session.id().as_str().replace('_', ""), self.setup.host.random());
+        Ok(CompactedAnswer {
+            item: format!(
+                r#"{{"id":"cmp_{number}","type":"{COMPACTION}","encrypted_content":"{encrypted}"}}"#
+            ),
+            kept,
+            id: format!("resp_{number}"),
+            model: turn.model,
+            created_secs: u64::try_from(self.setup.host.now_ms() / 1_000).unwrap_or_default(),
+            usage: usage_of(&result),
+        })
+    }
+}
+
+/// What the summary took.
+fn usage_of(result: &CompactionResult) -> Usage {
+    match result {
+        CompactionResult::Completed(done) => {
+            done.report.written_by.as_ref().map(|by| by.usage).unwrap_or_default()
+        }
+        _ => Usage::default(),
+    }
+}
+
+/// Why a conversation is not smaller now, in words.
+fn why_not(result: &CompactionResult) -> Option<String> {
+    match result {
+        CompactionResult::Completed(_) => None,
+        CompactionResult::NoOp { reason, .. } if reason.is_structural() => None,
+        CompactionResult::NoOp { detail, .. } | CompactionResult::Aborted { detail, .. } => {
+            Some(detail.clone())
+        }
+        CompactionResult::Blocked(block) => Some(block.detail.clone()),
+        CompactionResult::Locked { holder, .. } => {
+            Some(format!("the conversation is open elsewhere: {holder}"))
+        }
+    }
+}
+
+/// What a client keeps beside the item: standing instructions, and the newest of what people said.
+fn kept(messages: &[Message]) -> Vec<String> {
+    let mut bytes = 0;
+    let mut kept: Vec<String> = Vec::new();
+    for message in messages.iter().rev() {
+        let is_kept = match message.role() {
+            role if role.is_instructions() => true,
+            Role::User => {
+                bytes += message.json().len();
+                bytes <= MOST_KEPT_BYTES
+            }
+            _ => false,
+        };
+        if is_kept {
+            kept.push(message.json().to_owned());
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+fn json(text: String) -> Response<ResponseBody> {
+    with_type(Bytes::from(text), "application/json")
+}
+
+fn with_type(body: Bytes, kind: &'static str) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

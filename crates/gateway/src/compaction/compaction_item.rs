@@ -1,0 +1,127 @@
+//! Clients that let the beginning of a conversation go and keep an item in its place that the gateway gave them.
+//!
+//! Before the item stand messages the client chose to keep. Most of them were said before it, and the view has them in
+//! one form or another; what was not is new, and belongs after it.
+
+use std::collections::HashSet;
+
+use throughline_store::{SessionId, StoreError};
+use throughline_transcript::{Message, RawJson, SharedText, decode_message};
+
+use crate::compaction::seal::SEALED_BY_US;
+use crate::error::GatewayError;
+use crate::gateway::Tenant;
+use crate::lookup::message_key::{MessageIdentity, MessageKey, identity_of};
+use crate::lookup::session_lookup::blocking;
+use crate::proxy::call::ManagedRequest;
+
+/// The type of an item that stands for what was let go.
+pub(crate) const COMPACTION: &str = "compaction";
+/// As some versions of the wire call it.
+const COMPACTION_SUMMARY: &str = "compaction_summary";
+
+/// What a client has let go.
+pub(crate) struct CompactedPrefix {
+    pub(crate) conversation: SessionId,
+    /// How many messages of the conversation.
+    pub(crate) messages: usize,
+    /// What stands before the item.
+    pub(crate) kept: Vec<Message>,
+}
+
+/// A conversation as a client tells it.
+pub(crate) struct ExpandedHistory {
+    /// What it says, after what it has let go.
+    pub(crate) messages: Vec<Message>,
+    pub(crate) after: Option<CompactedPrefix>,
+}
+
+/// An item that stands for what was let go.
+pub(crate) struct CompactionItem {
+    /// Where it stands.
+    at: usize,
+    sealed: String,
+}
+
+/// The last item of ours among messages.
+pub(crate) fn last_compaction_item(messages: &[Message]) -> Option<CompactionItem> {
+    messages.iter().enumerate().rev().find_map(|(at, message)| {
+        let sealed = sealed_in(message).filter(|sealed| sealed.starts_with(SEALED_BY_US))?;
+        Some(CompactionItem { at, sealed })
+    })
+}
+
+/// Refuses items that nobody here has sealed and no upstream gave in this conversation.
+pub(crate) fn refuse_foreign(new: &[Message]) -> Result<(), GatewayError> {
+    match new.iter().any(is_compaction) {
+        true => Err(not_ours()),
+        false => Ok(()),
+    }
+}
+
+fn not_ours() -> GatewayError {
+    GatewayError::bad_request(
+        "the compaction item was not made by this gateway for you, or was changed; \
+         start a new conversation, or go back to before it",
+    )
+}
+
+fn is_compaction(message: &Message) -> bool {
+    // Most messages are none, and long.
+    if !message.json().contains("\"compaction") {
+        return false;
+    }
+    let kind = RawJson(message.json()).get("type").and_then(RawJson::as_text);
+    kind.is_some_and(|kind| kind == COMPACTION || kind == COMPACTION_SUMMARY)
+}
+
+fn sealed_in(message: &Message) -> Option<String> {
+    if !is_compaction(message) {
+        return None;
+    }
+    Some(RawJson(message.json()).get("encrypted_content")?.as_text()?.into_owned())
+}
+
+/// Messages that were not said before.
+pub(crate) fn unknown_of(messages: &[Message], said: &[MessageKey]) -> Vec<Message> {
+    let said: HashSet<MessageIdentity> = said.iter().filter_map(|known| known.identity).collect();
+    let is_new = |message: &&Message| {
+        !is_compaction(message) && identity_of(message).is_some_and(|identity| !said.contains(&identity))
+    };
+    messages.iter().filter(is_new).cloned().collect()
+}
+
+impl Tenant {
+    /// What a request says when its item is opened.
+    pub(crate) async fn unsealed(
+        &self,
+        turn: &ManagedRequest,
+        item: CompactionItem,
+    ) -> Result<ExpandedHistory, GatewayError> {
+        let sealed = self.setup.seal_key.open(&self.setup.owner, &item.sealed).ok_or_else(not_ours)?;
+        let messages = turn.request.messages();
+        let (kept, rest) = messages.split_at(item.at.min(messages.len()));
+        let rest = rest.get(1..).unwrap_or_default();
+        let (store, owner, id) =
+            (self.setup.store.clone(), self.setup.owner.clone(), sealed.conversation.clone());
+        match blocking(move || store.session(&owner, &id)).await {
+            Ok(_) => Ok(ExpandedHistory {
+                messages: rest.to_vec(),
+                after: Some(CompactedPrefix {
+                    conversation: sealed.conversation,
+                    messages: sealed.messages,
+                    kept: kept.to_vec(),
+                }),
+            }),
+            // The record does not know it any more, or never did: what the item says itself is all there is.
+            Err(StoreError::UnknownSession { .. }) => {
+                let summary = sealed.summary.into_iter().map(SharedText::new).filter_map(decode_message);
+                Ok(ExpandedHistory {
+                    messages: kept.iter().cloned().chain(summary).chain(rest.iter().cloned()).collect(),
+                    after: None,
+                })
+            }
+            Err(error) => Err(self.record_failed(&error)),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Errors of the gateway's own, in the form a client of each wire understands.
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use throughline_engine::{RecoveryFailure, SessionError};
+use throughline_provider::{Refusal, TroubleKind};
+use throughline_transcript::WireFormat;
+use throughline_wire::{ErrorBody, write_error};
+
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::http::router::put_headers;
+use crate::telemetry::event::GatewayEvent;
+
+/// What errors of the record are called.
+const UNRECORDED: &str = "record_error";
+
+/// Why a request gets no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GatewayError {
+    pub(crate) status: StatusCode,
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+}
+
+impl GatewayError {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, kind: "invalid_request_error", message: message.into() }
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::NOT_FOUND, kind: "not_found_error", message: message.into() }
+    }
+
+    pub(crate) fn too_large(limit_bytes: usize) -> Self {
+        Self {
+            status: StatusCode::PAYLOAD_TOO_LARGE,
+            kind: "request_too_large",
+            message: format!("the body is larger than {limit_bytes} bytes"),
+        }
+    }
+
+    /// A client that takes too long to say what it wants.
+    pub(crate) fn too_slow() -> Self {
+        Self {
+            status: StatusCode::REQUEST_TIMEOUT,
+            kind: "timeout_error",
+            message: "the body did not come in time".to_owned(),
+        }
+    }
+
+    /// More at once than there is memory for.
+    pub(crate) fn too_busy() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: "overloaded_error",
+            message: "the gateway is working on as much as it can hold; try again in a moment".to_owned(),
+        }
+    }
+
+    /// The record cannot be used.
+    pub(crate) fn unrecorded() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: UNRECORDED,
+            message: "the request cannot be recorded; the gateway's log says why".to_owned(),
+        }
+    }
+
+    /// Whether the record is what is in the way.
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        self.kind == UNRECORDED
+    }
+
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            kind: "invalid_request_error",
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn internal() -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            kind: "api_error",
+            message: "the gateway could not handle the request; its log says why".to_owned(),
+        }
+    }
+
+    /// Why a call could not be made, in words for clients; which setting would help is not for them.
+    fn of_call(error: &SessionError) -> Self {
+        let (status, kind) = match error {
+            SessionError::Exhausted(gave_up) => of_trouble(gave_up),
+            SessionError::FixedTooLarge { .. }
+            | SessionError::Request(_)
+            | SessionError::OtherWire { .. } => (StatusCode::BAD_REQUEST, "invalid_request_error"),
+            SessionError::Locked { .. } => (StatusCode::CONFLICT, "api_error"),
+            SessionError::Record(_) => return Self::unrecorded(),
+            SessionError::Limits { .. } | SessionError::Cancelled => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "api_error")
+            }
+        };
+        Self { status, kind, message: words_for_clients(error) }
+    }
+
+    pub(crate) fn error_body(&self) -> ErrorBody {
+        ErrorBody { message: self.message.clone(), kind: Some(self.kind.to_owned()), ..ErrorBody::default() }
+    }
+
+    /// The error as a response of a wire.
+    pub(crate) fn respond(&self, wire: WireFormat) -> Response<ResponseBody> {
+        let json = write_error(wire, &self.error_body());
+        let mut response = Response::new(ResponseBody::whole(Bytes::from(json)));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    }
+}
+
+impl Tenant {
+    /// The refusal of a call that could not be made. Whoever runs the gateway is told all of it.
+    pub(crate) fn call_failed(&self, error: &SessionError) -> GatewayError {
+        match error {
+            SessionError::Record(error) => self.record_failed(error),
+            // The client hung up.
+            SessionError::Cancelled => GatewayError::of_call(error),
+            _ => {
+                self.tell(GatewayEvent::Warning(error.to_string()));
+                GatewayError::of_call(error)
+            }
+        }
+    }
+}
+
+/// Why a call could not be made, without what only whoever runs the gateway can do about it.
+pub(crate) fn words_for_clients(error: &SessionError) -> String {
+    match error {
+        SessionError::Exhausted(gave_up) => gave_up.trouble.to_string(),
+        SessionError::Limits { model, .. } => {
+            format!("the gateway is not set up for a prompt to {model}; its log says why")
+        }
+        SessionError::FixedTooLarge { model, fixed_tokens, room_tokens } => format!(
+            "system prompt and tools take {fixed_tokens} tokens, but a prompt to {model} may have {room_tokens}: \
+             shorten them, or choose a model with a larger window"
+        ),
+        SessionError::Locked { .. } => "the conversation is open elsewhere".to_owned(),
+        SessionError::Record(_)
+        | SessionError::Request(_)
+        | SessionError::OtherWire { .. }
+        | SessionError::Cancelled => error.to_string(),
+    }
+}
+
+fn of_trouble(gave_up: &RecoveryFailure) -> (StatusCode, &'static str) {
+    let status = gave_up.trouble.status.and_then(|status| StatusCode::from_u16(status).ok());
+    let status = status.filter(|status| status.is_client_error() || status.is_server_error());
+    match gave_up.trouble.kind {
+        TroubleKind::PromptTooLong { .. } => (StatusCode::BAD_REQUEST, "invalid_request_error"),
+        TroubleKind::Timeout => (status.unwrap_or(StatusCode::GATEWAY_TIMEOUT), "timeout_error"),
+        _ => (status.unwrap_or(StatusCode::BAD_GATEWAY), "api_error"),
+    }
+}
+
+/// What a provider answered instead of an answer, passed on as it came.
+pub(crate) fn passed_on(refusal: &Refusal) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(refusal.body.clone()));
+    *response.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    put_headers(&mut response, &refusal.headers);
+    response
+}

@@ -1,0 +1,35 @@
+//! The other end of a connection: looked at once, when a request comes in that demands no token.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+
+use crate::gateway::{PeerUser, Shared};
+use crate::lookup::session_lookup::blocking;
+
+/// The two ends of a connection, and whose the other one is once that is known. It goes along with every request.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    addresses: Option<(SocketAddr, SocketAddr)>,
+    user: Arc<OnceCell<PeerUser>>,
+}
+
+impl Peer {
+    pub(crate) fn of(stream: &TcpStream) -> Self {
+        let addresses = stream.peer_addr().ok().zip(stream.local_addr().ok());
+        Self { addresses, user: Arc::default() }
+    }
+
+    /// Whether the other end is a program of the user who runs the gateway, where that matters and can be told.
+    pub(crate) async fn is_allowed(&self, shared: &Shared) -> bool {
+        let Some(check) = shared.peer_check() else { return true };
+        let Some((peer, own)) = self.addresses else { return false };
+        let find = || async move {
+            let found = blocking(move || Ok::<_, throughline_store::StoreError>(check(peer, own))).await;
+            found.unwrap_or(PeerUser::Other)
+        };
+        *self.user.get_or_init(find).await == PeerUser::Allowed
+    }
+}

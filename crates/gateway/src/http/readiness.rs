@@ -1,0 +1,56 @@
+//! Whether the gateway can record what it is asked, found out by recording something.
+//!
+//! The record is written once in a while and no more often, however many ask: the last finding holds for a moment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::gateway::Shared;
+use crate::lookup::session_lookup::blocking;
+use crate::telemetry::event::GatewayEvent;
+
+/// How long the record may take to show that it can be written.
+const WITHIN: Duration = Duration::from_secs(2);
+/// How long a finding holds. Whoever watches a service asks every ten seconds or so, and a check writes about 32 KiB.
+const READY_HOLDS: Duration = Duration::from_secs(5);
+/// One that is not ready is looked at again sooner: it should be back in service soon after there is room.
+const NOT_READY_HOLDS: Duration = Duration::from_secs(1);
+
+/// What was found last.
+#[derive(Debug, Default)]
+pub(crate) struct Readiness {
+    found: tokio::sync::Mutex<Option<(Instant, bool)>>,
+}
+
+impl Shared {
+    /// Whether requests can be recorded.
+    pub(crate) async fn is_ready(&self) -> bool {
+        // Whoever asks meanwhile gets the same finding.
+        let mut found = self.readiness.found.lock().await;
+        if let Some((at, is_ready)) = *found
+            && at.elapsed() < if is_ready { READY_HOLDS } else { NOT_READY_HOLDS }
+        {
+            return is_ready;
+        }
+        let is_ready = self.can_record().await;
+        *found = Some((Instant::now(), is_ready));
+        is_ready
+    }
+
+    async fn can_record(&self) -> bool {
+        let store = Arc::clone(&self.setup.store);
+        match tokio::time::timeout(WITHIN, blocking(move || store.check_writable())).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                self.tell(GatewayEvent::Warning(format!("not ready: {error}")));
+                false
+            }
+            Err(_) => {
+                self.tell(GatewayEvent::Warning("not ready: the record does not answer".to_owned()));
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! One HTTP request: which path means what.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Body;
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use throughline_transcript::WireFormat;
+use tokio_util::sync::CancellationToken;
+
+use crate::api;
+use crate::auth::access_tokens::TOKEN_PREFIX;
+use crate::auth::admission::{self, Admission, SpendPolicy};
+use crate::compaction::compact;
+use crate::error::GatewayError;
+use crate::gateway::{Shared, Tenant};
+use crate::http::path::has_dot_segments;
+use crate::http::peer::Peer;
+use crate::http::response_body::ResponseBody;
+use crate::lookup::client_info::{OWN_HEADERS, REQUEST_HEADER};
+use crate::proxy::count_tokens;
+use crate::telemetry::event::GatewayEvent;
+use crate::telemetry::request_context::{RequestContext, RequestInfo};
+
+/// Headers of one connection, or that the server sets itself.
+const NOT_PASSED_ON: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Where the figures are.
+const METRICS_PATH: &str = "/metrics";
+
+/// As much of a path stands in the log.
+const MOST_PATH_CHARS: usize = 200;
+
+/// A request whose body was read.
+pub(crate) struct InboundRequest {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Option<String>,
+    pub(crate) headers: HeaderMap,
+    /// The body as it was sent.
+    pub(crate) packed: Bytes,
+    /// What it may come to, unpacked.
+    pub(crate) body_bytes: usize,
+    /// Whether it matters what it costs.
+    pub(crate) spend: SpendPolicy,
+    /// Whether others use the gateway too, each with an access token.
+    pub(crate) multi_tenant: bool,
+    /// Cancelled when whoever asks may not any more.
+    pub(crate) revoked: CancellationToken,
+}
+
+impl InboundRequest {
+    /// Headers for whoever is asked next: those meant for the gateway and for this connection are left out.
+    pub(crate) fn headers_to_pass(&self) -> Vec<(String, String)> {
+        let of_connection: Vec<String> = self
+            .headers
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|names| names.split(',').map(|name| name.trim().to_ascii_lowercase()))
+            .collect();
+        let named = self.headers.iter().filter(|(name, _)| {
+            !name.as_str().starts_with(OWN_HEADERS)
+                && !NOT_PASSED_ON.contains(&name.as_str())
+                && !of_connection.iter().any(|own| own == name.as_str())
+        });
+        let readable =
+            named.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?)));
+        readable.map(|(name, value)| (name, value.to_owned())).collect()
+    }
+}
+
+/// The wire that is spoken at a path.
+fn wire_at(method: &Method, path: &str) -> Option<WireFormat> {
+    if *method != Method::POST {
+        return None;
+    }
+    match path {
+        "/v1/messages" => Some(WireFormat::Anthropic),
+        "/v1/chat/completions" => Some(WireFormat::Chat),
+        "/v1/responses" => Some(WireFormat::Responses),
+        _ => None,
+    }
+}
+
+/// The wire whose errors a client at this path understands best.
+fn nearest_wire(path: &str) -> WireFormat {
+    match path {
+        path if path.starts_with("/v1/messages") => WireFormat::Anthropic,
+        path if path.starts_with("/v1/responses") => WireFormat::Responses,
+        _ => WireFormat::Chat,
+    }
+}
+
+/// Deals with a request.
+pub(crate) async fn handle<B>(
+    shared: Arc<Shared>,
+    request: Request<B>,
+    peer: Option<Peer>,
+) -> Response<ResponseBody>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    if let Some(response) = answer_alone(&shared, &head.method, path).await {
+        return response;
+    }
+    if wants_websocket(&head) {
+        return no_websocket(path);
+    }
+    let wire = wire_at(&head.method, path);
+    let form = match is_own(path) {
+        true => ErrorFormat::Own,
+        false => ErrorFormat::Wire(wire.unwrap_or_else(|| nearest_wire(path))),
+    };
+    if has_dot_segments(path) {
+        return form.respond(&GatewayError::bad_request(
+            "the path goes up or stands still somewhere; it has to be plain",
+        ));
+    }
+    let context = RequestContext::begin(request_id(&shared), shared.trace(&head.headers));
+    let method = head.method.to_string();
+    let respond = Box::pin(respond(&shared, head, body, peer, (wire, form)));
+    let mut response = Arc::clone(&context).follow(respond).await;
+    if let Ok(id) = HeaderValue::from_str(context.id()) {
+        response.headers_mut().insert(REQUEST_HEADER, id);
+    }
+    let status = response.status().as_u16();
+    shared.metrics.request(form.name(), status);
+    let open = shared.metrics.open();
+    let answering = context.until_answered(RequestInfo { method, form: form.name(), status });
+    response.map(|body| body.holding((open, answering)))
+}
+
+/// Whether a client wants to go on in another protocol than HTTP.
+fn wants_websocket(head: &Parts) -> bool {
+    let protocols = head.headers.get_all(UPGRADE).iter().filter_map(|value| value.to_str().ok());
+    let mut protocols = protocols.flat_map(|value| value.split(',')).map(str::trim);
+    head.method == Method::GET && protocols.any(|protocol| protocol.eq_ignore_ascii_case("websocket"))
+}
+
+/// Answers a client that wants a WebSocket. Codex tries one before each conversation, tries again when it fails, and goes on
+/// over HTTP at once when it is told 426; so nothing is sent on and no time is lost.
+fn no_websocket(path: &str) -> Response<ResponseBody> {
+    let refused = GatewayError {
+        status: StatusCode::UPGRADE_REQUIRED,
+        kind: "invalid_request_error",
+        message: "the gateway does not speak WebSocket; send the request with POST over HTTP".to_owned(),
+    };
+    let mut response = refused.respond(nearest_wire(path));
+    response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    response
+}
+
+/// A name for a request, by which it is found in the log.
+fn request_id(shared: &Shared) -> String {
+    let host = &shared.setup.host;
+    format!("{:08x}{:08x}", host.random(), host.random())
+}
+
+/// Whether the gateway answers a path itself.
+fn is_own(path: &str) -> bool {
+    api::is_own(path) || path == METRICS_PATH
+}
+
+async fn respond<B>(
+    shared: &Shared,
+    mut head: Parts,
+    body: B,
+    peer: Option<Peer>,
+    (wire, form): (Option<WireFormat>, ErrorFormat),
+) -> Response<ResponseBody>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let what = RequestLine::of(&head);
+    let refuse = |refused: &GatewayError| form.refuse(shared, refused, &what);
+    let Admission { tenant, body_bytes, spend, multi_tenant, permit } =
+        match admission::admit(shared, &mut head, peer.as_ref()).await {
+            Ok(admitted) => admitted,
+            Err(denied) => {
+                let mut response = refuse(&denied.refused);
+                denied.mark(&mut response);
+                return response;
+            }
+        };
+    let (packed, _held) = match shared.bodies.read(body, body_bytes, &shared.setup.limits).await {
+        Ok(read) => read,
+        Err(refused) => return refuse(&refused),
+    };
+    RequestContext::is_read();
+    let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
+    let revoked = permit.as_ref().map(|permit| permit.revoked().clone()).unwrap_or_default();
+    let (method, headers) = (head.method, head.headers);
+    let inbound =
+        InboundRequest { method, path, query, headers, packed, body_bytes, spend, multi_tenant, revoked };
+    let answered = match form {
+        ErrorFormat::Own if inbound.path == METRICS_PATH => figures(shared, &tenant, &inbound.method),
+        // Boxed, as everything that few requests need: each request has room for whatever is not.
+        ErrorFormat::Own => Ok(Box::pin(api::answer(tenant, inbound)).await),
+        ErrorFormat::Wire(_) => answer(tenant, inbound, wire).await,
+    };
+    let response = answered.unwrap_or_else(|refused| refuse(&refused));
+    match permit {
+        Some(permit) => response.map(|body| body.holding(permit)),
+        None => response,
+    }
+}
+
+/// Figures about the whole gateway, for whoever runs it.
+fn figures(
+    shared: &Shared,
+    tenant: &Tenant,
+    method: &Method,
+) -> Result<Response<ResponseBody>, GatewayError> {
+    if tenant.setup.owner != shared.setup.owner {
+        return Err(GatewayError {
+            status: StatusCode::FORBIDDEN,
+            kind: "permission_error",
+            message: format!(
+                "figures about all tenants are for tokens of the owner `{}`",
+                shared.setup.owner
+            ),
+        });
+    }
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return Err(GatewayError {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            kind: "invalid_request_error",
+            message: "GET only".to_owned(),
+        });
+    }
+    let mut response = Response::new(ResponseBody::whole(Bytes::from(shared.metrics.render())));
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+/// Answers what is asked for a provider.
+async fn answer(
+    gateway: Arc<Tenant>,
+    inbound: InboundRequest,
+    wire: Option<WireFormat>,
+) -> Result<Response<ResponseBody>, GatewayError> {
+    if let Some(wire) = wire {
+        return crate::proxy::call::answer(gateway, inbound, wire).await;
+    }
+    if inbound.method == Method::POST && inbound.path == compact::PATH {
+        return Box::pin(compact::answer(&gateway, &inbound)).await;
+    }
+    if inbound.method == Method::POST && inbound.path == count_tokens::PATH {
+        return Box::pin(count_tokens::answer(&gateway, &inbound)).await;
+    }
+    if inbound.path != "/v1" && !inbound.path.starts_with("/v1/") {
+        return Err(GatewayError::not_found(format!(
+            "there is nothing at this path; {} are",
+            "/v1/messages, /v1/chat/completions, /v1/responses and /api/openapi.json"
+        )));
+    }
+    let wire = nearest_wire(&inbound.path);
+    Box::pin(crate::proxy::passthrough::pass_on(&gateway, inbound, wire)).await
+}
+
+/// What the log needs to know of a request, should it be refused.
+struct RequestLine {
+    method: Method,
+    uri: Uri,
+}
+
+impl RequestLine {
+    fn of(head: &Parts) -> Self {
+        Self { method: head.method.clone(), uri: head.uri.clone() }
+    }
+
+    /// The path in the words of the log.
+    fn path(&self) -> String {
+        // A path with an access token in it is refused, and the token is nobody's to read.
+        let path: String = self.uri.path().chars().take(MOST_PATH_CHARS).collect();
+        if path.contains(TOKEN_PREFIX) { "a path with an access token".to_owned() } else { path }
+    }
+}
+
+/// The form in which a client is told of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ErrorFormat {
+    /// That of a wire.
+    Wire(WireFormat),
+    /// That of the gateway's own API.
+    Own,
+}
+
+impl ErrorFormat {
+    /// What requests that are told of errors in it are counted under.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Wire(wire) => wire.name(),
+            Self::Own => "own",
+        }
+    }
+
+    /// Refuses a request, and tells whoever runs the gateway.
+    fn refuse(self, shared: &Shared, refused: &GatewayError, what: &RequestLine) -> Response<ResponseBody> {
+        let (status, message) = (refused.status.as_u16(), refused.message.clone());
+        let (method, path) = (what.method.to_string(), what.path());
+        shared.tell(GatewayEvent::Refused { form: self.name(), method, path, status, message });
+        self.respond(refused)
+    }
+
+    fn respond(self, refused: &GatewayError) -> Response<ResponseBody> {
+        match self {
+            Self::Wire(wire) => refused.respond(wire),
+            Self::Own => api::refuse(refused),
+        }
+    }
+}
+
+/// What needs neither a body nor a token.
+async fn answer_alone(shared: &Shared, method: &Method, path: &str) -> Option<Response<ResponseBody>> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    let is_head = *method == Method::HEAD;
+    match path {
+        "/" => Some(text(is_head, StatusCode::OK, "throughline\n")),
+        "/healthz" => Some(text(is_head, StatusCode::OK, "ok\n")),
+        "/readyz" if shared.is_ready().await => Some(text(is_head, StatusCode::OK, "ok\n")),
+        "/readyz" => Some(text(
+            is_head,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the record cannot be written; the log says why\n",
+        )),
+        _ => None,
+    }
+}
+
+fn text(is_head: bool, status: StatusCode, words: &'static str) -> Response<ResponseBody> {
+    let body = if is_head {
+        ResponseBody::empty()
+    } else {
+        ResponseBody::whole(Bytes::from_static(words.as_bytes()))
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// Takes over the headers of whoever answered, except those of its own connection.
+pub(crate) fn put_headers(response: &mut Response<ResponseBody>, headers: &[(String, String)]) {
+    for (name, value) in headers {
+        if NOT_PASSED_ON.contains(&name.as_str()) {
+            continue;
+        }
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            response.headers_mut().append(name, value);
+        }
+    }
+}

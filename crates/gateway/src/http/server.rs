@@ -1,0 +1,101 @@
+//! Connections: taken until the gateway is told to stop, and then finished.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::gateway::{Gateway, Shared};
+use crate::http::peer::Peer;
+use crate::http::router::handle;
+use crate::telemetry::event::GatewayEvent;
+
+/// How long is waited when the machine has no room for another connection.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Serves until `stop`, then takes no further connection, lets every answer that has begun come to its end, and returns.
+pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationToken) {
+    let open = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(gateway.shared.setup.limits.connections.max(1)));
+    loop {
+        let taken = async {
+            // Whoever finds no place waits outside, where it takes no memory of ours.
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            (place, taken) = taken => match taken {
+                Ok((stream, _)) => {
+                    let connection = connection(stream, Arc::clone(&gateway.shared), stop.clone());
+                    open.spawn(async move {
+                        let _place = place;
+                        connection.await;
+                    });
+                }
+                Err(error) => {
+                    gateway.shared.tell(GatewayEvent::Warning(format!("a connection was not taken: {error}")));
+                    tokio::time::sleep(BREATH).await;
+                }
+            }
+        }
+    }
+    drop(listener);
+    gateway.shared.closing.cancel();
+    open.close();
+    open.wait().await;
+    gateway.shared.tasks.close();
+    gateway.shared.tasks.wait().await;
+    gateway.shared.finish_traces().await;
+}
+
+async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: CancellationToken) {
+    // Pieces of a stream are small and each is wanted at once.
+    let _ = stream.set_nodelay(true);
+    let peer = Peer::of(&stream);
+    match shared.tls() {
+        None => served(stream, peer, shared, stop).await,
+        Some(tls) => {
+            // Who only opens connections does not keep them open.
+            if let Ok(Ok(stream)) =
+                tokio::time::timeout(shared.setup.limits.head_time, tls.acceptor().accept(stream)).await
+            {
+                served(stream, peer, shared, stop).await;
+            }
+        }
+    }
+}
+
+async fn served<S>(stream: S, peer: Peer, shared: Arc<Shared>, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let head_time = shared.setup.limits.head_time;
+    let service = service_fn(move |request: Request<Incoming>| {
+        let shared = Arc::clone(&shared);
+        // The connection keeps the place of this future as long as the answer takes.
+        let answer = Box::pin(handle(shared, request, Some(peer.clone())));
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(head_time);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // A client may hang up in the middle, which is its right.
+        _ = &mut connection => return,
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

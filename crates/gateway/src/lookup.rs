@@ -1,0 +1,10 @@
+//! Which session a request belongs to.
+
+pub(crate) mod client_info;
+pub(crate) mod message_key;
+pub(crate) mod prefix_match;
+pub(crate) mod previous_response;
+pub(crate) mod quotes;
+pub(crate) mod relations;
+pub(crate) mod session_lookup;
+pub(crate) mod session_pool;

@@ -1,0 +1,181 @@
+//! What a message is recognised by when a client sends it again.
+//!
+//! Clients rewrite their own history in ways that do not change the conversation: cache marks move on, reminders come and
+//! go, old tool results are blanked, reasoning is dropped, an answer comes back in another notation. So a message is
+//! recognised by who speaks, which calls it makes or answers, and its words without what programs put there.
+//!
+//! Not for: what is sent. Only the client's own bytes are.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use throughline_transcript::{Message, Part, Role, strip_injected};
+use twox_hash::XxHash3_128;
+
+use crate::recall::client_view::ClientForm;
+
+/// What a message is recognised by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct MessageIdentity([u8; 16]);
+
+impl std::fmt::Debug for MessageIdentity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.hex())
+    }
+}
+
+impl MessageIdentity {
+    pub(crate) fn hex(self) -> String {
+        let mut hex = String::with_capacity(2 * self.0.len());
+        for byte in self.0 {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
+    }
+}
+
+/// The bytes of a message, by which one that came back unchanged is known at once. Every request brings the whole
+/// conversation, so this is a hash for speed; it is never kept, and whoever finds two messages that share one only
+/// mistakes their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ByteHash(u128);
+
+/// A message of a conversation as it is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MessageKey {
+    pub(crate) bytes: ByteHash,
+    /// `None` for what says nothing of its own, such as reasoning: clients leave it out as they like.
+    pub(crate) identity: Option<MessageIdentity>,
+    /// Whether a person speaks in it: their words are never taken for the same when they differ.
+    pub(crate) is_human: bool,
+    /// How else it may come back, if it holds what its client knows nothing of.
+    pub(crate) seen: Option<ClientForm>,
+}
+
+impl MessageKey {
+    /// A message its client has as it is.
+    pub(crate) fn of(message: &Message) -> Self {
+        Self {
+            bytes: bytes_of(message),
+            identity: identity_of(message),
+            is_human: message.is_human(),
+            seen: None,
+        }
+    }
+
+    /// A message its client knows nothing of.
+    pub(crate) fn unseen(message: &Message) -> Self {
+        Self { seen: Some(ClientForm::NOTHING), ..Self::of(message) }
+    }
+
+    /// Whether a client may leave it out without leaving the conversation.
+    pub(crate) fn may_lack(&self) -> bool {
+        self.identity.is_none() || self.seen.is_some_and(|seen| seen.may_lack)
+    }
+
+    /// Whether a message with this identity says the same.
+    pub(crate) fn is(&self, identity: Option<MessageIdentity>) -> bool {
+        self.identity == identity
+            || identity.is_some_and(|identity| self.seen.is_some_and(|seen| seen.is(identity)))
+    }
+}
+
+/// The bytes of a message.
+pub(crate) fn bytes_of(message: &Message) -> ByteHash {
+    ByteHash(XxHash3_128::oneshot(message.json().as_bytes()))
+}
+
+fn half(hash: blake3::Hash) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.as_bytes()[..16]);
+    half
+}
+
+/// What a message is recognised by; `None` when it says nothing of its own.
+pub(crate) fn identity_of(message: &Message) -> Option<MessageIdentity> {
+    let mut hashing = IdentityHasher::of(message);
+    // Standing instructions hold dates and the like, and there is one place for them.
+    if !message.role().is_instructions() {
+        for (kind, words) in message.parts().iter().filter_map(|part| told(message, part)) {
+            hashing.add(kind, &words);
+        }
+    }
+    hashing.finish(message)
+}
+
+/// The same for a message that says this and nothing else.
+pub(crate) fn identity_of_parts(
+    message: &Message,
+    parts: &[(&str, Cow<'_, str>)],
+) -> Option<MessageIdentity> {
+    let mut hashing = IdentityHasher::of(message);
+    parts.iter().for_each(|(kind, words)| hashing.add(kind, words));
+    hashing.finish(message)
+}
+
+/// An identity in the making.
+struct IdentityHasher {
+    hasher: blake3::Hasher,
+    says_something: bool,
+}
+
+impl IdentityHasher {
+    fn of(message: &Message) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(role_of(message).as_bytes());
+        Self { hasher, says_something: false }
+    }
+
+    fn add(&mut self, kind: &str, words: &str) {
+        self.says_something = true;
+        self.hasher.update(b"\0");
+        self.hasher.update(kind.as_bytes());
+        self.hasher.update(b"\0");
+        self.hasher.update(words.as_bytes());
+    }
+
+    fn finish(self, message: &Message) -> Option<MessageIdentity> {
+        let counts = self.says_something || message.role().is_instructions();
+        counts.then(|| MessageIdentity(half(self.hasher.finalize())))
+    }
+}
+
+/// What a part says that does not change when a client rewrites its history: its kind, and words.
+pub(crate) fn told<'a>(message: &'a Message, part: &Part) -> Option<(&'static str, Cow<'a, str>)> {
+    let json = message.json();
+    Some(match part {
+        Part::Text(string) => {
+            let text = message.str(*string);
+            let own = strip_injected(&text).trim();
+            if own.is_empty() {
+                return None;
+            }
+            ("text", Cow::Owned(own.to_owned()))
+        }
+        // Some servers number the calls of each answer anew.
+        Part::ToolCall { id, name, .. } => {
+            ("call", Cow::Owned(format!("{} {}", name.text(json), id.text(json))))
+        }
+        // What a result says may be blanked later; that it answers the call stays.
+        Part::ToolResult { call_id, .. } => ("result", call_id.text(json)),
+        Part::Image { block } => ("image", Cow::Owned(message.raw(*block).len().to_string())),
+        Part::Opaque { kind, .. } => ("other", kind.map(|kind| kind.text(json)).unwrap_or_default()),
+        Part::Reasoning { .. } => return None,
+    })
+}
+
+/// Who speaks, where wires name the same speaker differently.
+pub(crate) fn role_of(message: &Message) -> &'static str {
+    match message.role() {
+        // An item of the Responses wire that makes a call or answers one has no role of its own.
+        Role::Other if message.has_calls() => Role::Assistant.name(),
+        Role::Other if message.has_results() => Role::Tool.name(),
+        Role::Developer => Role::System.name(),
+        role => role.name(),
+    }
+}
+
+#[cfg(test)]
+#[path = "message_key_tests.rs"]
+mod tests;

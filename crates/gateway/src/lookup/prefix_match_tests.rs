@@ -1,0 +1,120 @@
+use proptest::prelude::*;
+use throughline_transcript::{WireFormat, decode_message_text};
+
+use super::*;
+use crate::recall::RecallNames;
+
+fn message(role: &str, text: &str) -> Message {
+    let json = serde_json::json!({ "role": role, "content": text }).to_string();
+    decode_message_text(json).unwrap()
+}
+
+/// `u` and `a` for who speaks, the rest for what; `r` for reasoning, which says nothing of its own.
+fn talk(words: &[&str]) -> Vec<Message> {
+    let one = |word: &&str| match word.split_at(1) {
+        ("u", text) => message("user", text),
+        ("a", text) => message("assistant", text),
+        (_, text) => {
+            let json = serde_json::json!({ "type": "reasoning", "id": text, "summary": [] }).to_string();
+            decode_message_text(json).unwrap()
+        }
+    };
+    words.iter().map(one).collect()
+}
+
+fn compared(ours: &[&str], client_messages: &[&str], folded: usize) -> (usize, usize) {
+    let known: Vec<MessageKey> = talk(ours).iter().map(MessageKey::of).collect();
+    let messages = talk(client_messages);
+    let PrefixMatch { known, repeated } = compare(&known, &ClientMessage::all(&messages), folded);
+    (known, repeated)
+}
+
+#[test]
+fn a_request_goes_on_leaves_or_is_another() {
+    let ours = ["u1", "a1", "u2", "a2"];
+    assert_eq!(compared(&ours, &["u1", "a1", "u2", "a2", "u3"], 0), (4, 4));
+    assert_eq!(compared(&ours, &["u1", "a1", "u2"], 0), (3, 3));
+    assert_eq!(compared(&ours, &["u1", "a1", "uX", "a2", "u3"], 0), (2, 2));
+    assert_eq!(compared(&ours, &["uX", "a1"], 0), (0, 0));
+    assert_eq!(compared(&[], &["u1"], 0), (0, 0));
+}
+
+#[test]
+fn reasoning_is_passed_over_on_either_side() {
+    let ours = ["u1", "r1", "a1"];
+    assert_eq!(compared(&ours, &["u1", "a1", "u2"], 0), (3, 2));
+    assert_eq!(compared(&["u1", "a1"], &["u1", "r1", "a1", "u2"], 0), (2, 3));
+    assert_eq!(compared(&["u1", "a1", "r1"], &["u1", "a1", "u2"], 0), (3, 2));
+}
+
+#[test]
+fn what_was_folded_may_be_edited_but_not_what_a_person_said() {
+    let ours = ["u1", "a1", "u2", "a2"];
+    assert_eq!(compared(&ours, &["u1", "aX", "u2", "a2", "u3"], 2), (4, 4));
+    assert_eq!(compared(&ours, &["u1", "aX", "u2", "a2", "u3"], 1), (1, 1));
+    assert_eq!(compared(&ours, &["uX", "a1", "u2", "a2", "u3"], 2), (0, 0));
+}
+
+#[test]
+fn the_end_of_a_view_is_aligned_with_the_clients_words() {
+    let nothing = RecallNames::of(&[]);
+    let view = talk(&["u1", "a1", "r9", "u2", "a2"]);
+    let repeated = talk(&["u0", "a0", "u1", "a1", "u2", "a2"]);
+    let (from, worded) = align(&view, 0, &repeated, Projection::new(&nothing, WireFormat::Chat));
+    assert_eq!(from, 0);
+    assert_eq!(worded.iter().map(|(item, _)| *item).collect::<Vec<_>>(), [0, 1, 3, 4]);
+    let (from, worded) = align(&view, 3, &repeated, Projection::new(&nothing, WireFormat::Chat));
+    assert_eq!((from, worded.len()), (3, 2));
+    let (from, worded) =
+        align(&view, 0, &talk(&["uX", "u2", "a2"]), Projection::new(&nothing, WireFormat::Chat));
+    assert_eq!((from, worded.len()), (2, 2));
+}
+
+/// What a model thought in each round stays in that round, whatever the client makes of the answer.
+#[test]
+fn rounds_keep_our_words_when_a_client_repeats_them_as_one() {
+    let parse = |value: serde_json::Value| decode_message_text(value.to_string()).unwrap();
+    let thinking =
+        |words: &str| serde_json::json!({ "type": "thinking", "thinking": words, "signature": words });
+    let call =
+        |id: &str, name: &str| serde_json::json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
+    let result = |id: &str| {
+        parse(serde_json::json!({ "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": id, "content": "so" }] }))
+    };
+    let says = |parts: serde_json::Value| parse(serde_json::json!({ "role": "assistant", "content": parts }));
+    // The same id in both rounds: some servers number the calls of each answer anew.
+    for own in ["c0", "c1"] {
+        let view = [
+            message("user", "go"),
+            says(serde_json::json!([thinking("one"), call(own, "lcm_grep")])),
+            result(own),
+            says(serde_json::json!([thinking("two"), call("c0", "read")])),
+        ];
+        let repeated = [
+            message("user", "go"),
+            says(serde_json::json!([thinking("one"), thinking("two"), call("c0", "read")])),
+        ];
+        let names = RecallNames::of(&["lcm_grep"]);
+        let known = Projection::new(&names, WireFormat::Anthropic).known(&view);
+        let found = compare(&known, &ClientMessage::all(&repeated), 0);
+        assert!(found.goes_on(&known) && found.repeated == 2, "{own}: {found:?}");
+        let (from, worded) = align(&view, 0, &repeated, Projection::new(&names, WireFormat::Anthropic));
+        let words: Vec<&str> = worded.iter().map(|(_, message)| message.json()).collect();
+        assert_eq!((from, words), (0, view.iter().map(Message::json).collect()), "{own}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_conversation_always_goes_on_with_itself(
+        ours in prop::collection::vec("[uar][0-9]", 0..20),
+        more in prop::collection::vec("[uar][0-9]", 0..5),
+    ) {
+        let ours: Vec<&str> = ours.iter().map(String::as_str).collect();
+        let client_messages: Vec<&str> = ours.iter().copied().chain(more.iter().map(String::as_str)).collect();
+        let (known, repeated) = compared(&ours, &client_messages, 0);
+        prop_assert_eq!(known, ours.len());
+        prop_assert!(repeated >= ours.len() && repeated <= client_messages.len());
+    }
+}

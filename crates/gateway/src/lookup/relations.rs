@@ -1,0 +1,341 @@
+//! How a conversation that is new hangs on others of its client: as a sub-agent, a side call, what is left of one that
+//! its client compacted, or not at all.
+//!
+//! A client's session holds one main conversation. What tells a side call (for a title, say) is that it has no tools and
+//! one exchange at most. It may come first; then it is filed as what it is once the main conversation begins. What tells
+//! a sub-agent is that there is a conversation with tools that could have started it: one that was answered, or is being
+//! answered.
+
+use std::sync::Arc;
+
+use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
+use throughline_transcript::{Message, Role, asks_for_summary, human_words, is_client_summary};
+use throughline_wire::Request;
+
+use crate::error::GatewayError;
+use crate::gateway::Tenant;
+use crate::lookup::client_info::CODEX;
+use crate::lookup::prefix_match::{ClientMessage, shared_answers};
+use crate::lookup::quotes::{QuoteRequirement, QuoteSearch, words_of};
+use crate::lookup::session_lookup::{NewSlotKey, SlotCandidate, blocking, own_id};
+use crate::lookup::session_pool::{Slot, key_start};
+use crate::proxy::call::ManagedRequest;
+use crate::telemetry::event::GatewayEvent;
+
+/// A side call has no more messages than this: instructions, a question in a few pieces, an answer.
+const MOST_SIDE_CALL_MESSAGES: usize = 8;
+/// Conversations of the record that are looked through for the one that a client compacted.
+const MOST_LOOKED_THROUGH: usize = 16;
+
+/// What a conversation of a client's session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConversationRole {
+    /// One that may have sub-agents and side calls.
+    Main,
+    /// One with tools that was never answered: it was called off, and started nothing.
+    Unanswered,
+    /// One without tools and with one exchange at most, which hangs on nothing so far.
+    SideCall,
+    /// One that hangs on another already.
+    Attached,
+}
+
+/// Whether a request brings tools. Some clients send an empty list with side calls.
+pub(crate) fn has_tools(request: &Request) -> bool {
+    request.tools().is_some_and(|tools| !is_empty_list(tools.0))
+}
+
+fn is_empty_list(json: &str) -> bool {
+    let inner = json.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|inner| inner.trim().is_empty())
+}
+
+/// Notes of a conversation what its next side calls are filed by.
+pub(crate) fn note_request(slot: &Slot, turn: &ManagedRequest) {
+    slot.note_tools(has_tools(&turn.request) && !turn.client.is_side_call);
+    // Of the clients that name no conversation in side calls, only Codex asks while it is being answered.
+    if turn.client.program == CODEX {
+        let mut said = turn.request.messages().iter().rev();
+        slot.note_question(said.find_map(human_words));
+    }
+}
+
+impl Tenant {
+    /// A conversation nobody has held yet.
+    pub(crate) async fn open_new(
+        &self,
+        turn: &ManagedRequest,
+        key: &NewSlotKey,
+        client_messages: &[ClientMessage<'_>],
+    ) -> Result<SlotCandidate, GatewayError> {
+        let is_compacted = turn.request.messages().iter().any(is_client_summary);
+        if turn.client.is_side_call {
+            return match self.quoted_by(turn) {
+                Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
+                None => {
+                    let opened = self.open(turn, key, None).await?;
+                    opened.slot().set_waiting_side_call(Some(words_of(turn.request.messages())));
+                    Ok(opened)
+                }
+            };
+        }
+        let Some(id) = own_id(turn) else {
+            if is_compacted
+                && let Some(parent) = Box::pin(self.compacted_by_client(turn, client_messages)).await?
+            {
+                return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
+            }
+            return match self.quoted_by(turn) {
+                Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
+                None => self.open(turn, key, None).await,
+            };
+        };
+        let parts = self.parts_of_client(turn, &id).await?;
+        let first = |wanted: ConversationRole| {
+            parts.iter().find(|(_, part)| *part == wanted).map(|(id, _)| id.clone())
+        };
+        if is_compacted && let Some(parent) = self.last_main(&parts).await? {
+            return self.open_linked(turn, key, parent, LinkKind::ClientCompaction).await;
+        }
+        let asks_for_summary = turn.request.messages().last().is_some_and(asks_for_summary);
+        if asks_for_summary || !has_tools(&turn.request) {
+            let parent = first(ConversationRole::Main)
+                .or_else(|| first(ConversationRole::Unanswered))
+                .or_else(|| first(ConversationRole::SideCall));
+            return match parent {
+                Some(parent) => self.open_linked(turn, key, parent, LinkKind::SideCall).await,
+                None => self.open(turn, key, None).await,
+            };
+        }
+        let opened = match first(ConversationRole::Main) {
+            Some(parent) => self.open_linked(turn, key, parent, LinkKind::SubAgent).await?,
+            None => self.open(turn, key, None).await?,
+        };
+        // Side calls that came before what they belong to.
+        let main = first(ConversationRole::Main).unwrap_or_else(|| opened.slot().conversation());
+        for (side, _) in parts.iter().filter(|(_, part)| *part == ConversationRole::SideCall) {
+            self.file_side_call(side, &main).await;
+        }
+        self.file_waiting(opened.slot()).await;
+        Ok(opened)
+    }
+
+    /// Another conversation that begins as one at hand does, and was never answered alike. What the other hangs on as a
+    /// sub-agent or a side call, this one does too. Where the other begins with a summary of its client, this one goes on from
+    /// the other, if that was answered, and otherwise from the same conversation as the other.
+    pub(crate) async fn open_alike(
+        &self,
+        turn: &ManagedRequest,
+        key: &NewSlotKey,
+        slot: &Slot,
+        is_answered: bool,
+    ) -> Result<SlotCandidate, GatewayError> {
+        let (store, owner, id) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), slot.conversation());
+        let link = blocking(move || Ok(store.session(&owner, &id)?.link)).await;
+        let Some(Link { parent, kind, .. }) = link.map_err(|error| self.record_failed(&error))? else {
+            return self.open(turn, key, None).await;
+        };
+        match kind {
+            LinkKind::SubAgent | LinkKind::SideCall => self.open_linked(turn, key, parent, kind).await,
+            LinkKind::ClientCompaction => {
+                let parent = if is_answered { slot.history_keys().tip } else { parent };
+                self.open_linked(turn, key, parent, kind).await
+            }
+            LinkKind::Continuation | LinkKind::Branch | LinkKind::SideBranch => {
+                self.open(turn, key, None).await
+            }
+        }
+    }
+
+    /// A conversation that hangs on the end of another.
+    pub(crate) async fn open_linked(
+        &self,
+        turn: &ManagedRequest,
+        key: &NewSlotKey,
+        parent: SessionId,
+        kind: LinkKind,
+    ) -> Result<SlotCandidate, GatewayError> {
+        let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), parent.clone());
+        let session = blocking(move || store.session(&owner, &id)).await;
+        let session = session.map_err(|error| self.record_failed(&error))?;
+        self.open(turn, key, Some(Link { parent, kind, leaves_at: session.next_seq })).await
+    }
+
+    /// Files a conversation as a side call of another. One that cannot be filed stays in the list, which is no reason to
+    /// refuse a request.
+    async fn file_side_call(&self, side: &SessionId, main: &SessionId) {
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let (id, link) =
+            (side.clone(), Link { parent: main.clone(), kind: LinkKind::SideCall, leaves_at: 0 });
+        let event = match blocking(move || store.attach(&owner, &id, &link)).await {
+            Ok(_) => {
+                let link = (main.clone(), LinkKind::SideCall.name());
+                GatewayEvent::Attached { session: side.clone(), link }
+            }
+            Err(error) => GatewayEvent::Warning(format!("{side} is listed beside its conversation: {error}")),
+        };
+        self.tell(event);
+    }
+
+    /// The conversation that a call beside it quotes, for clients whose side calls do not name the session: Hermes asks for
+    /// titles and summaries with what was said in one message and without tools, Codex for titles in threads of their own.
+    ///
+    /// Conversations of agents are looked at as they are sent. Where one is being answered, only what the person said last is
+    /// known of it, and that only for clients that ask beside it at that time.
+    fn quoted_by(&self, turn: &ManagedRequest) -> Option<SessionId> {
+        let messages = turn.request.messages();
+        let is_question =
+            |message: &Message| message.role() == Role::User || message.role().is_instructions();
+        let is_told = turn.client.is_side_call || messages.last().is_some_and(asks_for_summary);
+        if messages.len() > MOST_SIDE_CALL_MESSAGES
+            || !messages.iter().all(is_question)
+            || (has_tools(&turn.request) && !turn.client.is_side_call)
+        {
+            return None;
+        }
+        let agents = self.pool.of_owner(&self.setup.owner).into_iter();
+        let mut agents = agents.filter(|slot| slot.has_tools() == Some(true)).peekable();
+        agents.peek()?;
+        let words = words_of(messages);
+        let needed = if is_told { QuoteRequirement::Question } else { QuoteRequirement::QuestionAndAnswer };
+        let quoting = QuoteSearch::new(&words, needed);
+        let quoted = agents.map(|slot| match slot.session.try_lock() {
+            Ok(session) => (quoting.quoted(session.messages()), slot.last_used(), session.id().clone()),
+            Err(_) => {
+                let is_quoted = is_told && slot.question().is_some_and(|question| quoting.has(&question));
+                (usize::from(is_quoted), slot.last_used(), slot.conversation())
+            }
+        });
+        let quoted = quoted.filter(|(count, ..)| *count > 0);
+        quoted.max_by_key(|(count, last_used, _)| (*count, *last_used)).map(|(_, _, id)| id)
+    }
+
+    /// Files side calls that came before the conversation whose question they quote.
+    async fn file_waiting(&self, slot: &Slot) {
+        let Some(question) = slot.question() else { return };
+        for other in self.pool.of_owner(&self.setup.owner) {
+            let words = other.waiting_side_call();
+            if words.is_some_and(|words| QuoteSearch::new(&words, QuoteRequirement::Question).has(&question))
+            {
+                other.set_waiting_side_call(None);
+                self.file_side_call(&other.conversation(), &slot.conversation()).await;
+            }
+        }
+    }
+
+    /// The conversations of a client's session in order of their beginning, and what each is.
+    async fn parts_of_client(
+        &self,
+        turn: &ManagedRequest,
+        own_id: &str,
+    ) -> Result<Vec<(SessionId, ConversationRole)>, GatewayError> {
+        let (store, owner, program) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.client.program);
+        let (start, pool) = (key_start(own_id), Arc::clone(&self.pool));
+        let found = blocking(move || {
+            let recorded = store.sessions_by_origin(&owner, program, &start)?;
+            let part = |session: Session| {
+                let at_hand = pool.of_conversation(&owner, &session.id);
+                let part = part_of(store.as_ref(), &owner, &session, at_hand.as_deref())?;
+                Ok((session.id, part))
+            };
+            recorded.into_iter().map(part).collect()
+        });
+        found.await.map_err(|error| self.record_failed(&error))
+    }
+
+    /// The end of the conversation that was last spoken in, what hangs on others apart: it comes and goes.
+    async fn last_main(
+        &self,
+        parts: &[(SessionId, ConversationRole)],
+    ) -> Result<Option<SessionId>, GatewayError> {
+        let mains = parts
+            .iter()
+            .filter(|(_, part)| matches!(part, ConversationRole::Main | ConversationRole::Unanswered));
+        let ids: Vec<SessionId> = mains.map(|(id, _)| id.clone()).collect();
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        let last = blocking(move || {
+            let mut tips = Vec::new();
+            for id in &ids {
+                tips.extend(store.chain(&owner, id)?.pop());
+            }
+            Ok(tips.into_iter().max_by_key(|tip| (tip.active_ms, tip.ordinal)).map(|tip| tip.id))
+        });
+        last.await.map_err(|error| self.record_failed(&error))
+    }
+
+    /// The conversation whose answers a request repeats behind a summary of its client. For clients that do not say what
+    /// they call their session, and keep nothing of its beginning.
+    async fn compacted_by_client(
+        &self,
+        turn: &ManagedRequest,
+        client_messages: &[ClientMessage<'_>],
+    ) -> Result<Option<SessionId>, GatewayError> {
+        let at_hand = self.pool.of_owner(&self.setup.owner).into_iter().map(|slot| slot.history_keys());
+        let shared = at_hand
+            .map(|history_keys| (shared_answers(&history_keys.known, client_messages), history_keys.tip));
+        if let Some((_, tip)) = shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count) {
+            return Ok(Some(tip));
+        }
+        // The gateway may have been started since.
+        let (store, owner, program) =
+            (Arc::clone(&self.setup.store), self.setup.owner.clone(), turn.client.program.to_owned());
+        let filter = SessionFilter {
+            program: Some(program),
+            limit: Some(MOST_LOOKED_THROUGH),
+            ..SessionFilter::default()
+        };
+        let recent = blocking(move || {
+            let found = store.conversations(&owner, &filter)?;
+            let with_words = found.into_iter().map(|one| {
+                let said = store.transcript(&owner, &one.tip.id)?;
+                Ok((one.tip.id, said))
+            });
+            with_words.collect::<Result<Vec<_>, StoreError>>()
+        });
+        let recent = recent.await.map_err(|error| self.record_failed(&error))?;
+        let shared = recent.into_iter().map(|(tip, said)| {
+            (shared_answers(&self.keys_of(&said, turn.request.wire_format()), client_messages), tip)
+        });
+        Ok(shared.filter(|(count, _)| *count > 0).max_by_key(|(count, _)| *count).map(|(_, tip)| tip))
+    }
+}
+
+/// What a conversation is, by the record, and by what is known of one at hand.
+fn part_of(
+    store: &dyn Store,
+    owner: &Owner,
+    session: &Session,
+    at_hand: Option<&Slot>,
+) -> Result<ConversationRole, StoreError> {
+    if session.link.as_ref().is_some_and(|link| link.kind.is_attached()) {
+        return Ok(ConversationRole::Attached);
+    }
+    let is_short = || -> Result<bool, StoreError> {
+        let chain = store.chain(owner, &session.id)?;
+        let messages = store.messages(owner, &session.id)?;
+        let answers = messages.iter().filter(|message| message.role == Role::Assistant).count();
+        Ok(chain.len() == 1 && messages.len() <= MOST_SIDE_CALL_MESSAGES && answers <= 1)
+    };
+    let is_busy = at_hand.is_some_and(|slot| slot.session.try_lock().is_err());
+    match at_hand.and_then(Slot::has_tools) {
+        Some(true) if is_busy => return Ok(ConversationRole::Main),
+        Some(false) if is_short()? => return Ok(ConversationRole::SideCall),
+        _ => {}
+    }
+    let calls = store.calls(owner, &session.id)?;
+    let mut has_tools = false;
+    for preamble in calls.iter().filter_map(|call| call.call.preamble.as_ref()) {
+        let tools = store.preamble(preamble)?.and_then(|preamble| preamble.tools);
+        has_tools |= tools.is_some_and(|tools| !is_empty_list(&tools));
+    }
+    let is_answered = calls.iter().any(|call| call.call.error.is_none());
+    Ok(match (calls.is_empty(), has_tools, is_answered) {
+        // Somebody else may be asking: a conversation until it is known to be none.
+        (true, _, _) => ConversationRole::Main,
+        (_, true, false) => ConversationRole::Unanswered,
+        (_, false, _) if is_short()? => ConversationRole::SideCall,
+        _ => ConversationRole::Main,
+    })
+}

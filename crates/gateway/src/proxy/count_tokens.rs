@@ -1,0 +1,51 @@
+//! Counting the tokens of a request, for clients that ask: by whoever would answer it, else by our own estimate.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use throughline_engine::token_model_for;
+use throughline_tokens::{profile_message, profile_preamble};
+use throughline_transcript::WireFormat;
+use throughline_wire::Request;
+
+use crate::error::GatewayError;
+use crate::gateway::Tenant;
+use crate::http::response_body::ResponseBody;
+use crate::http::router::InboundRequest;
+use crate::proxy::call::checked_turn;
+use crate::proxy::passthrough::pass_body_on;
+use crate::proxy::provider_paths::AnswerNames;
+
+/// The path that is asked.
+pub(crate) const PATH: &str = "/v1/messages/count_tokens";
+
+/// Answers how many tokens a request has.
+pub(crate) async fn answer(
+    gateway: &Arc<Tenant>,
+    inbound: &InboundRequest,
+) -> Result<Response<ResponseBody>, GatewayError> {
+    let (turn, upstream) = checked_turn(gateway, inbound, WireFormat::Anthropic).await?;
+    if turn.endpoint.wire == WireFormat::Anthropic {
+        let body = Bytes::from(turn.request.encode());
+        let counted =
+            pass_body_on(gateway, inbound, body, &upstream, (WireFormat::Anthropic, AnswerNames::Nothing))
+                .await?;
+        // Many servers that speak the wire do not count.
+        let cannot = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
+        if !cannot.contains(&counted.status()) {
+            return Ok(counted);
+        }
+    }
+    let json = format!("{{\"input_tokens\":{}}}", estimated_tokens(&turn.request, &turn.model));
+    let mut response = Response::new(ResponseBody::whole(Bytes::from(json)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn estimated_tokens(request: &Request, model: &str) -> u64 {
+    let by = token_model_for(model, request.wire_format());
+    let messages = request.messages().iter().map(|message| by.estimate_content(&profile_message(message)));
+    by.estimate_content(&profile_preamble(&request.preamble())) + messages.sum::<u64>()
+}

@@ -1,0 +1,202 @@
+//! Which paths of a provider the holder of an access token may use under the operator's key, beside the managed ones.
+//!
+//! The list names what SDKs and agents need and nothing else: what holds no state at the provider, and objects that the
+//! token's owner created itself (`{id}`). Whatever lists, reads, changes or deletes objects of others, and whatever is about
+//! the organisation, is not on it. `gateway.tenant_paths` adds to the list.
+//!
+//! Not for: who owns an object (`provider_objects`), and gateways without tokens or upstreams without a key of the operator:
+//! there everything passes.
+
+use hyper::Method;
+
+use crate::error::GatewayError;
+
+/// The setting that adds to the list.
+const SETTING: &str = "gateway.tenant_paths";
+/// The longest part of a path that a message repeats.
+const SHOWN_CHARS: usize = 120;
+
+/// What a request costs the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathPrice {
+    /// Nothing, by the price lists of the providers.
+    Free,
+    /// Something that the gateway does not count.
+    Uncounted,
+}
+
+/// A path that may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PathRule {
+    method: Method,
+    segments: Vec<PathSegment>,
+    price: PathPrice,
+    answer: AnswerNames,
+}
+
+/// Whether the answer names objects that were made for whoever asks. Answers with contents that a tenant wrote itself never
+/// do: it could claim any object with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerNames {
+    NewObjects,
+    Nothing,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PathSegment {
+    /// This very text.
+    Text(String),
+    /// Any one segment.
+    Any,
+    /// The id of an object that belongs to whoever asks.
+    Owned,
+    /// Everything that follows.
+    Rest,
+}
+
+/// A path that may be used, as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AllowedPath {
+    /// Ids of objects in it, which have to belong to whoever asks.
+    pub(crate) owned_ids: Vec<String>,
+    pub(crate) price: PathPrice,
+    pub(crate) answer: AnswerNames,
+}
+
+/// What may be used without any setting. Names of models may hold slashes.
+const BUILT_IN: [(&str, PathPrice); 29] = [
+    ("GET /v1/models", PathPrice::Free),
+    ("GET /v1/models/**", PathPrice::Free),
+    ("POST /v1/embeddings", PathPrice::Uncounted),
+    ("POST /v1/completions", PathPrice::Uncounted),
+    ("POST /v1/rerank", PathPrice::Uncounted),
+    ("POST /v1/moderations", PathPrice::Free),
+    ("POST /v1/responses/input_tokens", PathPrice::Free),
+    ("GET /v1/responses/{id}", PathPrice::Free),
+    ("DELETE /v1/responses/{id}", PathPrice::Free),
+    ("GET /v1/responses/{id}/input_items", PathPrice::Free),
+    ("POST /v1/responses/{id}/cancel", PathPrice::Free),
+    ("POST /v1/conversations", PathPrice::Free),
+    ("GET /v1/conversations/{id}", PathPrice::Free),
+    ("POST /v1/conversations/{id}", PathPrice::Free),
+    ("DELETE /v1/conversations/{id}", PathPrice::Free),
+    ("GET /v1/conversations/{id}/items", PathPrice::Free),
+    ("POST /v1/conversations/{id}/items", PathPrice::Free),
+    ("GET /v1/conversations/{id}/items/*", PathPrice::Free),
+    ("DELETE /v1/conversations/{id}/items/*", PathPrice::Free),
+    ("POST /v1/files", PathPrice::Free),
+    ("GET /v1/files/{id}", PathPrice::Free),
+    ("GET /v1/files/{id}/content", PathPrice::Free),
+    ("DELETE /v1/files/{id}", PathPrice::Free),
+    ("POST /v1/batches", PathPrice::Uncounted),
+    ("GET /v1/batches/{id}", PathPrice::Free),
+    ("POST /v1/batches/{id}/cancel", PathPrice::Free),
+    ("POST /v1/messages/batches", PathPrice::Uncounted),
+    ("GET /v1/messages/batches/{id}", PathPrice::Free),
+    ("GET /v1/messages/batches/{id}/results", PathPrice::Free),
+];
+
+/// Those of them whose answers name new objects. A batch names the files with its results once they are there.
+const NAMING: [&str; 5] = [
+    "POST /v1/conversations",
+    "POST /v1/files",
+    "POST /v1/batches",
+    "GET /v1/batches/{id}",
+    "POST /v1/messages/batches",
+];
+
+/// The list in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantPaths {
+    rules: Vec<PathRule>,
+}
+
+impl Default for TenantPaths {
+    fn default() -> Self {
+        let built_in = BUILT_IN.iter().filter_map(|(text, price)| {
+            let answer = if NAMING.contains(text) { AnswerNames::NewObjects } else { AnswerNames::Nothing };
+            PathRule::parse(text, *price, answer).ok()
+        });
+        Self { rules: built_in.collect() }
+    }
+}
+
+impl TenantPaths {
+    /// The list with the entries of the setting: `METHOD /path`, separated by commas. `*` stands for one segment, `**` at the
+    /// end for all that follow, `{id}` for an object of whoever asks.
+    pub fn with(more: &str) -> Result<Self, String> {
+        let mut all = Self::default();
+        for entry in more.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let names =
+                if entry.starts_with("POST ") { AnswerNames::NewObjects } else { AnswerNames::Nothing };
+            all.rules.push(PathRule::parse(entry, PathPrice::Uncounted, names)?);
+        }
+        Ok(all)
+    }
+
+    /// How a path may be used; a refusal that names it otherwise.
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Result<AllowedPath, GatewayError> {
+        let inbound = if *method == Method::HEAD { &Method::GET } else { method };
+        let fits = self.rules.iter().filter(|rule| rule.method == *inbound);
+        fits.filter_map(|rule| rule.fit(path)).next().ok_or_else(|| {
+            let shown: String = path.chars().take(SHOWN_CHARS).collect();
+            GatewayError {
+                status: hyper::StatusCode::FORBIDDEN,
+                kind: "permission_error",
+                message: format!(
+                    "{method} {shown} is not among the provider paths that access tokens may use here; \
+                     whoever runs the gateway can add it to the setting {SETTING}"
+                ),
+            }
+        })
+    }
+}
+
+impl PathRule {
+    fn parse(text: &str, price: PathPrice, answer: AnswerNames) -> Result<Self, String> {
+        let wrong = |why: &str| format!("`{text}` {why}; an entry reads like `GET /v1/images/*`");
+        let (method, path) = text.split_once(char::is_whitespace).ok_or_else(|| wrong("names no path"))?;
+        let is_plain = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+        let method = Method::from_bytes(method.as_bytes()).ok().filter(|_| is_plain);
+        let method = method.ok_or_else(|| wrong("begins with no method"))?;
+        let path = path.trim().strip_prefix("/v1/").ok_or_else(|| wrong("is not below /v1/"))?;
+        let segments: Vec<PathSegment> = path.split('/').map(PathSegment::parse).collect();
+        let rests = segments.iter().filter(|segment| **segment == PathSegment::Rest).count();
+        if rests > usize::from(segments.last() == Some(&PathSegment::Rest)) {
+            return Err(wrong("has a `**` that is not at its end"));
+        }
+        Ok(Self { method, segments, price, answer })
+    }
+
+    fn fit(&self, path: &str) -> Option<AllowedPath> {
+        let mut given = path.strip_prefix("/v1/")?.split('/');
+        let allowed = |owned_ids| AllowedPath { owned_ids, price: self.price, answer: self.answer };
+        let mut owned_ids = Vec::new();
+        for segment in &self.segments {
+            let text = given.next().filter(|text| !text.is_empty())?;
+            match segment {
+                PathSegment::Text(wanted) if wanted == text => {}
+                PathSegment::Text(_) => return None,
+                PathSegment::Any => {}
+                PathSegment::Owned => owned_ids.push(text.to_owned()),
+                PathSegment::Rest => return Some(allowed(owned_ids)),
+            }
+        }
+        given.next().is_none().then(|| allowed(owned_ids))
+    }
+}
+
+impl PathSegment {
+    fn parse(text: &str) -> Self {
+        match text {
+            "*" => Self::Any,
+            "**" => Self::Rest,
+            "{id}" => Self::Owned,
+            text => Self::Text(text.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "provider_paths_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! Who is asked: the upstreams there are, and which one a request is for.
+
+use throughline_config::model_fits;
+use throughline_provider::{BaseUrl, Endpoint, EndpointKind, KeySource, SecretKey};
+use throughline_transcript::WireFormat;
+use throughline_wire::can_translate;
+
+use crate::error::GatewayError;
+
+/// Where upstreams stand in the settings.
+const SETTINGS: &str = "gateway.upstreams.";
+
+/// What the upstream behind an endpoint is called.
+pub(crate) fn upstream_name(endpoint: &Endpoint) -> &str {
+    endpoint.settings_prefix.strip_prefix(SETTINGS).unwrap_or(&endpoint.settings_prefix)
+}
+
+/// A server that answers.
+#[derive(Clone, Debug)]
+pub struct UpstreamSpec {
+    /// What it is called, in a header and in logs.
+    pub name: String,
+    /// Where it is.
+    pub base: BaseUrl,
+    /// What kind of server it is.
+    pub kind: EndpointKind,
+    /// The wires it speaks.
+    pub wires: Vec<WireFormat>,
+    /// Patterns of the models it serves, as in settings; none for all models.
+    pub models: Vec<String>,
+    /// Its key; none to pass on the client's own.
+    pub key: Option<SecretKey>,
+}
+
+impl UpstreamSpec {
+    /// The upstream as it is asked on a wire.
+    #[must_use]
+    pub fn endpoint(&self, wire: WireFormat) -> Endpoint {
+        let key_source = match self.key {
+            Some(_) => KeySource::Setting(format!("{SETTINGS}{}", self.name)),
+            None => KeySource::NotNeeded,
+        };
+        Endpoint {
+            kind: self.kind,
+            base: self.base.clone(),
+            wire,
+            key: self.key.clone(),
+            key_source,
+            headers: Vec::new(),
+            settings_prefix: format!("{SETTINGS}{}", self.name),
+        }
+    }
+
+    /// The wire on which it answers requests of a wire: that one, or one they can be put on.
+    fn spoken_to(&self, wire: WireFormat) -> Option<WireFormat> {
+        if self.wires.contains(&wire) {
+            return Some(wire);
+        }
+        self.wires.iter().copied().find(|spoken| can_translate(wire, *spoken))
+    }
+
+    fn serves(&self, model: &str) -> bool {
+        self.models.is_empty() || self.models.iter().any(|pattern| model_fits(pattern, model))
+    }
+}
+
+/// Upstreams in the order in which they are looked through.
+#[derive(Clone, Debug, Default)]
+pub struct Upstreams {
+    /// All of them.
+    pub all: Vec<UpstreamSpec>,
+}
+
+impl Upstreams {
+    /// The upstream for a model on a wire, and the wire it is asked on: the one that is named, else the first that serves
+    /// the model and speaks the wire, else the first that serves it and whose wire requests can be put on.
+    pub(crate) fn choose(
+        &self,
+        named: Option<&str>,
+        wire: WireFormat,
+        model: &str,
+    ) -> Result<(&UpstreamSpec, WireFormat), GatewayError> {
+        if let Some(name) = named {
+            let Some(upstream) = self.all.iter().find(|upstream| upstream.name == name) else {
+                let shown: String = name.chars().take(80).collect();
+                return Err(GatewayError::bad_request(format!("there is no upstream `{shown}`")));
+            };
+            return upstream.spoken_to(wire).map(|spoken| (upstream, spoken)).ok_or_else(|| {
+                GatewayError::bad_request(format!(
+                    "the upstream `{}` does not speak the {wire} wire, nor one its requests can be put on",
+                    upstream.name
+                ))
+            });
+        }
+        let mut reachable = self.all.iter().filter(|upstream| upstream.spoken_to(wire).is_some()).peekable();
+        if reachable.peek().is_none() {
+            return Err(GatewayError::not_found(format!(
+                "no upstream speaks the {wire} wire, nor one its requests can be put on"
+            )));
+        }
+        let serving: Vec<&UpstreamSpec> = reachable.filter(|upstream| upstream.serves(model)).collect();
+        let native = serving.iter().find(|upstream| upstream.wires.contains(&wire));
+        let chosen = native.or(serving.first()).copied();
+        chosen.and_then(|upstream| Some((upstream, upstream.spoken_to(wire)?))).ok_or_else(|| {
+            let shown: String = model.chars().take(120).collect();
+            GatewayError::not_found(format!("no upstream serves the model `{shown}`"))
+        })
+    }
+
+    /// The upstream for what names no model.
+    pub(crate) fn for_wire(&self, named: Option<&str>, wire: WireFormat) -> Option<&UpstreamSpec> {
+        match named {
+            Some(name) => self.all.iter().find(|upstream| upstream.name == name),
+            None => self.all.iter().find(|upstream| upstream.wires.contains(&wire)).or(self.all.first()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "upstreams_tests.rs"]
+mod tests;

@@ -1,0 +1,214 @@
+//! What a client has of messages that hold calls of the recall tools, or results of them.
+//!
+//! A client that has tools of the same names itself repeats such messages as they are. So this only says how a message
+//! may come back beside that: it need not be, or it comes back as something else.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use throughline_transcript::{Message, Part, WireFormat, strip_injected};
+
+use crate::lookup::message_key::{
+    MessageIdentity, MessageKey, identity_of, identity_of_parts, role_of, told,
+};
+use crate::recall::RecallNames;
+
+/// What parts the texts of two rounds where a client has them as one.
+pub(crate) const BETWEEN_ROUNDS: &str = "\n\n";
+
+/// How a message may come back from a client that never heard of the calls in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientForm {
+    /// Whether it may be missing: the client was shown nothing of it, or shown it as part of the next answer.
+    pub(crate) may_lack: bool,
+    /// What is left of it without the calls.
+    pub(crate) alone: Option<MessageIdentity>,
+    /// The same, with what earlier rounds of the answer said before it.
+    pub(crate) joined: Option<MessageIdentity>,
+    /// The same for clients that make one text of an answer, with nothing or an empty line between its parts.
+    pub(crate) as_one: [Option<MessageIdentity>; 2],
+}
+
+impl ClientForm {
+    /// A message the client knows nothing of.
+    pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None, as_one: [None; 2] };
+
+    pub(crate) fn is(&self, identity: MessageIdentity) -> bool {
+        [self.alone, self.joined].iter().chain(&self.as_one).any(|known| *known == Some(identity))
+    }
+}
+
+/// Reads messages in their order and tells how they come back.
+pub(crate) struct Projection<'a> {
+    names: &'a RecallNames,
+    /// How texts of several rounds come to a client: as one text, in one message, or not at all together.
+    joint: TextJoin,
+    /// Calls the client knows nothing of.
+    calls: HashSet<String>,
+    /// Whether the answer that comes next is one with rounds before it, ...
+    goes_on: bool,
+    /// ... and what those said.
+    said: Vec<String>,
+}
+
+/// How texts of several rounds come to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TextJoin {
+    /// As one text.
+    OneText,
+    /// As parts of one message.
+    OneMessage,
+    /// As messages of their own.
+    Apart,
+}
+
+impl<'a> Projection<'a> {
+    pub(crate) fn new(names: &'a RecallNames, wire: WireFormat) -> Self {
+        let joint = match wire {
+            WireFormat::Chat => TextJoin::OneText,
+            WireFormat::Anthropic => TextJoin::OneMessage,
+            WireFormat::Responses => TextJoin::Apart,
+        };
+        Self { names, joint, calls: HashSet::new(), goes_on: false, said: Vec::new() }
+    }
+
+    /// The next messages as they are recognised later on.
+    pub(crate) fn known(&mut self, messages: &[Message]) -> Vec<MessageKey> {
+        let all = messages.iter().zip(self.seen(messages));
+        all.map(|(message, seen)| MessageKey { seen, ..MessageKey::of(message) }).collect()
+    }
+
+    /// How the next messages come back, where that may be otherwise than as they are.
+    pub(crate) fn seen(&mut self, messages: &[Message]) -> Vec<Option<ClientForm>> {
+        let mut all: Vec<Option<ClientForm>> = Vec::with_capacity(messages.len());
+        for (at, message) in messages.iter().enumerate() {
+            let seen = self.seen_next(message);
+            if self.joint == TextJoin::Apart && seen.is_some_and(|seen| seen.may_lack) && message.has_calls()
+            {
+                // What was said before a call is an item of its own. Whoever never had the answer has none of it.
+                let said = messages.iter().zip(&mut all).take(at).rev();
+                for (item, seen) in said.take_while(|(item, _)| role_of(item) == "assistant") {
+                    let alone = identity_of(item);
+                    seen.get_or_insert(ClientForm {
+                        may_lack: true,
+                        alone,
+                        joined: alone,
+                        as_one: [None; 2],
+                    });
+                }
+            }
+            all.push(seen);
+        }
+        all
+    }
+
+    fn seen_next(&mut self, message: &Message) -> Option<ClientForm> {
+        let (mut own, mut client_messages) = (0, 0);
+        for part in message.parts() {
+            match part {
+                Part::ToolCall { id, name, .. } if self.names.has(&message.str(*name)) => {
+                    self.calls.insert(message.str(*id).into_owned());
+                    own += 1;
+                }
+                Part::ToolResult { call_id, .. } if self.calls.contains(message.str(*call_id).as_ref()) => {
+                    own += 1;
+                }
+                Part::ToolCall { id, .. } => {
+                    // Some servers number the calls of each answer anew.
+                    self.calls.remove(message.str(*id).as_ref());
+                    client_messages += 1;
+                }
+                Part::ToolResult { .. } => client_messages += 1,
+                Part::Text(_) | Part::Reasoning { .. } | Part::Image { .. } | Part::Opaque { .. } => {}
+            }
+        }
+        if own == 0 && !self.goes_on {
+            return None;
+        }
+        let is_answer = role_of(message) == "assistant";
+        let alone = self.identity(message, &[]);
+        let said = if is_answer { self.said.as_slice() } else { &[] };
+        let joined = self.identity(message, said);
+        let as_one = ["", BETWEEN_ROUNDS].map(|between| {
+            let is_several = self.joint == TextJoin::OneMessage && !said.is_empty();
+            is_several.then(|| self.identity_as_one(message, said, between)).flatten()
+        });
+        let goes_on = own > 0 && client_messages == 0;
+        match (is_answer, goes_on) {
+            (true, true) if self.joint != TextJoin::Apart => {
+                self.goes_on = true;
+                self.said.extend(texts(message));
+            }
+            (true, true) => {}
+            // Results the client does not see stand between the rounds of an answer.
+            (false, true) => {}
+            _ => {
+                self.goes_on = false;
+                self.said.clear();
+            }
+        }
+        // A message of results that holds a person's words as well is theirs.
+        let may_lack = goes_on && (is_answer || alone.is_none());
+        Some(ClientForm { may_lack, alone, joined, as_one })
+    }
+
+    /// What a message is recognised by when all of its words are one text.
+    fn identity_as_one(
+        &self,
+        message: &Message,
+        before: &[String],
+        between: &str,
+    ) -> Option<MessageIdentity> {
+        let texts: Vec<String> = before.iter().cloned().chain(texts(message)).collect();
+        let text = texts.join(between);
+        let mut parts = vec![("text", Cow::Owned(strip_injected(&text).trim().to_owned()))];
+        let others = message.parts().iter().filter(|part| match part {
+            Part::Text(_) => false,
+            Part::ToolCall { name, .. } => !self.names.has(&message.str(*name)),
+            _ => true,
+        });
+        parts.extend(others.filter_map(|part| told(message, part)));
+        identity_of_parts(message, &parts)
+    }
+
+    /// What a message is recognised by without what its client knows nothing of, behind what was said before.
+    fn identity(&self, message: &Message, before: &[String]) -> Option<MessageIdentity> {
+        let mut parts: Vec<(&str, Cow<'_, str>)> = Vec::new();
+        let mut whole: Vec<String> = before.to_vec();
+        let in_one = self.joint == TextJoin::OneText;
+        if !in_one {
+            let own = whole.drain(..).map(|text| strip_injected(&text).trim().to_owned());
+            parts.extend(own.filter(|text| !text.is_empty()).map(|text| ("text", Cow::Owned(text))));
+        }
+        for part in message.parts() {
+            match part {
+                Part::Text(_) if in_one => {}
+                Part::ToolCall { name, .. } if self.names.has(&message.str(*name)) => {}
+                Part::ToolResult { call_id, .. } if self.calls.contains(message.str(*call_id).as_ref()) => {}
+                part => parts.extend(told(message, part)),
+            }
+        }
+        if in_one {
+            whole.extend(texts(message));
+            let text = whole.join(BETWEEN_ROUNDS);
+            let own = strip_injected(&text).trim();
+            if !own.is_empty() {
+                parts.insert(0, ("text", Cow::Owned(own.to_owned())));
+            }
+        }
+        identity_of_parts(message, &parts)
+    }
+}
+
+/// The texts of a message.
+fn texts(message: &Message) -> impl Iterator<Item = String> + '_ {
+    let texts = message.parts().iter().filter_map(|part| match part {
+        Part::Text(string) => Some(message.str(*string).into_owned()),
+        _ => None,
+    });
+    texts.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+#[path = "client_view_tests.rs"]
+mod tests;

@@ -1,0 +1,100 @@
+//! Calls of recall tools that stood in one answer with calls of the client's own. The client answers its own; the others
+//! are answered when it does, so that all results stand together behind the answer.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use throughline_engine::ManagedSession;
+use throughline_store::Owner;
+use throughline_transcript::{Message, Part, Role, SharedText, WireFormat, decode_message};
+use throughline_wire::{Request, ToolCall};
+
+use crate::lookup::message_key::MessageKey;
+use crate::recall::RecallConfig;
+use crate::recall::tool_runner::{Allowance, CallAnswer, ToolRunner, blocks, messages};
+
+/// Calls at the end of a conversation that the gateway owes an answer to.
+pub(crate) struct PendingResults(Vec<ToolCall>);
+
+impl PendingResults {
+    /// What is owed in a conversation that goes on with these messages.
+    pub(crate) fn of(
+        recall: &RecallConfig,
+        request: &Request,
+        session: &ManagedSession,
+        new: &[Message],
+    ) -> Self {
+        let waiting = session.waiting_calls();
+        // Most conversations wait for nothing, or for what the client is just bringing.
+        let brought: HashSet<String> = new.iter().flat_map(answered_in).collect();
+        let waiting: HashSet<&String> = waiting.iter().filter(|id| !brought.contains(*id)).collect();
+        // Tools of the same name may be the client's.
+        if waiting.is_empty() || recall.names().is_taken(request) {
+            return Self(Vec::new());
+        }
+        let calls = session.messages().iter().flat_map(|message| own_calls(message, recall));
+        Self(calls.filter(|call| waiting.contains(&call.id)).collect())
+    }
+
+    /// Answers what is owed, before what the client says.
+    pub(crate) async fn settle(
+        self,
+        recall: &RecallConfig,
+        owner: &Owner,
+        session: &ManagedSession,
+        new: &mut Vec<Message>,
+        known: &mut Vec<MessageKey>,
+    ) {
+        if self.0.is_empty() {
+            return;
+        }
+        let asker = ToolRunner { recall, owner, session: session.id() };
+        let mut allowance = Allowance::of(recall);
+        allowance.fit(session, session.pressure().tokens);
+        let answered = asker.answer(&self.0, &mut allowance).await;
+        let wire = session.wire_format();
+        if wire == WireFormat::Anthropic
+            && let Some(first) = new.first_mut()
+            && let Some(joined) = with_results(first, &answered)
+        {
+            *first = joined;
+            return;
+        }
+        let at = known.len().saturating_sub(new.len());
+        let own = messages(wire, &answered);
+        known.splice(at..at, own.iter().map(MessageKey::unseen));
+        new.splice(0..0, own);
+    }
+}
+
+fn own_calls<'a>(message: &'a Message, recall: &'a RecallConfig) -> impl Iterator<Item = ToolCall> + 'a {
+    let own = message.calls().filter(|(_, name, _)| recall.names().has(&message.str(*name)));
+    own.map(|(id, name, arguments)| ToolCall {
+        id: message.str(id).into_owned(),
+        name: message.str(name).into_owned(),
+        arguments: message.arguments_text(arguments).into_owned(),
+    })
+}
+
+fn answered_in(message: &Message) -> impl Iterator<Item = String> + '_ {
+    message.parts().iter().filter_map(|part| match part {
+        Part::ToolResult { call_id, .. } => Some(message.str(*call_id).into_owned()),
+        _ => None,
+    })
+}
+
+/// A user message with results before what it says; `None` for any other.
+fn with_results(message: &Message, answered: &[CallAnswer]) -> Option<Message> {
+    if message.role() != Role::User {
+        return None;
+    }
+    let mut value: Value = serde_json::from_str(message.json()).ok()?;
+    let content = value.get_mut("content")?;
+    let said = match content.take() {
+        Value::Array(said) => said,
+        Value::String(text) => vec![json!({ "type": "text", "text": text })],
+        _ => return None,
+    };
+    *content = Value::Array(blocks(answered).into_iter().chain(said).collect());
+    decode_message(SharedText::new(value.to_string()))
+}

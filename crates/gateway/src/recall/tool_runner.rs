@@ -1,0 +1,131 @@
+//! Running recall tools within what a turn may use, and what they answer as messages of each wire.
+
+use serde_json::{Map, Value, json};
+use throughline_engine::{ManagedSession, ToolAnswer, ToolRequest, token_model_for};
+use throughline_store::{Owner, SessionId};
+use throughline_tokens::profile_text;
+use throughline_transcript::{Message, SharedText, WireFormat, decode_message};
+use throughline_wire::ToolCall;
+
+use crate::recall::RecallConfig;
+
+/// Of the room that is left in a window; sizes are estimates, and the model has something to say as well.
+const SHARE_OF_ROOM_PERCENT: u64 = 75;
+
+/// What is left of what a turn may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowance {
+    pub(super) rounds: usize,
+    pub(super) tokens: u64,
+}
+
+impl Allowance {
+    pub(super) fn of(recall: &RecallConfig) -> Self {
+        Self { rounds: recall.rounds(), tokens: recall.tokens() }
+    }
+
+    /// Not more than there is room for beside a prompt of this size: what was found stands in the next one, and can only
+    /// be folded later on.
+    pub(super) fn fit(&mut self, session: &ManagedSession, prompt_tokens: u64) {
+        let room = session.model().prompt_room_tokens().saturating_sub(prompt_tokens);
+        self.tokens = self.tokens.min(room.saturating_mul(SHARE_OF_ROOM_PERCENT) / 100);
+    }
+}
+
+/// Whoever asks.
+#[derive(Clone, Copy)]
+pub(super) struct ToolRunner<'a> {
+    pub(super) recall: &'a RecallConfig,
+    pub(super) owner: &'a Owner,
+    pub(super) session: &'a SessionId,
+}
+
+/// A call with its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallAnswer {
+    pub(super) call_id: String,
+    pub(super) answer: ToolAnswer,
+}
+
+impl ToolRunner<'_> {
+    /// Answers calls one after the other, as far as the allowance goes.
+    pub(super) async fn answer(&self, calls: &[ToolCall], allowance: &mut Allowance) -> Vec<CallAnswer> {
+        let mut all = Vec::with_capacity(calls.len());
+        for call in calls {
+            let answer = self.answer_one(call, allowance).await;
+            all.push(CallAnswer { call_id: call.id.clone(), answer });
+        }
+        allowance.rounds = allowance.rounds.saturating_sub(1);
+        all
+    }
+
+    async fn answer_one(&self, call: &ToolCall, allowance: &mut Allowance) -> ToolAnswer {
+        if allowance.rounds == 0 {
+            return failed(format!("no more of {} in this turn: answer with what is at hand", call.name));
+        }
+        let arguments = match call.arguments.trim() {
+            "" => Ok(Value::Object(Map::new())),
+            text => serde_json::from_str(text),
+        };
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) => return failed(format!("the arguments are not valid JSON: {error}")),
+        };
+        let request = ToolRequest {
+            session: self.session.clone(),
+            name: call.name.clone(),
+            arguments,
+            max_chars: None,
+        };
+        let answer = self.recall.tools().call(self.owner, &request).await;
+        let tokens = token_model_for("", WireFormat::Chat).estimate(&profile_text(&answer.text));
+        if tokens > allowance.tokens {
+            let left = allowance.tokens;
+            return failed(format!(
+                "this would be about {tokens} tokens, and {left} are left for recall in this turn: ask for less"
+            ));
+        }
+        allowance.tokens -= tokens;
+        answer
+    }
+}
+
+fn failed(text: String) -> ToolAnswer {
+    ToolAnswer { text, is_error: true }
+}
+
+/// Answers as messages, in their order.
+pub(super) fn messages(wire: WireFormat, answered: &[CallAnswer]) -> Vec<Message> {
+    let values = match wire {
+        WireFormat::Anthropic if answered.is_empty() => Vec::new(),
+        WireFormat::Anthropic => vec![json!({ "role": "user", "content": blocks(answered) })],
+        WireFormat::Chat => answered
+            .iter()
+            .map(|one| json!({ "role": "tool", "tool_call_id": one.call_id, "content": plain_words(one) }))
+            .collect(),
+        WireFormat::Responses => answered
+            .iter()
+            .map(|one| json!({ "type": "function_call_output", "call_id": one.call_id, "output": plain_words(one) }))
+            .collect(),
+    };
+    values.iter().filter_map(|value| decode_message(SharedText::new(value.to_string()))).collect()
+}
+
+/// Answers as blocks of a message on the Anthropic wire.
+pub(super) fn blocks(answered: &[CallAnswer]) -> Vec<Value> {
+    let block = |one: &CallAnswer| {
+        let mut block =
+            json!({ "type": "tool_result", "tool_use_id": one.call_id, "content": one.answer.text });
+        if one.answer.is_error {
+            block["is_error"] = Value::Bool(true);
+        }
+        block
+    };
+    answered.iter().map(block).collect()
+}
+
+/// What is said where a wire has no mark for what failed.
+fn plain_words(one: &CallAnswer) -> String {
+    let ToolAnswer { text, is_error } = &one.answer;
+    if *is_error { format!("Error: {text}") } else { text.clone() }
+}

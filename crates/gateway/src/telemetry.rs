@@ -1,0 +1,9 @@
+//! Events, metrics and traces.
+
+pub(crate) mod event;
+pub(crate) mod event_feed;
+pub(crate) mod metrics;
+pub(crate) mod request_context;
+pub(crate) mod store;
+pub(crate) mod traces;
+pub(crate) mod upstream;

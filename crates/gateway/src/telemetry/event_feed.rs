@@ -1,0 +1,57 @@
+//! What happens at the gateway while it happens: to whoever runs it, and to those of one tenant who listen.
+//!
+//! Every tenant has a board of its own, so nobody hears of another's conversations. Whoever does not keep up misses the
+//! oldest and is told how many.
+
+use std::sync::Arc;
+
+use throughline_engine::Host;
+use throughline_store::Millis;
+use tokio::sync::broadcast;
+
+use crate::telemetry::event::{GatewayEvent, GatewayEvents};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::request_context::RequestContext;
+
+/// Events that may wait for a slow listener.
+const WAITING: usize = 1_024;
+
+/// An event and when it was.
+#[derive(Clone, Debug)]
+pub(crate) struct FeedEntry {
+    pub(crate) at_ms: Millis,
+    pub(crate) event: GatewayEvent,
+}
+
+/// The board of a tenant.
+pub(crate) struct EventFeed {
+    outer: Arc<dyn GatewayEvents>,
+    host: Arc<dyn Host>,
+    metrics: Arc<Metrics>,
+    board: broadcast::Sender<FeedEntry>,
+}
+
+impl EventFeed {
+    pub(crate) fn new(outer: Arc<dyn GatewayEvents>, host: Arc<dyn Host>, metrics: Arc<Metrics>) -> Self {
+        Self { outer, host, metrics, board: broadcast::Sender::new(WAITING) }
+    }
+
+    /// Everything that happens from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<FeedEntry> {
+        self.board.subscribe()
+    }
+}
+
+impl GatewayEvents for EventFeed {
+    fn tell(&self, event: GatewayEvent) {
+        self.metrics.told(&event);
+        if let GatewayEvent::Engine { event, .. } = &event {
+            RequestContext::told(event);
+        }
+        if self.board.receiver_count() > 0 {
+            // Nobody may be left by now, which is no trouble.
+            let _ = self.board.send(FeedEntry { at_ms: self.host.now_ms(), event: event.clone() });
+        }
+        self.outer.tell(event);
+    }
+}

@@ -1,0 +1,158 @@
+//! The course of one request: when it was there, and what was done for it. It goes along with the work that is done
+//! for the request, whichever task does it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use throughline_engine::EngineEvent;
+
+use crate::telemetry::traces::{SpanKind, SpanStatus, Trace, TraceSpan};
+
+tokio::task_local! {
+    static CURRENT: Arc<RequestContext>;
+}
+
+/// One request.
+pub(crate) struct RequestContext {
+    /// The name under which it is in the log.
+    id: String,
+    /// When all of it was there.
+    read: OnceLock<Instant>,
+    /// Calls to upstreams that were made for it.
+    calls: AtomicU64,
+    /// Its trace, if somebody collects traces.
+    trace: Option<Trace>,
+    /// When a compaction was begun for it.
+    compaction: Mutex<Option<Instant>>,
+}
+
+impl RequestContext {
+    /// A request that begins now.
+    pub(crate) fn begin(id: String, trace: Option<Trace>) -> Arc<Self> {
+        let (read, calls) = (OnceLock::new(), AtomicU64::new(0));
+        Arc::new(Self { id, read, calls, trace, compaction: Mutex::default() })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The request the present task works for.
+    pub(crate) fn current() -> Option<Arc<Self>> {
+        CURRENT.try_with(Arc::clone).ok()
+    }
+
+    /// Does something for this request.
+    pub(crate) async fn follow<F: Future>(self: Arc<Self>, work: F) -> F::Output {
+        CURRENT.scope(self, work).await
+    }
+
+    /// A piece of work that was done for the request, for whoever collects traces.
+    pub(crate) fn add_span(&self, span: TraceSpan) {
+        if let Some(trace) = &self.trace {
+            trace.add(span);
+        }
+    }
+
+    /// Something was told about the conversation while the present task worked on it.
+    pub(crate) fn told(event: &EngineEvent) {
+        let Some(context) = Self::current() else { return };
+        let mut compaction = context.compaction.lock().unwrap_or_else(PoisonError::into_inner);
+        let (outcome, ended, more) = match event {
+            EngineEvent::CompactionStarted { .. } => {
+                *compaction = Some(Instant::now());
+                return;
+            }
+            EngineEvent::CompactionCompleted { report, .. } => {
+                let tokens = report.tokens;
+                let more = vec![
+                    ("throughline.tokens.before", json!(tokens.before)),
+                    ("throughline.tokens.after", json!(tokens.after)),
+                ];
+                ("completed", SpanStatus::Well, more)
+            }
+            EngineEvent::CompactionNoOp { .. } => ("no_op", SpanStatus::Well, Vec::new()),
+            EngineEvent::CompactionAborted { .. } => ("aborted", SpanStatus::Badly, Vec::new()),
+            _ => return,
+        };
+        let Some(began) = compaction.take() else { return };
+        let mut attributes = vec![("throughline.outcome", json!(outcome))];
+        attributes.extend(more);
+        context.add_span(TraceSpan {
+            name: "compaction",
+            kind: SpanKind::Internal,
+            began,
+            ended,
+            attributes,
+        });
+    }
+
+    /// What lives as long as the answer does; the trace of the request ends with it.
+    pub(crate) fn until_answered(self: Arc<Self>, about: RequestInfo) -> ResponseSpan {
+        ResponseSpan { context: self, about }
+    }
+
+    /// All of the request is there: from now on, time is the gateway's.
+    pub(crate) fn is_read() {
+        let _ = CURRENT.try_with(|context| context.read.set(Instant::now()));
+    }
+
+    /// How long after that the first call to an upstream is made; `None` for every further call.
+    pub(crate) fn until_first_call(&self) -> Option<Duration> {
+        let is_first = self.calls.fetch_add(1, Ordering::Relaxed) == 0;
+        self.read.get().filter(|_| is_first).map(Instant::elapsed)
+    }
+}
+
+/// A request in a few words.
+pub(crate) struct RequestInfo {
+    pub(crate) method: String,
+    /// What was asked for; nothing that names a session.
+    pub(crate) form: &'static str,
+    pub(crate) status: u16,
+}
+
+/// An answer that is on its way out.
+pub(crate) struct ResponseSpan {
+    context: Arc<RequestContext>,
+    about: RequestInfo,
+}
+
+impl Drop for ResponseSpan {
+    fn drop(&mut self) {
+        let Some(trace) = &self.context.trace else { return };
+        let RequestInfo { method, form, status } = &self.about;
+        trace.end(TraceSpan {
+            name: "request",
+            kind: SpanKind::Server,
+            began: Instant::now(),
+            ended: if *status < 500 { SpanStatus::Well } else { SpanStatus::Badly },
+            attributes: vec![
+                ("http.request.method", json!(method)),
+                ("http.response.status_code", json!(status)),
+                ("throughline.wire", json!(form)),
+            ],
+        });
+    }
+}
+
+/// The name of the request that the present task works for, for logs.
+#[must_use]
+pub fn current_request() -> Option<String> {
+    RequestContext::current().map(|context| context.id().to_owned())
+}
+
+/// Work that another task does for the request the present one works for.
+pub(crate) fn in_request_context<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let context = RequestContext::current();
+    // Each of the futures around it would hold it twice, and there is one for every open stream.
+    let work = Box::pin(work);
+    async move {
+        match context {
+            Some(context) => context.follow(work).await,
+            None => work.await,
+        }
+    }
+}

@@ -13,6 +13,7 @@ mod error;
 mod export;
 mod ids;
 mod import;
+mod layer;
 mod memory;
 mod message;
 mod overview;
@@ -35,6 +36,7 @@ pub use import::{
     FileOutcome, FileReport, HistoryLocation, ImportCounts, ImportEvent, ImportReport, Importer,
     history_locations,
 };
+pub use layer::{StoreLayer, StoreMethod};
 pub use memory::MemoryStore;
 pub use message::{AppendRange, CallNames, NewMessage, StoredMessage, StoredRendition};
 pub use overview::{UsageOverview, cache_misses};

@@ -26,6 +26,7 @@ mod message_codec;
 mod messages;
 mod migrate;
 mod nodes;
+mod progress;
 mod rows;
 mod search;
 mod sessions;
@@ -43,19 +44,18 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
-use connection::{DatabaseKind, OpenMode};
+use connection::{DatabaseKind, OpenMode, artifacts_beside};
 use error::{TxError, TxResult};
 use migrate::{STEPS, SchemaState};
 
-pub use backup::{BackupReport, StoreProgress};
+pub use backup::BackupReport;
 pub(crate) use connection::open_foreign;
 pub use doctor::{
     Depth, Diagnosis, Examination, LostArtifact, MessageLocation, RecordProblem, Remedy, RepairReport,
     SalvageReport, SalvagedTable, Severity, diagnose, repair,
 };
+pub use progress::StoreProgress;
 
-/// Name of the folder of artifacts beside the database.
-const ARTIFACTS: &str = "artifacts";
 /// Connections that are kept for the next reader.
 const READERS_KEPT: usize = 4;
 /// Pages of the journal after which a heavy write takes them into the database.
@@ -276,10 +276,6 @@ impl SqliteStore {
             }),
         }
     }
-}
-
-fn artifacts_beside(path: &Path) -> PathBuf {
-    path.parent().unwrap_or_else(|| Path::new("")).join(ARTIFACTS)
 }
 
 /// A connection to a record of the newest version, for reading.

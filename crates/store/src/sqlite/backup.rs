@@ -17,10 +17,11 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::Result;
 use crate::ids::Millis;
 
-use super::connection::{self, OpenMode, make_private_file};
+use super::connection::{self, ARTIFACTS, OpenMode, make_private_file};
 use super::error::{TxError, TxResult, told_io};
+use super::progress::StoreProgress;
 use super::tar::{TarWriter, read_tar};
-use super::{ARTIFACTS, SqliteStore, artifacts};
+use super::{SqliteStore, artifacts};
 
 /// Name of the database in a backup.
 pub(super) const DATABASE: &str = "record.db";
@@ -30,17 +31,6 @@ const NOTE: &str = "RESTORE.txt";
 const PAGES_AT_ONCE: i32 = 2_048;
 /// Findings of a check that are told; damage seldom comes alone.
 const PROBLEMS_TOLD: i64 = 20;
-
-/// How far a long piece of work has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoreProgress {
-    /// What is being done, in a word or two.
-    pub what: &'static str,
-    /// How much of it is done.
-    pub done: u64,
-    /// How much there is.
-    pub total: u64,
-}
 
 /// What went into a backup.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

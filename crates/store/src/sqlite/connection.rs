@@ -22,6 +22,9 @@ use super::error::{TxError, TxResult, told_io};
 /// Marks a database as ours: "Thru".
 pub(super) const APPLICATION_ID: i64 = 0x5468_7275;
 
+/// Name of the folder of artifacts beside the database.
+pub(super) const ARTIFACTS: &str = "artifacts";
+
 /// How long a connection waits for another process before it gives up.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -123,6 +126,11 @@ fn unchanging_uri(path: &Path) -> PathBuf {
     }
     uri.push_str("?immutable=1");
     PathBuf::from(uri)
+}
+
+/// The folder of artifacts that belongs to the database at `path`.
+pub(super) fn artifacts_beside(path: &Path) -> PathBuf {
+    path.parent().unwrap_or_else(|| Path::new("")).join(ARTIFACTS)
 }
 
 /// A file that SQLite keeps beside a database.

@@ -1,13 +1,15 @@
-//! The doctor: looks a record over, says what is wrong with it and what that means, and mends what can be mended.
+//! The doctor: checks a record, reports what is wrong and what that means, and repairs what can be repaired.
 //!
-//! Looking changes nothing. Mending begins with a backup of everything that is there, damaged or not; no file is ever
-//! thrown away that something might still be read from.
+//! A check changes nothing. A repair begins with a backup of everything that is there, damaged or not; no file is ever
+//! removed that something might still be read from.
 //!
-//! Parts: `finding` says what can be wrong, `files` looks at files and folders, `relations` at rows that should fit one
-//! another, `nodes` at summaries of summaries, `doubled` at turns that were recorded twice, `indexes` at what makes them findable, `contents` at every byte; `mend` puts things right (`reindex` a row
-//! of an index), `salvage` copies what can be read of a damaged database (`beginning` where not even its schema can be).
+//! Parts: `examination` says how to check, `problem` what can be wrong. `files` checks files and folders, `relations`
+//! rows that refer to each other, `nodes` summaries of summaries, `duplicates` turns that were recorded twice, `index`
+//! the search index, `message_bytes` every message. `repair` puts things right, `salvage` copies what can be read of a
+//! damaged database (`file_header` where not even its schema can be read).
 
 mod duplicates;
+mod examination;
 mod file_header;
 mod files;
 mod index;
@@ -24,43 +26,24 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::artifacts::folder::{ArtifactFolder, FolderListing};
 use crate::error::{Result, StoreError};
-use crate::ids::Millis;
-use crate::sessions::lock::Holder;
 
-use super::backup::{StoreProgress, problems_of};
+use super::backup::problems_of;
+use super::connection::artifacts_beside;
 use super::connection::{self, DatabaseKind, OpenMode};
 use super::error::{TxError, TxResult};
+use super::guards;
 use super::migrate::{STEPS, version_after};
-use super::{artifacts_beside, guards};
+use super::progress::StoreProgress;
 
+use examination::CheckedStore;
+
+pub use examination::{Depth, Examination};
 pub use problem::{LostArtifact, MessageLocation, RecordProblem, Remedy, Severity};
 pub use repair::{RepairReport, repair};
 pub use salvage::{SalvageReport, SalvagedTable};
 
-/// At most so many things are named in a finding.
-const NAMED: usize = 20;
 /// Findings of SQLite that are told; damage seldom comes alone.
 const PROBLEMS_TOLD: i64 = 20;
-
-/// How closely to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// Everything but the bytes of messages and artifacts.
-    Quick,
-    /// Every page, every message and every artifact is read and compared with its hash.
-    Thorough,
-}
-
-/// What the doctor has to be told.
-#[derive(Clone, Copy)]
-pub struct Examination<'a> {
-    /// How closely to look.
-    pub depth: Depth,
-    /// Now.
-    pub now_ms: Millis,
-    /// Whether the holder of a lock still runs. Of holders on other machines that cannot be known: they do.
-    pub is_alive: &'a dyn Fn(&Holder) -> bool,
-}
 
 /// What was looked at, and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -195,14 +178,6 @@ fn unrecognised(path: &Path, trouble: TxError) -> Result<RecordProblem> {
 
 fn inaccessible(path: &Path, problem: String) -> RecordProblem {
     RecordProblem::Inaccessible { path: path.to_path_buf(), problem }
-}
-
-/// What is looked over.
-struct CheckedStore<'a> {
-    conn: &'a Connection,
-    folder: &'a ArtifactFolder,
-    /// What lay in the folder.
-    listing: FolderListing,
 }
 
 /// Looks a database over that could be opened. Checks that come upon damage say so and leave the others to go on.

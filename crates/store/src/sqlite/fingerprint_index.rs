@@ -18,9 +18,10 @@ use crate::search::fingerprint::{
     FingerprintList, FingerprintSet, MAX_BLOCKS, SLICES, encode_list, slices, unfold_slice,
 };
 
-use super::indexing::ARTIFACT_ROWS;
-
 pub(super) use lookup::{IndexLookup, LookupTerms};
+
+/// Rows of pieces of artifacts begin here; no message ever gets so large an id.
+pub(super) const ARTIFACT_ROWS: i64 = 1 << 40;
 
 /// The two forms of segments. A slice after the last of a sealed segment tells which rows it covers.
 pub(super) const SCHEMA: &str = "

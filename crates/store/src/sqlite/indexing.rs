@@ -14,14 +14,11 @@ use crate::error::Result;
 use crate::search::fingerprint::{FingerprintKind, FingerprintSet, clue};
 use crate::search::searchable::searchable_text;
 
-use super::backup::StoreProgress;
 use super::error::TxResult;
-use super::fingerprint_index::{self, FingerprintWriter, IndexSegment, RowState};
+use super::fingerprint_index::{self, ARTIFACT_ROWS, FingerprintWriter, IndexSegment, RowState};
 use super::message_codec::unpack_skeleton;
+use super::progress::StoreProgress;
 use super::rows::{count, names, role_of, speaker_of};
-
-/// Rows of pieces of artifacts begin here; no message ever gets so large an id.
-pub(super) const ARTIFACT_ROWS: i64 = 1 << 40;
 
 /// What a message is found by beside its text.
 #[derive(Clone, Copy, Debug)]

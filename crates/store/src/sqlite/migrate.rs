@@ -12,12 +12,13 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::Millis;
 
-use super::backup::StoreProgress;
+use super::connection::artifacts_beside;
 use super::connection::{
     APPLICATION_ID, DatabaseKind, OpenMode, beside, connect, identify, make_private_file,
 };
 use super::error::{TxError, TxResult, told_io};
-use super::{artifacts, artifacts_beside, fingerprint_index, indexing};
+use super::progress::StoreProgress;
+use super::{artifacts, fingerprint_index, indexing};
 
 /// What a step works on.
 pub(super) struct MigrationContext<'a> {

@@ -13,7 +13,7 @@ use throughline_transcript::Role;
 use super::super::error::TxResult;
 use super::super::rows::role_code;
 use super::super::sessions::SessionIds;
-use super::NAMED;
+use super::examination::NAMED;
 use super::problem::RecordProblem;
 
 /// A longer run is not looked for: a turn that went through another gateway is a few messages.

@@ -11,11 +11,11 @@ use crate::artifacts::folder::{ArtifactFolder, FolderListing};
 use crate::error::{Result, StoreError};
 use crate::ids::SessionId;
 
-use super::super::backup::StoreProgress;
 use super::super::connection;
 use super::super::error::TxResult;
+use super::super::progress::StoreProgress;
+use super::examination::{CheckedStore, Depth, NAMED};
 use super::problem::{LostArtifact, RecordProblem};
-use super::{CheckedStore, Depth, NAMED};
 
 /// How the names of files begin that are being written.
 const UNFINISHED: &str = ".new-";

@@ -7,11 +7,11 @@ use rusqlite::Connection;
 use crate::artifacts::artifact::ArtifactId;
 use crate::artifacts::folder::ArtifactFolder;
 
-use super::super::backup::StoreProgress;
 use super::super::error::TxResult;
 use super::super::fingerprint_index::{self, BlockBuilder, IndexSegment, RowSet};
 use super::super::indexing::add_fingerprints;
-use super::Depth;
+use super::super::progress::StoreProgress;
+use super::examination::Depth;
 use super::problem::RecordProblem;
 
 /// Artifacts that were not cut into pieces, or not all of them, though they could be.

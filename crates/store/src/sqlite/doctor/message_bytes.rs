@@ -9,11 +9,11 @@ use crate::artifacts::folder::ArtifactFolder;
 use crate::error::StoreError;
 use crate::ids::SessionId;
 
-use super::super::backup::StoreProgress;
 use super::super::error::TxResult;
 use super::super::message_codec;
+use super::super::progress::StoreProgress;
 use super::super::rows::count;
-use super::NAMED;
+use super::examination::NAMED;
 use super::problem::{MessageLocation, RecordProblem};
 
 /// Messages between two reports of progress.

@@ -11,7 +11,7 @@ use crate::views::summary::SummaryId;
 
 use super::super::error::TxResult;
 use super::super::rows::{count, from_json_text, int, json_text};
-use super::NAMED;
+use super::examination::NAMED;
 use super::problem::RecordProblem;
 
 /// Every summary as far as nodes are concerned.

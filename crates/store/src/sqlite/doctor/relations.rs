@@ -8,9 +8,9 @@ use rusqlite::{Connection, Row};
 use crate::ids::SessionId;
 use crate::sessions::session::{EndReason, LinkKind};
 
-use super::super::backup::StoreProgress;
 use super::super::error::TxResult;
-use super::NAMED;
+use super::super::progress::StoreProgress;
+use super::examination::NAMED;
 use super::problem::RecordProblem;
 
 /// Tables whose rows belong to a session, with the column that names it.

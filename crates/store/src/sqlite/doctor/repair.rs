@@ -13,12 +13,14 @@ use crate::sessions::session::Session;
 use crate::views::assembly::{open_run, push};
 use crate::views::item::ViewItem;
 
-use super::super::backup::{self, StoreProgress};
+use super::super::backup;
+use super::super::connection::artifacts_beside;
 use super::super::error::{TxError, TxResult, told_io};
 use super::super::indexing::{cut_anew, read_again};
 use super::super::migrate::{STEPS, version_after};
+use super::super::progress::StoreProgress;
 use super::super::rows::{count, int, members_of, session_at};
-use super::super::{SqliteStore, Write, artifacts, artifacts_beside, guards, views};
+use super::super::{SqliteStore, Write, artifacts, guards, views};
 use super::problem::RecordProblem;
 use super::relations::{self, OF_SESSIONS, RelationCheck, RelationChecks};
 use super::salvage::{self, SalvageReport};

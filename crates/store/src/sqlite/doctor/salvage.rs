@@ -15,10 +15,10 @@ use rusqlite::{Connection, params_from_iter};
 use crate::error::{Result, StoreError};
 use crate::ids::Millis;
 
-use super::super::backup::StoreProgress;
 use super::super::connection::{self, OpenMode};
 use super::super::error::{TxError, TxResult, told_io};
 use super::super::migrate::{STEPS, bring_up_to_date};
+use super::super::progress::StoreProgress;
 use super::file_header::{FileHeader, replace_beginning};
 
 /// How often a table that is badly damaged is asked for another part of a gap.

@@ -6,17 +6,14 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use throughline_transcript::{Role, SharedText, decode_message};
 
-use crate::artifacts::folder::ArtifactFolder;
 use crate::ids::Millis;
-use crate::search::rank::{HitSource, SearchCandidate};
+use crate::search::rank::HitSource;
 use crate::search::searchable::searchable_text;
 
 use super::super::error::TxResult;
-use super::super::indexing::PieceText;
 use super::super::message_codec::unpack_skeleton;
 use super::super::rows::{MACHINE_WRITTEN, names, role_of, speaker_of};
 use super::scope::SearchScope;
-use super::{MAX_LOOKED_AT, MAX_PIECES_READ, MAX_READ, SearchState};
 
 /// A message as search reads it.
 pub(super) struct SearchRow<'r> {
@@ -88,75 +85,6 @@ pub(super) fn read_text(json: Cow<'_, str>, text: &mut String) -> Option<()> {
     text.reserve(json.len());
     searchable_text(&decode_message(SharedText::new(json.into_owned()))?, text);
     Some(())
-}
-
-/// How much of what an index proposes is looked at.
-pub(super) struct Bounds {
-    looked_at: usize,
-    read_before: usize,
-}
-
-impl Bounds {
-    /// Begins to count.
-    pub(super) fn new(gathered: &SearchState<'_>) -> Self {
-        Self { looked_at: 0, read_before: gathered.read }
-    }
-
-    /// Whether another message may be looked at; notes it if not.
-    pub(super) fn admit_another(&mut self, gathered: &mut SearchState<'_>) -> bool {
-        let may = self.looked_at < MAX_LOOKED_AT
-            && gathered.read - self.read_before < MAX_READ
-            && gathered.has_room();
-        self.looked_at += 1;
-        gathered.is_cut_short |= !may;
-        may
-    }
-}
-
-impl SearchState<'_> {
-    /// Whether another piece may be looked at; notes it if not.
-    pub(super) fn may_read_piece(&mut self) -> bool {
-        let may = self.pieces_read < MAX_PIECES_READ && self.pieces_seen < MAX_LOOKED_AT;
-        self.is_cut_short |= !may;
-        may
-    }
-
-    /// Looks at a piece of an artifact: who refers to it, then its text. The row has its number, that of the artifact,
-    /// and where the text is.
-    pub(super) fn look_at_piece(
-        &mut self,
-        conn: &Connection,
-        artifacts: &ArtifactFolder,
-        row: &rusqlite::Row<'_>,
-        scope: &mut SearchScope<'_>,
-    ) -> TxResult<()> {
-        let number: i64 = row.get(0)?;
-        if !self.seen.insert(number) {
-            return Ok(());
-        }
-        self.pieces_seen += 1;
-        let Some(reference) = newest_reference(conn, row.get(1)?, scope)? else { return Ok(()) };
-        let piece = PieceText::from_row(row, 2)?;
-        self.pieces_read += 1;
-        // A file that is missing or damaged is for others to report.
-        let Some(fit) = piece.read(artifacts).ok().and_then(|text| self.matcher.fit(&text)) else {
-            return Ok(());
-        };
-        let name = piece.artifact.as_str();
-        let mut content = [0; 32];
-        content.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
-        let speaker = HitSource { role: reference.role, machine_written: false, in_artifact: true };
-        let candidate = SearchCandidate { key: number, content, fit, speaker, at_ms: reference.at_ms };
-        match self.artifacts.get(name).and_then(|&at| self.found.get_mut(at)) {
-            Some(known) if known.fit.outdoes(&candidate.fit) => {}
-            Some(known) => *known = candidate,
-            None => {
-                self.artifacts.insert(name.to_owned(), self.found.len());
-                self.found.push(candidate);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Who refers to an artifact.

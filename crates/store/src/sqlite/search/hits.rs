@@ -14,7 +14,8 @@ use crate::search::snippet::{beginning, passage};
 use crate::sessions::chain::{LinePart, line};
 
 use super::super::error::TxResult;
-use super::super::indexing::{ARTIFACT_ROWS, PieceText};
+use super::super::fingerprint_index::ARTIFACT_ROWS;
+use super::super::indexing::PieceText;
 use super::super::rows::{find_session, int, members_of, session_at};
 use super::candidates::{ArtifactReference, SearchRow, newest_reference, row_columns};
 use super::scope::SearchScope;

@@ -13,9 +13,9 @@ use crate::search::query::ParsedQuery;
 
 use super::super::error::TxResult;
 use super::super::fingerprint_index::{IndexLookup, IndexSegment, LookupTerms};
-use super::SearchState;
-use super::candidates::{Bounds, SearchRow, row_columns};
+use super::candidates::{SearchRow, row_columns};
 use super::scope::SearchScope;
+use super::state::{Bounds, SearchState};
 
 /// Things the index is asked for at once; the first tell most. Texts decide about the rest.
 const MAX_LOOKED_UP: usize = 40;

@@ -1,0 +1,38 @@
+//! How a record is checked: how closely, by whose clock, and what every check gets to see.
+
+use rusqlite::Connection;
+
+use crate::artifacts::folder::{ArtifactFolder, FolderListing};
+use crate::ids::Millis;
+use crate::sessions::lock::Holder;
+
+/// At most so many things are named in a finding.
+pub(super) const NAMED: usize = 20;
+
+/// How closely to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Everything but the bytes of messages and artifacts.
+    Quick,
+    /// Every page, every message and every artifact is read and compared with its hash.
+    Thorough,
+}
+
+/// What the doctor has to be told.
+#[derive(Clone, Copy)]
+pub struct Examination<'a> {
+    /// How closely to look.
+    pub depth: Depth,
+    /// Now.
+    pub now_ms: Millis,
+    /// Whether the holder of a lock still runs. Of holders on other machines that cannot be known: they do.
+    pub is_alive: &'a dyn Fn(&Holder) -> bool,
+}
+
+/// What is looked over.
+pub(super) struct CheckedStore<'a> {
+    pub(super) conn: &'a Connection,
+    pub(super) folder: &'a ArtifactFolder,
+    /// What lay in the folder.
+    pub(super) listing: FolderListing,
+}

@@ -1,0 +1,160 @@
+//! What a search has seen so far, and the limits of how much it looks at.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::Connection;
+
+use crate::artifacts::folder::ArtifactFolder;
+use crate::search::matching::Matcher;
+use crate::search::prefilter::Prefilter;
+use crate::search::query::{ParsedQuery, SearchMethod};
+use crate::search::rank::{HitSource, SearchCandidate};
+
+use super::super::error::TxResult;
+use super::super::indexing::PieceText;
+use super::candidates::{SearchRow, newest_reference, read_text};
+use super::scope::SearchScope;
+
+/// Hits that are ranked at most, the newest.
+const MAX_RANKED: usize = 600;
+/// Rows that are looked at to find them: their filters, and whether their JSON can hold what is wanted.
+const MAX_LOOKED_AT: usize = 20_000;
+/// Texts that are read to find them.
+const MAX_READ: usize = 4_000;
+/// Pieces of artifacts that are read: each is as long as a hundred messages.
+const MAX_PIECES_READ: usize = 48;
+
+/// What a search has seen so far.
+pub(super) struct SearchState<'a> {
+    pub(super) matcher: Matcher<'a>,
+    prefilter: Prefilter,
+    /// The text that was read last.
+    text: String,
+    pub(super) found: Vec<SearchCandidate<i64>>,
+    /// Rows that need no second look.
+    seen: HashSet<i64>,
+    /// The best piece of an artifact so far, by its place in `found`.
+    artifacts: HashMap<String, usize>,
+    /// Texts of messages that were read.
+    read: usize,
+    pieces_seen: usize,
+    pieces_read: usize,
+    /// Whether a bound ended the search before everything was seen.
+    pub(super) is_cut_short: bool,
+}
+
+impl<'a> SearchState<'a> {
+    pub(super) fn new(query: &'a ParsedQuery, way: SearchMethod) -> Self {
+        Self {
+            matcher: Matcher::new(query, way),
+            prefilter: Prefilter::new(query, way),
+            text: String::new(),
+            found: Vec::new(),
+            seen: HashSet::new(),
+            artifacts: HashMap::new(),
+            read: 0,
+            pieces_seen: 0,
+            pieces_read: 0,
+            is_cut_short: false,
+        }
+    }
+
+    /// Whether another hit would be ranked.
+    pub(super) fn has_room(&self) -> bool {
+        self.found.len() < MAX_RANKED
+    }
+
+    /// Looks at a message: its filters, then its text.
+    pub(super) fn look_at(&mut self, row: &SearchRow<'_>, scope: &mut SearchScope<'_>) -> TxResult<()> {
+        if !self.seen.insert(row.id) {
+            return Ok(());
+        }
+        if !scope.admits(row)? {
+            return Ok(());
+        }
+        // Damage is for others to report; what cannot be read cannot be found.
+        let Some(json) = row.json() else { return Ok(()) };
+        if !self.prefilter.passes(&json) {
+            return Ok(());
+        }
+        self.read += 1;
+        let fit = read_text(json, &mut self.text).and_then(|()| self.matcher.fit(&self.text));
+        self.found.extend(fit.map(|fit| SearchCandidate {
+            key: row.id,
+            content: row.hash,
+            fit,
+            speaker: row.speaker(),
+            at_ms: row.at_ms,
+        }));
+        Ok(())
+    }
+}
+
+/// How much of what an index proposes is looked at.
+pub(super) struct Bounds {
+    looked_at: usize,
+    read_before: usize,
+}
+
+impl Bounds {
+    /// Begins to count.
+    pub(super) fn new(gathered: &SearchState<'_>) -> Self {
+        Self { looked_at: 0, read_before: gathered.read }
+    }
+
+    /// Whether another message may be looked at; notes it if not.
+    pub(super) fn admit_another(&mut self, gathered: &mut SearchState<'_>) -> bool {
+        let may = self.looked_at < MAX_LOOKED_AT
+            && gathered.read - self.read_before < MAX_READ
+            && gathered.has_room();
+        self.looked_at += 1;
+        gathered.is_cut_short |= !may;
+        may
+    }
+}
+
+impl SearchState<'_> {
+    /// Whether another piece may be looked at; notes it if not.
+    pub(super) fn may_read_piece(&mut self) -> bool {
+        let may = self.pieces_read < MAX_PIECES_READ && self.pieces_seen < MAX_LOOKED_AT;
+        self.is_cut_short |= !may;
+        may
+    }
+
+    /// Looks at a piece of an artifact: who refers to it, then its text. The row has its number, that of the artifact,
+    /// and where the text is.
+    pub(super) fn look_at_piece(
+        &mut self,
+        conn: &Connection,
+        artifacts: &ArtifactFolder,
+        row: &rusqlite::Row<'_>,
+        scope: &mut SearchScope<'_>,
+    ) -> TxResult<()> {
+        let number: i64 = row.get(0)?;
+        if !self.seen.insert(number) {
+            return Ok(());
+        }
+        self.pieces_seen += 1;
+        let Some(reference) = newest_reference(conn, row.get(1)?, scope)? else { return Ok(()) };
+        let piece = PieceText::from_row(row, 2)?;
+        self.pieces_read += 1;
+        // A file that is missing or damaged is for others to report.
+        let Some(fit) = piece.read(artifacts).ok().and_then(|text| self.matcher.fit(&text)) else {
+            return Ok(());
+        };
+        let name = piece.artifact.as_str();
+        let mut content = [0; 32];
+        content.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
+        let speaker = HitSource { role: reference.role, machine_written: false, in_artifact: true };
+        let candidate = SearchCandidate { key: number, content, fit, speaker, at_ms: reference.at_ms };
+        match self.artifacts.get(name).and_then(|&at| self.found.get_mut(at)) {
+            Some(known) if known.fit.outdoes(&candidate.fit) => {}
+            Some(known) => *known = candidate,
+            None => {
+                self.artifacts.insert(name.to_owned(), self.found.len());
+                self.found.push(candidate);
+            }
+        }
+        Ok(())
+    }
+}

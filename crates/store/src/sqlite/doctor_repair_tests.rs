@@ -1,5 +1,7 @@
 //! Findings about rows and indexes, produced by changing the database behind the record's back, and how they are mended.
 
+use crate::sessions::lock::Holder;
+
 use super::tests::*;
 use super::*;
 use crate::call::{CallFilter, UsageBy};

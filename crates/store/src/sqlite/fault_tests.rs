@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::connection;
+use super::connection::ARTIFACTS;
 use super::test_home::*;
 use super::*;
 use crate::message::NewMessage;

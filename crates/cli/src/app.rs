@@ -20,7 +20,7 @@ use throughline_provider::Slots;
 use throughline_store::{IdLength, Millis, SessionId};
 
 use crate::args::time::Now;
-use crate::error::{Exit, Failure, io_words};
+use crate::error::{CliError, Exit, io_words};
 use crate::ui::text::wrap_styled;
 
 /// Columns when there is no terminal to ask.
@@ -47,14 +47,14 @@ pub(crate) enum ColourChoice {
 
 /// Whether text holds codes that move on the terminal and were put there by us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moves {
+pub(crate) enum CursorControl {
     Yes,
     No,
 }
 
 /// Everything a command may know about the world it runs in.
 #[derive(Clone, Debug)]
-pub(crate) struct Context {
+pub(crate) struct App {
     /// Where Throughline keeps its own files.
     pub(crate) home: PathBuf,
     /// Where other programs keep theirs.
@@ -64,7 +64,7 @@ pub(crate) struct Context {
     /// Arguments of `--set`, in order.
     pub(crate) sets: Vec<String>,
     /// The model of the conversation that a command is carried out for, where one is being held.
-    pub(crate) in_force: Option<InForce>,
+    pub(crate) active_session: Option<ActiveSession>,
     /// The program that held the recorded conversation which a command is carried out for, where the record knows it.
     pub(crate) recorded_client: Option<RecordedClient>,
     /// Columns to fill.
@@ -82,15 +82,15 @@ pub(crate) struct Context {
     /// The slots of model servers, shared by everything this run sends.
     pub(crate) slots: Slots,
     clock: Clock,
-    chance: Chance,
+    random: RandomSource,
 }
 
 /// A conversation whose model, window and size are known already.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InForce {
+pub(crate) struct ActiveSession {
     pub(crate) limits: LimitsInUse,
     /// The size of its next request, where it is being held.
-    pub(crate) context: Option<PendingRequest>,
+    pub(crate) pending: Option<PendingRequest>,
 }
 
 /// Where the time comes from.
@@ -103,7 +103,7 @@ enum Clock {
 
 /// Where random numbers come from.
 #[derive(Clone, Debug)]
-enum Chance {
+enum RandomSource {
     System,
     /// The same numbers every time, for tests.
     Seeded {
@@ -112,9 +112,9 @@ enum Chance {
     },
 }
 
-impl Context {
-    /// Looks around once, at the start.
-    pub(crate) fn look_around(sets: Vec<String>, colour: ColourChoice) -> Result<Self, Failure> {
+impl App {
+    /// MarkdownStyle around once, at the start.
+    pub(crate) fn from_env(sets: Vec<String>, colour: ColourChoice) -> Result<Self, CliError> {
         let env: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -124,12 +124,12 @@ impl Context {
             home,
             user_home,
             sets,
-            in_force: None,
+            active_session: None,
             recorded_client: None,
             in_chat: false,
             slots: Slots::default(),
             clock: clock(lookup(&env, "THROUGHLINE_NOW"))?,
-            chance: chance(lookup(&env, "THROUGHLINE_SEED")),
+            random: random(lookup(&env, "THROUGHLINE_SEED")),
             watched: io::stderr().is_terminal() && lookup(&env, "TERM") != Some("dumb"),
             can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
             width: width(
@@ -150,7 +150,7 @@ impl Context {
             user_home: None,
             env: Vec::new(),
             sets: Vec::new(),
-            in_force: None,
+            active_session: None,
             recorded_client: None,
             in_chat: false,
             slots: Slots::default(),
@@ -160,7 +160,7 @@ impl Context {
             watched: false,
             can_ask: false,
             clock: Clock::Fixed(Now { ms: 0, zone: TimeZone::UTC }),
-            chance: chance(Some("1")),
+            random: random(Some("1")),
         }
     }
 
@@ -180,8 +180,8 @@ impl Context {
     }
 
     /// The same world for a command that is about a conversation with this model.
-    pub(crate) fn held_with(&self, in_force: Option<InForce>) -> Self {
-        Self { in_force, ..self.clone() }
+    pub(crate) fn with_session(&self, active_session: Option<ActiveSession>) -> Self {
+        Self { active_session, ..self.clone() }
     }
 
     /// The user's settings file, whether it is there or not.
@@ -209,10 +209,10 @@ impl Context {
 
     /// Random bits, for ids. Not for secrets.
     pub(crate) fn random_bits(&self) -> u64 {
-        match &self.chance {
+        match &self.random {
             // Hash tables are seeded by the operating system, which is all the chance an id needs.
-            Chance::System => RandomState::new().build_hasher().finish(),
-            Chance::Seeded { seed, drawn } => {
+            RandomSource::System => RandomState::new().build_hasher().finish(),
+            RandomSource::Seeded { seed, drawn } => {
                 let number = drawn.fetch_add(1, Ordering::Relaxed).wrapping_add(*seed).wrapping_add(1);
                 number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             }
@@ -245,15 +245,15 @@ impl Context {
 
     /// Writes lines for people to stdout; colours are removed where they are not wanted, and a terminal that is too narrow
     /// for a line does not break its words.
-    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
         let text = fitting(text, io::stdout().is_terminal());
         let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
         unless_reader_left(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
     }
 
     /// Writes a piece of a text to stdout, which may move on the terminal where that is asked for.
-    pub(crate) fn print_piece(&self, text: &str, moves: Moves) -> Result<(), Failure> {
-        if moves == Moves::Yes {
+    pub(crate) fn print_piece(&self, text: &str, moves: CursorControl) -> Result<(), CliError> {
+        if moves == CursorControl::Yes {
             return self.print_bytes(text.as_bytes());
         }
         let mut stream = AutoStream::new(io::stdout().lock(), choice(self.colour_stdout));
@@ -261,7 +261,7 @@ impl Context {
     }
 
     /// Writes data to stdout exactly as it is.
-    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
         let mut stream = io::stdout().lock();
         unless_reader_left(stream.write_all(bytes).and_then(|()| stream.flush()))
     }
@@ -291,12 +291,12 @@ impl Context {
 }
 
 /// A failure on stderr; works before there is a context, when looking around is what failed.
-pub(crate) fn report_failure(failure: &Failure, context: Option<&Context>) {
-    let render = || match context.filter(|context| context.in_chat) {
-        Some(context) => failure.with_hints(|hint| context.hint_words(hint).into_owned()).render(),
+pub(crate) fn report_failure(failure: &CliError, app: Option<&App>) {
+    let render = || match app.filter(|app| app.in_chat) {
+        Some(app) => failure.with_hints(|hint| app.hint_words(hint).into_owned()).render(),
         None => failure.render(),
     };
-    write_stderr(context.is_some_and(|context| context.colour_stderr), &render());
+    write_stderr(app.is_some_and(|app| app.colour_stderr), &render());
 }
 
 /// Commands of the program that have a counterpart in a conversation. Longer ones first.
@@ -342,10 +342,10 @@ fn choice(colour: bool) -> ColorChoice {
 }
 
 /// A reader that has seen enough closes the pipe; that is its right, not a failure.
-fn unless_reader_left(result: io::Result<()>) -> Result<(), Failure> {
+fn unless_reader_left(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::OutputFailed, "cannot write to stdout").because(io_words(&error)))
+            Err(CliError::new(Exit::OutputFailed, "cannot write to stdout").because(io_words(&error)))
         }
         _ => Ok(()),
     }
@@ -355,28 +355,28 @@ fn lookup<'a>(env: &'a [(String, String)], name: &str) -> Option<&'a str> {
     env.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
 }
 
-fn home_folder(own: Option<&str>, user: Option<PathBuf>) -> Result<PathBuf, Failure> {
+fn home_folder(own: Option<&str>, user: Option<PathBuf>) -> Result<PathBuf, CliError> {
     match (own, user) {
         (Some(own), _) => Ok(PathBuf::from(own)),
         (None, Some(user)) => Ok(user.join(".throughline")),
-        (None, None) => Err(Failure::new(Exit::BadConfig, "there is no home directory to keep settings in")
+        (None, None) => Err(CliError::new(Exit::BadConfig, "there is no home directory to keep settings in")
             .because("neither THROUGHLINE_HOME nor HOME is set")
             .hint("set THROUGHLINE_HOME to a folder")),
     }
 }
 
-fn clock(fixed: Option<&str>) -> Result<Clock, Failure> {
+fn clock(fixed: Option<&str>) -> Result<Clock, CliError> {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     let Some(text) = fixed else { return Ok(Clock::System(zone)) };
     let time: Timestamp = text.parse().map_err(|error: jiff::Error| {
-        Failure::new(Exit::BadConfig, "THROUGHLINE_NOW is not a time").because(error.to_string())
+        CliError::new(Exit::BadConfig, "THROUGHLINE_NOW is not a time").because(error.to_string())
     })?;
     Ok(Clock::Fixed(Now { ms: time.as_millisecond(), zone }))
 }
 
-fn chance(seed: Option<&str>) -> Chance {
+fn random(seed: Option<&str>) -> RandomSource {
     seed.and_then(|text| text.parse().ok())
-        .map_or(Chance::System, |seed| Chance::Seeded { seed, drawn: Arc::default() })
+        .map_or(RandomSource::System, |seed| RandomSource::Seeded { seed, drawn: Arc::default() })
 }
 
 fn width(columns: Option<&str>, terminal: Option<usize>) -> usize {

@@ -56,14 +56,14 @@ fn a_fixed_clock_stands_still_and_a_broken_one_is_refused() {
 
 #[test]
 fn seeded_chance_repeats_itself_and_other_chance_does_not() {
-    let draw = |chance: Chance| {
-        let mut context = Context::for_tests("/nowhere".into());
-        context.chance = chance;
-        [context.random_bits(), context.random_bits(), context.random_bits()]
+    let draw = |random: RandomSource| {
+        let mut app = App::for_tests("/nowhere".into());
+        app.random = random;
+        [app.random_bits(), app.random_bits(), app.random_bits()]
     };
-    let first = draw(chance(Some("7")));
-    assert_eq!(first, draw(chance(Some("7"))));
-    assert_ne!(first, draw(chance(Some("8"))));
+    let first = draw(random(Some("7")));
+    assert_eq!(first, draw(random(Some("7"))));
+    assert_ne!(first, draw(random(Some("8"))));
     assert!(first[0] != first[1] && first[1] != first[2]);
-    assert_ne!(draw(Chance::System), draw(Chance::System));
+    assert_ne!(draw(RandomSource::System), draw(RandomSource::System));
 }

@@ -78,7 +78,7 @@ about one command.
 /// and `models` talk to a server, the one you configured.
 #[derive(Debug, Parser)]
 #[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
-pub(crate) struct Arguments {
+pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
     #[command(subcommand)]

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn the_command_line_is_consistent() {
-    Arguments::command().debug_assert();
+    Cli::command().debug_assert();
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn numbers_of_tokens_are_read_as_people_write_them() {
 /// Every command and flag, as scripts use them: names, aliases, values, defaults. Part of the net of `tests/cli/golden.rs`.
 #[test]
 fn commands_and_flags_match_their_golden_list() {
-    let mut root = Arguments::command();
+    let mut root = Cli::command();
     root.build();
     let mut lines = std::collections::BTreeSet::new();
     list_command(&root, "throughline", &mut lines);

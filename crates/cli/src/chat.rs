@@ -30,9 +30,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, io_words};
-use setup::Kitchen;
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words};
+use setup::ChatSetup;
 
 /// Talk to a model that can work in this folder, in a conversation that never runs out
 #[derive(Clone, Debug, Default, Args)]
@@ -74,7 +74,7 @@ pub(crate) struct ChatArgs {
 const MAX_PIPED_BYTES: u64 = 4_000_000;
 
 /// Carries out the command.
-pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &ChatArgs, app: &App) -> Result<(), CliError> {
     let piped = piped()?;
     let question = match (&args.question, piped) {
         (Some(question), Some(piped)) => Some(format!("{question}\n\n{piped}")),
@@ -84,25 +84,25 @@ pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<(), Failure> {
     if let Some(question) = &question
         && question.trim().is_empty()
     {
-        return Err(Failure::new(Exit::Usage, "there is no question")
+        return Err(CliError::new(Exit::Usage, "there is no question")
             .because("the text is empty")
             .hint("for example: throughline chat -q \"what is in this folder?\""));
     }
     if args.json && question.is_none() {
         return Err(
-            Failure::new(Exit::Usage, "--json needs a question").hint("give one with -q, or pipe it in")
+            CliError::new(Exit::Usage, "--json needs a question").hint("give one with -q, or pipe it in")
         );
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::Internal, "the machine gives no means to wait for the network")
+        CliError::new(Exit::Internal, "the machine gives no means to wait for the network")
             .because(io_words(&error))
     })?;
-    let context = Arc::new(context.clone());
-    let kitchen = Kitchen::open(&context, args)?;
+    let app = Arc::new(app.clone());
+    let setup = ChatSetup::open(&app, args)?;
     let ended = match question {
-        Some(question) => runtime.block_on(one_shot::run(&kitchen, args, &question)),
-        None => repl::run(kitchen, args, &runtime),
+        Some(question) => runtime.block_on(one_shot::run(&setup, args, &question)),
+        None => repl::run(setup, args, &runtime),
     };
     // Whatever still runs in the background is no reason to wait.
     runtime.shutdown_background();
@@ -110,21 +110,23 @@ pub(crate) fn run(args: &ChatArgs, context: &Context) -> Result<(), Failure> {
 }
 
 /// What was piped in, if anything was.
-fn piped() -> Result<Option<String>, Failure> {
+fn piped() -> Result<Option<String>, CliError> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
         return Ok(None);
     }
     let mut bytes = Vec::new();
     let read = stdin.lock().take(MAX_PIPED_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::new(Exit::InputUnreadable, "cannot read stdin").because(io_words(&error)))?;
+    read.map_err(|error| {
+        CliError::new(Exit::InputUnreadable, "cannot read stdin").because(io_words(&error))
+    })?;
     if bytes.len() as u64 > MAX_PIPED_BYTES {
-        return Err(Failure::new(Exit::BadInput, "what was piped in is too long for a question")
+        return Err(CliError::new(Exit::BadInput, "what was piped in is too long for a question")
             .because(format!("it has more than {} bytes", crate::ui::text::thousands(MAX_PIPED_BYTES)))
             .hint("put it into a file in this folder and ask about the file"));
     }
     let text = String::from_utf8(bytes).map_err(|_| {
-        Failure::new(Exit::BadInput, "what was piped in is not text in UTF-8")
+        CliError::new(Exit::BadInput, "what was piped in is not text in UTF-8")
             .hint("put it into a file in this folder and ask about the file")
     })?;
     Ok((!text.trim().is_empty()).then_some(text))

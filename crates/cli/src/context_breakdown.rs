@@ -1,4 +1,4 @@
-//! Counting a transcript: how much of it is what. By kind, role, tool, group and message; values only, no output.
+//! CountMethod a transcript: how much of it is what. By kind, role, tool, group and message; values only, no output.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::ui::text::glimpse;
 const GLIMPSE_COLUMNS: usize = 120;
 
 /// How many tokens things have; the estimate of the model's prior, or an exact count.
-pub(crate) trait Measure {
+pub(crate) trait MeasureTokens {
     /// Tokens of a text on its own.
     fn text(&self, text: &str) -> u64;
     /// Tokens of a system prompt outside the list, as JSON.
@@ -28,7 +28,7 @@ pub(crate) trait Measure {
 /// What a piece of the context is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum ContentKind {
     /// Standing instructions, before the messages or among them.
     SystemPrompt,
     /// Definitions of tools.
@@ -53,7 +53,7 @@ pub(crate) enum Kind {
     Framing,
 }
 
-impl Kind {
+impl ContentKind {
     /// The words of reports.
     pub(crate) fn words(self) -> &'static str {
         match self {
@@ -74,13 +74,13 @@ impl Kind {
 
 /// How often and how much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Tally {
+pub(crate) struct KindTally {
     pub(crate) items: u64,
     pub(crate) characters: u64,
     pub(crate) tokens: u64,
 }
 
-impl Tally {
+impl KindTally {
     fn add(&mut self, characters: u64, tokens: u64) {
         self.items += 1;
         self.characters += characters;
@@ -92,8 +92,8 @@ impl Tally {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ToolTally {
     pub(crate) name: String,
-    pub(crate) calls: Tally,
-    pub(crate) results: Tally,
+    pub(crate) calls: KindTally,
+    pub(crate) results: KindTally,
     /// Results that say they failed.
     pub(crate) failed: u64,
     pub(crate) largest_result_tokens: u64,
@@ -134,11 +134,11 @@ pub(crate) struct LargeMessage {
 
 /// Everything counted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Census {
+pub(crate) struct ContextBreakdown {
     pub(crate) total_tokens: u64,
     pub(crate) total_characters: u64,
-    pub(crate) kinds: BTreeMap<Kind, Tally>,
-    pub(crate) roles: BTreeMap<Role, Tally>,
+    pub(crate) kinds: BTreeMap<ContentKind, KindTally>,
+    pub(crate) roles: BTreeMap<Role, KindTally>,
     pub(crate) tools: Vec<ToolTally>,
     pub(crate) groups: Vec<GroupTally>,
     pub(crate) largest: Vec<LargeMessage>,
@@ -146,12 +146,17 @@ pub(crate) struct Census {
     pub(crate) sizes: Vec<u64>,
 }
 
-impl Census {
+impl ContextBreakdown {
     /// Counts a transcript; `top` of the largest messages are kept.
-    pub(crate) fn of(transcript: &Transcript, groups: &Groups, measure: &dyn Measure, top: usize) -> Self {
-        let mut counter = Counter {
+    pub(crate) fn of(
+        transcript: &Transcript,
+        groups: &Groups,
+        measure: &dyn MeasureTokens,
+        top: usize,
+    ) -> Self {
+        let mut counter = BreakdownBuilder {
             measure,
-            census: Self::default(),
+            breakdown: Self::default(),
             tools: HashMap::new(),
             names: HashMap::new(),
             commands: HashMap::new(),
@@ -161,47 +166,47 @@ impl Census {
         for (index, message) in transcript.messages.iter().enumerate() {
             counter.message(index, message);
         }
-        let Counter { mut census, tools, names, .. } = counter;
-        census.tools = tools.into_values().collect();
-        census.tools.sort_by(|a, b| b.tokens().cmp(&a.tokens()).then_with(|| a.name.cmp(&b.name)));
-        census.groups = tally_groups(groups, &census.sizes);
-        census.largest = largest(&transcript.messages, &census.sizes, &names, top);
-        census
+        let BreakdownBuilder { mut breakdown, tools, names, .. } = counter;
+        breakdown.tools = tools.into_values().collect();
+        breakdown.tools.sort_by(|a, b| b.tokens().cmp(&a.tokens()).then_with(|| a.name.cmp(&b.name)));
+        breakdown.groups = tally_groups(groups, &breakdown.sizes);
+        breakdown.largest = largest(&transcript.messages, &breakdown.sizes, &names, top);
+        breakdown
     }
 }
 
-struct Counter<'a> {
-    measure: &'a dyn Measure,
-    census: Census,
+struct BreakdownBuilder<'a> {
+    measure: &'a dyn MeasureTokens,
+    breakdown: ContextBreakdown,
     tools: HashMap<String, ToolTally>,
     /// The tool of each call id.
     names: HashMap<String, String>,
     /// The commands of calls that ran one, by the id of the call.
     commands: HashMap<String, String>,
     /// Pieces of the message at hand.
-    pieces: Vec<Piece>,
+    pieces: Vec<CountedPiece>,
 }
 
-struct Piece {
-    kind: Kind,
+struct CountedPiece {
+    kind: ContentKind,
     characters: u64,
     tokens: u64,
 }
 
-impl Counter<'_> {
-    fn count(&mut self, kind: Kind, characters: u64, tokens: u64) {
-        self.pieces.push(Piece { kind, characters, tokens });
+impl BreakdownBuilder<'_> {
+    fn count(&mut self, kind: ContentKind, characters: u64, tokens: u64) {
+        self.pieces.push(CountedPiece { kind, characters, tokens });
     }
 
     /// Books the pieces; returns their characters.
     fn settle(&mut self) -> u64 {
         let mut all = 0;
-        for Piece { kind, characters, tokens } in self.pieces.drain(..) {
-            self.census.kinds.entry(kind).or_default().add(characters, tokens);
-            self.census.total_tokens += tokens;
+        for CountedPiece { kind, characters, tokens } in self.pieces.drain(..) {
+            self.breakdown.kinds.entry(kind).or_default().add(characters, tokens);
+            self.breakdown.total_tokens += tokens;
             all += characters;
         }
-        self.census.total_characters += all;
+        self.breakdown.total_characters += all;
         all
     }
 
@@ -209,11 +214,11 @@ impl Counter<'_> {
         let preamble = &transcript.preamble;
         if let Some(system) = &preamble.system {
             let tokens = self.measure.system(system.as_str());
-            self.count(Kind::SystemPrompt, characters(system.as_str()), tokens);
+            self.count(ContentKind::SystemPrompt, characters(system.as_str()), tokens);
         }
         if let Some(tools) = &preamble.tools {
             let tokens = self.measure.tools(tools.as_str());
-            self.count(Kind::ToolSchemas, characters(tools.as_str()), tokens);
+            self.count(ContentKind::ToolSchemas, characters(tools.as_str()), tokens);
         }
         self.settle();
     }
@@ -227,13 +232,13 @@ impl Counter<'_> {
         // The whole is what the gauge and the trigger go by: what the wire adds is a piece of its own, and what pieces
         // rounded on their own have too much goes off the largest.
         if whole > parts {
-            self.count(Kind::Framing, 0, whole - parts);
+            self.count(ContentKind::Framing, 0, whole - parts);
         } else if let Some(largest) = self.pieces.iter_mut().max_by_key(|piece| piece.tokens) {
             largest.tokens = largest.tokens.saturating_sub(parts - whole);
         }
         let characters = self.settle();
-        self.census.roles.entry(message.role()).or_default().add(characters, whole);
-        self.census.sizes.push(whole);
+        self.breakdown.roles.entry(message.role()).or_default().add(characters, whole);
+        self.breakdown.sizes.push(whole);
     }
 
     fn part(&mut self, index: usize, message: &Message, part: &Part) {
@@ -241,10 +246,10 @@ impl Counter<'_> {
             Part::Text(string) => {
                 let text = message.str(*string);
                 let kind = match message.role() {
-                    Role::System | Role::Developer => Kind::SystemPrompt,
-                    Role::Assistant => Kind::AssistantText,
-                    Role::User if message.is_human() => Kind::HumanText,
-                    _ => Kind::MachineText,
+                    Role::System | Role::Developer => ContentKind::SystemPrompt,
+                    Role::Assistant => ContentKind::AssistantText,
+                    Role::User if message.is_human() => ContentKind::HumanText,
+                    _ => ContentKind::MachineText,
                 };
                 let tokens = self.measure.text(&text);
                 self.count(kind, characters(&text), tokens);
@@ -255,14 +260,14 @@ impl Counter<'_> {
                 let tokens = self.measure.text(message.raw(*block));
                 let length =
                     visible.map_or_else(|| characters(message.raw(*block)), |text| characters(&text));
-                self.count(Kind::Reasoning, length, tokens);
+                self.count(ContentKind::Reasoning, length, tokens);
             }
             Part::ToolCall { id, name, arguments, .. } => {
                 let name = message.str(*name).into_owned();
                 let arguments = message.arguments_text(*arguments);
                 let tokens = self.measure.text(&name) + self.measure.text(&arguments);
                 let length = characters(&name) + characters(&arguments);
-                self.count(Kind::ToolCalls, length, tokens);
+                self.count(ContentKind::ToolCalls, length, tokens);
                 self.tool(&name).calls.add(length, tokens);
                 let act = Act::read(&name, &arguments, 0);
                 if act.family == ToolFamily::Run {
@@ -275,12 +280,12 @@ impl Counter<'_> {
             }
             Part::Image { block } => {
                 let tokens = self.measure.image(message.raw(*block));
-                self.count(Kind::Images, 0, tokens);
+                self.count(ContentKind::Images, 0, tokens);
             }
             Part::Opaque { block, .. } => {
                 let raw = message.raw(*block);
                 let tokens = self.measure.text(raw);
-                self.count(Kind::Opaque, characters(raw), tokens);
+                self.count(ContentKind::Opaque, characters(raw), tokens);
             }
         }
     }
@@ -297,18 +302,18 @@ impl Counter<'_> {
         let text = message.result_text(content);
         let mut tokens = self.measure.text(&text);
         let length = characters(&text);
-        self.count(Kind::ToolResults, length, tokens);
+        self.count(ContentKind::ToolResults, length, tokens);
         for part in content {
             match part {
                 Part::Image { block } => {
                     let image = self.measure.image(message.raw(*block));
-                    self.count(Kind::Images, 0, image);
+                    self.count(ContentKind::Images, 0, image);
                     tokens += image;
                 }
                 Part::Opaque { block, .. } => {
                     let raw = message.raw(*block);
                     let opaque = self.measure.text(raw);
-                    self.count(Kind::Opaque, characters(raw), opaque);
+                    self.count(ContentKind::Opaque, characters(raw), opaque);
                     tokens += opaque;
                 }
                 _ => {}

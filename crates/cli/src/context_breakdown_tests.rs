@@ -6,7 +6,7 @@ use super::*;
 
 struct Plain;
 
-impl Measure for Plain {
+impl MeasureTokens for Plain {
     fn text(&self, text: &str) -> u64 {
         characters(text)
     }
@@ -40,10 +40,10 @@ fn part_tokens(message: &Message, part: &Part) -> u64 {
     }
 }
 
-fn census(json: &str, top: usize) -> Census {
+fn breakdown(json: &str, top: usize) -> ContextBreakdown {
     let transcript = decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap();
     let groups = Groups::of(&transcript.messages);
-    Census::of(&transcript, &groups, &Plain, top)
+    ContextBreakdown::of(&transcript, &groups, &Plain, top)
 }
 
 const TALK: &str = r#"{"system":"be brief","tools":[{"name":"ls"}],"messages":[
@@ -59,42 +59,46 @@ const TALK: &str = r#"{"system":"be brief","tools":[{"name":"ls"}],"messages":[
 
 #[test]
 fn kinds_roles_and_sizes_add_up_to_the_total() {
-    let census = census(TALK, 10);
-    let by_kind: u64 = census.kinds.values().map(|tally| tally.tokens).sum();
-    let preamble = census.kinds[&Kind::SystemPrompt].tokens + census.kinds[&Kind::ToolSchemas].tokens;
-    assert_eq!(by_kind, census.total_tokens);
-    assert_eq!(census.sizes.iter().sum::<u64>() + preamble, census.total_tokens);
-    assert_eq!(census.roles.values().map(|tally| tally.tokens).sum::<u64>() + preamble, census.total_tokens);
-    assert_eq!(census.kinds[&Kind::Framing], Tally { items: 4, characters: 0, tokens: 12 });
-    assert_eq!(census.kinds[&Kind::HumanText], Tally { items: 1, characters: 4, tokens: 4 });
-    assert_eq!(census.kinds[&Kind::MachineText].items, 1);
-    assert_eq!(census.kinds[&Kind::Images].tokens, 10);
+    let breakdown = breakdown(TALK, 10);
+    let by_kind: u64 = breakdown.kinds.values().map(|tally| tally.tokens).sum();
+    let preamble = breakdown.kinds[&ContentKind::SystemPrompt].tokens
+        + breakdown.kinds[&ContentKind::ToolSchemas].tokens;
+    assert_eq!(by_kind, breakdown.total_tokens);
+    assert_eq!(breakdown.sizes.iter().sum::<u64>() + preamble, breakdown.total_tokens);
+    assert_eq!(
+        breakdown.roles.values().map(|tally| tally.tokens).sum::<u64>() + preamble,
+        breakdown.total_tokens
+    );
+    assert_eq!(breakdown.kinds[&ContentKind::Framing], KindTally { items: 4, characters: 0, tokens: 12 });
+    assert_eq!(breakdown.kinds[&ContentKind::HumanText], KindTally { items: 1, characters: 4, tokens: 4 });
+    assert_eq!(breakdown.kinds[&ContentKind::MachineText].items, 1);
+    assert_eq!(breakdown.kinds[&ContentKind::Images].tokens, 10);
 }
 
 #[test]
 fn results_belong_to_the_tool_that_was_called() {
-    let census = census(TALK, 10);
-    let cat = census.tools.iter().find(|tool| tool.name == "cat").unwrap();
+    let breakdown = breakdown(TALK, 10);
+    let cat = breakdown.tools.iter().find(|tool| tool.name == "cat").unwrap();
     assert_eq!((cat.calls.items, cat.results.items, cat.failed), (1, 1, 1));
-    let ls = census.tools.iter().find(|tool| tool.name == "ls").unwrap();
+    let ls = breakdown.tools.iter().find(|tool| tool.name == "ls").unwrap();
     assert_eq!((ls.failed, ls.results.tokens, ls.largest_result_tokens), (0, 13, 13));
-    assert_eq!(census.tools[0].name, "ls", "the largest comes first");
+    assert_eq!(breakdown.tools[0].name, "ls", "the largest comes first");
 }
 
 #[test]
 fn groups_are_tallied_by_kind() {
-    let census = census(TALK, 10);
-    let step = census.groups.iter().find(|group| group.kind == "step").unwrap();
+    let breakdown = breakdown(TALK, 10);
+    let step = breakdown.groups.iter().find(|group| group.kind == "step").unwrap();
     assert_eq!((step.groups, step.messages, step.largest), (1, 2, (1, 3)));
 }
 
 #[test]
 fn the_largest_messages_are_named_with_their_tools() {
-    let census = census(TALK, 1);
-    assert_eq!(census.largest.len(), 1);
-    let largest = &census.largest[0];
+    let breakdown = breakdown(TALK, 1);
+    assert_eq!(breakdown.largest.len(), 1);
+    let largest = &breakdown.largest[0];
     assert_eq!(largest.message, 3);
-    let all = super::tests::census(TALK, 9).largest;
+    let all = super::tests::breakdown(TALK, 9).largest;
     let results = all.iter().find(|large| large.message == 2).unwrap();
     assert_eq!(results.tools, ["ls", "cat"]);
     assert_eq!(results.glimpse, "one");
@@ -102,8 +106,10 @@ fn the_largest_messages_are_named_with_their_tools() {
 
 #[test]
 fn a_result_without_a_call_is_counted_too() {
-    let census =
-        census(r#"[{"role":"user","content":"x"},{"role":"tool","tool_call_id":"q","content":"lost"}]"#, 3);
-    assert_eq!(census.tools[0].name, "(no call)");
-    assert_eq!(census.tools[0].results.characters, 4);
+    let breakdown = breakdown(
+        r#"[{"role":"user","content":"x"},{"role":"tool","tool_call_id":"q","content":"lost"}]"#,
+        3,
+    );
+    assert_eq!(breakdown.tools[0].name, "(no call)");
+    assert_eq!(breakdown.tools[0].results.characters, 4);
 }

@@ -19,10 +19,10 @@ use throughline_redact::Redactor;
 use throughline_store::{GuardScope, Owner, Store};
 use throughline_tokens::Catalogue;
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::plugins::{problem_with, read_manifest};
 use crate::engines::services::Services;
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::files::engine_directories;
 
 /// Where to look when an engine cannot be had.
@@ -33,7 +33,7 @@ const OWN_MODEL: &str = "the conversation's own model";
 
 /// What engines are made from.
 pub(crate) struct EngineParts<'a> {
-    pub(crate) context: &'a Context,
+    pub(crate) app: &'a App,
     pub(crate) settings: &'a Settings,
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) store: Arc<dyn Store>,
@@ -63,18 +63,18 @@ pub(crate) struct Engines {
     fallback: EngineFallback,
     directories: Vec<EngineDirectory>,
     health: Arc<EngineHealth>,
-    context: Arc<Context>,
+    app: Arc<App>,
 }
 
 impl Engines {
     /// Finds the models that write summaries; with the engines comes what is wrong with models that cannot.
-    pub(crate) async fn find(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), Failure> {
+    pub(crate) async fn find(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), CliError> {
         let wishes = SummarySettings::of(parts.settings);
         Self::with_summaries_by(wishes, parts).await
     }
 
     /// The same for conversations on somebody else's key: nothing is asked on it for summaries unless the settings say so.
-    pub(crate) async fn find_for_clients(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), Failure> {
+    pub(crate) async fn find_for_clients(parts: EngineParts<'_>) -> Result<(Self, Vec<String>), CliError> {
         let wishes = SummarySettings::named_in(parts.settings);
         Self::with_summaries_by(wishes, parts).await
     }
@@ -82,14 +82,14 @@ impl Engines {
     async fn with_summaries_by(
         wishes: Option<SummarySettings>,
         parts: EngineParts<'_>,
-    ) -> Result<(Self, Vec<String>), Failure> {
-        let EngineParts { context, settings, catalogue, store, host, client, health, recall } = parts;
+    ) -> Result<(Self, Vec<String>), CliError> {
+        let EngineParts { app, settings, catalogue, store, host, client, health, recall } = parts;
         let redactor = settings.security.redact_secrets.then(Redactor::new);
         let mut problems = Vec::new();
         let summaries = match wishes {
             None => None,
             Some(wishes) => {
-                let variable = |name: &str| context.variable(name).map(str::to_owned);
+                let variable = |name: &str| app.variable(name).map(str::to_owned);
                 let learnt =
                     |scope: &GuardScope| learnt_window(store.as_ref(), scope, host.now_ms()).ok().flatten();
                 let search =
@@ -117,12 +117,11 @@ impl Engines {
         };
         let compressor =
             CompressorSetup { on_failure, prune, redactor, recall, ..CompressorSetup::by_rules() };
-        let (name, directories) = (settings.context.engine.clone(), engine_directories(&context.home));
-        let (fallback, context) = (settings.context.fallback, Arc::new(context.clone()));
+        let (name, directories) = (settings.context.engine.clone(), engine_directories(&app.home));
+        let (fallback, app) = (settings.context.fallback, Arc::new(app.clone()));
         let health = Arc::<EngineHealth>::default();
         let lossless = LosslessParts { store, host, limits: lcm_limits(&settings.lcm) };
-        let mut engines =
-            Self { compressor, lossless, summaries, name, fallback, directories, health, context };
+        let mut engines = Self { compressor, lossless, summaries, name, fallback, directories, health, app };
         match engines.try_make(&Owner::default()) {
             // A broken engine stops no conversation; a name that means nothing is a mistake in the settings.
             Ok(_) | Err(RegistryError::Broken { .. }) => {}
@@ -130,7 +129,7 @@ impl Engines {
                 problems.push(format!("{error}; `{BUILT_IN_ENGINE}` steps in, as `context.fallback` says"));
                 engines.name = BUILT_IN_ENGINE.to_owned();
             }
-            Err(error) => return Err(Failure::new(Exit::BadConfig, error.to_string()).hint(ASK_PLUGINS)),
+            Err(error) => return Err(CliError::new(Exit::BadConfig, error.to_string()).hint(ASK_PLUGINS)),
         }
         Ok((engines, problems))
     }
@@ -146,7 +145,7 @@ impl Engines {
     /// What is wrong with the engine in use, as far as can be seen before it is started.
     pub(crate) fn problem(&self) -> Option<String> {
         let directory = self.directories.iter().find(|directory| directory.name == self.name.trim())?;
-        let problem = problem_with(&self.context, directory)?;
+        let problem = problem_with(&self.app, directory)?;
         let name = &directory.name;
         Some(format!(
             "the context engine `{name}` is broken: {problem}; nothing is compacted until it is mended"
@@ -170,7 +169,7 @@ impl Engines {
         let manifest = read_manifest(directory)?;
         let launch = manifest.launch(&directory.path, Path::is_file);
         let routes = self.summaries.as_ref().map(|setup| setup.routes.clone()).unwrap_or_default();
-        let services = Services::new(&self.context, &directory.name, routes);
+        let services = Services::new(&self.app, &directory.name, routes);
         let bounds = EngineBounds::default();
         let engine = ProcessEngine::new(&directory.name, launch, bounds, Arc::new(services));
         let engine = engine.sharing(&self.health).masking(self.compressor.redactor.clone());
@@ -182,9 +181,9 @@ impl Engines {
         if self.fallback == EngineFallback::Nobody {
             return engine;
         }
-        let context = Arc::clone(&self.context);
+        let app = Arc::clone(&self.app);
         let stepped_in = Arc::new(move |error: &EngineError| {
-            context.warn(&format!("{error}; the built-in engine steps in"));
+            app.warn(&format!("{error}; the built-in engine steps in"));
         });
         Arc::new(FallbackEngine::new(engine, self.built_in(), stepped_in))
     }

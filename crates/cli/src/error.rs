@@ -40,14 +40,14 @@ impl Exit {
 
 /// Why a command could not be carried out, in words for the person who ran it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct CliError {
     exit: Exit,
     what: String,
     causes: Vec<String>,
     hints: Vec<String>,
 }
 
-impl Failure {
+impl CliError {
     /// What happened, as one lower-case sentence without a full stop.
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
         Self { exit, what: what.into(), causes: Vec::new(), hints: Vec::new() }

@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn plain(failure: &Failure) -> String {
+fn plain(failure: &CliError) -> String {
     anstream::adapter::strip_str(&failure.render()).to_string()
 }
 
 #[test]
 fn a_failure_says_what_why_and_what_to_do() {
-    let failure = Failure::new(Exit::BadInput, "cannot read a.json")
+    let failure = CliError::new(Exit::BadInput, "cannot read a.json")
         .because("it is not JSON\n(line 3)")
         .hint("pass a transcript");
     assert_eq!(

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use throughline_engine::EngineDirectory;
 
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::error::{CliError, Exit, io_words, path_words};
 
 /// The path that stands for stdin or stdout.
 pub(crate) const STANDARD_STREAM: &str = "-";
@@ -35,7 +35,7 @@ pub(crate) fn input_name(path: &Path) -> String {
 }
 
 /// The whole of a file, or of stdin for `-`; unpacked if it is compressed with gzip.
-pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>, CliError> {
     let name = input_name(path);
     let bytes = if path.as_os_str() == STANDARD_STREAM {
         read_bounded(io::stdin().lock(), MAX_INPUT_BYTES).map_err(|error| unreadable(&name, &error))?
@@ -54,22 +54,23 @@ pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>, Failure> {
         open().map_err(|error| unreadable(&name, &error))?
     };
     let Some(bytes) = bytes else {
-        return Err(Failure::new(Exit::BadInput, format!("{name} is too large"))
+        return Err(CliError::new(Exit::BadInput, format!("{name} is too large"))
             .because("at most 4 GiB can be read at once"));
     };
     if bytes.starts_with(GZIP_MAGIC) {
         return unpack(&name, &bytes);
     }
     if let Some((_, format, advice)) = OTHER_FORMATS.iter().find(|(magic, _, _)| bytes.starts_with(magic)) {
-        return Err(Failure::new(Exit::BadInput, format!("cannot read {name}"))
+        return Err(CliError::new(Exit::BadInput, format!("cannot read {name}"))
             .because(format!("it is {format}; of compressed files only gzip is read"))
             .hint(*advice));
     }
     Ok(bytes)
 }
 
-fn unreadable(name: &str, error: &io::Error) -> Failure {
-    let failure = Failure::new(Exit::InputUnreadable, format!("cannot read {name}")).because(io_words(error));
+fn unreadable(name: &str, error: &io::Error) -> CliError {
+    let failure =
+        CliError::new(Exit::InputUnreadable, format!("cannot read {name}")).because(io_words(error));
     match error.kind() {
         io::ErrorKind::NotFound => failure.hint("check the spelling, or pass - to read from stdin"),
         io::ErrorKind::IsADirectory => failure.hint("pass a transcript file inside it"),
@@ -91,7 +92,7 @@ const MAX_DEPTH: usize = 16;
 const TRANSCRIPT_ENDINGS: [&str; 4] = [".jsonl", ".json", ".ndjson", ".traj"];
 
 /// The files that were named, and in the place of each folder those in it that may be transcripts, sorted by path.
-pub(crate) fn transcript_files(paths: &[PathBuf]) -> Result<Vec<TranscriptFile>, Failure> {
+pub(crate) fn transcript_files(paths: &[PathBuf]) -> Result<Vec<TranscriptFile>, CliError> {
     let mut found = Vec::new();
     for path in paths {
         if path.as_os_str() == STANDARD_STREAM {
@@ -138,10 +139,10 @@ fn read_bounded(source: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, Failure> {
+fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, CliError> {
     match read_bounded(MultiGzDecoder::new(packed), MAX_UNPACKED_BYTES) {
         Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => Err(Failure::new(Exit::BadInput, format!("{name} unpacks to more than 1 GiB"))
+        Ok(None) => Err(CliError::new(Exit::BadInput, format!("{name} unpacks to more than 1 GiB"))
             .hint("if that is right, unpack it first with `gzip -d` and pass the plain file")),
         Err(error) => {
             let cause = if error.kind() == io::ErrorKind::UnexpectedEof {
@@ -149,7 +150,7 @@ fn unpack(name: &str, packed: &[u8]) -> Result<Vec<u8>, Failure> {
             } else {
                 format!("the gzip data is broken: {}", io_words(&error))
             };
-            Err(Failure::new(Exit::BadInput, format!("cannot unpack {name}"))
+            Err(CliError::new(Exit::BadInput, format!("cannot unpack {name}"))
                 .because(cause)
                 .hint("get a whole copy of the file; `gzip -t` tests one"))
         }
@@ -166,18 +167,18 @@ enum Readers {
 }
 
 /// Replaces a file, or makes it. Its permissions and, for a link, the link itself stay.
-pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     write_for(path, bytes, Readers::AsUsual)
 }
 
 /// The same, but a file that is made is its owner's alone: recorded conversations hold what was said in confidence.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     write_for(path, bytes, Readers::Owner)
 }
 
-fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Failure> {
+fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), CliError> {
     let fail = |cause: String| {
-        Failure::new(Exit::OutputFailed, format!("cannot write {}", path_words(path))).because(cause)
+        CliError::new(Exit::OutputFailed, format!("cannot write {}", path_words(path))).because(cause)
     };
     let existing = match fs::metadata(path) {
         Ok(metadata) => Some(metadata),

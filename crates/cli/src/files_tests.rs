@@ -20,7 +20,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-fn causes(failure: &Failure) -> String {
+fn causes(failure: &CliError) -> String {
     anstream::adapter::strip_str(&failure.render()).to_string()
 }
 

@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words, path_words};
 
 /// Files in it that let their reader in, or tell who was.
 const SECRET_FILES: [&str; 4] = ["tokens.json", "tokens.lock", "gateway.key", "history"];
 
 /// Makes the home directory if it is not there. Rights that others have to it are taken away, and the user is told.
-pub(crate) fn make_private(context: &Context) -> Result<(), Failure> {
-    let home = &context.home;
+pub(crate) fn make_private(app: &App) -> Result<(), CliError> {
+    let home = &app.home;
     make_folder(home).map_err(|error| {
-        Failure::new(Exit::OutputFailed, format!("cannot make the folder {}", path_words(home)))
+        CliError::new(Exit::OutputFailed, format!("cannot make the folder {}", path_words(home)))
             .because(io_words(&error))
             .hint("set THROUGHLINE_HOME to a folder you can write to")
     })?;
-    tighten(context);
+    tighten(app);
     Ok(())
 }
 
@@ -39,17 +39,17 @@ pub(crate) fn lock_file(path: &Path) -> std::io::Result<std::fs::File> {
 }
 
 #[cfg(unix)]
-fn tighten(context: &Context) {
+fn tighten(app: &App) {
     use std::os::unix::fs::PermissionsExt as _;
-    let home = context.home.as_path();
+    let home = app.home.as_path();
     let mode_of = |path: &Path| std::fs::metadata(path).ok().map(|found| found.permissions().mode() & 0o7777);
     let close = |path: &Path, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode & !0o077)).is_ok()
     };
     if let Some(mode) = mode_of(home).filter(|mode| mode & 0o077 != 0) {
-        match may_be_closed(context, mode) && close(home, mode) {
-            true => context.note(&format!("others could read {}; now only you can", path_words(home))),
-            false => context.warn(&format!(
+        match may_be_closed(app, mode) && close(home, mode) {
+            true => app.note(&format!("others could read {}; now only you can", path_words(home))),
+            false => app.warn(&format!(
                 "others can read {}, where conversations are recorded; make it yours alone with `chmod 700`, or set THROUGHLINE_HOME",
                 path_words(home)
             )),
@@ -60,25 +60,25 @@ fn tighten(context: &Context) {
         if let Some(mode) = mode_of(&path).filter(|mode| mode & 0o077 != 0)
             && close(&path, mode)
         {
-            context.note(&format!("others could read {}; now only you can", path_words(&path)));
+            app.note(&format!("others could read {}; now only you can", path_words(&path)));
         }
     }
 }
 
 /// Whether a folder is ours to close: not one that several users share, and not the home of everything else.
 #[cfg(unix)]
-fn may_be_closed(context: &Context, mode: u32) -> bool {
+fn may_be_closed(app: &App, mode: u32) -> bool {
     const STICKY: u32 = 0o1000;
     let is_users_home =
-        match (context.home.canonicalize(), context.user_home.as_ref().map(|home| home.canonicalize())) {
+        match (app.home.canonicalize(), app.user_home.as_ref().map(|home| home.canonicalize())) {
             (Ok(home), Some(Ok(user))) => home == user,
             _ => false,
         };
-    mode & STICKY == 0 && !is_users_home && context.home.parent().is_some()
+    mode & STICKY == 0 && !is_users_home && app.home.parent().is_some()
 }
 
 #[cfg(not(unix))]
-fn tighten(_context: &Context) {}
+fn tighten(_context: &App) {}
 
 #[cfg(test)]
 #[cfg(unix)]

@@ -13,34 +13,34 @@ fn set(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn context_at(home: PathBuf) -> Context {
-    Context::for_tests(home)
+fn context_at(home: PathBuf) -> App {
+    App::for_tests(home)
 }
 
 #[test]
 fn whatever_is_made_first_is_private() {
     let folder = tempfile::tempdir().unwrap();
-    let context = context_at(folder.path().join("home"));
-    crate::access_token_file::change(&context, |_| Ok(())).unwrap();
-    assert_eq!(mode(&context.home), 0o700);
-    assert_eq!(mode(&context.home.join("tokens.lock")), 0o600);
-    assert_eq!(mode(&context.home.join("tokens.json")), 0o600);
+    let app = context_at(folder.path().join("home"));
+    crate::access_token_file::change(&app, |_| Ok(())).unwrap();
+    assert_eq!(mode(&app.home), 0o700);
+    assert_eq!(mode(&app.home.join("tokens.lock")), 0o600);
+    assert_eq!(mode(&app.home.join("tokens.json")), 0o600);
 }
 
 #[test]
 fn what_was_open_is_closed() {
     let folder = tempfile::tempdir().unwrap();
-    let context = context_at(folder.path().join("home"));
-    std::fs::create_dir(&context.home).unwrap();
-    set(&context.home, 0o755);
+    let app = context_at(folder.path().join("home"));
+    std::fs::create_dir(&app.home).unwrap();
+    set(&app.home, 0o755);
     for name in SECRET_FILES {
-        std::fs::write(context.home.join(name), "").unwrap();
-        set(&context.home.join(name), 0o644);
+        std::fs::write(app.home.join(name), "").unwrap();
+        set(&app.home.join(name), 0o644);
     }
-    make_private(&context).unwrap();
-    assert_eq!(mode(&context.home), 0o700);
+    make_private(&app).unwrap();
+    assert_eq!(mode(&app.home), 0o700);
     for name in SECRET_FILES {
-        assert_eq!(mode(&context.home.join(name)), 0o600, "{name}");
+        assert_eq!(mode(&app.home.join(name)), 0o600, "{name}");
     }
 }
 

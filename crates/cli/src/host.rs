@@ -7,29 +7,29 @@ use std::sync::Arc;
 use throughline_engine::Host;
 use throughline_store::{Holder, Millis};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::host::process::{is_alive, this_process};
 
 /// This process.
-pub(crate) struct ThisMachine {
-    context: Arc<Context>,
+pub(crate) struct LocalHost {
+    app: Arc<App>,
     holder: Holder,
 }
 
-impl ThisMachine {
+impl LocalHost {
     /// As seen by a process that does `what`.
-    pub(crate) fn new(context: &Arc<Context>, what: &str) -> Self {
-        Self { context: Arc::clone(context), holder: this_process(what) }
+    pub(crate) fn new(app: &Arc<App>, what: &str) -> Self {
+        Self { app: Arc::clone(app), holder: this_process(what) }
     }
 }
 
-impl Host for ThisMachine {
+impl Host for LocalHost {
     fn now_ms(&self) -> Millis {
-        self.context.now().ms
+        self.app.now().ms
     }
 
     fn random(&self) -> u32 {
-        (self.context.random_bits() >> 32) as u32
+        (self.app.random_bits() >> 32) as u32
     }
 
     fn holder(&self) -> Holder {

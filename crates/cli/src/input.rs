@@ -5,11 +5,11 @@ use std::path::Path;
 use throughline_store::Session;
 use throughline_transcript::{DecodeError, DecodeOptions, Source, Transcript, decode};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::TranscriptArgs;
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::files::{STANDARD_STREAM, input_name, read_input};
-use crate::record::Record;
+use crate::record::OpenRecord;
 use crate::record::session_context::load_view;
 use crate::ui::text::{counted, on_one_line};
 
@@ -29,7 +29,7 @@ pub(crate) enum Original {
 }
 
 /// A transcript and what it was read from.
-pub(crate) struct Input {
+pub(crate) struct TranscriptInput {
     /// How messages call it.
     pub(crate) name: String,
     /// Size after unpacking.
@@ -42,26 +42,26 @@ pub(crate) struct Input {
 
 /// Reads, unpacks and decodes the input. What the reader noted goes to stderr.
 pub(crate) fn load_input(
-    context: &Context,
+    app: &App,
     args: &TranscriptArgs,
     original: Original,
-) -> Result<Input, Failure> {
+) -> Result<TranscriptInput, CliError> {
     if let Some(reference) = &args.session {
-        let record = Record::open_to_read(context, reference)?;
+        let record = OpenRecord::open_to_read(app, reference)?;
         let session = record.tip(reference)?;
         return Ok(recorded_input(&session, load_view(&record, &session)?.1));
     }
     let file = args.file.as_deref().unwrap_or(Path::new(STANDARD_STREAM));
-    let Input { name, bytes, transcript, original } =
+    let TranscriptInput { name, bytes, transcript, original } =
         read_transcript(file, &args.decode_options(), original)?;
     for note in transcript.notes.iter().take(MAX_NOTES_SHOWN) {
         let place = note.line.map(|line| format!(":{line}")).unwrap_or_default();
-        context.note(&format!("{name}{place}: {}", on_one_line(&note.text)));
+        app.note(&format!("{name}{place}: {}", on_one_line(&note.text)));
     }
     if let Some(more) = transcript.notes.len().checked_sub(MAX_NOTES_SHOWN).filter(|more| *more > 0) {
-        context.note(&format!("{name}: {}", counted(more as u64, "more note", "more notes")));
+        app.note(&format!("{name}: {}", counted(more as u64, "more note", "more notes")));
     }
-    Ok(Input { name, bytes, transcript, original })
+    Ok(TranscriptInput { name, bytes, transcript, original })
 }
 
 /// Reads, unpacks and decodes a file. What the reader noted is in the transcript.
@@ -69,7 +69,7 @@ pub(crate) fn read_transcript(
     file: &Path,
     options: &DecodeOptions,
     original: Original,
-) -> Result<Input, Failure> {
+) -> Result<TranscriptInput, CliError> {
     let name = input_name(file);
     let bytes = read_input(file)?;
     let size = bytes.len() as u64;
@@ -77,18 +77,18 @@ pub(crate) fn read_transcript(
     let kept = (original == Original::Keep).then(|| bytes.clone());
     let transcript = decode(bytes, options).map_err(|error| refused(&name, &error, is_utf16))?;
     let is_log = matches!(transcript.source, Source::ClaudeCodeLog | Source::CodexLog);
-    Ok(Input { name, bytes: size, transcript, original: kept.filter(|_| !is_log) })
+    Ok(TranscriptInput { name, bytes: size, transcript, original: kept.filter(|_| !is_log) })
 }
 
 /// The view of a recorded session as an input.
-pub(crate) fn recorded_input(session: &Session, transcript: Transcript) -> Input {
+pub(crate) fn recorded_input(session: &Session, transcript: Transcript) -> TranscriptInput {
     let bytes = transcript.messages.iter().map(|message| message.json().len() as u64).sum();
-    Input { name: format!("session {}", session.id), bytes, transcript, original: None }
+    TranscriptInput { name: format!("session {}", session.id), bytes, transcript, original: None }
 }
 
 /// The reader's refusal in words that say what to do about it.
-fn refused(name: &str, error: &DecodeError, is_utf16: bool) -> Failure {
-    let failure = Failure::new(Exit::BadInput, format!("cannot read {name} as a transcript"))
+fn refused(name: &str, error: &DecodeError, is_utf16: bool) -> CliError {
+    let failure = CliError::new(Exit::BadInput, format!("cannot read {name} as a transcript"))
         .because(on_one_line(&error.to_string()));
     match error {
         DecodeError::Utf8 { .. } if is_utf16 => failure.hint("the file is UTF-16; save it as UTF-8"),

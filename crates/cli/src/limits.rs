@@ -14,19 +14,19 @@ use throughline_tokens::{
 };
 use throughline_transcript::{Source, Transcript};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::WindowArgs;
 use crate::commands::config::{SettingFlag, load_settings};
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::model_client::catalogue;
-use crate::record::Record;
-use crate::token_counter::Meter;
-use crate::ui::table::{Side, Table};
+use crate::record::OpenRecord;
+use crate::token_counter::TokenCounter;
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands};
 
 /// How tokens shall be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counting {
+pub(crate) enum CountMethod {
     /// By the weights of the model's family.
     Estimate,
     /// By the model's own tokenizer, where it is public.
@@ -41,14 +41,14 @@ pub(crate) struct Sourced<T> {
 }
 
 /// Everything around a transcript that decides about it.
-pub(crate) struct Situation {
+pub(crate) struct TranscriptLimits {
     /// What calls to the model cost.
     price_source: PriceSource,
     pub(crate) settings: Settings,
     pub(crate) model: Option<Sourced<String>>,
     pub(crate) window: Sourced<u64>,
     pub(crate) budgets: Budgets,
-    pub(crate) meter: Meter,
+    pub(crate) counter: TokenCounter,
     /// The size of the whole, where the conversation was held here. The meter has the same unit.
     pub(crate) size: Option<PendingRequest>,
     /// What was configured for this window and model.
@@ -59,25 +59,25 @@ pub(crate) struct Situation {
     pub(crate) notes: Vec<String>,
 }
 
-impl Situation {
+impl TranscriptLimits {
     /// Works out what holds for a transcript.
     pub(crate) fn of(
-        context: &Context,
+        app: &App,
         args: &WindowArgs,
         flags: &[SettingFlag<'_>],
         transcript: &Transcript,
-        counting: Counting,
-    ) -> Result<Self, Failure> {
+        counting: CountMethod,
+    ) -> Result<Self, CliError> {
         let mut flags = flags.to_vec();
         if let Some(tokens) = args.context_length {
             flags.push(("--context-length", "model.context_length", tokens.to_string()));
         }
-        let loaded = load_settings(context, &flags)?;
-        let model = model_of(context, &loaded, args, transcript);
+        let loaded = load_settings(app, &flags)?;
+        let model = model_of(app, &loaded, args, transcript);
         let name = model.as_ref().map_or("", |model| model.value.as_str());
-        let catalogue = catalogue(context)?;
-        let (wish, provider) = served_by(context, &loaded, args, transcript, name);
-        let reserved = reserved_output(context, args, &loaded.settings, transcript);
+        let catalogue = catalogue(app)?;
+        let (wish, provider) = served_by(app, &loaded, args, transcript, name);
+        let reserved = reserved_output(app, args, &loaded.settings, transcript);
         let limits = resolve_limits(&LimitSources {
             model: &wish.model,
             provider,
@@ -85,25 +85,25 @@ impl Situation {
             configured: wish.window.as_ref(),
             catalogue: &catalogue,
             endpoint: None,
-            learnt: learnt(context, &wish),
-            recorded: context.recorded_client.or_else(|| recorded_client(transcript)),
+            learnt: learnt(app, &wish),
+            recorded: app.recorded_client.or_else(|| recorded_client(transcript)),
             output_cap_tokens: reserved.map(|(tokens, _)| tokens),
         });
         let window = Sourced { value: limits.window.tokens, origin: limits.window_origin(&wish.model) };
         let threshold_origin = threshold_words(&limits);
         let ResolvedLimits { policy, known, unused_window, .. } = limits;
         let mut notes: Vec<String> = unused_window.into_iter().collect();
-        let meter = meter_of(&known, transcript, counting, &mut notes);
+        let counter = counter_for(&known, transcript, counting, &mut notes);
         let held =
-            context.in_force.as_ref().filter(|_| args.model.is_none() && counting == Counting::Estimate);
-        let size = held.and_then(|in_force| in_force.context);
-        let meter = match size {
+            app.active_session.as_ref().filter(|_| args.model.is_none() && counting == CountMethod::Estimate);
+        let size = held.and_then(|active| active.pending);
+        let counter = match size {
             Some(size) => {
-                meter.corrected(size.total_tokens, size.fixed_tokens.saturating_add(size.message_tokens))
+                counter.corrected(size.total_tokens, size.fixed_tokens.saturating_add(size.message_tokens))
             }
-            None => meter,
+            None => counter,
         };
-        let fixed_tokens = meter.preamble(&transcript.preamble);
+        let fixed_tokens = counter.preamble(&transcript.preamble);
         let limits = Limits::beside(&policy, fixed_tokens).map_err(|error| refused(error, &window))?;
         let price_source = PriceSource { catalogue, seller: loaded.settings.model.provider.clone() };
         Ok(Self {
@@ -112,7 +112,7 @@ impl Situation {
             settings: loaded.settings,
             model,
             window,
-            meter,
+            counter,
             size,
             policy,
             limits,
@@ -138,8 +138,8 @@ impl Situation {
     }
 
     /// What the user should know about how limits were found.
-    pub(crate) fn tell_notes(&self, context: &Context) {
-        self.notes.iter().for_each(|note| context.note(note));
+    pub(crate) fn print_notes(&self, app: &App) {
+        self.notes.iter().for_each(|note| app.note(note));
     }
 
     /// Each limit as configured and in force, with why they differ or where it came from.
@@ -157,8 +157,8 @@ impl Situation {
         } = &self.limits;
         let row = |name: &str, limit: &Effective<u64>, otherwise: Option<String>| {
             let reason = limit.reason.map(|reason| reason.to_string()).or(otherwise);
-            let in_force = LimitInForce { configured: limit.configured, effective: limit.effective, reason };
-            (name.to_owned(), in_force)
+            let active = LimitInForce { configured: limit.configured, effective: limit.effective, reason };
+            (name.to_owned(), active)
         };
         let fixed = |tokens: u64| Effective { configured: tokens, effective: tokens, reason: None };
         let tail_configured = (threshold_tokens.configured as f64 * target_ratio.configured) as u64;
@@ -208,7 +208,7 @@ impl Situation {
             "{}Window {}. Tokens {}. The mark ┃ is the threshold.",
             model.unwrap_or_default(),
             self.window.origin,
-            self.meter.words()
+            self.counter.words()
         )
     }
 
@@ -234,7 +234,7 @@ impl Situation {
 
 /// The model: as asked for, else as the conversation is held with it, else as the transcript names it, else as configured.
 fn model_of(
-    context: &Context,
+    app: &App,
     loaded: &Loaded,
     args: &WindowArgs,
     transcript: &Transcript,
@@ -243,7 +243,7 @@ fn model_of(
         |value: &str, origin: &str| Sourced { value: on_one_line(value), origin: origin.to_owned() };
     let configured = Some(loaded.settings.model.default.as_str()).filter(|name| !name.is_empty());
     let named = transcript.preamble.model.as_deref().filter(|name| !name.is_empty());
-    let held = context.in_force.as_ref().map(|in_force| in_force.limits.model.as_str());
+    let held = app.active_session.as_ref().map(|active| active.limits.model.as_str());
     args.model
         .as_deref()
         .map(|name| sourced(name, "--model"))
@@ -254,7 +254,7 @@ fn model_of(
 
 /// The model as it would be asked for, with the window that counts before all others, and who serves it.
 fn served_by(
-    context: &Context,
+    app: &App,
     loaded: &Loaded,
     args: &WindowArgs,
     transcript: &Transcript,
@@ -266,7 +266,7 @@ fn served_by(
         Some(typed) => main.named(typed),
         None => ModelSpec { model: name.to_owned(), ..main },
     };
-    let held = context.in_force.as_ref().map(|in_force| &in_force.limits).filter(|_| args.model.is_none());
+    let held = app.active_session.as_ref().map(|active| &active.limits).filter(|_| args.model.is_none());
     if let Some(held) = held {
         let configured = wish.window.clone().filter(|window| window.counts_for(&wish.model));
         let in_use = WindowSetting {
@@ -277,7 +277,7 @@ fn served_by(
         let kind = EndpointKind::parse(&held.provider).or_else(|| wish.named_kind());
         return (ModelSpec { window: Some(configured.unwrap_or(in_use)), ..wish }, kind);
     }
-    let endpoint = wish.endpoint(|name| context.variable(name).map(str::to_owned)).ok();
+    let endpoint = wish.endpoint(|name| app.variable(name).map(str::to_owned)).ok();
     let kind = endpoint.map(|endpoint| endpoint.kind).or_else(|| wish.named_kind());
     // Codex itself is what its subscriptions are used with.
     let codex = (transcript.source == Source::CodexLog).then_some(EndpointKind::OpenAiCodex);
@@ -285,12 +285,12 @@ fn served_by(
 }
 
 /// The window that an earlier refusal of the configured endpoint stated, where there is a record of one.
-fn learnt(context: &Context, wish: &ModelSpec) -> Option<u64> {
-    if context.in_force.is_some() || !context.record_path().exists() {
+fn learnt(app: &App, wish: &ModelSpec) -> Option<u64> {
+    if app.active_session.is_some() || !app.record_path().exists() {
         return None;
     }
-    let endpoint = wish.endpoint(|name| context.variable(name).map(str::to_owned)).ok()?;
-    let record = Record::open_for_reading(context).ok()?;
+    let endpoint = wish.endpoint(|name| app.variable(name).map(str::to_owned)).ok()?;
+    let record = OpenRecord::open_for_reading(app).ok()?;
     learnt_window(&record.store, &learnt_scope(&endpoint, &wish.model), record.now.ms).ok().flatten()
 }
 
@@ -307,12 +307,12 @@ fn recorded_client(transcript: &Transcript) -> Option<RecordedClient> {
 
 /// Tokens kept free for the answer, and who asks for them.
 fn reserved_output(
-    context: &Context,
+    app: &App,
     args: &WindowArgs,
     settings: &Settings,
     transcript: &Transcript,
 ) -> Option<(u64, &'static str)> {
-    let held = context.in_force.as_ref().and_then(|in_force| in_force.limits.output_cap_tokens);
+    let held = app.active_session.as_ref().and_then(|active| active.limits.output_cap_tokens);
     let own = [
         (args.max_output_tokens, "--max-output-tokens"),
         (held, "this conversation"),
@@ -333,43 +333,43 @@ fn threshold_words(limits: &ResolvedLimits) -> Option<String> {
     }
 }
 
-fn refused(error: LimitError, window: &Sourced<u64>) -> Failure {
+fn refused(error: LimitError, window: &Sourced<u64>) -> CliError {
     match error {
         LimitError::NoWindow | LimitError::WindowTooSmall { .. } => {
-            Failure::new(Exit::BadInput, "the window is too small to work with")
+            CliError::new(Exit::BadInput, "the window is too small to work with")
                 .because(format!("{error} (the window: {})", window.origin))
                 .hint("give the model's own context length, such as --context-length 32k")
         }
         LimitError::NotAShare { .. } => {
-            Failure::new(Exit::BadConfig, "a setting makes no sense").because(error.to_string())
+            CliError::new(Exit::BadConfig, "a setting makes no sense").because(error.to_string())
         }
     }
 }
 
 /// The estimator of the model's family, or of the family its wire suggests.
-fn meter_of(
+fn counter_for(
     known: &KnownModel,
     transcript: &Transcript,
-    counting: Counting,
+    counting: CountMethod,
     notes: &mut Vec<String>,
-) -> Meter {
+) -> TokenCounter {
     let model = TokenModel::of(known.family_on(transcript.wire_format));
     match (counting, known.facts.encoding) {
-        (Counting::Exact, Some(encoding)) => Meter::exact(model, encoding),
-        (Counting::Exact, None) => {
+        (CountMethod::Exact, Some(encoding)) => TokenCounter::exact(model, encoding),
+        (CountMethod::Exact, None) => {
             notes.push(
                 "only OpenAI models have a public tokenizer, so tokens are estimated; --model names one"
                     .to_owned(),
             );
-            Meter::estimating(model)
+            TokenCounter::estimating(model)
         }
-        (Counting::Estimate, _) => Meter::estimating(model),
+        (CountMethod::Estimate, _) => TokenCounter::estimating(model),
     }
 }
 
 /// The limits as a table.
-pub(crate) fn limits_table(situation: &Situation) -> Table {
-    let mut table = Table::new(&[
+pub(crate) fn limits_table(situation: &TranscriptLimits) -> TextTable {
+    let mut table = TextTable::new(&[
         ("limit", Side::Left),
         ("configured", Side::Right),
         ("effective", Side::Right),

@@ -4,29 +4,29 @@ use throughline_config::Loader;
 use throughline_transcript::{DecodeOptions, decode};
 
 use super::*;
-use crate::app::Context;
+use crate::app::App;
 
 fn transcript(json: &str) -> Transcript {
     decode(json.as_bytes().to_vec(), &DecodeOptions::default()).unwrap()
 }
 
-fn context(sets: &[&str]) -> Context {
-    let mut context = Context::for_tests("/nowhere/at/all".into());
-    context.sets = sets.iter().map(|set| (*set).to_owned()).collect();
-    context
+fn app(sets: &[&str]) -> App {
+    let mut app = App::for_tests("/nowhere/at/all".into());
+    app.sets = sets.iter().map(|set| (*set).to_owned()).collect();
+    app
 }
 
 fn args() -> WindowArgs {
     WindowArgs { context_length: None, model: None, max_output_tokens: None }
 }
 
-fn situation(sets: &[&str], args: &WindowArgs, json: &str) -> Situation {
-    Situation::of(&context(sets), args, &[], &transcript(json), Counting::Estimate)
+fn situation(sets: &[&str], args: &WindowArgs, json: &str) -> TranscriptLimits {
+    TranscriptLimits::of(&app(sets), args, &[], &transcript(json), CountMethod::Estimate)
         .map_err(|f| f.render())
         .unwrap()
 }
 
-fn limit(situation: &Situation, name: &str) -> LimitInForce {
+fn limit(situation: &TranscriptLimits, name: &str) -> LimitInForce {
     situation.limits().into_iter().find(|(found, _)| found == name).unwrap().1
 }
 
@@ -103,7 +103,7 @@ fn thresholds_of_a_model_and_of_codex_are_named() {
 fn windows_too_small_are_refused() {
     for tokens in [1, 511] {
         let args = WindowArgs { context_length: Some(tokens), ..args() };
-        let failure = Situation::of(&context(&[]), &args, &[], &transcript(PLAIN), Counting::Estimate)
+        let failure = TranscriptLimits::of(&app(&[]), &args, &[], &transcript(PLAIN), CountMethod::Estimate)
             .map(|_| ())
             .unwrap_err();
         assert_eq!(failure.exit(), Exit::BadInput);

@@ -11,8 +11,8 @@ use throughline_provider::{
 };
 use throughline_tokens::Catalogue;
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words, path_words};
 
 /// The user's own catalogue, in the home directory.
 const CATALOGUE_FILE: &str = "models.json";
@@ -20,49 +20,49 @@ const CATALOGUE_FILE: &str = "models.json";
 const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 /// The shipped catalogue, with the user's file over it where there is one.
-pub(crate) fn catalogue(context: &Context) -> Result<Catalogue, Failure> {
-    let path = context.home.join(CATALOGUE_FILE);
+pub(crate) fn catalogue(app: &App) -> Result<Catalogue, CliError> {
+    let path = app.home.join(CATALOGUE_FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Catalogue::shipped()),
         Err(error) => {
-            return Err(Failure::new(Exit::BadConfig, format!("cannot read {}", path_words(&path)))
+            return Err(CliError::new(Exit::BadConfig, format!("cannot read {}", path_words(&path)))
                 .because(io_words(&error)));
         }
     };
     Catalogue::with_file(&text).map_err(|error| {
-        Failure::new(Exit::BadConfig, format!("{} is no catalogue of models", path_words(&path)))
+        CliError::new(Exit::BadConfig, format!("{} is no catalogue of models", path_words(&path)))
             .because(error.to_string())
             .hint(r#"it reads {"version": 1, "models": [{"name": "my-model", "window": 32768}]}"#)
     })
 }
 
 /// The proxy of the environment, if there is one.
-pub(crate) fn proxy(context: &Context) -> Option<String> {
-    PROXY_VARIABLES.into_iter().find_map(|name| context.variable(name)).map(str::to_owned)
+pub(crate) fn proxy(app: &App) -> Option<String> {
+    PROXY_VARIABLES.into_iter().find_map(|name| app.variable(name)).map(str::to_owned)
 }
 
 /// A client for an endpoint.
-pub(crate) fn client(context: &Context, endpoint: &Endpoint) -> Result<Client, Failure> {
+pub(crate) fn client(app: &App, endpoint: &Endpoint) -> Result<Client, CliError> {
     // What runs on this machine is never behind a proxy.
-    let proxy = proxy(context).filter(|_| !endpoint.base.is_local());
-    client_within(context, TimeLimits::of(endpoint), proxy)
+    let proxy = proxy(app).filter(|_| !endpoint.base.is_local());
+    client_within(app, TimeLimits::of(endpoint), proxy)
 }
 
 /// A client for whichever endpoints the settings name.
-pub(crate) fn client_for_any(context: &Context) -> Result<Client, Failure> {
-    client_within(context, TimeLimits::REMOTE, proxy(context))
+pub(crate) fn client_for_any(app: &App) -> Result<Client, CliError> {
+    client_within(app, TimeLimits::REMOTE, proxy(app))
 }
 
-fn client_within(context: &Context, limits: TimeLimits, proxy: Option<String>) -> Result<Client, Failure> {
-    let jitter_seed = context.random_bits();
+fn client_within(app: &App, limits: TimeLimits, proxy: Option<String>) -> Result<Client, CliError> {
+    let jitter_seed = app.random_bits();
     let options = ClientOptions { limits, retries: RetryLimits::ONCE, proxy, jitter_seed };
     let client = Client::new(options).map_err(|error| {
-        Failure::new(Exit::BadConfig, "no connection can be set up")
+        CliError::new(Exit::BadConfig, "no connection can be set up")
             .because(error.to_string())
             .hint(format!("check {}", PROXY_VARIABLES.join(", ")))
     })?;
-    Ok(client.with_slots(context.slots.clone()))
+    Ok(client.with_slots(app.slots.clone()))
 }
 
 /// A number of slots as the settings give it.
@@ -71,23 +71,23 @@ pub(crate) fn configured_slots(slots: Option<usize>) -> Option<NonZeroU32> {
 }
 
 /// Runs something that waits for the network.
-pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
+pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::Internal, "the machine gives no means to wait for the network")
+        CliError::new(Exit::Internal, "the machine gives no means to wait for the network")
             .because(io_words(&error))
     })?;
     Ok(runtime.block_on(future))
 }
 
 /// Settings that make no endpoint.
-pub(crate) fn not_configured(error: &EndpointError) -> Failure {
-    Failure::new(Exit::BadConfig, error.to_string())
+pub(crate) fn not_configured(error: &EndpointError) -> CliError {
+    CliError::new(Exit::BadConfig, error.to_string())
 }
 
 /// An endpoint that did not say what models it has.
-pub(crate) fn refused(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Failure {
-    let failure = Failure::new(Exit::Unanswered, what_is_wrong(trouble, endpoint, model));
+pub(crate) fn refused(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> CliError {
+    let failure = CliError::new(Exit::Unanswered, endpoint_problem(trouble, endpoint, model));
     let address = endpoint.base.as_str();
     match trouble.words.as_str() {
         "" => failure.because(format!("{address} was asked for its models")),
@@ -96,7 +96,7 @@ pub(crate) fn refused(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> Fa
 }
 
 /// What is wrong with an endpoint, and what mends it.
-pub(crate) fn what_is_wrong(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> String {
+pub(crate) fn endpoint_problem(trouble: &Trouble, endpoint: &Endpoint, model: &str) -> String {
     let bare = Trouble { words: String::new(), ..trouble.clone() };
     match advice_on_list(trouble, endpoint, model) {
         Some(advice) => format!("{bare}: {advice}"),

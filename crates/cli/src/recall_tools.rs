@@ -99,14 +99,14 @@ pub(crate) fn tools() -> Vec<RecallTool> {
 
 /// Why a call has no result.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NoResult {
+pub(crate) enum RecallError {
     /// Nobody has this tool.
     UnknownTool,
     /// In words for the model.
     Words(String),
 }
 
-impl From<StoreError> for NoResult {
+impl From<StoreError> for RecallError {
     fn from(error: StoreError) -> Self {
         Self::Words(error.to_string())
     }
@@ -118,31 +118,31 @@ pub(crate) fn call(
     owner: &Owner,
     name: &str,
     arguments: Value,
-) -> Result<String, NoResult> {
+) -> Result<String, RecallError> {
     match name {
         "recall_search" => search(store, owner, read(arguments)?),
         "recall_sessions" => sessions(store, owner, &read(arguments)?),
         "recall_messages" => messages(store, owner, &read(arguments)?),
         "recall_artifact" => artifact(store, owner, &read(arguments)?),
-        _ => Err(NoResult::UnknownTool),
+        _ => Err(RecallError::UnknownTool),
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, NoResult> {
-    serde_json::from_value(arguments).map_err(|error| NoResult::Words(format!("the arguments: {error}")))
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, RecallError> {
+    serde_json::from_value(arguments).map_err(|error| RecallError::Words(format!("the arguments: {error}")))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Search {
+struct SearchParams {
     query: String,
     session: Option<String>,
     limit: Option<usize>,
 }
 
-fn search(store: &dyn Store, owner: &Owner, asked: Search) -> Result<String, NoResult> {
+fn search(store: &dyn Store, owner: &Owner, asked: SearchParams) -> Result<String, RecallError> {
     if asked.query.trim().is_empty() {
-        return Err(NoResult::Words("`query` is empty".to_owned()));
+        return Err(RecallError::Words("`query` is empty".to_owned()));
     }
     let session = match &asked.session {
         Some(reference) => Some(store.resolve(owner, reference)?.id),
@@ -174,11 +174,11 @@ fn hit_words(hit: &Hit) -> String {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sessions {
+struct SessionsParams {
     limit: Option<usize>,
 }
 
-fn sessions(store: &dyn Store, owner: &Owner, asked: &Sessions) -> Result<String, NoResult> {
+fn sessions(store: &dyn Store, owner: &Owner, asked: &SessionsParams) -> Result<String, RecallError> {
     let limit = Some(asked.limit.unwrap_or(USUAL_SESSIONS).clamp(1, MOST_SESSIONS));
     let found = store.conversations(owner, &SessionFilter { limit, ..SessionFilter::default() })?;
     if found.is_empty() {
@@ -199,7 +199,7 @@ fn sessions(store: &dyn Store, owner: &Owner, asked: &Sessions) -> Result<String
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Messages {
+struct MessagesParams {
     session: String,
     first: u64,
     count: Option<u64>,
@@ -207,12 +207,12 @@ struct Messages {
 }
 
 /// The newest session of the conversation that a reference means.
-pub(crate) fn tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session, NoResult> {
+pub(crate) fn tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session, RecallError> {
     let session = store.resolve(owner, reference)?;
     Ok(store.chain(owner, &session.id)?.pop().unwrap_or(session))
 }
 
-fn messages(store: &dyn Store, owner: &Owner, asked: &Messages) -> Result<String, NoResult> {
+fn messages(store: &dyn Store, owner: &Owner, asked: &MessagesParams) -> Result<String, RecallError> {
     let tip = tip(store, owner, &asked.session)?;
     let all = store.transcript(owner, &tip.id)?;
     let count = asked.count.unwrap_or(USUAL_MESSAGES).clamp(1, MOST_MESSAGES);
@@ -220,7 +220,7 @@ fn messages(store: &dyn Store, owner: &Owner, asked: &Messages) -> Result<String
     let mut found = all.iter().filter(|message| wanted.contains(&message.seq)).peekable();
     if found.peek().is_none() {
         let last = all.last().map_or(0, |message| message.seq);
-        return Err(NoResult::Words(format!("there is no message {}; the last is {last}", asked.first)));
+        return Err(RecallError::Words(format!("there is no message {}; the last is {last}", asked.first)));
     }
     let mut out = String::new();
     let mut from_char = asked.from_char.unwrap_or(0);
@@ -251,20 +251,23 @@ fn piece(message: &StoredMessage, from_char: usize, room: usize) -> String {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ArtifactLines {
+struct ArtifactParams {
     session: String,
     artifact: String,
     first_line: Option<u64>,
     count: Option<u64>,
 }
 
-fn artifact(store: &dyn Store, owner: &Owner, asked: &ArtifactLines) -> Result<String, NoResult> {
+fn artifact(store: &dyn Store, owner: &Owner, asked: &ArtifactParams) -> Result<String, RecallError> {
     let tip = tip(store, owner, &asked.session)?;
     let all = store.artifacts(owner, &tip.id)?;
     let fitting: Vec<_> = all.iter().filter(|one| one.id.as_str().starts_with(&asked.artifact)).collect();
     let [only] = fitting.as_slice() else {
         let many = if fitting.is_empty() { "no artifact" } else { "more than one artifact" };
-        return Err(NoResult::Words(format!("{many} of this conversation begins with `{}`", asked.artifact)));
+        return Err(RecallError::Words(format!(
+            "{many} of this conversation begins with `{}`",
+            asked.artifact
+        )));
     };
     let first = asked.first_line.unwrap_or(1).max(1);
     let count = asked.count.unwrap_or(USUAL_LINES).clamp(1, MOST_LINES);

@@ -12,14 +12,14 @@ use throughline_store::{
 };
 use throughline_transcript::{Message, Role, human_words};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::time::Now;
 use crate::commands::backup::words;
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::error::{CliError, Exit, io_words, path_words};
 use crate::home;
-use crate::record::lock::{Asked, Lock};
-use crate::ui::progress::MovingLine;
-use crate::ui::table::{Side, Table};
+use crate::record::lock::{Lock, LockAttempt};
+use crate::ui::progress::ProgressLine;
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{glimpse, on_one_line, thousands};
 
 /// Ids have few random digits, so a second try is not far-fetched; a third is.
@@ -41,22 +41,19 @@ pub(crate) const HOW_TO_BEGIN: &str =
 
 /// Opens the record for writing, making it if it is not there; one of an older version is brought up to date, and the
 /// user is told.
-pub(crate) fn open_store(context: &Context) -> Result<SqliteStore, Failure> {
-    home::make_private(context)?;
-    let mut line = MovingLine::new(context);
-    let opened = SqliteStore::open_following(
-        &context.record_path(),
-        context.now().ms,
-        &mut |progress: StoreProgress| {
+pub(crate) fn open_store(app: &App) -> Result<SqliteStore, CliError> {
+    home::make_private(app)?;
+    let mut line = ProgressLine::new(app);
+    let opened =
+        SqliteStore::open_following(&app.record_path(), app.now().ms, &mut |progress: StoreProgress| {
             if line.is_due() {
                 line.show(&format!("bringing the record up to date: {}", words(progress)));
             }
-        },
-    );
+        });
     line.end();
     let store = opened.map_err(refused)?;
     if let Some(Migration { from, to, backup }) = store.migration() {
-        context.note(&format!(
+        app.note(&format!(
             "the record was of version {from} and is of version {to} now; as it was it is kept in {}",
             path_words(backup)
         ));
@@ -65,57 +62,57 @@ pub(crate) fn open_store(context: &Context) -> Result<SqliteStore, Failure> {
 }
 
 /// The opened record, with in whose name it is asked.
-pub(crate) struct Record<'a> {
+pub(crate) struct OpenRecord<'a> {
     pub(crate) store: SqliteStore,
     pub(crate) owner: Owner,
     pub(crate) now: Now,
-    pub(crate) context: &'a Context,
+    pub(crate) app: &'a App,
 }
 
-impl<'a> Record<'a> {
+impl<'a> OpenRecord<'a> {
     /// Opens the record for reading and writing; makes it if it is not there.
-    pub(crate) fn open(context: &'a Context) -> Result<Self, Failure> {
-        Ok(Self::of(open_store(context)?, context))
+    pub(crate) fn open(app: &'a App) -> Result<Self, CliError> {
+        Ok(Self::of(open_store(app)?, app))
     }
 
     /// Opens the record for reading, if there is one. If not, the user is told how to get one.
-    pub(crate) fn open_existing(context: &'a Context) -> Result<Option<Self>, Failure> {
-        if context.record_path().exists() {
-            return Self::open_for_reading(context).map(Some);
+    pub(crate) fn open_existing(app: &'a App) -> Result<Option<Self>, CliError> {
+        if app.record_path().exists() {
+            return Self::open_for_reading(app).map(Some);
         }
-        context.note(&format!("nothing is recorded yet; {HOW_TO_BEGIN}"));
+        app.note(&format!("nothing is recorded yet; {HOW_TO_BEGIN}"));
         Ok(None)
     }
 
     /// Opens the record for a command that reads a session in it.
-    pub(crate) fn open_to_read(context: &'a Context, reference: &str) -> Result<Self, Failure> {
-        must_exist(context, reference)?;
-        Self::open_for_reading(context)
+    pub(crate) fn open_to_read(app: &'a App, reference: &str) -> Result<Self, CliError> {
+        must_exist(app, reference)?;
+        Self::open_for_reading(app)
     }
 
     /// Opens the record for a command that changes a session in it.
-    pub(crate) fn open_to_change(context: &'a Context, reference: &str) -> Result<Self, Failure> {
-        must_exist(context, reference)?;
-        Self::open(context)
+    pub(crate) fn open_to_change(app: &'a App, reference: &str) -> Result<Self, CliError> {
+        must_exist(app, reference)?;
+        Self::open(app)
     }
 
     /// Opens the record for reading. That changes nothing, so it works where nothing can be written; a record of an older
     /// version is brought up to date first, which takes writing.
-    pub(crate) fn open_for_reading(context: &'a Context) -> Result<Self, Failure> {
-        match SqliteStore::open_read_only(&context.record_path()) {
-            Ok(store) => Ok(Self::of(store, context)),
-            Err(StoreError::ReadOnly { .. }) => Self::open(context),
+    pub(crate) fn open_for_reading(app: &'a App) -> Result<Self, CliError> {
+        match SqliteStore::open_read_only(&app.record_path()) {
+            Ok(store) => Ok(Self::of(store, app)),
+            Err(StoreError::ReadOnly { .. }) => Self::open(app),
             Err(other) => Err(refused(other)),
         }
     }
 
-    fn of(store: SqliteStore, context: &'a Context) -> Self {
-        Self { store, owner: Owner::default(), now: context.now(), context }
+    fn of(store: SqliteStore, app: &'a App) -> Self {
+        Self { store, owner: Owner::default(), now: app.now(), app }
     }
 
     /// A session by its id, a unique prefix, its title or `last`. A prefix that fits several sessions of one
     /// conversation, and no other, means the newest of them.
-    pub(crate) fn session(&self, reference: &str) -> Result<Session, Failure> {
+    pub(crate) fn session(&self, reference: &str) -> Result<Session, CliError> {
         let (candidates, reference) = match find_session(&self.store, &self.owner, reference) {
             Ok(session) => return Ok(session),
             Err(StoreError::AmbiguousSession { candidates, reference }) => (candidates, reference),
@@ -127,7 +124,7 @@ impl<'a> Record<'a> {
     }
 
     /// The newest session of the conversation that a reference names.
-    pub(crate) fn tip(&self, reference: &str) -> Result<Session, Failure> {
+    pub(crate) fn tip(&self, reference: &str) -> Result<Session, CliError> {
         let session = self.session(reference)?;
         let chain = self.store.chain(&self.owner, &session.id).map_err(refused)?;
         Ok(chain.into_iter().next_back().unwrap_or(session))
@@ -138,12 +135,12 @@ impl<'a> Record<'a> {
         &self,
         session: &Session,
         what: &str,
-        act: impl FnOnce() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        act: impl FnOnce() -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let lock = match Lock::ask(self, conversation_lock(session.chain), what)? {
-            Asked::Taken(lock) => lock,
-            Asked::HeldBy(held) => {
-                return Err(Failure::new(Exit::Busy, format!("session {} is in use", session.id))
+            LockAttempt::Taken(lock) => lock,
+            LockAttempt::HeldBy(held) => {
+                return Err(CliError::new(Exit::Busy, format!("session {} is in use", session.id))
                     .because(format!(
                         "{} works on it since {}",
                         on_one_line(&held.holder.to_string()),
@@ -166,11 +163,11 @@ impl<'a> Record<'a> {
     pub(crate) fn with_new_id<T>(
         &self,
         mut act: impl FnMut(SessionId) -> Result<T, StoreError>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CliError> {
         let mut attempts = ID_ATTEMPTS;
         loop {
             attempts -= 1;
-            match act(self.context.new_session_id(self.now.ms)) {
+            match act(self.app.new_session_id(self.now.ms)) {
                 Err(StoreError::SessionExists { .. }) if attempts > 0 => {}
                 done => return done.map_err(refused),
             }
@@ -178,7 +175,7 @@ impl<'a> Record<'a> {
     }
 
     /// What a conversation is called: its title, or the first words a person said in it.
-    pub(crate) fn name_of(&self, session: &Session) -> Result<Option<String>, Failure> {
+    pub(crate) fn name_of(&self, session: &Session) -> Result<Option<String>, CliError> {
         if session.title.is_some() {
             return Ok(session.title.clone());
         }
@@ -192,7 +189,7 @@ impl<'a> Record<'a> {
     }
 
     /// The first words a person said in a session, if that is near its beginning.
-    pub(crate) fn first_words(&self, root: &Session) -> Result<Option<String>, Failure> {
+    pub(crate) fn first_words(&self, root: &Session) -> Result<Option<String>, CliError> {
         let mut until = root.first_seq.saturating_add(MESSAGES_LOOKED_AT).min(root.next_seq);
         let shown = loop {
             match self.store.view(&self.owner, &root.id, Some(until)) {
@@ -212,8 +209,9 @@ impl<'a> Record<'a> {
         Ok(said.or_else(|| messages.iter().find_map(command_words).and_then(glimpsed)))
     }
 
-    fn ambiguous(&self, reference: &str, candidates: &[Session]) -> Failure {
-        let mut table = Table::new(&[("id", Side::Left), ("last active", Side::Left), ("title", Side::Left)]);
+    fn ambiguous(&self, reference: &str, candidates: &[Session]) -> CliError {
+        let mut table =
+            TextTable::new(&[("id", Side::Left), ("last active", Side::Left), ("title", Side::Left)]);
         for session in candidates.iter().take(MAX_CANDIDATES) {
             table.row([
                 session.id.to_string(),
@@ -221,7 +219,7 @@ impl<'a> Record<'a> {
                 title_words(self.name_of(session).unwrap_or_default().as_deref()),
             ]);
         }
-        let room = self.context.width.saturating_sub(WHY_COLUMNS);
+        let room = self.app.width.saturating_sub(WHY_COLUMNS);
         let listed = anstream::adapter::strip_str(&table.render(room, 0)).to_string();
         let more = candidates.len().saturating_sub(MAX_CANDIDATES);
         let more = if more > 0 { format!("and {more} more") } else { String::new() };
@@ -230,7 +228,7 @@ impl<'a> Record<'a> {
         } else {
             format!("{ALL_CANDIDATES} or more")
         };
-        Failure::new(Exit::BadInput, format!("`{}` could mean {count} sessions", on_one_line(reference)))
+        CliError::new(Exit::BadInput, format!("`{}` could mean {count} sessions", on_one_line(reference)))
             .because(format!("{listed}{more}"))
             .hint("type more of the id, or all of it")
     }
@@ -252,8 +250,8 @@ fn command_words(message: &Message) -> Option<String> {
     Some(within("command-args").map_or_else(|| name.to_owned(), |arguments| format!("{name} {arguments}")))
 }
 
-fn must_exist(context: &Context, reference: &str) -> Result<(), Failure> {
-    if context.record_path().exists() {
+fn must_exist(app: &App, reference: &str) -> Result<(), CliError> {
+    if app.record_path().exists() {
         return Ok(());
     }
     Err(unknown(reference).because("nothing is recorded yet").hint(HOW_TO_BEGIN))
@@ -264,18 +262,18 @@ pub(crate) fn title_words(title: Option<&str>) -> String {
     title.map_or_else(|| "(no title)".to_owned(), on_one_line)
 }
 
-fn unknown(reference: &str) -> Failure {
-    Failure::new(Exit::BadInput, format!("there is no session `{}`", on_one_line(reference)))
+fn unknown(reference: &str) -> CliError {
+    CliError::new(Exit::BadInput, format!("there is no session `{}`", on_one_line(reference)))
 }
 
 /// What the store refused, in words that say what to do about it.
-pub(crate) fn refused(error: StoreError) -> Failure {
+pub(crate) fn refused(error: StoreError) -> CliError {
     let words = on_one_line(&error.to_string());
     match error {
         StoreError::UnknownSession { reference } => unknown(&reference)
             .hint("`throughline sessions --all` lists them; any unique prefix of an id, a title or `last` will do"),
         StoreError::DoesNotFit { needed_tokens, limit_tokens } => {
-            Failure::new(Exit::BadInput, "the other view does not fit the window")
+            CliError::new(Exit::BadInput, "the other view does not fit the window")
                 .because(format!(
                     "it needs {} tokens with everything said since; the limit is {}",
                     thousands(needed_tokens),
@@ -288,7 +286,7 @@ pub(crate) fn refused(error: StoreError) -> Failure {
                 dependants.iter().take(MAX_CANDIDATES).map(ToString::to_string).collect();
             let more = dependants.len().saturating_sub(MAX_CANDIDATES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            Failure::new(Exit::BadInput, format!("session {id} was not deleted"))
+            CliError::new(Exit::BadInput, format!("session {id} was not deleted"))
                 .because(format!("others hang on it: {}{more}", list.join(", ")))
                 .hint(format!("`throughline sessions tree {id}` shows them; --with-dependants deletes them too"))
         }
@@ -297,33 +295,33 @@ pub(crate) fn refused(error: StoreError) -> Failure {
         | StoreError::UnknownMessage { .. }
         | StoreError::NothingToSelect { .. }
         | StoreError::UnknownArtifact { .. }
-        | StoreError::SessionExists { .. } => Failure::new(Exit::BadInput, words),
-        StoreError::ArtifactDamaged { .. } => Failure::new(Exit::RecordUnusable, words)
+        | StoreError::SessionExists { .. } => CliError::new(Exit::BadInput, words),
+        StoreError::ArtifactDamaged { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("`throughline doctor` lists everything that is wrong; everything else can be read"),
         StoreError::Locked { .. } => {
-            Failure::new(Exit::Busy, words).hint("wait until it is done and try again")
+            CliError::new(Exit::Busy, words).hint("wait until it is done and try again")
         }
-        StoreError::Busy { .. } => Failure::new(Exit::Busy, words)
+        StoreError::Busy { .. } => CliError::new(Exit::Busy, words)
             .hint("try again; if nothing else of Throughline runs, `throughline doctor` says more"),
-        StoreError::NotOurs { .. } => Failure::new(Exit::RecordUnusable, words)
+        StoreError::NotOurs { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("nothing was changed; move the file away, or set THROUGHLINE_HOME to another folder"),
-        StoreError::FutureSchema { .. } => Failure::new(Exit::RecordUnusable, words)
+        StoreError::FutureSchema { .. } => CliError::new(Exit::RecordUnusable, words)
             .hint("nothing was changed; use the newer version of Throughline"),
-        StoreError::Damaged { .. } => Failure::new(Exit::RecordUnusable, words).hint(
+        StoreError::Damaged { .. } => CliError::new(Exit::RecordUnusable, words).hint(
             "`throughline doctor` says what is wrong; `throughline doctor --fix` mends what can be mended, after a backup",
         ),
         StoreError::DiskFull { .. } => {
-            Failure::new(Exit::OutputFailed, words).hint("nothing was lost; make room and try again")
+            CliError::new(Exit::OutputFailed, words).hint("nothing was lost; make room and try again")
         }
-        StoreError::ReadOnly { .. } => Failure::new(Exit::OutputFailed, words)
+        StoreError::ReadOnly { .. } => CliError::new(Exit::OutputFailed, words)
             .hint("make the folder writable, or set THROUGHLINE_HOME to one that is"),
         StoreError::Io { what, path, source } => {
-            Failure::new(Exit::OutputFailed, format!("{what} {} failed", path_words(&path))).because(io_words(&source))
+            CliError::new(Exit::OutputFailed, format!("{what} {} failed", path_words(&path))).because(io_words(&source))
         }
-        StoreError::Database { source, .. } => Failure::new(Exit::RecordUnusable, words)
+        StoreError::Database { source, .. } => CliError::new(Exit::RecordUnusable, words)
             .because(on_one_line(&source.to_string()))
             .hint("`throughline doctor` examines the record"),
-        _ => Failure::new(Exit::RecordUnusable, words),
+        _ => CliError::new(Exit::RecordUnusable, words),
     }
 }
 

@@ -23,14 +23,14 @@ use throughline_store::Owner;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words, path_words};
 use crate::home;
-use crate::host::ThisMachine;
+use crate::host::LocalHost;
 use crate::record::open_store;
-use crate::serve::clients::Client as KnownClient;
-use crate::serve::configuration::{Configuration, Source};
-use crate::serve::log::Log;
+use crate::serve::clients::ClientProgram;
+use crate::serve::configuration::{ConfigSource, Configuration};
+use crate::serve::log::ServeLog;
 
 /// Threads that wait for the record: it is written by one at a time, and each thread more takes memory of its own.
 const RECORD_THREADS: usize = 16;
@@ -57,32 +57,32 @@ pub(crate) struct ServeArgs {
     upstream: Option<String>,
     /// Print how to point a client at the gateway, and nothing else; without a name, a list of clients
     #[arg(long, value_name = "CLIENT", value_enum, num_args = 0..=1, default_missing_value = "all")]
-    show: Option<KnownClient>,
+    show: Option<ClientProgram>,
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &ServeArgs, context: &Context) -> Result<(), Failure> {
-    let loaded = configuration::settings(args, context)?;
+pub(crate) fn run(args: &ServeArgs, app: &App) -> Result<(), CliError> {
+    let loaded = configuration::settings(args, app)?;
     let settings = &loaded.settings;
     let address = address(&settings.gateway.bind)?;
     if let Some(client) = args.show {
         let is_tls = !settings.gateway.tls_cert.is_empty();
-        return context.print(&client.how_to(&base_url(is_tls, address)));
+        return app.print(&client.how_to(&base_url(is_tls, address)));
     }
-    home::make_private(context)?;
-    let access = access::at(address, context)?;
+    home::make_private(app)?;
+    let access = access::at(address, app)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(RECORD_THREADS).enable_all().build();
     let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::Internal, "the machine gives no means to listen").because(io_words(&error))
+        CliError::new(Exit::Internal, "the machine gives no means to listen").because(io_words(&error))
     })?;
-    runtime.block_on(listen(args, context, loaded, (address, access)))
+    runtime.block_on(listen(args, app, loaded, (address, access)))
 }
 
 /// The address to listen on.
-fn address(bind: &str) -> Result<SocketAddr, Failure> {
+fn address(bind: &str) -> Result<SocketAddr, CliError> {
     let wrong = |why: String| {
-        Failure::new(Exit::BadConfig, format!("`gateway.bind` is `{bind}`, which cannot be listened on"))
+        CliError::new(Exit::BadConfig, format!("`gateway.bind` is `{bind}`, which cannot be listened on"))
             .because(why)
             .hint("it reads HOST:PORT, as in 127.0.0.1:8790")
     };
@@ -92,48 +92,42 @@ fn address(bind: &str) -> Result<SocketAddr, Failure> {
 
 async fn listen(
     args: &ServeArgs,
-    context: &Context,
+    app: &App,
     loaded: Loaded,
     (address, access): (SocketAddr, AccessPolicy),
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
-        Failure::new(Exit::BadConfig, format!("cannot listen on {address}"))
+        CliError::new(Exit::BadConfig, format!("cannot listen on {address}"))
             .because(io_words(&error))
             .hint("another gateway may be running there; --bind chooses another address")
     })?;
     let address = listener.local_addr().unwrap_or(address);
-    let context = Arc::new(context.clone());
+    let app = Arc::new(app.clone());
     let (bound, form) = (loaded.settings.gateway.bind.clone(), loaded.settings.gateway.log);
     let any_user = loaded.settings.gateway.any_user;
-    let log = Arc::new(Log::new(&context, form));
-    let source = Source {
+    let log = Arc::new(ServeLog::new(&app, form));
+    let source = ConfigSource {
         args: args.clone(),
-        context: Arc::clone(&context),
+        app: Arc::clone(&app),
         log: Arc::clone(&log),
-        store: Arc::new(open_store(&context)?),
-        host: Arc::new(ThisMachine::new(&context, "gateway")),
+        store: Arc::new(open_store(&app)?),
+        host: Arc::new(LocalHost::new(&app, "gateway")),
         health: Arc::default(),
     };
     let Configuration { config, tls, collector, summaries } = source.configuration(loaded).await?;
     if tls.is_none() && !address.ip().is_loopback() {
-        context.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
+        app.warn("tokens and conversations travel in the clear; gateway.tls_cert and gateway.tls_key keep them secret");
     }
     let base_url = base_url(tls.is_some(), address);
     let (others, _running) = shared_home::announce(&source.store, source.host.as_ref());
-    shared_home::tell(&context, &others);
-    context.print(&greeting(
-        &context,
-        &base_url,
-        &config.upstreams,
-        &summaries,
-        &access_words(&access, any_user),
-    ))?;
+    shared_home::tell(&app, &others);
+    app.print(&greeting(&app, &base_url, &config.upstreams, &summaries, &access_words(&access, any_user)))?;
     let setup = GatewaySetup {
         store: Arc::clone(&source.store),
         owner: Owner::default(),
         host: Arc::clone(&source.host),
         limits: GatewayLimits::default(),
-        seal_key: key::seal_key(&context)?,
+        seal_key: key::seal_key(&app)?,
         events: Arc::clone(&log) as Arc<dyn GatewayEvents>,
     };
     let gateway = Gateway::new(setup, config);
@@ -143,7 +137,7 @@ async fn listen(
     gateway.set_access(access);
     gateway.set_tls(tls);
     gateway.send_traces_to(collector).await;
-    tokio::spawn(access::follow(Arc::clone(&context), Arc::clone(&log), gateway.clone(), demands_tokens));
+    tokio::spawn(access::follow(Arc::clone(&app), Arc::clone(&log), gateway.clone(), demands_tokens));
     let stop = CancellationToken::new();
     tokio::spawn(signals::follow(source, gateway.clone(), bound, stop.clone()));
     serve(gateway, listener, stop).await;
@@ -174,18 +168,12 @@ fn access_words(access: &AccessPolicy, any_user: bool) -> String {
 }
 
 /// What a person sees who starts it.
-fn greeting(
-    context: &Context,
-    base_url: &str,
-    upstreams: &Upstreams,
-    summaries: &str,
-    access: &str,
-) -> String {
+fn greeting(app: &App, base_url: &str, upstreams: &Upstreams, summaries: &str, access: &str) -> String {
     let mut out = format!("Listening on {base_url}\n\nUpstreams:\n");
     for upstream in &upstreams.all {
         out.push_str(&upstreams::line(upstream));
     }
-    out.push_str(&format!("\nRecord: {}\n", path_words(&context.record_path())));
+    out.push_str(&format!("\nRecord: {}\n", path_words(&app.record_path())));
     out.push_str(&format!("Summaries: {summaries}\n"));
     out.push_str(&format!("Access: {access}\n"));
     out.push_str("\nPoint your agent at it:\n");

@@ -14,53 +14,53 @@ fn an_address_names_host_and_port() {
 #[test]
 fn what_others_can_reach_demands_a_token() {
     let home = tempfile::tempdir().unwrap();
-    let context = Context::for_tests(home.path().to_owned());
+    let app = App::for_tests(home.path().to_owned());
     let (here, everywhere) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
-    assert_eq!(access::at(here, &context).unwrap(), AccessPolicy::ThisMachine);
-    assert_eq!(access::at(everywhere, &context).unwrap_err().exit(), Exit::BadConfig);
-    crate::access_token_file::change(&context, |book| {
+    assert_eq!(access::at(here, &app).unwrap(), AccessPolicy::ThisMachine);
+    assert_eq!(access::at(everywhere, &app).unwrap_err().exit(), Exit::BadConfig);
+    crate::access_token_file::change(&app, |book| {
         book.add("ci", "ci", &[1; 32], 0, throughline_gateway::TokenLimits::default()).unwrap();
         Ok(())
     })
     .unwrap();
     // Once there is one, it is demanded everywhere.
-    assert!(matches!(access::at(here, &context).unwrap(), AccessPolicy::Tokens(_)));
-    assert!(matches!(access::at(everywhere, &context).unwrap(), AccessPolicy::Tokens(_)));
+    assert!(matches!(access::at(here, &app).unwrap(), AccessPolicy::Tokens(_)));
+    assert!(matches!(access::at(everywhere, &app).unwrap(), AccessPolicy::Tokens(_)));
 }
 
 #[test]
 fn every_client_is_told_where_the_gateway_is() {
     let at = base_url(true, "127.0.0.1:9000".parse().unwrap());
-    for client in KnownClient::value_variants() {
+    for client in ClientProgram::value_variants() {
         assert!(client.how_to(&at).contains("https://127.0.0.1:9000"), "{client:?}");
     }
     let list = clients::list(&at);
     for name in ["claude-code", "codex", "opencode", "aider", "hermes", "pi", "qwen", "cline", "python"] {
         assert!(list.lines().any(|line| line.contains(&format!(" {name} "))), "{name}: {list}");
-        assert!(KnownClient::from_str(name, false).is_ok(), "{name}");
+        assert!(ClientProgram::from_str(name, false).is_ok(), "{name}");
     }
-    assert_eq!(KnownClient::from_str("claude", false), Ok(KnownClient::ClaudeCode));
+    assert_eq!(ClientProgram::from_str("claude", false), Ok(ClientProgram::ClaudeCode));
 }
 
 #[test]
 fn a_gateway_whose_last_token_was_revoked_stays_closed() {
     let home = tempfile::tempdir().unwrap();
-    let context = Context::for_tests(home.path().to_owned());
+    let app = App::for_tests(home.path().to_owned());
     let here = "127.0.0.1:1".parse().unwrap();
     let limits = throughline_gateway::TokenLimits::default();
     let change = |act: &dyn Fn(&mut throughline_gateway::AccessTokens)| {
-        crate::access_token_file::change(&context, |book| {
+        crate::access_token_file::change(&app, |book| {
             act(book);
             Ok(())
         })
         .unwrap();
     };
     change(&|book| drop(book.add("ci", "ci", &[1; 32], 0, limits)));
-    assert!(crate::access_token_file::remove(&context).is_err(), "there is one still");
+    assert!(crate::access_token_file::remove(&app).is_err(), "there is one still");
     change(&|book| assert!(book.revoke("ci")));
-    let access = access::at(here, &context).unwrap();
+    let access = access::at(here, &app).unwrap();
     assert!(matches!(&access, AccessPolicy::Tokens(book) if book.entries().is_empty()));
     assert!(access_words(&access, false).starts_with("nobody"));
-    crate::access_token_file::remove(&context).unwrap();
-    assert_eq!(access::at(here, &context).unwrap(), AccessPolicy::ThisMachine);
+    crate::access_token_file::remove(&app).unwrap();
+    assert_eq!(access::at(here, &app).unwrap(), AccessPolicy::ThisMachine);
 }

@@ -7,10 +7,10 @@ use throughline_tokens::{
 };
 use throughline_transcript::{Message, Part, Preamble, RawJson, SharedText, decode_message};
 
-use crate::context_breakdown::Measure;
+use crate::context_breakdown::MeasureTokens;
 
 /// The estimator or counter in use.
-pub(crate) struct Meter {
+pub(crate) struct TokenCounter {
     model: TokenModel,
     /// Counts text exactly, where that was asked for; what the wire adds is estimated in any case.
     encoding: Option<Encoding>,
@@ -18,7 +18,7 @@ pub(crate) struct Meter {
     factor: f64,
 }
 
-impl Meter {
+impl TokenCounter {
     pub(crate) fn estimating(model: TokenModel) -> Self {
         Self { model, encoding: None, factor: 1.0 }
     }
@@ -91,7 +91,7 @@ impl Meter {
     }
 }
 
-impl Measure for Meter {
+impl MeasureTokens for TokenCounter {
     fn text(&self, text: &str) -> u64 {
         match self.encoding {
             Some(encoding) => encoding.count(text),

@@ -13,7 +13,7 @@ fn message(json: &str) -> Message {
 fn an_exact_count_is_that_of_the_text_plus_what_the_wire_adds() {
     let model = TokenModel::of(Family::O200k);
     let around = model.estimate_content(&ContentProfile { messages: 1, ..ContentProfile::default() });
-    let meter = Meter::exact(model, Encoding::O200k);
+    let meter = TokenCounter::exact(model, Encoding::O200k);
     let text = "fn main() { println!(\"grüß dich\"); }";
     let json = format!("{{\"role\":\"user\",\"content\":{}}}", serde_json::to_string(text).unwrap());
     assert_eq!(meter.text(text), Encoding::O200k.count(text));
@@ -23,7 +23,7 @@ fn an_exact_count_is_that_of_the_text_plus_what_the_wire_adds() {
 
 #[test]
 fn pictures_count_by_their_size_not_by_their_data() {
-    let meter = Meter::estimating(TokenModel::of(Family::Claude));
+    let meter = TokenCounter::estimating(TokenModel::of(Family::Claude));
     let unknown = r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#;
     let long = unknown.replace("AAAA", &"A".repeat(100_000));
     assert!(meter.image(unknown) > 100);
@@ -32,7 +32,7 @@ fn pictures_count_by_their_size_not_by_their_data() {
 
 #[test]
 fn the_preamble_is_system_prompt_and_tools() {
-    let meter = Meter::estimating(TokenModel::of(Family::Generic));
+    let meter = TokenCounter::estimating(TokenModel::of(Family::Generic));
     let preamble = Preamble {
         system: Some(SharedText::new("\"be brief\"".to_owned())),
         tools: Some(SharedText::new("[{\"name\":\"ls\"}]".to_owned())),
@@ -44,7 +44,7 @@ fn the_preamble_is_system_prompt_and_tools() {
 
 #[test]
 fn a_system_prompt_of_blocks_counts_like_its_text() {
-    let meter = Meter::exact(TokenModel::of(Family::O200k), Encoding::O200k);
+    let meter = TokenCounter::exact(TokenModel::of(Family::O200k), Encoding::O200k);
     let blocks = r#"[{"type":"text","text":"You are \"brief\"."},{"type":"text","text":"Always."}]"#;
     let texts = Encoding::O200k.count("You are \"brief\".") + Encoding::O200k.count("Always.");
     let around = meter.system("\"\"");

@@ -92,7 +92,7 @@ fn timestamp(ms: Millis) -> Timestamp {
 
 /// A time as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Moment {
+pub(crate) enum TimeArg {
     /// So long before now.
     Ago {
         /// In milliseconds.
@@ -108,7 +108,7 @@ pub(crate) enum Moment {
     Exact(Timestamp),
 }
 
-impl Moment {
+impl TimeArg {
     /// The first millisecond of it.
     pub(crate) fn start(self, now: &Now) -> Millis {
         match self {
@@ -131,27 +131,27 @@ impl Moment {
 }
 
 /// Reads `7d`, `12h`, `30min`, `2w`, `today`, `yesterday`, a date, a date with a time, or an exact time.
-pub(crate) fn parse_moment(typed: &str) -> Result<Moment, String> {
+pub(crate) fn parse_time(typed: &str) -> Result<TimeArg, String> {
     let text = typed.trim();
     let lower = text.to_ascii_lowercase();
     match lower.as_str() {
-        "today" => return Ok(Moment::DaysBefore(0)),
-        "yesterday" => return Ok(Moment::DaysBefore(1)),
+        "today" => return Ok(TimeArg::DaysBefore(0)),
+        "yesterday" => return Ok(TimeArg::DaysBefore(1)),
         _ => {}
     }
     if let Some(ms) = duration_ms(&lower) {
-        return Ok(Moment::Ago { ms });
+        return Ok(TimeArg::Ago { ms });
     }
     // A date alone first: the parser of date and time would take it for midnight.
     let looks_like_date = text.len() == "2026-11-15".len();
     if looks_like_date && let Ok(day) = text.parse::<Date>() {
-        return Ok(Moment::Day(day));
+        return Ok(TimeArg::Day(day));
     }
     if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(Moment::Exact(time));
+        return Ok(TimeArg::Exact(time));
     }
     if !looks_like_date && let Ok(time) = text.parse::<DateTime>() {
-        return Ok(Moment::Local(time));
+        return Ok(TimeArg::Local(time));
     }
     Err("expected a time such as 7d, 12h, 30min, 2w, today, yesterday, 2026-11-15 or 2026-11-15T09:30"
         .to_owned())

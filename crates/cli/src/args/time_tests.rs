@@ -52,7 +52,7 @@ fn times_that_no_calendar_knows_do_no_harm() {
 #[test]
 fn times_are_read_as_people_type_them() {
     let now = now();
-    let start = |typed: &str| parse_moment(typed).unwrap().start(&now);
+    let start = |typed: &str| parse_time(typed).unwrap().start(&now);
     assert_eq!(start("7d"), ms("2026-11-08T12:00:00Z"));
     assert_eq!(start("12h"), ms("2026-11-15T00:00:00Z"));
     assert_eq!(start("30min"), ms("2026-11-15T11:30:00Z"));
@@ -70,7 +70,7 @@ fn times_are_read_as_people_type_them() {
 #[test]
 fn a_day_counts_to_its_end() {
     let now = now();
-    let end = |typed: &str| parse_moment(typed).unwrap().end(&now);
+    let end = |typed: &str| parse_time(typed).unwrap().end(&now);
     assert_eq!(end("2026-11-01"), ms("2026-11-01T22:00:00Z"));
     assert_eq!(end("yesterday"), ms("2026-11-14T22:00:00Z"));
     assert_eq!(end("2026-11-01T09:30"), ms("2026-11-01T07:30:00Z"));
@@ -97,6 +97,6 @@ fn what_is_no_time_is_refused() {
         "٧d",
         "7d 2h",
     ] {
-        assert!(parse_moment(wrong).is_err(), "{wrong} should be refused");
+        assert!(parse_time(wrong).is_err(), "{wrong} should be refused");
     }
 }

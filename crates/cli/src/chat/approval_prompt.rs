@@ -4,7 +4,7 @@ use owo_colors::OwoColorize as _;
 use throughline_agent::{Answer, Question};
 use unicode_width::UnicodeWidthChar as _;
 
-use super::highlight::difference_looks;
+use super::highlight::diff_style;
 use crate::ui::text::{counted, on_one_line, shorten};
 
 /// What a person typed as an answer; Enter alone is no, and whatever is none is asked again.
@@ -49,7 +49,7 @@ pub(super) fn question_words(question: &Question, terminal_columns: usize) -> St
     }
     let mut shown_rows = 0;
     for line in question.details.iter().flat_map(|detail| detail.split('\n')) {
-        let looks = difference_looks(line);
+        let looks = diff_style(line);
         for (at, row) in rows(line, width).into_iter().enumerate() {
             let mark = if at == 0 { LINE } else { GOES_ON };
             out.push_str(&format!("{}{}\n", mark.dimmed(), looks.of(row)));

@@ -9,93 +9,93 @@ use throughline_store::{EndReason, Store as _, ViewItem};
 
 use super::context_view;
 use super::error::failure_of;
-use super::named_model::{self, Naming};
-use super::repl::Talk;
-use super::slash::{COMMANDS, compress_wish};
-use crate::app::Context;
-use crate::args::Arguments;
+use super::named_model::{self, ModelChoice};
+use super::repl::Repl;
+use super::slash::{COMMANDS, parse_compress_options};
+use crate::app::App;
+use crate::args::Cli;
 use crate::commands::config::with_origins;
-use crate::commands::models::what_is_wrong_with;
-use crate::error::{Exit, Failure, path_words};
+use crate::commands::models::model_problem;
+use crate::error::{CliError, Exit, path_words};
 use crate::model_client::client;
 use crate::record::refused;
 use crate::ui::text::{columns, counted, labelled, printable, wrap};
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum Flow {
     GoOn,
     Leave,
 }
 
 /// Carries out a command.
-pub(super) async fn carry_out(talk: &mut Talk, name: &str, arguments: &str) -> Result<After, Failure> {
-    let id = talk.agent.session().id().to_string();
+pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Result<Flow, CliError> {
+    let id = repl.agent.session().id().to_string();
     match name {
-        "quit" => return Ok(After::Leave),
-        "help" => talk.screen.say(&help(talk.kitchen.context.columns_now())),
-        "status" => talk.show_status(),
-        "compress" => compress(talk, arguments).await?,
+        "quit" => return Ok(Flow::Leave),
+        "help" => repl.screen.say(&help(repl.setup.app.columns_now())),
+        "status" => repl.show_status(),
+        "compress" => compress(repl, arguments).await?,
         "undo" => {
-            talk.agent.undo().await.map_err(failure_of)?;
-            talk.screen
+            repl.agent.undo().await.map_err(failure_of)?;
+            repl.screen
                 .note("the model sees again what it saw before the last compaction, and everything since");
-            talk.show_status();
+            repl.show_status();
         }
         "context" => {
-            let width = talk.kitchen.context.columns_now();
-            talk.screen.say(&context_view::render(&talk.agent, width));
+            let width = repl.setup.app.columns_now();
+            repl.screen.say(&context_view::render(&repl.agent, width));
         }
-        "usage" => run_here(talk, &["usage", &id])?,
-        "summary" => summary(talk)?,
-        "retry" => return talk.retry().await,
-        "insights" => run(talk, &insights_words(arguments))?,
-        "sessions" => run(talk, &with_flags("sessions", arguments))?,
-        "search" if arguments.is_empty() => talk.screen.note("say what to look for: /search WORDS"),
-        "search" => run(talk, &search_words(arguments))?,
-        "config" if arguments.is_empty() => run(talk, &["config", "show"])?,
+        "usage" => run_here(repl, &["usage", &id])?,
+        "summary" => summary(repl)?,
+        "retry" => return repl.retry().await,
+        "insights" => run(repl, &insights_words(arguments))?,
+        "sessions" => run(repl, &with_flags("sessions", arguments))?,
+        "search" if arguments.is_empty() => repl.screen.note("say what to look for: /search WORDS"),
+        "search" => run(repl, &search_words(arguments))?,
+        "config" if arguments.is_empty() => run(repl, &["config", "show"])?,
         "config" => {
-            let shown = with_origins(&talk.kitchen.context, arguments)?;
-            talk.screen.say(&shown);
+            let shown = with_origins(&repl.setup.app, arguments)?;
+            repl.screen.say(&shown);
         }
-        "export" if arguments.is_empty() => talk.screen.note("say where to: /export FILE"),
-        "export" => export(talk, &id, arguments)?,
+        "export" if arguments.is_empty() => repl.screen.note("say where to: /export FILE"),
+        "export" => export(repl, &id, arguments)?,
         "new" => {
-            let old = talk.change(None).await?;
+            let old = repl.change(None).await?;
             // One in which nothing was said is gone already.
             if !old.session().messages().is_empty() {
                 old.end(EndReason::NEW).await.map_err(failure_of)?;
             }
             if !arguments.is_empty() {
-                rename(talk, arguments)?;
+                rename(repl, arguments)?;
             }
         }
         "resume" if arguments.is_empty() => {
-            run(talk, &["sessions"])?;
-            talk.screen.note("/resume ID goes on with one of them");
+            run(repl, &["sessions"])?;
+            repl.screen.note("/resume ID goes on with one of them");
         }
-        "resume" => drop(talk.change(Some(arguments)).await?),
+        "resume" => drop(repl.change(Some(arguments)).await?),
         "title" if arguments.is_empty() => {
-            let session = talk.kitchen.store.session(&talk.kitchen.owner, talk.agent.session().id());
+            let session = repl.setup.store.session(&repl.setup.owner, repl.agent.session().id());
             let title = session.map_err(refused)?.title;
-            talk.screen.note(
+            repl.screen.note(
                 &title.map_or_else(
                     || "it has no title yet: /title TITLE".to_owned(),
                     |title| printable(&title),
                 ),
             );
         }
-        "title" => rename(talk, arguments)?,
+        "title" => rename(repl, arguments)?,
         "model" if arguments.is_empty() => {
-            let model = talk.connected.at.model.clone();
-            run(talk, &["models", &model])?;
+            let model = repl.connected.at.model.clone();
+            run(repl, &["models", &model])?;
         }
-        "model" => switch_model(talk, arguments).await?,
-        "memory" => memory(talk)?,
-        "tools" => talk.screen.say(&tools(talk)),
+        "model" => switch_model(repl, arguments).await?,
+        "memory" => memory(repl)?,
+        "tools" => repl.screen.say(&tools(repl)),
         _ => {}
     }
-    Ok(After::GoOn)
+    Ok(Flow::GoOn)
 }
 
 /// A command of the program with whatever stands behind it.
@@ -123,14 +123,14 @@ fn search_words(arguments: &str) -> Vec<&str> {
 }
 
 /// Shows what the model sees in place of what was folded.
-fn summary(talk: &Talk) -> Result<(), Failure> {
-    let (store, owner) = (&talk.kitchen.store, &talk.kitchen.owner);
-    let items = store.view_items(owner, talk.agent.session().id()).map_err(refused)?;
+fn summary(repl: &Repl) -> Result<(), CliError> {
+    let (store, owner) = (&repl.setup.store, &repl.setup.owner);
+    let items = store.view_items(owner, repl.agent.session().id()).map_err(refused)?;
     let ids = items.iter().filter_map(|item| match item {
         ViewItem::Summary { summary, .. } => Some(*summary),
         _ => None,
     });
-    let width = talk.kitchen.context.columns_now();
+    let width = repl.setup.app.columns_now();
     let mut out = String::new();
     for id in ids {
         let summary = store.summary(owner, id).map_err(refused)?;
@@ -144,102 +144,102 @@ fn summary(talk: &Talk) -> Result<(), Failure> {
         out.push_str(&wrap(&printable(summary.document.trim_end()), width, 2));
     }
     if out.is_empty() {
-        talk.screen.note("there is no summary: the model sees everything that was said. /compress makes one");
+        repl.screen.note("there is no summary: the model sees everything that was said. /compress makes one");
         return Ok(());
     }
-    talk.screen.say(&out);
+    repl.screen.say(&out);
     Ok(())
 }
 
 /// Carries out a command of the program.
-fn run(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
-    run_in(&talk.kitchen.context, talk, words)
+fn run(repl: &Repl, words: &[&str]) -> Result<(), CliError> {
+    run_in(&repl.setup.app, repl, words)
 }
 
 /// Carries out a command of the program with the model and the window of this conversation, whoever told them.
-fn run_here(talk: &Talk, words: &[&str]) -> Result<(), Failure> {
-    run_in(&talk.kitchen.context.held_with(Some(talk.in_force())), talk, words)
+fn run_here(repl: &Repl, words: &[&str]) -> Result<(), CliError> {
+    run_in(&repl.setup.app.with_session(Some(repl.active_session())), repl, words)
 }
 
 /// Writes the conversation to a file, and over one that is there only where that is asked for.
-fn export(talk: &Talk, id: &str, arguments: &str) -> Result<(), Failure> {
+fn export(repl: &Repl, id: &str, arguments: &str) -> Result<(), CliError> {
     let forced = arguments.strip_prefix("--force").filter(|rest| rest.starts_with(' '));
     let named = forced.unwrap_or(arguments).trim();
-    let home = talk.kitchen.context.user_home.as_ref();
+    let home = repl.setup.app.user_home.as_ref();
     let path = match (named.strip_prefix("~/"), home) {
         (Some(below), Some(home)) => home.join(below),
-        _ => talk.kitchen.folder.join(named),
+        _ => repl.setup.folder.join(named),
     };
     if forced.is_none() && path.exists() {
-        return Err(Failure::new(Exit::Usage, format!("{} is there already", path_words(&path)))
+        return Err(CliError::new(Exit::Usage, format!("{} is there already", path_words(&path)))
             .because("nothing was written")
             .hint(format!("/export --force {} replaces it", printable(named))));
     }
-    run(talk, &["sessions", "export", id, "--out", &path.to_string_lossy()])
+    run(repl, &["sessions", "export", id, "--out", &path.to_string_lossy()])
 }
 
-fn run_in(context: &Context, talk: &Talk, words: &[&str]) -> Result<(), Failure> {
-    talk.screen.rest();
+fn run_in(app: &App, repl: &Repl, words: &[&str]) -> Result<(), CliError> {
+    repl.screen.rest();
     let line = std::iter::once("throughline").chain(words.iter().copied());
-    let parsed = Arguments::try_parse_from(line).map_err(|error| {
+    let parsed = Cli::try_parse_from(line).map_err(|error| {
         let text = error.render().to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Failure::new(Exit::Usage, first)
+        CliError::new(Exit::Usage, first)
     })?;
     // Some of them wait for the network in a way of their own.
-    let context = context.resized().within_chat();
-    tokio::task::block_in_place(|| crate::carry_out(&context, parsed.command))
+    let app = app.resized().within_chat();
+    tokio::task::block_in_place(|| crate::dispatch(&app, parsed.command))
 }
 
-async fn compress(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
-    let wish = compress_wish(arguments).map_err(|wrong| Failure::new(Exit::Usage, wrong))?;
+async fn compress(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {
+    let wish = parse_compress_options(arguments).map_err(|wrong| CliError::new(Exit::Usage, wrong))?;
     if wish.preview {
-        let id = talk.agent.session().id().to_string();
+        let id = repl.agent.session().id().to_string();
         let mut words = vec!["compress", "--session", &id, "--preview", "--force"];
         if let Some(focus) = &wish.focus {
             words.extend(["--focus", focus]);
         }
         let keep =
-            wish.keep_exchanges.map(|exchanges| talk.agent.session().messages_of_last(exchanges).to_string());
+            wish.keep_exchanges.map(|exchanges| repl.agent.session().messages_of_last(exchanges).to_string());
         if let Some(keep) = &keep {
             words.extend(["--keep-exactly", keep]);
         }
-        return run_here(talk, &words);
+        return run_here(repl, &words);
     }
     let manual =
         ManualCompaction { focus: wish.focus, keep_exchanges: wish.keep_exchanges, memory_context: None };
-    let cancel = talk.stopping();
-    talk.interrupts.forget();
+    let cancel = repl.stopping();
+    repl.interrupts.forget();
     let result = {
-        let compacting = talk.agent.compact(manual, &cancel);
+        let compacting = repl.agent.compact(manual, &cancel);
         tokio::pin!(compacting);
         loop {
             tokio::select! {
                 result = &mut compacting => break result,
-                _ = talk.interrupts.next() => cancel.cancel(),
+                _ = repl.interrupts.next() => cancel.cancel(),
             }
         }
     };
-    talk.screen.rest();
+    repl.screen.rest();
     match result {
         // What came of it was told as it happened.
         Some(CompactionResult::Completed(_)) => {
-            talk.tell_of_fading();
-            talk.show_status();
+            repl.warn_of_fading();
+            repl.show_status();
         }
         Some(_) => {}
         None => {
-            talk.screen.note("stopped; the conversation is as it was");
-            talk.take_queue_back("you stopped it");
+            repl.screen.note("stopped; the conversation is as it was");
+            repl.take_queue_back("you stopped it");
         }
     }
     Ok(())
 }
 
-fn rename(talk: &Talk, title: &str) -> Result<(), Failure> {
-    let id = talk.agent.session().id();
-    talk.kitchen.store.rename(&talk.kitchen.owner, id, Some(title)).map_err(refused)?;
-    talk.screen.note(&format!("this conversation is called {}", printable(title)));
+fn rename(repl: &Repl, title: &str) -> Result<(), CliError> {
+    let id = repl.agent.session().id();
+    repl.setup.store.rename(&repl.setup.owner, id, Some(title)).map_err(refused)?;
+    repl.screen.note(&format!("this conversation is called {}", printable(title)));
     Ok(())
 }
 
@@ -247,80 +247,80 @@ fn rename(talk: &Talk, title: &str) -> Result<(), Failure> {
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A model that cannot take over, and what becomes of the conversation.
-fn stays(talk: &Talk, failure: Failure, name: &str) -> Failure {
-    let model = printable(&talk.connected.at.model);
+fn stays(repl: &Repl, failure: CliError, name: &str) -> CliError {
+    let model = printable(&repl.connected.at.model);
     failure
         .because(format!("the conversation stays with {model}"))
         .hint(format!("/model {} --anyway takes it all the same", printable(name)))
 }
 
-async fn switch_model(talk: &mut Talk, arguments: &str) -> Result<(), Failure> {
-    let wire = talk.agent.session().wire_format();
+async fn switch_model(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {
+    let wire = repl.agent.session().wire_format();
     let (name, anyway) = match arguments.strip_suffix("--anyway").map(str::trim_end) {
         Some(name) => (name, true),
         None => (arguments, false),
     };
-    let mut wish = talk.kitchen.wish(Some(name));
-    if !anyway && let Ok(endpoint) = talk.kitchen.endpoint(&wish) {
-        let naming = Naming::of_name(name, &talk.kitchen);
-        wish = named_model::placed(&talk.kitchen, wish, &endpoint, naming)
+    let mut wish = repl.setup.wish(Some(name));
+    if !anyway && let Ok(endpoint) = repl.setup.endpoint(&wish) {
+        let naming = ModelChoice::of_name(name, &repl.setup);
+        wish = named_model::placed(&repl.setup, wish, &endpoint, naming)
             .await
-            .map_err(|failure| stays(talk, failure, name))?;
+            .map_err(|failure| stays(repl, failure, name))?;
     }
-    if !anyway && let Ok(endpoint) = talk.kitchen.endpoint(&wish) {
-        let client = client(&talk.kitchen.context, &endpoint)?;
-        let asked = tokio::time::timeout(LIST_PATIENCE, what_is_wrong_with(&wish.model, &endpoint, &client));
+    if !anyway && let Ok(endpoint) = repl.setup.endpoint(&wish) {
+        let client = client(&repl.setup.app, &endpoint)?;
+        let asked = tokio::time::timeout(LIST_PATIENCE, model_problem(&wish.model, &endpoint, &client));
         if let Ok(Some(wrong)) = asked.await {
-            return Err(stays(talk, Failure::new(Exit::BadInput, wrong), name));
+            return Err(stays(repl, CliError::new(Exit::BadInput, wrong), name));
         }
     }
-    let connected = talk.kitchen.connect(&wish, Some(wire)).await.map_err(|failure| {
+    let connected = repl.setup.connect(&wish, Some(wire)).await.map_err(|failure| {
         failure
             .hint(format!("this conversation is held on the {wire} wire; /new can begin one with any model"))
     })?;
-    let switched = talk.agent.switch_model(connected.target.clone(), connected.output_cap_tokens).await;
+    let switched = repl.agent.switch_model(connected.target.clone(), connected.output_cap_tokens).await;
     switched.map_err(failure_of)?;
-    let smaller = if talk.agent.session().has_switched_to_smaller() {
+    let smaller = if repl.agent.session().has_switched_to_smaller() {
         "; its window is smaller, so the next call folds first if it must"
     } else {
         ""
     };
-    talk.screen.note(&format!(
+    repl.screen.note(&format!(
         "{} from here on, {} tokens of window ({}){smaller}",
         printable(&connected.at.model),
         crate::ui::text::thousands(connected.at.window.tokens),
         connected.at.window.source
     ));
     if let Some(unused) = &connected.at.unused_window {
-        talk.screen.note(unused);
+        repl.screen.note(unused);
     }
-    talk.connected = connected;
-    talk.wish = wish;
+    repl.connected = connected;
+    repl.wish = wish;
     Ok(())
 }
 
-fn memory(talk: &Talk) -> Result<(), Failure> {
-    let files = talk.kitchen.memory();
+fn memory(repl: &Repl) -> Result<(), CliError> {
+    let files = repl.setup.memory();
     let read = |text: Result<String, throughline_agent::ToolError>| {
-        text.map_err(|error| Failure::new(Exit::InputUnreadable, error.to_string()))
+        text.map_err(|error| CliError::new(Exit::InputUnreadable, error.to_string()))
     };
     let mut out = String::new();
     for (name, text) in [("MEMORY.md", read(files.memory())?), ("USER.md", read(files.user())?)] {
-        out.push_str(&format!("{}\n", path_words(&talk.kitchen.context.home.join(name)).bold()));
+        out.push_str(&format!("{}\n", path_words(&repl.setup.app.home.join(name)).bold()));
         let text = printable(text.trim());
         out.push_str(if text.is_empty() { "  (empty)\n" } else { "" });
         for line in text.lines() {
             out.push_str(&format!("  {line}\n"));
         }
     }
-    talk.screen.say(&out);
+    repl.screen.say(&out);
     Ok(())
 }
 
-fn tools(talk: &Talk) -> String {
-    let width = talk.kitchen.context.columns_now();
+fn tools(repl: &Repl) -> String {
+    let width = repl.setup.app.columns_now();
     let mut out = String::new();
-    for tool in talk.agent.tools() {
+    for tool in repl.agent.tools() {
         out.push_str(&labelled(&tool.name.bold().to_string(), 14, &printable(&tool.description), width));
     }
     out

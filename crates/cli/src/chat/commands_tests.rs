@@ -26,7 +26,7 @@ fn flags_of_the_program_can_be_given_in_chat() {
         search_words("waiting list --limit 5"),
         with_flags("sessions", "--all"),
     ] {
-        assert!(Arguments::try_parse_from(std::iter::once("throughline").chain(words)).is_ok());
+        assert!(Cli::try_parse_from(std::iter::once("throughline").chain(words)).is_ok());
     }
 }
 
@@ -43,6 +43,6 @@ fn commands_that_are_the_programs_own_are_understood_by_it() {
         "compress --session s1 --preview --force --focus topic --keep-exactly 4",
     ] {
         let words = std::iter::once("throughline").chain(line.split(' '));
-        assert!(Arguments::try_parse_from(words).is_ok(), "{line}");
+        assert!(Cli::try_parse_from(words).is_ok(), "{line}");
     }
 }

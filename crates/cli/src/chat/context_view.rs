@@ -9,8 +9,8 @@ use throughline_engine::{EngineLimits, Pressure, token_model_for};
 use throughline_tokens::{profile_system, profile_text, profile_tools};
 use throughline_transcript::{Groups, Transcript, compact_json_string};
 
-use crate::context_breakdown::Census;
-use crate::token_counter::Meter;
+use crate::context_breakdown::ContextBreakdown;
+use crate::token_counter::TokenCounter;
 use crate::ui::figures::bar;
 use crate::ui::gauge::{Gauge, gauge_lines};
 use crate::ui::text::{percent, shorten, thousands};
@@ -39,14 +39,14 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
     let tools = agent.tools_json().map_or(0, |json| model.estimate_content(&profile_tools(json)));
     let transcript = Transcript::from_messages(session.wire_format(), session.messages().to_vec());
     let groups = Groups::of(&transcript.messages);
-    let census = Census::of(&transcript, &groups, &Meter::estimating(model), LARGEST);
+    let breakdown = ContextBreakdown::of(&transcript, &groups, &TokenCounter::estimating(model), LARGEST);
     let mut estimates = vec![
         ("system prompt".to_owned(), system.saturating_sub(files).saturating_sub(notes)),
         ("project files".to_owned(), files),
         ("memory".to_owned(), notes),
         ("tools".to_owned(), tools),
     ];
-    estimates.extend(census.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
+    estimates.extend(breakdown.kinds.iter().map(|(kind, tally)| (kind.words().to_owned(), tally.tokens)));
     let estimated: u64 = estimates.iter().map(|(_, tokens)| tokens).sum();
     // Parts are shares of the total that everything else shows.
     let in_unit = |tokens: u64| {
@@ -81,9 +81,9 @@ pub(super) fn render(agent: &Agent, width: usize) -> String {
             cells.cyan()
         );
     }
-    if !census.largest.is_empty() {
+    if !breakdown.largest.is_empty() {
         let _ = writeln!(out, "largest messages");
-        for large in &census.largest {
+        for large in &breakdown.largest {
             let what = if large.tools.is_empty() { large.role.to_owned() } else { large.tools.join(", ") };
             let line = format!("  {:>10}  {what}: {}", thousands(in_unit(large.tokens)), large.glimpse);
             let _ = writeln!(out, "{}", shorten(&line, width));

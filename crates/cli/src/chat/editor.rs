@@ -18,7 +18,7 @@ use rustyline::{
 
 use super::screen::Printer;
 use super::slash::COMMANDS;
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 
 /// Lines that are remembered.
 const HISTORY_LINES: usize = 2_000;
@@ -27,7 +27,7 @@ const MAX_OFFERED: usize = 200;
 pub(super) const PROMPT: &str = "› ";
 
 /// What a person did.
-pub(super) enum Input {
+pub(super) enum EditorEvent {
     /// Typed something.
     Text(String),
     /// Pressed Ctrl-C on a line in which something had been typed: it is empty again.
@@ -39,7 +39,7 @@ pub(super) enum Input {
 }
 
 /// The line at the bottom.
-pub(super) struct Line {
+pub(super) struct LineEditor {
     editor: Editor<ChatHelper, FileHistory>,
     history: PathBuf,
     colour: bool,
@@ -67,13 +67,13 @@ fn config(colour: bool) -> Result<Config, ReadlineError> {
         .build())
 }
 
-fn unusable(error: &ReadlineError) -> Failure {
-    Failure::new(Exit::InputUnreadable, "cannot read from this terminal").because(error.to_string())
+fn unusable(error: &ReadlineError) -> CliError {
+    CliError::new(Exit::InputUnreadable, "cannot read from this terminal").because(error.to_string())
 }
 
-impl Line {
+impl LineEditor {
     /// A line with the history of this file, completing files of this folder.
-    pub(super) fn new(history: &Path, folder: &Path, colour: bool) -> Result<Self, Failure> {
+    pub(super) fn new(history: &Path, folder: &Path, colour: bool) -> Result<Self, CliError> {
         let config = config(colour).map_err(|error| unusable(&error))?;
         let mut editor: Editor<ChatHelper, FileHistory> =
             Editor::with_config(config).map_err(|error| unusable(&error))?;
@@ -104,24 +104,24 @@ impl Line {
     }
 
     /// Waits for a person, who has typed this already.
-    pub(super) fn read(&mut self, before: &str) -> Result<Input, Failure> {
+    pub(super) fn read(&mut self, before: &str) -> Result<EditorEvent, CliError> {
         self.typed.store(!before.is_empty(), Ordering::Relaxed);
         let styled = if self.colour { PROMPT.cyan().bold().to_string() } else { PROMPT.to_owned() };
         match self.editor.readline_with_initial(&(PROMPT.to_owned(), styled), (before, "")) {
             Ok(text) => {
                 let text = joined(&text);
                 self.remember(&text);
-                Ok(Input::Text(text))
+                Ok(EditorEvent::Text(text))
             }
-            Err(ReadlineError::Interrupted) if self.typed.load(Ordering::Relaxed) => Ok(Input::Cleared),
-            Err(ReadlineError::Interrupted) => Ok(Input::Interrupted),
-            Err(ReadlineError::Eof) => Ok(Input::End),
+            Err(ReadlineError::Interrupted) if self.typed.load(Ordering::Relaxed) => Ok(EditorEvent::Cleared),
+            Err(ReadlineError::Interrupted) => Ok(EditorEvent::Interrupted),
+            Err(ReadlineError::Eof) => Ok(EditorEvent::End),
             Err(error) => Err(unusable(&error)),
         }
     }
 }
 
-impl Line {
+impl LineEditor {
     /// Keeps a text in the history.
     pub(super) fn remember(&mut self, text: &str) {
         if !text.trim().is_empty() {

@@ -3,20 +3,22 @@
 use throughline_engine::SessionError;
 use throughline_provider::Trouble;
 
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::record::refused;
 
 /// A failed call as a failure of the program.
-pub(super) fn failure_of(error: SessionError) -> Failure {
+pub(super) fn failure_of(error: SessionError) -> CliError {
     match error {
         SessionError::Record(error) => refused(error),
-        SessionError::Locked { holder, .. } => Failure::new(Exit::Busy, "the conversation is open elsewhere")
-            .because(format!("{} works on it", crate::ui::text::on_one_line(&holder.to_string())))
-            .hint("leave it there first, or begin another one here"),
+        SessionError::Locked { holder, .. } => {
+            CliError::new(Exit::Busy, "the conversation is open elsewhere")
+                .because(format!("{} works on it", crate::ui::text::on_one_line(&holder.to_string())))
+                .hint("leave it there first, or begin another one here")
+        }
         SessionError::Exhausted(gave_up) => {
             // What is wrong and what mends it come first, then the provider's own words.
             let bare = Trouble { words: String::new(), ..gave_up.trouble.clone() };
-            let failure = Failure::new(Exit::Unanswered, format!("{bare}: {}", gave_up.advice_words()));
+            let failure = CliError::new(Exit::Unanswered, format!("{bare}: {}", gave_up.advice_words()));
             let failure = match gave_up.trouble.words.as_str() {
                 "" => failure,
                 words => failure.because(crate::ui::text::printable(words)),
@@ -24,9 +26,9 @@ pub(super) fn failure_of(error: SessionError) -> Failure {
             gave_up.tried.iter().fold(failure, |failure, tried| failure.because(format!("tried: {tried}")))
         }
         SessionError::Limits { .. } | SessionError::FixedTooLarge { .. } | SessionError::OtherWire { .. } => {
-            Failure::new(Exit::BadConfig, error.to_string())
+            CliError::new(Exit::BadConfig, error.to_string())
         }
-        SessionError::Cancelled => Failure::new(Exit::Unanswered, "stopped"),
-        other => Failure::new(Exit::Internal, other.to_string()),
+        SessionError::Cancelled => CliError::new(Exit::Unanswered, "stopped"),
+        other => CliError::new(Exit::Internal, other.to_string()),
     }
 }

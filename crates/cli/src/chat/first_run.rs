@@ -8,10 +8,10 @@ use std::time::Duration;
 use throughline_engine::ModelSpec;
 use throughline_provider::{Endpoint, EndpointError, EndpointKind, KeySource, ListedModel};
 
-use super::named_model::{self, Naming};
-use super::setup::Kitchen;
-use crate::args::Arguments;
-use crate::error::{Exit, Failure};
+use super::named_model::{self, ModelChoice};
+use super::setup::ChatSetup;
+use crate::args::Cli;
+use crate::error::{CliError, Exit};
 use crate::model_client::{client, not_configured, refused};
 use crate::ui::text::{counted, on_one_line, shorten};
 
@@ -27,13 +27,13 @@ const ON_THIS_MACHINE: [EndpointKind; 3] =
     [EndpointKind::Ollama, EndpointKind::LlamaCpp, EndpointKind::LmStudio];
 
 /// Somebody who could serve a model.
-struct Found {
+struct ProviderCandidate {
     endpoint: Endpoint,
     /// What it has, where it was asked: whoever bills is asked only when chosen.
     models: Option<Vec<ListedModel>>,
 }
 
-impl Found {
+impl ProviderCandidate {
     /// In one line for a person.
     fn words(&self) -> String {
         let Self { endpoint, models } = self;
@@ -51,63 +51,64 @@ impl Found {
 
 /// The wish, made whole: a model that somebody serves. Asks the person where they can be asked.
 pub(super) async fn complete(
-    kitchen: &Kitchen,
+    setup: &ChatSetup,
     wish: ModelSpec,
-    naming: Naming,
-) -> Result<ModelSpec, Failure> {
+    naming: ModelChoice,
+) -> Result<ModelSpec, CliError> {
     let is_named = !wish.model.trim().is_empty();
     let is_open = wish.base_url.trim().is_empty() && matches!(wish.provider.trim(), "" | "auto");
-    match kitchen.endpoint(&wish) {
+    match setup.endpoint(&wish) {
         // The name and the keys have decided where it is.
         Ok(_) if is_named && is_open => Ok(wish),
-        Ok(endpoint) if is_named => named_model::placed(kitchen, wish, &endpoint, naming).await,
+        Ok(endpoint) if is_named => named_model::placed(setup, wish, &endpoint, naming).await,
         Ok(endpoint) if !is_open => {
-            let chosen = Found { endpoint, models: None };
-            let name = choose_model(kitchen, &chosen).await?;
-            save(kitchen, &[("model.default", &name)])?;
+            let chosen = ProviderCandidate { endpoint, models: None };
+            let name = choose_model(setup, &chosen).await?;
+            save(setup, &[("model.default", &name)])?;
             Ok(ModelSpec { model: name, ..wish })
         }
-        Ok(_) | Err(EndpointError::NotConfigured { .. }) => look_around(kitchen, wish).await,
+        Ok(_) | Err(EndpointError::NotConfigured { .. }) => discover(setup, wish).await,
         Err(error) => Err(not_configured(&error)),
     }
 }
 
 /// Nothing says who is to be asked: whoever can be is found, told of and chosen from.
-async fn look_around(kitchen: &Kitchen, wish: ModelSpec) -> Result<ModelSpec, Failure> {
-    let found = everybody(kitchen).await;
+async fn discover(setup: &ChatSetup, wish: ModelSpec) -> Result<ModelSpec, CliError> {
+    let found = everybody(setup).await;
     if found.is_empty() {
-        return Err(nobody(kitchen));
+        return Err(nobody(setup));
     }
     for one in &found {
-        kitchen.context.note(&format!("found {}", one.words()));
+        setup.app.note(&format!("found {}", one.words()));
     }
     let named = wish.model.trim();
     let (chosen, name) = if named.is_empty() {
-        let chosen = choose(kitchen, &found)?;
-        (chosen, choose_model(kitchen, chosen).await?)
+        let chosen = choose(setup, &found)?;
+        (chosen, choose_model(setup, chosen).await?)
     } else {
-        let has = |one: &&Found| one.models.iter().flatten().any(|model| model.id == named);
+        let has = |one: &&ProviderCandidate| one.models.iter().flatten().any(|model| model.id == named);
         (found.iter().find(has).ok_or_else(|| nobody_has(named, &found))?, named.to_owned())
     };
     let provider = chosen.endpoint.kind.name();
-    save(kitchen, &[("model.provider", provider), ("model.default", &name)])?;
+    save(setup, &[("model.provider", provider), ("model.default", &name)])?;
     Ok(ModelSpec { provider: provider.to_owned(), model: name, ..wish })
 }
 
 /// Everybody who could serve a model: by a key in the environment, or because they answer on this machine.
-async fn everybody(kitchen: &Kitchen) -> Vec<Found> {
+async fn everybody(setup: &ChatSetup) -> Vec<ProviderCandidate> {
     let endpoint = |kind: EndpointKind| {
-        let wish = ModelSpec { provider: kind.name().to_owned(), ..kitchen.wish(None) };
-        kitchen.endpoint(&wish).ok()
+        let wish = ModelSpec { provider: kind.name().to_owned(), ..setup.wish(None) };
+        setup.endpoint(&wish).ok()
     };
     let by_key = |endpoint: &Endpoint| matches!(endpoint.key_source, KeySource::Variable(_));
     let keyed = WITH_KEYS.into_iter().filter_map(endpoint).filter(by_key);
-    let mut found: Vec<Found> = keyed.map(|endpoint| Found { endpoint, models: None }).collect();
+    let mut found: Vec<ProviderCandidate> =
+        keyed.map(|endpoint| ProviderCandidate { endpoint, models: None }).collect();
     let look = |kind: EndpointKind| async move {
         let endpoint = endpoint(kind)?;
-        let client = client(&kitchen.context, &endpoint).ok()?;
+        let client = client(&setup.app, &endpoint).ok()?;
         let listed = tokio::time::timeout(PROBE, client.list_models(&endpoint)).await.ok()?.ok()?;
-        (!listed.is_empty()).then_some(Found { endpoint, models: Some(listed) })
+        (!listed.is_empty()).then_some(ProviderCandidate { endpoint, models: Some(listed) })
     };
     let [ollama, llama, studio] = ON_THIS_MACHINE;
     let (ollama, llama, studio) = tokio::join!(look(ollama), look(llama), look(studio));
@@ -116,14 +117,14 @@ async fn everybody(kitchen: &Kitchen) -> Vec<Found> {
 }
 
 /// There is neither a key nor a server: what was looked for, and every way to begin.
-fn nobody(kitchen: &Kitchen) -> Failure {
+fn nobody(setup: &ChatSetup) -> CliError {
     let keys: Vec<&str> = WITH_KEYS.iter().filter_map(|kind| kind.usual_key_variable()).collect();
     let places = ON_THIS_MACHINE.iter().filter_map(|kind| {
-        let wish = ModelSpec { provider: kind.name().to_owned(), ..kitchen.wish(None) };
-        Some(format!("{kind} at {}", kitchen.endpoint(&wish).ok()?.base.as_str()))
+        let wish = ModelSpec { provider: kind.name().to_owned(), ..setup.wish(None) };
+        Some(format!("{kind} at {}", setup.endpoint(&wish).ok()?.base.as_str()))
     });
     let places: Vec<String> = places.collect();
-    Failure::new(Exit::BadConfig, "there is no model to talk to yet")
+    CliError::new(Exit::BadConfig, "there is no model to talk to yet")
         .because(format!("none of the variables {} holds a key", keys.join(", ")))
         .because(format!("nobody answers on this machine: {}", places.join(", ")))
         .hint("with a key: export ANTHROPIC_API_KEY=... and throughline chat --model claude-sonnet-4-5")
@@ -133,9 +134,9 @@ fn nobody(kitchen: &Kitchen) -> Failure {
 }
 
 /// A model was named that nobody is known to have: another is not taken in its place.
-fn nobody_has(named: &str, found: &[Found]) -> Failure {
+fn nobody_has(named: &str, found: &[ProviderCandidate]) -> CliError {
     let named = on_one_line(named);
-    let failure = Failure::new(Exit::BadConfig, format!("nobody is known to have the model `{named}`"));
+    let failure = CliError::new(Exit::BadConfig, format!("nobody is known to have the model `{named}`"));
     let failure = found.iter().fold(failure, |failure, one| {
         let names: Vec<String> =
             one.models.iter().flatten().take(MAX_LISTED).map(|model| on_one_line(&model.id)).collect();
@@ -145,11 +146,11 @@ fn nobody_has(named: &str, found: &[Found]) -> Failure {
         failure.because(format!("{} has {}", one.endpoint.kind, shorten(&names.join(", "), 400)))
     });
     let hints = found.iter().map(|one| format!("throughline chat --model {}:{named}", one.endpoint.kind));
-    hints.fold(failure, Failure::hint)
+    hints.fold(failure, CliError::hint)
 }
 
 /// One of those that were found: the only one, or the one a person names.
-fn choose<'a>(kitchen: &Kitchen, found: &'a [Found]) -> Result<&'a Found, Failure> {
+fn choose<'a>(setup: &ChatSetup, found: &'a [ProviderCandidate]) -> Result<&'a ProviderCandidate, CliError> {
     if let [only] = found {
         return Ok(only);
     }
@@ -159,10 +160,10 @@ fn choose<'a>(kitchen: &Kitchen, found: &'a [Found]) -> Result<&'a Found, Failur
             let name = example.map_or("NAME", |model| model.id.as_str());
             format!("throughline chat --model {}:{}", one.endpoint.kind, on_one_line(name))
         });
-        let failure = Failure::new(Exit::BadConfig, "several could be asked, and none is chosen");
-        hints.fold(failure, Failure::hint).hint("to keep one: throughline config set model.provider NAME")
+        let failure = CliError::new(Exit::BadConfig, "several could be asked, and none is chosen");
+        hints.fold(failure, CliError::hint).hint("to keep one: throughline config set model.provider NAME")
     };
-    if !kitchen.context.can_ask {
+    if !setup.app.can_ask {
         return Err(unnamed());
     }
     let mut question = "Who shall be asked?\n".to_owned();
@@ -170,7 +171,7 @@ fn choose<'a>(kitchen: &Kitchen, found: &'a [Found]) -> Result<&'a Found, Failur
         question.push_str(&format!("  {:>2}  {}\n", at + 1, one.words()));
     }
     question.push_str("Number or name: ");
-    let picked = pick(kitchen, question, found.len(), |typed| {
+    let picked = pick(setup, question, found.len(), |typed| {
         let kind = EndpointKind::parse(typed)?;
         found.iter().position(|one| one.endpoint.kind == kind)
     });
@@ -179,13 +180,13 @@ fn choose<'a>(kitchen: &Kitchen, found: &'a [Found]) -> Result<&'a Found, Failur
 
 /// Which of so many a person names, by number or by name; asked again until it is one of them. `None` when they type nothing.
 fn pick(
-    kitchen: &Kitchen,
+    setup: &ChatSetup,
     mut question: String,
     count: usize,
     by_name: impl Fn(&str) -> Option<usize>,
 ) -> Option<usize> {
     loop {
-        let typed = kitchen.context.ask(&question).filter(|typed| !typed.is_empty())?;
+        let typed = setup.app.ask(&question).filter(|typed| !typed.is_empty())?;
         let by_number = typed.parse::<usize>().ok().and_then(|at| at.checked_sub(1)).filter(|at| *at < count);
         match by_number.or_else(|| by_name(&typed)) {
             Some(at) => return Some(at),
@@ -200,12 +201,12 @@ fn pick(
 }
 
 /// One of the models of whoever was chosen: the only one, or the one a person names.
-async fn choose_model(kitchen: &Kitchen, chosen: &Found) -> Result<String, Failure> {
-    let Found { endpoint, models } = chosen;
+async fn choose_model(setup: &ChatSetup, chosen: &ProviderCandidate) -> Result<String, CliError> {
+    let ProviderCandidate { endpoint, models } = chosen;
     let listed = match models {
         Some(models) => models.clone(),
         None => {
-            let listed = client(&kitchen.context, endpoint)?.list_models(endpoint).await;
+            let listed = client(&setup.app, endpoint)?.list_models(endpoint).await;
             listed.map_err(|trouble| {
                 refused(&trouble, endpoint, "")
                     .hint("or name a model: throughline config set model.default NAME")
@@ -218,12 +219,12 @@ async fn choose_model(kitchen: &Kitchen, chosen: &Found) -> Result<String, Failu
     let kind = endpoint.kind;
     let names: Vec<String> = listed.iter().take(MAX_LISTED).map(|model| on_one_line(&model.id)).collect();
     let unnamed = || {
-        Failure::new(Exit::BadConfig, "no model is named")
+        CliError::new(Exit::BadConfig, "no model is named")
             .because(format!("{kind} has {}", shorten(&names.join(", "), 400)))
             .hint(format!("throughline chat --model {}", names.first().map_or("NAME", String::as_str)))
             .hint("to keep it: throughline config set model.default NAME")
     };
-    if !kitchen.context.can_ask {
+    if !setup.app.can_ask {
         return Err(unnamed());
     }
     let mut question = format!("Models at {kind}:\n");
@@ -235,35 +236,35 @@ async fn choose_model(kitchen: &Kitchen, chosen: &Found) -> Result<String, Failu
     }
     question.push_str("Which one? Number or name: ");
     let picked =
-        pick(kitchen, question, listed.len(), |typed| listed.iter().position(|model| model.id == typed));
+        pick(setup, question, listed.len(), |typed| listed.iter().position(|model| model.id == typed));
     let chosen = picked.and_then(|at| listed.get(at));
     chosen.map(|model| model.id.clone()).ok_or_else(unnamed)
 }
 
 /// Writes settings if the person wants them kept.
-fn save(kitchen: &Kitchen, settings: &[(&str, &str)]) -> Result<(), Failure> {
-    if !kitchen.context.can_ask {
+fn save(setup: &ChatSetup, settings: &[(&str, &str)]) -> Result<(), CliError> {
+    if !setup.app.can_ask {
         return Ok(());
     }
     let shown: Vec<String> = settings.iter().map(|(key, value)| format!("{key}: {value}")).collect();
     let question = format!(
         "Keep {} in {}? [Y/n] ",
         shown.join(", "),
-        crate::error::path_words(&kitchen.context.config_path())
+        crate::error::path_words(&setup.app.config_path())
     );
-    let answer = kitchen.context.ask(&question).unwrap_or_else(|| "n".to_owned());
+    let answer = setup.app.ask(&question).unwrap_or_else(|| "n".to_owned());
     if !matches!(answer.to_lowercase().as_str(), "" | "y" | "yes") {
         return Ok(());
     }
     for (key, value) in settings {
-        carry_out(kitchen, &["throughline", "config", "set", key, value])?;
+        dispatch(setup, &["throughline", "config", "set", key, value])?;
     }
     Ok(())
 }
 
-fn carry_out(kitchen: &Kitchen, line: &[&str]) -> Result<(), Failure> {
+fn dispatch(setup: &ChatSetup, line: &[&str]) -> Result<(), CliError> {
     use clap::Parser as _;
     let parsed =
-        Arguments::try_parse_from(line).map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
-    crate::carry_out(&kitchen.context, parsed.command)
+        Cli::try_parse_from(line).map_err(|error| CliError::new(Exit::Internal, error.to_string()))?;
+    crate::dispatch(&setup.app, parsed.command)
 }

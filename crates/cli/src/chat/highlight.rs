@@ -26,7 +26,7 @@ fn comment_marks(language: &str) -> &'static [&'static str] {
 /// A line of code with colours. Differences are shown as such.
 pub(super) fn highlight(line: &str, language: &str) -> String {
     if matches!(language, "diff" | "patch") {
-        return difference_line(line);
+        return diff_line(line);
     }
     let marks = comment_marks(language);
     let mut out = String::with_capacity(line.len() * 2);
@@ -60,13 +60,13 @@ pub(super) fn highlight(line: &str, language: &str) -> String {
 }
 
 /// A line of a difference.
-pub(super) fn difference_line(line: &str) -> String {
-    difference_looks(line).of(line)
+pub(super) fn diff_line(line: &str) -> String {
+    diff_style(line).of(line)
 }
 
 /// How a line of a difference looks, for those who write it in several rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DifferenceLooks {
+pub(super) enum DiffStyle {
     Name,
     Added,
     Removed,
@@ -74,7 +74,7 @@ pub(super) enum DifferenceLooks {
     Other,
 }
 
-impl DifferenceLooks {
+impl DiffStyle {
     pub(super) fn of(self, text: &str) -> String {
         match self {
             Self::Name => text.bold().to_string(),
@@ -87,17 +87,17 @@ impl DifferenceLooks {
 }
 
 /// How a line of a difference looks.
-pub(super) fn difference_looks(line: &str) -> DifferenceLooks {
+pub(super) fn diff_style(line: &str) -> DiffStyle {
     if line.starts_with("+++") || line.starts_with("---") {
-        DifferenceLooks::Name
+        DiffStyle::Name
     } else if line.starts_with('+') {
-        DifferenceLooks::Added
+        DiffStyle::Added
     } else if line.starts_with('-') {
-        DifferenceLooks::Removed
+        DiffStyle::Removed
     } else if line.starts_with("@@") {
-        DifferenceLooks::Place
+        DiffStyle::Place
     } else {
-        DifferenceLooks::Other
+        DiffStyle::Other
     }
 }
 

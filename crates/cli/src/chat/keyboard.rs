@@ -17,7 +17,7 @@ pub(super) type OnQueued = Arc<dyn Fn(&str) + Send + Sync>;
 /// Keys that nobody has read yet. Clones share them.
 #[derive(Clone)]
 pub(super) struct Keyboard {
-    typed: Arc<Mutex<Typed>>,
+    typed: Arc<Mutex<TypedKeys>>,
     /// Whoever holds this reads the keys.
     reading: Arc<Mutex<()>>,
     interrupts: UnboundedSender<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Keyboard {
 
 /// What was typed.
 #[derive(Debug, Default)]
-struct Typed {
+struct TypedKeys {
     /// Keys behind the last Enter.
     bytes: Vec<u8>,
     /// Lines that wait to be sent, the first to go first.
@@ -35,7 +35,7 @@ struct Typed {
     taken_back: Vec<String>,
 }
 
-impl Typed {
+impl TypedKeys {
     /// Enter was pressed: the keys before it are a line of their own, unless they are being pasted.
     fn end_line(&mut self) -> Option<String> {
         if is_pasting(&self.bytes) {
@@ -72,7 +72,7 @@ impl Keyboard {
     }
 
     // Keys and lines are only added and taken, so a panic elsewhere leaves them usable.
-    fn typed(&self) -> MutexGuard<'_, Typed> {
+    fn typed(&self) -> MutexGuard<'_, TypedKeys> {
         self.typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,7 +8,7 @@ use owo_colors::OwoColorize as _;
 use unicode_width::UnicodeWidthChar as _;
 
 use super::highlight::highlight;
-use crate::app::Moves;
+use crate::app::CursorControl;
 use crate::ui::text::{columns, streamed, wrap_styled};
 
 /// A line over more rows than this is left as it came: what scrolled away cannot be drawn again.
@@ -17,18 +17,18 @@ const MAX_ROWS: usize = 12;
 /// Text that is being written.
 #[derive(Debug)]
 pub(super) struct Markdown {
-    looks: Looks,
+    looks: MarkdownStyle,
     line: String,
-    moves: Moves,
+    moves: CursorControl,
     /// How much of the line is on the screen as it came, in columns.
     shown_columns: usize,
-    row: Row,
+    row: ScreenRow,
     fence: Option<Fence>,
 }
 
 /// The row of the screen that is being written.
 #[derive(Debug, Default)]
-struct Row {
+struct ScreenRow {
     /// Rows of this line before it.
     before: usize,
     /// Its columns so far.
@@ -37,7 +37,7 @@ struct Row {
     word: String,
 }
 
-impl Row {
+impl ScreenRow {
     /// What has to be written for more of a line, in rows of so many columns.
     fn write(&mut self, text: &str, width: usize) -> String {
         let mut out = String::with_capacity(text.len());
@@ -71,7 +71,7 @@ impl Row {
 
 /// Whether lines get their looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looks {
+pub(super) enum MarkdownStyle {
     /// On a terminal with colours.
     Styled,
     /// Everywhere else.
@@ -86,8 +86,8 @@ struct Fence {
 }
 
 impl Markdown {
-    pub(super) fn new(looks: Looks, moves: Moves) -> Self {
-        Self { looks, moves, line: String::new(), shown_columns: 0, row: Row::default(), fence: None }
+    pub(super) fn new(looks: MarkdownStyle, moves: CursorControl) -> Self {
+        Self { looks, moves, line: String::new(), shown_columns: 0, row: ScreenRow::default(), fence: None }
     }
 
     /// Whether a line has been begun and not ended.
@@ -125,7 +125,7 @@ impl Markdown {
     /// Whether words of the line that is being written are kept whole. Code is not taken apart, nor are tables.
     fn keeps_words(&self, line: &str) -> bool {
         let begins = line.trim_start();
-        self.moves == Moves::Yes
+        self.moves == CursorControl::Yes
             && self.fence.is_none()
             && !begins.starts_with("```")
             && !begins.starts_with('|')
@@ -152,7 +152,7 @@ impl Markdown {
             || if keeps_words { row.write(unshown, room(terminal_columns)) } else { unshown.to_owned() };
         // Also where there are no looks: what is code is known from here.
         let mut styled = self.styled(&line);
-        if self.looks == Looks::Plain {
+        if self.looks == MarkdownStyle::Plain {
             out.push_str(&rest());
             out.push('\n');
             return;

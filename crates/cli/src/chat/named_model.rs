@@ -10,9 +10,9 @@ use throughline_engine::ModelSpec;
 use throughline_provider::{Endpoint, EndpointKind, ListedModel};
 
 use super::ChatArgs;
-use super::setup::Kitchen;
+use super::setup::ChatSetup;
 use crate::commands::models::{key_words, not_listed};
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::model_client::client;
 use crate::ui::text::{on_one_line, shorten};
 
@@ -23,41 +23,41 @@ const MAX_NAMED: usize = 20;
 
 /// What a person named of a model and the server that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(super) enum ModelChoice {
     /// Nothing: both are as configured.
-    Neither,
+    Configured,
     /// The model alone. The configured server may not have it.
     Model,
     /// The model and its provider.
     ModelAndProvider,
 }
 
-impl Naming {
+impl ModelChoice {
     /// What a command line names.
-    pub(super) fn of(args: &ChatArgs, kitchen: &Kitchen) -> Self {
+    pub(super) fn of(args: &ChatArgs, setup: &ChatSetup) -> Self {
         match (&args.model, &args.provider) {
-            (None, _) => Self::Neither,
+            (None, _) => Self::Configured,
             (Some(_), Some(_)) => Self::ModelAndProvider,
-            (Some(name), None) => Self::of_name(name, kitchen),
+            (Some(name), None) => Self::of_name(name, setup),
         }
     }
 
     /// What a name alone says.
-    pub(super) fn of_name(name: &str, kitchen: &Kitchen) -> Self {
-        let settings = &kitchen.settings.model;
+    pub(super) fn of_name(name: &str, setup: &ChatSetup) -> Self {
+        let settings = &setup.settings.model;
         let names_provider = name
             .split_once(':')
             .is_some_and(|(provider, model)| EndpointKind::parse(provider).is_some() && !model.is_empty());
         match name {
             _ if names_provider => Self::ModelAndProvider,
-            name if name.trim() == settings.default.trim() => Self::Neither,
+            name if name.trim() == settings.default.trim() => Self::Configured,
             _ => Self::Model,
         }
     }
 }
 
 /// Why an endpoint is not the place for a model.
-struct NotThere {
+struct MissingModel {
     words: String,
     /// What it has instead, where it says.
     listed: Vec<ListedModel>,
@@ -65,24 +65,24 @@ struct NotThere {
 
 /// The model at the place where it is asked: the configured endpoint, or the provider whose model it is.
 pub(super) async fn placed(
-    kitchen: &Kitchen,
+    setup: &ChatSetup,
     wish: ModelSpec,
     endpoint: &Endpoint,
-    naming: Naming,
-) -> Result<ModelSpec, Failure> {
-    if naming != Naming::Model {
+    naming: ModelChoice,
+) -> Result<ModelSpec, CliError> {
+    if naming != ModelChoice::Model {
         return Ok(wish);
     }
-    let Some(missing) = missing(kitchen, &wish.model, endpoint).await? else { return Ok(wish) };
+    let Some(missing) = missing(setup, &wish.model, endpoint).await? else { return Ok(wish) };
     let sellers = EndpointKind::serving(&wish.model).unwrap_or_default();
     let elsewhere = sellers.iter().filter(|kind| **kind != endpoint.kind).find_map(|kind| {
         let other = wish.named(&format!("{kind}:{}", wish.model));
-        let endpoint = kitchen.endpoint(&other).ok()?;
+        let endpoint = setup.endpoint(&other).ok()?;
         Some((other, endpoint))
     });
     match elsewhere {
         Some((other, at)) => {
-            kitchen.context.note(&format!(
+            setup.app.note(&format!(
                 "{}; it is asked at {} ({})",
                 missing.words,
                 at.kind,
@@ -95,13 +95,17 @@ pub(super) async fn placed(
 }
 
 /// What is to be said of a configured model that its endpoint does not list, to people who see nothing but an answer.
-pub(super) async fn warning(kitchen: &Kitchen, model: &str, endpoint: &Endpoint) -> Option<String> {
-    missing(kitchen, model, endpoint).await.ok().flatten().map(|missing| missing.words)
+pub(super) async fn warning(setup: &ChatSetup, model: &str, endpoint: &Endpoint) -> Option<String> {
+    missing(setup, model, endpoint).await.ok().flatten().map(|missing| missing.words)
 }
 
 /// Whether an endpoint has a model: what it lists decides, where that is quickly known; at a maker's own address the name
 /// does.
-async fn missing(kitchen: &Kitchen, model: &str, endpoint: &Endpoint) -> Result<Option<NotThere>, Failure> {
+async fn missing(
+    setup: &ChatSetup,
+    model: &str,
+    endpoint: &Endpoint,
+) -> Result<Option<MissingModel>, CliError> {
     let is_makers_own = endpoint.is_at_usual_address()
         && matches!(
             endpoint.kind,
@@ -114,22 +118,22 @@ async fn missing(kitchen: &Kitchen, model: &str, endpoint: &Endpoint) -> Result<
         let words = || format!("`{}` is no model of {}", on_one_line(model), endpoint.kind);
         return Ok(maker
             .filter(|maker| *maker != own && *maker != EndpointKind::OpenRouter)
-            .map(|_| NotThere { words: words(), listed: Vec::new() }));
+            .map(|_| MissingModel { words: words(), listed: Vec::new() }));
     }
     // What a seller of many models does not have it refuses by name; a subscription has no list.
     if matches!(endpoint.kind, EndpointKind::OpenRouter | EndpointKind::OpenAiCodex) {
         return Ok(None);
     }
-    let client = client(&kitchen.context, endpoint)?;
+    let client = client(&setup.app, endpoint)?;
     let listed = tokio::time::timeout(LIST_PATIENCE, client.list_models(endpoint)).await;
     // Who does not answer is told of when the model is asked.
     let Ok(Ok(listed)) = listed else { return Ok(None) };
-    Ok(not_listed(model, endpoint, &listed).map(|words| NotThere { words, listed }))
+    Ok(not_listed(model, endpoint, &listed).map(|words| MissingModel { words, listed }))
 }
 
-fn refusal(missing: &NotThere, model: &str, endpoint: &Endpoint, sellers: &[EndpointKind]) -> Failure {
+fn refusal(missing: &MissingModel, model: &str, endpoint: &Endpoint, sellers: &[EndpointKind]) -> CliError {
     let model = on_one_line(model);
-    let mut failure = Failure::new(Exit::BadConfig, missing.words.clone());
+    let mut failure = CliError::new(Exit::BadConfig, missing.words.clone());
     let names: Vec<String> =
         missing.listed.iter().take(MAX_NAMED).map(|listed| on_one_line(&listed.id)).collect();
     if names.len() > 1 {

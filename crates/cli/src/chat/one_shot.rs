@@ -12,33 +12,33 @@ use super::ChatArgs;
 use super::approval_prompt::{answer_of, not_an_answer, question_words};
 use super::error::failure_of;
 use super::interrupts::Interrupts;
-use super::named_model::{self, Naming};
+use super::named_model::{self, ModelChoice};
 use super::repl;
 use super::screen::{Audience, Screen};
-use super::setup::{Company, Kitchen};
-use crate::app::Context;
-use crate::error::{Exit, Failure};
+use super::setup::{ChatSetup, Frontend};
+use crate::app::App;
+use crate::error::{CliError, Exit};
 use crate::ui::output::print_json;
 
 /// Asks on stderr, where stdout is for the answer.
-struct OnStderr(Arc<Context>);
+struct StderrApprover(Arc<App>);
 
-impl Approver for OnStderr {
+impl Approver for StderrApprover {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
-            let context = Arc::clone(&self.0);
+            let app = Arc::clone(&self.0);
             let words =
-                format!("{}allow? [y] this once, [n] no: ", question_words(question, context.columns_now()));
-            let typed = tokio::task::spawn_blocking(move || ask(&context, words)).await.ok().flatten();
+                format!("{}allow? [y] this once, [n] no: ", question_words(question, app.columns_now()));
+            let typed = tokio::task::spawn_blocking(move || ask(&app, words)).await.ok().flatten();
             typed.unwrap_or(Answer::Deny)
         })
     }
 }
 
 /// Asks until there is an answer; none when nobody is there any more.
-fn ask(context: &Context, mut words: String) -> Option<Answer> {
+fn ask(app: &App, mut words: String) -> Option<Answer> {
     loop {
-        let typed = context.ask(&words)?;
+        let typed = app.ask(&words)?;
         match answer_of(&typed, ONLY_ONCE) {
             Some(answer) => return Some(answer),
             None => words = format!("{}\nallow? [y] this once, [n] no: ", not_an_answer(&typed, ONLY_ONCE)),
@@ -65,21 +65,21 @@ fn stop_name(stop: StopReason) -> &'static str {
 }
 
 /// Asks and prints.
-pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> Result<(), Failure> {
+pub(super) async fn run(setup: &ChatSetup, args: &ChatArgs, question: &str) -> Result<(), CliError> {
     let audience = if args.json { Audience::Program } else { Audience::Script };
-    let screen = Arc::new(Screen::new(&kitchen.context, audience));
-    let approver: Arc<dyn Approver> = match kitchen.asking() {
-        Asking::Always => Arc::new(OnStderr(Arc::clone(&kitchen.context))),
+    let screen = Arc::new(Screen::new(&setup.app, audience));
+    let approver: Arc<dyn Approver> = match setup.asking() {
+        Asking::Always => Arc::new(StderrApprover(Arc::clone(&setup.app))),
         Asking::Never | Asking::Nobody => Arc::new(NobodyThere),
     };
-    let company = Company { approver, events: Arc::<Screen>::clone(&screen) };
-    let (wish, naming) = (kitchen.wish(args.model.as_deref()), Naming::of(args, kitchen));
-    let opened = repl::open(kitchen, wish, naming, args.resume.as_deref(), company).await?;
-    if naming != Naming::Model
+    let frontend = Frontend { approver, events: Arc::<Screen>::clone(&screen) };
+    let (wish, naming) = (setup.wish(args.model.as_deref()), ModelChoice::of(args, setup));
+    let opened = repl::open(setup, wish, naming, args.resume.as_deref(), frontend).await?;
+    if naming != ModelChoice::Model
         && let Some(endpoint) = &opened.connected.at.endpoint
-        && let Some(warning) = named_model::warning(kitchen, &opened.connected.at.model, endpoint).await
+        && let Some(warning) = named_model::warning(setup, &opened.connected.at.model, endpoint).await
     {
-        kitchen.context.warn(&warning);
+        setup.app.warn(&warning);
     }
     let mut agent: Agent = opened.agent;
     let cancel = CancellationToken::new();
@@ -113,7 +113,7 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
     if args.json {
         let usage = done.usage;
         print_json(
-            &kitchen.context,
+            &setup.app,
             &json!({
                 "session": agent.session().id().as_str(),
                 "model": opened.connected.at.model,
@@ -139,7 +139,7 @@ pub(super) async fn run(kitchen: &Kitchen, args: &ChatArgs, question: &str) -> R
         )?;
     }
     if done.text.trim().is_empty() {
-        return Err(Failure::new(Exit::Unanswered, "the model said nothing"));
+        return Err(CliError::new(Exit::Unanswered, "the model said nothing"));
     }
     Ok(())
 }

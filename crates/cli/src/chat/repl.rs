@@ -12,22 +12,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::ChatArgs;
 use super::approval_prompt::{answer_of, not_an_answer, question_words};
-use super::commands::{self, After};
-use super::editor::{Input, Line, PROMPT, ask_line};
+use super::commands::{self, Flow};
+use super::editor::{EditorEvent, LineEditor, PROMPT, ask_line};
 use super::error::failure_of;
 use super::first_run;
 use super::interrupts::Interrupts;
 use super::keyboard::Keyboard;
-use super::named_model::Naming;
+use super::named_model::ModelChoice;
 use super::screen::{Audience, Screen};
-use super::setup::{Company, Connected, Kitchen};
-use super::slash::{self, Typed};
+use super::setup::{ChatSetup, ConnectedModel, Frontend};
+use super::slash::{self, ParsedLine};
 use super::status_line;
-use crate::app::{Context, InForce, report_failure};
-use crate::commands::models::what_is_wrong_with;
-use crate::error::Failure;
+use crate::app::{ActiveSession, App, report_failure};
+use crate::commands::models::model_problem;
+use crate::error::CliError;
 use crate::model_client::client;
-use crate::record::Record;
+use crate::record::OpenRecord;
 use crate::ui::text::{counted, printable, wrap};
 
 /// Sessions that are offered when one is to be named.
@@ -40,9 +40,9 @@ const FADES_FROM: u64 = 2;
 const ONCE_MORE: &str = "Ctrl-C once more, Ctrl-D or /quit leaves; the conversation stays";
 
 /// A conversation that was opened.
-pub(super) struct Opened {
+pub(super) struct OpenSession {
     pub(super) agent: Agent,
-    pub(super) connected: Connected,
+    pub(super) connected: ConnectedModel,
     pub(super) wish: ModelSpec,
     /// What was taken up, if anything was.
     pub(super) resumed: Option<String>,
@@ -50,15 +50,15 @@ pub(super) struct Opened {
 
 /// Begins a conversation, or takes one up.
 pub(super) async fn open(
-    kitchen: &Kitchen,
+    setup: &ChatSetup,
     wish: ModelSpec,
-    naming: Naming,
+    naming: ModelChoice,
     resume: Option<&str>,
-    company: Company,
-) -> Result<Opened, Failure> {
+    frontend: Frontend,
+) -> Result<OpenSession, CliError> {
     let known = match resume {
         Some(reference) => {
-            let record = Record::open_to_read(&kitchen.context, reference)?;
+            let record = OpenRecord::open_to_read(&setup.app, reference)?;
             let tip = record.tip(reference)?;
             let name = record.name_of(&tip)?;
             Some((tip, name))
@@ -66,21 +66,21 @@ pub(super) async fn open(
         None => None,
     };
     let wire = known.as_ref().map(|(tip, _)| tip.wire_format);
-    let wish = first_run::complete(kitchen, wish, naming).await?;
-    let connected = kitchen.connect(&wish, wire).await?;
+    let wish = first_run::complete(setup, wish, naming).await?;
+    let connected = setup.connect(&wish, wire).await?;
     if let Some(unused) = &connected.at.unused_window {
-        kitchen.context.note(unused);
+        setup.app.note(unused);
     }
-    let prompt = kitchen.prompt();
+    let prompt = setup.prompt();
     match known {
         None => {
-            let new = kitchen.new_session(&connected);
-            let setup = kitchen.setup(&connected, &wish, &new.id, company).await?;
+            let new = setup.new_session(&connected);
+            let setup = setup.setup(&connected, &wish, &new.id, frontend).await?;
             let agent = Agent::begin(setup, new, &prompt).await.map_err(failure_of)?;
-            Ok(Opened { agent, connected, wish, resumed: None })
+            Ok(OpenSession { agent, connected, wish, resumed: None })
         }
         Some((tip, name)) => {
-            let setup = kitchen.setup(&connected, &wish, &tip.id, company).await?;
+            let setup = setup.setup(&connected, &wish, &tip.id, frontend).await?;
             let agent = Agent::resume(setup, &tip.id, &prompt).await.map_err(failure_of)?;
             let words = format!(
                 "{} with {} so far, {} in view",
@@ -88,31 +88,31 @@ pub(super) async fn open(
                 counted(tip.next_seq, "message", "messages"),
                 agent.session().messages().len()
             );
-            Ok(Opened { agent, connected, wish, resumed: Some(words) })
+            Ok(OpenSession { agent, connected, wish, resumed: Some(words) })
         }
     }
 }
 
 /// Everything a conversation at a terminal is made of.
-pub(super) struct Talk {
-    pub(super) kitchen: Kitchen,
+pub(super) struct Repl {
+    pub(super) setup: ChatSetup,
     pub(super) agent: Agent,
-    pub(super) connected: Connected,
+    pub(super) connected: ConnectedModel,
     pub(super) wish: ModelSpec,
     pub(super) screen: Arc<Screen>,
     pub(super) interrupts: Interrupts,
-    company: Company,
-    stopper: Stopper,
+    frontend: Frontend,
+    canceller: TurnCanceller,
     keyboard: Keyboard,
     /// Whether it was said that detail fades.
-    told_fading: bool,
+    warned_of_fading: bool,
 }
 
 /// What stops the turn that runs, shared with whoever asks questions in it.
 #[derive(Clone, Default)]
-struct Stopper(Arc<Mutex<CancellationToken>>);
+struct TurnCanceller(Arc<Mutex<CancellationToken>>);
 
-impl Stopper {
+impl TurnCanceller {
     fn renew(&self) -> CancellationToken {
         let token = CancellationToken::new();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token.clone();
@@ -125,13 +125,13 @@ impl Stopper {
 }
 
 /// Asks the person at the terminal.
-struct AtTerminal {
+struct TerminalApprover {
     screen: Arc<Screen>,
-    stopper: Stopper,
+    canceller: TurnCanceller,
     keyboard: Keyboard,
 }
 
-impl Approver for AtTerminal {
+impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             self.screen.question(&question_words(question, self.screen.columns()));
@@ -154,7 +154,7 @@ impl Approver for AtTerminal {
                 })
                 .await;
                 let Some(typed) = asking.ok().flatten() else {
-                    self.stopper.stop();
+                    self.canceller.stop();
                     return Answer::Deny;
                 };
                 match answer_of(&typed, for_session) {
@@ -167,123 +167,137 @@ impl Approver for AtTerminal {
 }
 
 /// Talks until the person leaves.
-pub(super) fn run(kitchen: Kitchen, args: &ChatArgs, runtime: &Runtime) -> Result<(), Failure> {
-    let context = Arc::clone(&kitchen.context);
-    let screen = Arc::new(Screen::new(&context, Audience::Person));
-    let stopper = Stopper::default();
+pub(super) fn run(setup: ChatSetup, args: &ChatArgs, runtime: &Runtime) -> Result<(), CliError> {
+    let app = Arc::clone(&setup.app);
+    let screen = Arc::new(Screen::new(&app, Audience::Person));
+    let canceller = TurnCanceller::default();
     let interrupts = runtime.block_on(async { Interrupts::listen() });
     let queued_on = Arc::clone(&screen);
     let keyboard = Keyboard::new(interrupts.sender(), Arc::new(move |line: &str| queued_on.queued(line)));
-    let (asks, stops, keys) = (Arc::clone(&screen), stopper.clone(), keyboard.clone());
-    let approver = AtTerminal { screen: asks, stopper: stops, keyboard: keys };
-    let company = Company { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
+    let (asks, stops, keys) = (Arc::clone(&screen), canceller.clone(), keyboard.clone());
+    let approver = TerminalApprover { screen: asks, canceller: stops, keyboard: keys };
+    let frontend = Frontend { approver: Arc::new(approver), events: Arc::<Screen>::clone(&screen) };
     let opened = runtime.block_on(open(
-        &kitchen,
-        kitchen.wish(args.model.as_deref()),
-        Naming::of(args, &kitchen),
+        &setup,
+        setup.wish(args.model.as_deref()),
+        ModelChoice::of(args, &setup),
         args.resume.as_deref(),
-        company.clone(),
+        frontend.clone(),
     ))?;
-    let mut line = Line::new(&context.home.join("history"), &kitchen.folder, context.colour_stdout)?;
-    let Opened { agent, connected, wish, resumed } = opened;
-    let told_fading = agent.session().compactions() >= FADES_FROM;
-    let mut talk =
-        Talk { kitchen, agent, connected, wish, screen, interrupts, company, stopper, keyboard, told_fading };
-    talk.greet(resumed.as_deref());
-    runtime.spawn(tell_what_is_wrong(&talk.connected, &context, &talk.screen));
+    let mut line = LineEditor::new(&app.home.join("history"), &setup.folder, app.colour_stdout)?;
+    let OpenSession { agent, connected, wish, resumed } = opened;
+    let warned_of_fading = agent.session().compactions() >= FADES_FROM;
+    let mut repl = Repl {
+        setup,
+        agent,
+        connected,
+        wish,
+        screen,
+        interrupts,
+        frontend,
+        canceller,
+        keyboard,
+        warned_of_fading,
+    };
+    repl.greet(resumed.as_deref());
+    runtime.spawn(report_problem(&repl.connected, &app, &repl.screen));
     // Also between two lines: nobody's keys stand in an answer.
-    let quiet = talk.keyboard.quiet();
+    let quiet = repl.keyboard.quiet();
     let mut interrupts = 0;
     loop {
-        line.offer_sessions(talk.session_names());
+        line.offer_sessions(repl.session_names());
         // Pressed between two lines, where nobody reads keys.
-        if talk.interrupts.forget() {
+        if repl.interrupts.forget() {
             interrupts += 1;
             if interrupts > 1 {
                 break;
             }
-            talk.screen.note(ONCE_MORE);
+            repl.screen.note(ONCE_MORE);
         }
-        let input = match talk.keyboard.next_queued() {
+        let input = match repl.keyboard.next_queued() {
             Some(text) => {
                 line.remember(&text);
-                talk.screen.say(&format!("{PROMPT}{text}"));
-                Input::Text(text)
+                repl.screen.say(&format!("{PROMPT}{text}"));
+                EditorEvent::Text(text)
             }
-            None => wait_for_person(&mut talk, &mut line, runtime)?,
+            None => wait_for_person(&mut repl, &mut line, runtime)?,
         };
         let text = match input {
-            Input::Text(text) => text,
-            Input::Cleared => {
+            EditorEvent::Text(text) => text,
+            EditorEvent::Cleared => {
                 interrupts = 0;
                 continue;
             }
-            Input::Interrupted => {
+            EditorEvent::Interrupted => {
                 interrupts += 1;
                 if interrupts > 1 {
                     break;
                 }
-                talk.screen.note(ONCE_MORE);
+                repl.screen.note(ONCE_MORE);
                 continue;
             }
-            Input::End => break,
+            EditorEvent::End => break,
         };
         interrupts = 0;
         let after = match slash::read(&text) {
-            Typed::Words("") => continue,
-            Typed::Words(words) => runtime.block_on(talk.turn(words)),
-            Typed::Command(name, arguments) => {
-                runtime.block_on(commands::carry_out(&mut talk, name, arguments))
+            ParsedLine::Words("") => continue,
+            ParsedLine::Words(words) => runtime.block_on(repl.turn(words)),
+            ParsedLine::Command(name, arguments) => {
+                runtime.block_on(commands::dispatch(&mut repl, name, arguments))
             }
-            Typed::Unknown { name, nearest } => {
-                talk.screen.note(&slash::unknown_words(name, nearest));
-                Ok(After::GoOn)
+            ParsedLine::Unknown { name, nearest } => {
+                repl.screen.note(&slash::unknown_words(name, nearest));
+                Ok(Flow::GoOn)
             }
         };
         match after {
-            Ok(After::GoOn) => {}
-            Ok(After::Leave) => break,
+            Ok(Flow::GoOn) => {}
+            Ok(Flow::Leave) => break,
             Err(failure) => {
-                talk.screen.rest();
-                report_failure(&failure, Some(&context.within_chat()));
-                talk.take_queue_back("it failed");
+                repl.screen.rest();
+                report_failure(&failure, Some(&app.within_chat()));
+                repl.take_queue_back("it failed");
             }
         }
     }
     drop(quiet);
-    talk.leave();
+    repl.leave();
     Ok(())
 }
 
 /// Finds out behind a person's back whether the model can be asked at all, and says so if it cannot: the prompt waits for
 /// nobody.
-fn tell_what_is_wrong(
-    connected: &Connected,
-    context: &Arc<Context>,
+fn report_problem(
+    connected: &ConnectedModel,
+    app: &Arc<App>,
     screen: &Arc<Screen>,
 ) -> impl Future<Output = ()> + Send + 'static {
     let (endpoint, model) = (connected.at.endpoint.clone(), connected.at.model.clone());
-    let (context, screen) = (Arc::clone(context), Arc::clone(screen));
+    let (app, screen) = (Arc::clone(app), Arc::clone(screen));
     async move {
         let Some(endpoint) = endpoint else { return };
         // Whatever keeps a client from being made is told when the model is asked.
-        let Ok(client) = client(&context, &endpoint) else { return };
-        if let Some(wrong) = what_is_wrong_with(&model, &endpoint, &client).await {
+        let Ok(client) = client(&app, &endpoint) else { return };
+        if let Some(wrong) = model_problem(&model, &endpoint, &client).await {
             screen.aside(&wrong);
         }
     }
 }
 
 /// Waits for a person, and sees to the conversation meanwhile.
-fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Result<Input, Failure> {
-    let keyboard = talk.keyboard.clone();
+fn wait_for_person(
+    repl: &mut Repl,
+    line: &mut LineEditor,
+    runtime: &Runtime,
+) -> Result<EditorEvent, CliError> {
+    let keyboard = repl.keyboard.clone();
     let before = keyboard.take();
-    let screen = Arc::clone(&talk.screen);
+    let screen = Arc::clone(&repl.screen);
     let _typing = screen.typing(line.printer());
     screen.say_later();
     let over = CancellationToken::new();
     std::thread::scope(|scope| {
-        let resting = scope.spawn(|| runtime.block_on(talk.while_waiting(&over)));
+        let resting = scope.spawn(|| runtime.block_on(repl.while_waiting(&over)));
         let input = {
             let _reading = keyboard.reading();
             let input = line.read(&before);
@@ -297,11 +311,11 @@ fn wait_for_person(talk: &mut Talk, line: &mut Line, runtime: &Runtime) -> Resul
     })
 }
 
-impl Talk {
+impl Repl {
     /// The first lines.
     fn greet(&self, resumed: Option<&str>) {
-        let width = self.kitchen.context.columns_now().min(100);
-        let mut out = status_line::start(&self.kitchen, &self.connected, &self.agent, width);
+        let width = self.setup.app.columns_now().min(100);
+        let mut out = status_line::start(&self.setup, &self.connected, &self.agent, width);
         if let Some(resumed) = resumed {
             out.push_str(&format!("{} {resumed}\n", "resumed".dimmed()));
         }
@@ -311,8 +325,8 @@ impl Talk {
     }
 
     /// A person said something.
-    async fn turn(&mut self, words: &str) -> Result<After, Failure> {
-        let cancel = self.stopper.renew();
+    async fn turn(&mut self, words: &str) -> Result<Flow, CliError> {
+        let cancel = self.canceller.renew();
         let mut leave = false;
         self.interrupts.forget();
         let done = {
@@ -335,9 +349,9 @@ impl Talk {
         };
         self.screen.rest();
         if leave {
-            return Ok(After::Leave);
+            return Ok(Flow::Leave);
         }
-        self.tell_of_fading();
+        self.warn_of_fading();
         match done {
             Some(Err(SessionError::Cancelled)) => {
                 self.screen.note("stopped; what was said and done until now is kept");
@@ -358,14 +372,14 @@ impl Talk {
             Some(Ok(_)) | None => {}
         }
         self.show_status();
-        Ok(After::GoOn)
+        Ok(Flow::GoOn)
     }
 
     /// Asks again for an answer to what was said last.
-    pub(super) async fn retry(&mut self) -> Result<After, Failure> {
+    pub(super) async fn retry(&mut self) -> Result<Flow, CliError> {
         let Some(words) = self.agent.unanswered() else {
             self.screen.note("there is nothing to ask again: what you said last was answered");
-            return Ok(After::GoOn);
+            return Ok(Flow::GoOn);
         };
         self.turn(&words).await
     }
@@ -395,7 +409,7 @@ impl Talk {
             }
             match self.agent.while_idle(over).await {
                 Some(CompactionResult::Completed(_)) => {
-                    self.tell_of_fading();
+                    self.warn_of_fading();
                     self.show_status();
                 }
                 // What came of it was told as it happened.
@@ -410,41 +424,42 @@ impl Talk {
     }
 
     /// Told once, when a conversation has been folded for the second time.
-    pub(super) fn tell_of_fading(&mut self) {
+    pub(super) fn warn_of_fading(&mut self) {
         let compactions = self.agent.session().compactions();
-        if !self.told_fading && compactions >= FADES_FROM {
-            self.told_fading = true;
+        if !self.warned_of_fading && compactions >= FADES_FROM {
+            self.warned_of_fading = true;
             self.screen.note(&status_line::fading(compactions));
         }
     }
 
     /// Model, window and size of this conversation, for commands that look at it.
-    pub(super) fn in_force(&self) -> InForce {
+    pub(super) fn active_session(&self) -> ActiveSession {
         let session = self.agent.session();
-        InForce { limits: session.limits_in_use(), context: Some(session.size()) }
+        ActiveSession { limits: session.limits_in_use(), pending: Some(session.size()) }
     }
 
     /// How full things are.
     pub(super) fn show_status(&self) {
-        let width = self.kitchen.context.columns_now();
+        let width = self.setup.app.columns_now();
         self.screen.say(&status_line::status(self.agent.session().pressure(), &self.screen.tally(), width));
     }
 
     /// Something that a person may call off.
     pub(super) fn stopping(&self) -> CancellationToken {
-        self.stopper.renew()
+        self.canceller.renew()
     }
 
     /// Goes on with another conversation, or begins one. Gives back the one that was.
-    pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, Failure> {
+    pub(super) async fn change(&mut self, resume: Option<&str>) -> Result<Agent, CliError> {
         let opened =
-            open(&self.kitchen, self.wish.clone(), Naming::Neither, resume, self.company.clone()).await?;
+            open(&self.setup, self.wish.clone(), ModelChoice::Configured, resume, self.frontend.clone())
+                .await?;
         self.forget_if_empty();
-        let Opened { agent, connected, wish, resumed } = opened;
+        let OpenSession { agent, connected, wish, resumed } = opened;
         let old = std::mem::replace(&mut self.agent, agent);
         self.connected = connected;
         self.wish = wish;
-        self.told_fading = self.agent.session().compactions() >= FADES_FROM;
+        self.warned_of_fading = self.agent.session().compactions() >= FADES_FROM;
         self.screen.forget_tally();
         self.greet(resumed.as_deref());
         Ok(old)
@@ -453,7 +468,7 @@ impl Talk {
     /// Conversations that can be named, the newest first.
     fn session_names(&self) -> Vec<String> {
         let filter = SessionFilter { limit: Some(SESSIONS_OFFERED), ..SessionFilter::default() };
-        let listed = self.kitchen.store.conversations(&self.kitchen.owner, &filter).unwrap_or_default();
+        let listed = self.setup.store.conversations(&self.setup.owner, &filter).unwrap_or_default();
         listed.into_iter().map(|conversation| conversation.tip.id.to_string()).collect()
     }
 
@@ -462,7 +477,7 @@ impl Talk {
         if self.agent.session().messages().is_empty() {
             let id = self.agent.session().id();
             // Whether that works makes no difference to anyone.
-            let _ = self.kitchen.store.delete(&self.kitchen.owner, id, Dependants::Refuse);
+            let _ = self.setup.store.delete(&self.setup.owner, id, Dependants::Refuse);
         }
     }
 
@@ -470,7 +485,7 @@ impl Talk {
     fn figures(&self) -> Option<String> {
         let session = self.agent.session();
         let filter = CallFilter { chain_of: Some(session.id().clone()), since_ms: None, until_ms: None };
-        let calls = UsageOverview::of(self.kitchen.store.as_ref(), &self.kitchen.owner, &filter).ok()?;
+        let calls = UsageOverview::of(self.setup.store.as_ref(), &self.setup.owner, &filter).ok()?;
         (calls.total.calls > 0).then(|| status_line::figures(&calls.total, session.compactions()))
     }
 

@@ -12,10 +12,10 @@ use throughline_agent::{AgentEvent, AgentEvents, Answered, ToolDone, ToolEnd, Wo
 use throughline_engine::{CompressReport, EngineEvent, Quality, Trigger};
 use throughline_wire::StopReason;
 
-use super::highlight::difference_line;
-use super::markdown::{Looks, Markdown};
-use super::status_line::Tally;
-use crate::app::{Context, Moves};
+use super::highlight::diff_line;
+use super::markdown::{Markdown, MarkdownStyle};
+use super::status_line::UsageTally;
+use crate::app::{App, CursorControl};
 use crate::ui::figures::{dollars, rounded};
 use crate::ui::text::{counted, labelled, on_one_line, printable, shorten, streamed, thousands};
 
@@ -42,11 +42,11 @@ pub(super) enum Audience {
 
 /// Shows what happens.
 pub(super) struct Screen {
-    context: Arc<Context>,
+    app: Arc<App>,
     audience: Audience,
     /// Whether an answer may move on the screen while it is written.
-    moves: Moves,
-    state: Mutex<State>,
+    moves: CursorControl,
+    state: Mutex<ScreenState>,
     /// What writes above the line a person types, while one does.
     above: Mutex<Option<Printer>>,
 }
@@ -55,15 +55,15 @@ pub(super) struct Screen {
 pub(super) type Printer = Box<dyn ExternalPrinter + Send>;
 
 /// While this is there, everything is written above the line a person types.
-pub(super) struct Typing<'a>(&'a Screen);
+pub(super) struct TypingGuard<'a>(&'a Screen);
 
-impl Drop for Typing<'_> {
+impl Drop for TypingGuard<'_> {
     fn drop(&mut self) {
         *self.0.above() = None;
     }
 }
 
-struct State {
+struct ScreenState {
     markdown: Markdown,
     /// Whether reasoning is being shown, which ends with a line of its own.
     reasoning: bool,
@@ -79,20 +79,21 @@ struct State {
     queued: Vec<String>,
     /// The line that comes and goes, as it was shown last.
     passing_text: String,
-    tally: Tally,
+    tally: UsageTally,
 }
 
 impl Screen {
-    pub(super) fn new(context: &Arc<Context>, audience: Audience) -> Self {
-        let styled = audience == Audience::Person && context.colour_stdout;
-        let looks = if styled { Looks::Styled } else { Looks::Plain };
+    pub(super) fn new(app: &Arc<App>, audience: Audience) -> Self {
+        let styled = audience == Audience::Person && app.colour_stdout;
+        let looks = if styled { MarkdownStyle::Styled } else { MarkdownStyle::Plain };
         // Where nothing can move, the terminal breaks lines as it likes.
-        let moves = if audience == Audience::Person && context.watched { Moves::Yes } else { Moves::No };
+        let moves =
+            if audience == Audience::Person && app.watched { CursorControl::Yes } else { CursorControl::No };
         Self {
-            context: Arc::clone(context),
+            app: Arc::clone(app),
             audience,
             moves,
-            state: Mutex::new(State {
+            state: Mutex::new(ScreenState {
                 markdown: Markdown::new(looks, moves),
                 reasoning: false,
                 passing: false,
@@ -101,7 +102,7 @@ impl Screen {
                 later: Vec::new(),
                 queued: Vec::new(),
                 passing_text: String::new(),
-                tally: Tally::default(),
+                tally: UsageTally::default(),
             }),
             above: Mutex::new(None),
         }
@@ -112,9 +113,9 @@ impl Screen {
     }
 
     /// A person types from now on: whatever happens is written above their line.
-    pub(super) fn typing(&self, printer: Option<Printer>) -> Typing<'_> {
+    pub(super) fn typing(&self, printer: Option<Printer>) -> TypingGuard<'_> {
         *self.above() = printer;
-        Typing(self)
+        TypingGuard(self)
     }
 
     /// Writes above the line that is being typed; whether one is.
@@ -122,29 +123,29 @@ impl Screen {
         let mut above = self.above();
         let Some(printer) = above.as_mut() else { return false };
         let plain = || anstream::adapter::strip_str(text).to_string();
-        let text = if self.context.colour_stdout { text.to_owned() } else { plain() };
+        let text = if self.app.colour_stdout { text.to_owned() } else { plain() };
         printer.print(text).is_ok()
     }
 
     // Each value is replaced whole, so a panic elsewhere leaves them usable.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How wide the terminal is.
     pub(super) fn columns(&self) -> usize {
-        self.context.columns_now()
+        self.app.columns_now()
     }
 
     /// What was used so far in this run.
-    pub(super) fn tally(&self) -> Tally {
+    pub(super) fn tally(&self) -> UsageTally {
         self.state().tally
     }
 
     /// Another conversation begins.
     pub(super) fn forget_tally(&self) {
         let mut state = self.state();
-        state.tally = Tally::default();
+        state.tally = UsageTally::default();
         state.told_ready = false;
     }
 
@@ -163,7 +164,7 @@ impl Screen {
 
     /// A remark of the program's own.
     pub(super) fn note(&self, text: &str) {
-        self.say(&note(text, self.context.columns_now()));
+        self.say(&note(text, self.app.columns_now()));
     }
 
     /// Something that was found out meanwhile: above the line that is being typed, or once nothing else is being written.
@@ -193,7 +194,7 @@ impl Screen {
         }
     }
 
-    fn show_queued(&self, state: &mut State) {
+    fn show_queued(&self, state: &mut ScreenState) {
         let queued = std::mem::take(&mut state.queued);
         if queued.is_empty() {
             return;
@@ -201,7 +202,7 @@ impl Screen {
         let was_passing = state.passing;
         self.clear_passing(state);
         for line in queued {
-            let width = self.context.columns_now();
+            let width = self.app.columns_now();
             let line = shorten(&on_one_line(&line), width.saturating_sub("· queued: ".len()).max(8));
             self.line(&note(&format!("queued: {line}"), width));
         }
@@ -229,18 +230,18 @@ impl Screen {
         match self.audience {
             Audience::Person if self.print_above(&text) => {}
             // Nobody can be told when a terminal is gone.
-            Audience::Person => drop(self.context.print(&text)),
-            Audience::Script => self.context.tell(&text),
+            Audience::Person => drop(self.app.print(&text)),
+            Audience::Script => self.app.tell(&text),
             Audience::Program => {}
         }
     }
 
-    fn end_text(&self, state: &mut State) {
+    fn end_text(&self, state: &mut ScreenState) {
         self.clear_passing(state);
         if std::mem::take(&mut state.reasoning) {
             self.write("\n");
         }
-        let out = state.markdown.finish(self.context.columns_now());
+        let out = state.markdown.finish(self.app.columns_now());
         if !out.is_empty() {
             self.write(&out);
         }
@@ -250,27 +251,27 @@ impl Screen {
     /// Writes a piece of the answer.
     fn write(&self, text: &str) {
         if self.audience != Audience::Program {
-            drop(self.context.print_piece(text, self.moves));
+            drop(self.app.print_piece(text, self.moves));
         }
     }
 
     /// Shows what runs right now, until something else is written.
-    fn pass(&self, state: &mut State, text: &str) {
-        if self.audience == Audience::Program || !self.context.watched {
+    fn pass(&self, state: &mut ScreenState, text: &str) {
+        if self.audience == Audience::Program || !self.app.watched {
             return;
         }
         self.end_text(state);
         state.passing_text = text.to_owned();
-        let room = self.context.columns_now().saturating_sub(1);
+        let room = self.app.columns_now().saturating_sub(1);
         let text = shorten(&on_one_line(text), room);
-        let text = if self.context.colour_stderr { text.dimmed().to_string() } else { text };
-        self.context.tell_raw(&format!("\r\x1b[K{text}"));
+        let text = if self.app.colour_stderr { text.dimmed().to_string() } else { text };
+        self.app.tell_raw(&format!("\r\x1b[K{text}"));
         state.passing = true;
     }
 
-    fn clear_passing(&self, state: &mut State) {
+    fn clear_passing(&self, state: &mut ScreenState) {
         if std::mem::take(&mut state.passing) {
-            self.context.tell_raw("\r\x1b[K");
+            self.app.tell_raw("\r\x1b[K");
         }
     }
 
@@ -280,7 +281,7 @@ impl Screen {
         } else {
             String::new()
         };
-        let title = shorten(&on_one_line(&done.title), self.context.columns_now().saturating_sub(16));
+        let title = shorten(&on_one_line(&done.title), self.app.columns_now().saturating_sub(16));
         let first = match &done.end {
             ToolEnd::Done => format!("{} {title}{}", "✓".green(), took.dimmed()),
             ToolEnd::EndedBadly(how) => {
@@ -305,7 +306,7 @@ impl Screen {
         self.line(&out);
     }
 
-    fn engine(&self, state: &mut State, event: &EngineEvent) {
+    fn engine(&self, state: &mut ScreenState, event: &EngineEvent) {
         match event {
             EngineEvent::Pressure { .. } => {}
             EngineEvent::PreparationStarted => self.remark(state, PREPARING),
@@ -325,21 +326,21 @@ impl Screen {
                 }
                 if let Some(words) = engine_words(other) {
                     self.end_text(state);
-                    self.line(&note(&words, self.context.columns_now()));
+                    self.line(&note(&words, self.app.columns_now()));
                 }
             }
         }
     }
 
     /// Something that only a person wants to know.
-    fn remark(&self, state: &mut State, text: &str) {
+    fn remark(&self, state: &mut ScreenState, text: &str) {
         if self.audience == Audience::Person {
             self.end_text(state);
-            self.line(&note(text, self.context.columns_now()));
+            self.line(&note(text, self.app.columns_now()));
         }
     }
 
-    fn answered(&self, state: &mut State, answered: &Answered) {
+    fn answered(&self, state: &mut ScreenState, answered: &Answered) {
         let tally = &mut state.tally;
         tally.calls += 1;
         tally.usage += answered.usage;
@@ -356,7 +357,7 @@ impl Screen {
             StopReason::Refused => "the model declined to answer",
             _ => return,
         };
-        self.line(&note(why, self.context.columns_now()));
+        self.line(&note(why, self.app.columns_now()));
     }
 }
 
@@ -367,7 +368,7 @@ impl AgentEvents for Screen {
             AgentEvent::Asked { model } => self.pass(state, &format!("waiting for {model} ...")),
             AgentEvent::WordsSetAside(aside) => {
                 self.end_text(state);
-                self.line(&note(&set_aside_words(&aside), self.context.columns_now()));
+                self.line(&note(&set_aside_words(&aside), self.app.columns_now()));
             }
             AgentEvent::Text(text) => {
                 self.clear_passing(state);
@@ -378,12 +379,12 @@ impl AgentEvents for Screen {
                 let after_line =
                     if state.queued.is_empty() { None } else { text.find('\n').map(|at| at + 1) };
                 let (first, rest) = text.split_at(after_line.unwrap_or(text.len()));
-                let out = state.markdown.push(first, self.context.columns_now());
+                let out = state.markdown.push(first, self.app.columns_now());
                 self.write(&out);
                 if !state.markdown.is_open() {
                     self.show_queued(state);
                 }
-                let out = state.markdown.push(rest, self.context.columns_now());
+                let out = state.markdown.push(rest, self.app.columns_now());
                 self.write(&out);
             }
             AgentEvent::Reasoning(text) => {
@@ -394,7 +395,7 @@ impl AgentEvents for Screen {
                     }
                     state.reasoning = true;
                     let text = streamed(&text);
-                    self.write(&if self.context.colour_stdout { text.dimmed().to_string() } else { text });
+                    self.write(&if self.app.colour_stdout { text.dimmed().to_string() } else { text });
                 }
             }
             AgentEvent::CallBegun { tool } => self.pass(state, &format!("{tool} ...")),
@@ -440,7 +441,7 @@ fn beside(tool: &str, shown: &str) -> String {
     }
     let lines: Vec<&str> = shown.lines().collect();
     for line in lines.iter().take(DIFFERENCE_LINES) {
-        let _ = writeln!(out, "  {}", difference_line(line));
+        let _ = writeln!(out, "  {}", diff_line(line));
     }
     if lines.len() > DIFFERENCE_LINES {
         let more = counted((lines.len() - DIFFERENCE_LINES) as u64, "more line", "more lines");

@@ -20,11 +20,11 @@ use throughline_transcript::WireFormat;
 use throughline_wire::can_translate;
 
 use super::ChatArgs;
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::config::load_settings;
 use crate::engines::{EngineParts, Engines};
-use crate::error::{Exit, Failure, io_words};
-use crate::host::ThisMachine;
+use crate::error::{CliError, Exit, io_words};
+use crate::host::LocalHost;
 use crate::model_client::{catalogue, client, configured_slots, not_configured};
 use crate::record::{open_store, refused};
 
@@ -35,8 +35,8 @@ const RECALL: &str =
     "Use the tool recall: query searches every word of this conversation, message reads one by its number.";
 
 /// Everything that stays the same for all conversations of a run.
-pub(super) struct Kitchen {
-    pub(super) context: Arc<Context>,
+pub(super) struct ChatSetup {
+    pub(super) app: Arc<App>,
     pub(super) settings: Settings,
     /// The window that `model.context_length` sets.
     window: Option<WindowSetting>,
@@ -45,13 +45,13 @@ pub(super) struct Kitchen {
     pub(super) owner: Owner,
     pub(super) folder: PathBuf,
     asking: Asking,
-    host: Arc<ThisMachine>,
+    host: Arc<LocalHost>,
     health: Arc<RouteHealth>,
 }
 
 /// A model that can be asked.
 #[derive(Clone)]
-pub(super) struct Connected {
+pub(super) struct ConnectedModel {
     pub(super) at: ModelAtEndpoint,
     pub(super) target: ModelTarget,
     pub(super) output_cap_tokens: Option<u64>,
@@ -59,15 +59,15 @@ pub(super) struct Connected {
 
 /// Whoever is asked and told in a conversation.
 #[derive(Clone)]
-pub(super) struct Company {
+pub(super) struct Frontend {
     pub(super) approver: Arc<dyn Approver>,
     pub(super) events: Arc<dyn AgentEvents>,
 }
 
 /// Why nobody serves a model, to a conversation that may be held on a wire already.
-fn not_reachable(error: &EndpointError, held_on: Option<WireFormat>) -> Failure {
+fn not_reachable(error: &EndpointError, held_on: Option<WireFormat>) -> CliError {
     match (error, held_on) {
-        (EndpointError::WireNotSpoken { provider, .. }, Some(wire)) => Failure::new(
+        (EndpointError::WireNotSpoken { provider, .. }, Some(wire)) => CliError::new(
             Exit::BadConfig,
             format!("this conversation is held on the {wire} wire, which {provider} does not speak"),
         )
@@ -80,34 +80,34 @@ fn not_reachable(error: &EndpointError, held_on: Option<WireFormat>) -> Failure 
     }
 }
 
-impl Kitchen {
-    /// Looks around; asks no model yet.
-    pub(super) fn open(context: &Arc<Context>, args: &ChatArgs) -> Result<Self, Failure> {
+impl ChatSetup {
+    /// MarkdownStyle around; asks no model yet.
+    pub(super) fn open(app: &Arc<App>, args: &ChatArgs) -> Result<Self, CliError> {
         let provider = args.provider.iter().map(|name| ("--provider", "model.provider", name.clone()));
         let flags: Vec<_> = provider.collect();
-        let loaded = load_settings(context, &flags)?;
+        let loaded = load_settings(app, &flags)?;
         let (window, settings) = (loaded.window_setting(), loaded.settings);
         let folder = std::env::current_dir().map_err(|error| {
-            Failure::new(Exit::InputUnreadable, "cannot tell in which folder this runs")
+            CliError::new(Exit::InputUnreadable, "cannot tell in which folder this runs")
                 .because(io_words(&error))
         })?;
-        let store = open_store(context)?;
-        let asking = match (args.yolo, context.can_ask) {
+        let store = open_store(app)?;
+        let asking = match (args.yolo, app.can_ask) {
             (true, _) => Asking::Never,
             (false, true) => Asking::Always,
             (false, false) => Asking::Nobody,
         };
         Ok(Self {
-            catalogue: catalogue(context)?,
+            catalogue: catalogue(app)?,
             settings,
             window,
             store: Arc::new(store),
             owner: Owner::default(),
             folder,
             asking,
-            host: Arc::new(ThisMachine::new(context, "chat")),
+            host: Arc::new(LocalHost::new(app, "chat")),
             health: Arc::default(),
-            context: Arc::clone(context),
+            app: Arc::clone(app),
         })
     }
 
@@ -124,7 +124,7 @@ impl Kitchen {
 
     /// Who serves a model.
     pub(super) fn endpoint(&self, wish: &ModelSpec) -> Result<Endpoint, EndpointError> {
-        wish.endpoint(|name| self.context.variable(name).map(str::to_owned))
+        wish.endpoint(|name| self.app.variable(name).map(str::to_owned))
     }
 
     /// Who serves a model to a conversation of a wire: on that wire, or on one its requests can be put on.
@@ -157,10 +157,10 @@ impl Kitchen {
         &self,
         wish: &ModelSpec,
         held_on: Option<WireFormat>,
-    ) -> Result<Connected, Failure> {
+    ) -> Result<ConnectedModel, CliError> {
         let reached = held_on.map_or_else(|| self.endpoint(wish), |wire| self.reach(wish, wire));
         let endpoint = reached.map_err(|error| not_reachable(&error, held_on))?;
-        let client = client(&self.context, &endpoint)?;
+        let client = client(&self.app, &endpoint)?;
         if wish.is_at_main_server(&self.settings) {
             let slots = configured_slots(self.settings.model.parallel_requests);
             client.slots().configure(&endpoint, slots);
@@ -175,18 +175,22 @@ impl Kitchen {
             ModelAtEndpoint::look_up(wish, endpoint, &client, &before).await
         };
         let target =
-            at.target(&client).ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
+            at.target(&client).ok_or_else(|| CliError::new(Exit::BadConfig, "nobody serves the model"))?;
         let target = self.put_on(held_on.unwrap_or(at.wire), target);
-        Ok(Connected { output_cap_tokens: at.output_cap_tokens(self.settings.model.max_tokens), target, at })
+        Ok(ConnectedModel {
+            output_cap_tokens: at.output_cap_tokens(self.settings.model.max_tokens),
+            target,
+            at,
+        })
     }
 
     /// The model for a conversation of this wire, whichever it is asked on.
     fn put_on(&self, held_on: WireFormat, target: ModelTarget) -> ModelTarget {
-        let (context, model, spoken) = (Arc::clone(&self.context), target.model.clone(), target.wire_format);
+        let (app, model, spoken) = (Arc::clone(&self.app), target.model.clone(), target.wire_format);
         let left_out = Arc::new(move |what: &str| {
-            context.warn(&format!("{model} is asked on the {spoken} wire, which has no place for {what}"));
+            app.warn(&format!("{model} is asked on the {spoken} wire, which has no place for {what}"));
         });
-        let host: Arc<dyn Host> = Arc::<ThisMachine>::clone(&self.host);
+        let host: Arc<dyn Host> = Arc::<LocalHost>::clone(&self.host);
         target.for_wire(held_on, &host, left_out)
     }
 
@@ -209,13 +213,13 @@ impl Kitchen {
     }
 
     /// The engine for one conversation, and what people should know of it.
-    async fn engine(&self, client: &Client) -> Result<(Arc<dyn ContextEngine>, Vec<String>), Failure> {
+    async fn engine(&self, client: &Client) -> Result<(Arc<dyn ContextEngine>, Vec<String>), CliError> {
         let parts = EngineParts {
-            context: &self.context,
+            app: &self.app,
             settings: &self.settings,
             catalogue: &self.catalogue,
             store: Arc::<SqliteStore>::clone(&self.store),
-            host: Arc::<ThisMachine>::clone(&self.host),
+            host: Arc::<LocalHost>::clone(&self.host),
             client,
             health: Arc::clone(&self.health),
             recall: Some(RECALL.to_owned()),
@@ -227,25 +231,25 @@ impl Kitchen {
     /// Everything an agent stands on, for the conversation that a session belongs to.
     pub(super) async fn setup(
         &self,
-        connected: &Connected,
+        connected: &ConnectedModel,
         wish: &ModelSpec,
         session: &SessionId,
-        company: Company,
-    ) -> Result<AgentSetup, Failure> {
+        frontend: Frontend,
+    ) -> Result<AgentSetup, CliError> {
         let wire_format = connected.target.wire_format;
         let endpoint = connected.at.endpoint.as_ref();
-        let endpoint = endpoint.ok_or_else(|| Failure::new(Exit::BadConfig, "nobody serves the model"))?;
-        let (engine, mut problems) = self.engine(&client(&self.context, endpoint)?).await?;
+        let endpoint = endpoint.ok_or_else(|| CliError::new(Exit::BadConfig, "nobody serves the model"))?;
+        let (engine, mut problems) = self.engine(&client(&self.app, endpoint)?).await?;
         let (alternatives, cannot) = self.alternatives(wish, wire_format).await;
         problems.extend(cannot);
-        problems.iter().for_each(|problem| self.context.warn(problem));
+        problems.iter().for_each(|problem| self.app.warn(problem));
         let limit = OutputLimit::of(&connected.target.policy);
         Ok(AgentSetup {
             session: SessionSetup {
                 store: Arc::<SqliteStore>::clone(&self.store),
                 owner: self.owner.clone(),
                 engine,
-                host: Arc::<ThisMachine>::clone(&self.host),
+                host: Arc::<LocalHost>::clone(&self.host),
                 events: Arc::new(|_| {}),
                 target: connected.target.clone(),
                 alternatives,
@@ -260,8 +264,8 @@ impl Kitchen {
             tools: self.tools(session, &limit)?,
             limit,
             asking: self.asking,
-            approver: company.approver,
-            events: company.events,
+            approver: frontend.approver,
+            events: frontend.events,
             output_cap_tokens: connected.output_cap_tokens,
             save_memory: match self.settings.compression.save_memory {
                 true => SaveMemory::AtCompaction,
@@ -270,9 +274,9 @@ impl Kitchen {
         })
     }
 
-    fn tools(&self, session: &SessionId, limit: &OutputLimit) -> Result<ToolBox, Failure> {
+    fn tools(&self, session: &SessionId, limit: &OutputLimit) -> Result<ToolBox, CliError> {
         let workspace = Workspace::new(&self.folder).map_err(|error| {
-            Failure::new(Exit::InputUnreadable, "cannot work in this folder").because(io_words(&error))
+            CliError::new(Exit::InputUnreadable, "cannot work in this folder").because(io_words(&error))
         })?;
         let store: Arc<dyn Store> = Arc::<SqliteStore>::clone(&self.store);
         Ok(ToolBox::default()
@@ -287,7 +291,7 @@ impl Kitchen {
 
     /// The notes that stand in every prompt.
     pub(super) fn memory(&self) -> MemoryFiles {
-        MemoryFiles::new(&self.context.home)
+        MemoryFiles::new(&self.app.home)
     }
 
     /// The system prompt for a conversation that begins now.
@@ -295,7 +299,7 @@ impl Kitchen {
         let memory = self.memory();
         let note = |text: Result<String, throughline_agent::ToolError>| {
             text.unwrap_or_else(|error| {
-                self.context.warn(&format!("notes are left out: {error}"));
+                self.app.warn(&format!("notes are left out: {error}"));
                 String::new()
             })
         };
@@ -308,18 +312,18 @@ impl Kitchen {
             files: &files,
             memory: &note(memory.memory()),
             user: &note(memory.user()),
-            date: &self.context.now().date(self.now_ms()),
+            date: &self.app.now().date(self.now_ms()),
         })
     }
 
     /// A conversation that begins now.
-    pub(super) fn new_session(&self, connected: &Connected) -> NewSession {
+    pub(super) fn new_session(&self, connected: &ConnectedModel) -> NewSession {
         let now_ms = self.now_ms();
         // Ids have few random digits, so one that is taken is not far-fetched.
-        let mut ids = std::iter::repeat_with(|| self.context.new_session_id(now_ms)).take(ID_ATTEMPTS);
+        let mut ids = std::iter::repeat_with(|| self.app.new_session_id(now_ms)).take(ID_ATTEMPTS);
         let free = ids.find(|id| self.store.session(&self.owner, id).is_err());
         NewSession {
-            id: free.unwrap_or_else(|| self.context.new_session_id(now_ms)),
+            id: free.unwrap_or_else(|| self.app.new_session_id(now_ms)),
             owner: self.owner.clone(),
             link: None,
             started_ms: now_ms,
@@ -335,6 +339,6 @@ impl Kitchen {
     }
 
     pub(super) fn now_ms(&self) -> Millis {
-        self.context.now().ms
+        self.app.now().ms
     }
 }

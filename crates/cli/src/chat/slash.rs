@@ -95,7 +95,7 @@ pub(super) fn unknown_words(name: &str, nearest: Option<&str>) -> String {
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Typed<'a> {
+pub(super) enum ParsedLine<'a> {
     /// Words for the model.
     Words(&'a str),
     /// A command and what stands behind it.
@@ -110,19 +110,19 @@ pub(super) enum Typed<'a> {
 }
 
 /// Understands a line. A path at its beginning is no command.
-pub(super) fn read(line: &str) -> Typed<'_> {
+pub(super) fn read(line: &str) -> ParsedLine<'_> {
     let trimmed = line.trim();
     let Some(rest) = trimmed.strip_prefix('/') else {
         let bare = BARE.iter().find(|(word, _)| word.eq_ignore_ascii_case(trimmed));
-        return bare.map_or(Typed::Words(trimmed), |(_, command)| Typed::Command(command, ""));
+        return bare.map_or(ParsedLine::Words(trimmed), |(_, command)| ParsedLine::Command(command, ""));
     };
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if name.contains('/') || trimmed.contains('\n') && find(name).is_none() {
-        return Typed::Words(trimmed);
+        return ParsedLine::Words(trimmed);
     }
     match find(&name.to_lowercase()) {
-        Some(found) => Typed::Command(found, arguments.trim()),
-        None => Typed::Unknown { name, nearest: nearest(&name.to_lowercase()) },
+        Some(found) => ParsedLine::Command(found, arguments.trim()),
+        None => ParsedLine::Unknown { name, nearest: nearest(&name.to_lowercase()) },
     }
 }
 
@@ -169,7 +169,7 @@ fn distance(one: &str, two: &str) -> usize {
 
 /// How `/compress` was meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct CompressWish {
+pub(super) struct CompressOptions {
     /// What most of the summary shall be about.
     pub(super) focus: Option<String>,
     /// Newest exchanges that stay as they are.
@@ -184,8 +184,8 @@ const USUAL_EXCHANGES: usize = 2;
 const MOST_EXCHANGES: usize = 100;
 
 /// Reads what stands behind `/compress`; what is wrong with it, where it cannot be meant.
-pub(super) fn compress_wish(arguments: &str) -> Result<CompressWish, String> {
-    let mut wish = CompressWish::default();
+pub(super) fn parse_compress_options(arguments: &str) -> Result<CompressOptions, String> {
+    let mut wish = CompressOptions::default();
     let mut words: Vec<&str> = Vec::new();
     let mut rest = arguments.split_whitespace();
     while let Some(word) = rest.next() {

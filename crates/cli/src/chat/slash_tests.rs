@@ -4,12 +4,12 @@ use super::*;
 
 #[test]
 fn commands_words_and_slips_are_told_apart() {
-    assert_eq!(read("  hello "), Typed::Words("hello"));
-    assert_eq!(read("/compact database schema"), Typed::Command("compress", "database schema"));
-    assert_eq!(read("/QUIT"), Typed::Command("quit", ""));
-    assert_eq!(read("/usr/bin/env is missing"), Typed::Words("/usr/bin/env is missing"));
+    assert_eq!(read("  hello "), ParsedLine::Words("hello"));
+    assert_eq!(read("/compact database schema"), ParsedLine::Command("compress", "database schema"));
+    assert_eq!(read("/QUIT"), ParsedLine::Command("quit", ""));
+    assert_eq!(read("/usr/bin/env is missing"), ParsedLine::Words("/usr/bin/env is missing"));
     let near = |name: &'static str| match read(name) {
-        Typed::Unknown { nearest, .. } => nearest,
+        ParsedLine::Unknown { nearest, .. } => nearest,
         other => panic!("{other:?}"),
     };
     assert_eq!(near("/compres"), Some("compress"));
@@ -31,9 +31,9 @@ fn names_of_other_agents_are_understood_or_explained() {
         (" Quit ", "quit"),
         (":q", "quit"),
     ] {
-        assert_eq!(read(typed), Typed::Command(command, ""), "{typed}");
+        assert_eq!(read(typed), ParsedLine::Command(command, ""), "{typed}");
     }
-    assert_eq!(read("exit codes, please"), Typed::Words("exit codes, please"));
+    assert_eq!(read("exit codes, please"), ParsedLine::Words("exit codes, please"));
     let aliases = ALIASES.iter().chain(&BARE);
     assert!(aliases.into_iter().all(|(_, command)| find(command) == Some(*command)));
     assert!(ELSEWHERE.iter().all(|(name, _)| find(name).is_none()));
@@ -44,18 +44,18 @@ fn names_of_other_agents_are_understood_or_explained() {
 
 #[test]
 fn how_compress_is_meant() {
-    let of = |arguments: &str| compress_wish(arguments).unwrap();
-    assert_eq!(of(""), CompressWish::default());
+    let of = |arguments: &str| parse_compress_options(arguments).unwrap();
+    assert_eq!(of(""), CompressOptions::default());
     assert_eq!(of("database schema").focus.as_deref(), Some("database schema"));
     assert_eq!(of("here").keep_exchanges, Some(2));
     assert_eq!(of("here 5").keep_exchanges, Some(5));
     assert_eq!(
         of("--keep 3 --preview"),
-        CompressWish { focus: None, keep_exchanges: Some(3), preview: true }
+        CompressOptions { focus: None, keep_exchanges: Some(3), preview: true }
     );
     assert_eq!(
         of("--keep=7 the parser"),
-        CompressWish { focus: Some("the parser".to_owned()), keep_exchanges: Some(7), preview: false }
+        CompressOptions { focus: Some("the parser".to_owned()), keep_exchanges: Some(7), preview: false }
     );
     assert_eq!(of("--keep 3 here").keep_exchanges, Some(3));
     assert_eq!(of("here is the parser").focus.as_deref(), Some("here is the parser"));
@@ -73,10 +73,10 @@ fn counts_that_cannot_be_meant_are_refused_with_what_can() {
         ("here abc", "`abc`"),
         ("up to here -1 --preview", "`-1`"),
     ] {
-        let refused = compress_wish(typed).unwrap_err();
+        let refused = parse_compress_options(typed).unwrap_err();
         assert!(refused.contains(instead) && refused.contains("from 1 to 100"), "{typed}: {refused}");
     }
-    assert!(compress_wish("--previw").unwrap_err().contains("there is no --previw"));
+    assert!(parse_compress_options("--previw").unwrap_err().contains("there is no --previw"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use throughline_engine::Pressure;
 use throughline_store::UsageTotal;
 use throughline_tokens::Usage;
 
-use super::setup::{Connected, Kitchen};
+use super::setup::{ChatSetup, ConnectedModel};
 use crate::commands::models::key_words;
 use crate::error::path_words;
 use crate::ui::figures::{cost_words, rounded};
@@ -18,7 +18,7 @@ const GAUGE_CELLS: usize = 12;
 
 /// What was used so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct UsageTally {
     pub(super) calls: u64,
     pub(super) usage: Usage,
     pub(super) cost_micro_usd: u64,
@@ -26,7 +26,7 @@ pub(super) struct Tally {
 }
 
 /// What a person should know before the first word.
-pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, width: usize) -> String {
+pub(super) fn start(setup: &ChatSetup, connected: &ConnectedModel, agent: &Agent, width: usize) -> String {
     let at = &connected.at;
     let limits = &agent.session().model().limits;
     let provider = at.endpoint.as_ref().map(|endpoint| {
@@ -50,7 +50,7 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
             thousands(limits.threshold_configured_tokens)
         )
     };
-    let threshold = if kitchen.settings.compression.enabled {
+    let threshold = if setup.settings.compression.enabled {
         threshold
     } else {
         "only when you say so (compression.enabled is off)".to_owned()
@@ -61,10 +61,10 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
         ("folds", threshold),
         ("engine", agent.session().engine_name().to_owned()),
         ("cache", at.cache.to_string()),
-        ("folder", path_words(&kitchen.folder)),
+        ("folder", path_words(&setup.folder)),
         ("session", agent.session().id().to_string()),
     ];
-    if kitchen.asking() == throughline_agent::Asking::Never {
+    if setup.asking() == throughline_agent::Asking::Never {
         rows.push(("asks", "never: everything is done without asking (--yolo)".to_owned()));
     }
     let mut out = String::new();
@@ -75,7 +75,7 @@ pub(super) fn start(kitchen: &Kitchen, connected: &Connected, agent: &Agent, wid
 }
 
 /// How full the conversation is, what it cost, how much of it the cache took.
-pub(super) fn status(pressure: Pressure, tally: &Tally, width: usize) -> String {
+pub(super) fn status(pressure: Pressure, tally: &UsageTally, width: usize) -> String {
     let Pressure { tokens, threshold_tokens, window_tokens } = pressure;
     let gauge = Gauge { tokens, window_tokens, threshold_tokens };
     let mut parts = vec![

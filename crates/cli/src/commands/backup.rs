@@ -6,11 +6,11 @@ use clap::{Args, ValueHint};
 use owo_colors::OwoColorize;
 use throughline_store::{BackupReport, StoreProgress};
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, path_words};
-use crate::record::{HOW_TO_BEGIN, Record, refused};
+use crate::app::App;
+use crate::error::{CliError, Exit, path_words};
+use crate::record::{HOW_TO_BEGIN, OpenRecord, refused};
 use crate::ui::output::print_json;
-use crate::ui::progress::MovingLine;
+use crate::ui::progress::ProgressLine;
 use crate::ui::text::{bytes_words, counted, on_one_line, wrap};
 
 /// Copy the record with its artifacts into one file, while others may go on using it
@@ -32,29 +32,29 @@ pub(crate) struct BackupArgs {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &BackupArgs, context: &Context) -> Result<(), Failure> {
-    if !context.record_path().exists() {
-        return Err(Failure::new(Exit::InputUnreadable, "there is no record to back up")
-            .because(format!("{} is not there", path_words(&context.record_path())))
+pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
+    if !app.record_path().exists() {
+        return Err(CliError::new(Exit::InputUnreadable, "there is no record to back up")
+            .because(format!("{} is not there", path_words(&app.record_path())))
             .hint(HOW_TO_BEGIN));
     }
     if args.file.symlink_metadata().is_ok() {
-        return Err(Failure::new(Exit::OutputFailed, format!("cannot write {}", path_words(&args.file)))
+        return Err(CliError::new(Exit::OutputFailed, format!("cannot write {}", path_words(&args.file)))
             .because("it is there already, and a backup never replaces anything")
             .hint("choose another name"));
     }
-    let record = Record::open_for_reading(context)?;
-    let mut line = MovingLine::new(context);
+    let record = OpenRecord::open_for_reading(app)?;
+    let mut line = ProgressLine::new(app);
     let report = record.store.back_up(&args.file, record.now.ms, &mut |progress| line.show(&words(progress)));
     line.end();
     let report = report.map_err(refused)?;
     for problem in &report.problems {
-        context.warn(&on_one_line(problem));
+        app.warn(&on_one_line(problem));
     }
     if args.json {
-        print_json(context, &report)?;
+        print_json(app, &report)?;
     } else {
-        context.print(&render(&report, context.width))?;
+        app.print(&render(&report, app.width))?;
     }
     unhealthy(&report)
 }
@@ -77,13 +77,13 @@ fn render(report: &BackupReport, width: usize) -> String {
 }
 
 /// A backup of something that is damaged is a backup all the same; but it must not pass for a good one.
-fn unhealthy(report: &BackupReport) -> Result<(), Failure> {
+fn unhealthy(report: &BackupReport) -> Result<(), CliError> {
     let missing = report.missing_artifacts.len() as u64;
     if report.problems.is_empty() && missing == 0 {
         return Ok(());
     }
     let mut failure =
-        Failure::new(Exit::RecordUnusable, "the record was backed up as it is, and it is damaged");
+        CliError::new(Exit::RecordUnusable, "the record was backed up as it is, and it is damaged");
     if !report.problems.is_empty() {
         failure = failure.because(
             report.problems.iter().map(|problem| on_one_line(problem)).collect::<Vec<_>>().join("\n"),

@@ -18,14 +18,14 @@ use throughline_redact::Redactor;
 use throughline_store::{CommitAs, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::CompressArgs;
-use crate::context_breakdown::Measure as _;
-use crate::error::{Exit, Failure};
+use crate::context_breakdown::MeasureTokens as _;
+use crate::error::{CliError, Exit};
 use crate::files::{STANDARD_STREAM, write_atomic};
-use crate::input::{Input, Original, load_input, recorded_input};
-use crate::limits::{Counting, Situation};
-use crate::record::Record;
+use crate::input::{Original, TranscriptInput, load_input, recorded_input};
+use crate::limits::{CountMethod, TranscriptLimits};
+use crate::record::OpenRecord;
 use crate::record::session_context::{context_of, load_view};
 use crate::ui::text::{counted, printable, thousands};
 
@@ -34,8 +34,8 @@ const MAX_VIOLATIONS_TOLD: usize = 10;
 
 /// An attempt with everything its report needs.
 pub(crate) struct Compaction<'a> {
-    pub(crate) input: &'a Input,
-    pub(crate) situation: &'a Situation,
+    pub(crate) input: &'a TranscriptInput,
+    pub(crate) situation: &'a TranscriptLimits,
     pub(crate) ledger: &'a Ledger,
     pub(crate) attempt: Attempt,
     /// How it went into the record, if it was of a recorded session.
@@ -43,9 +43,9 @@ pub(crate) struct Compaction<'a> {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &CompressArgs, context: &App) -> Result<(), CliError> {
     if args.json && args.out.as_deref().is_some_and(|path| path == Path::new(STANDARD_STREAM)) {
-        return Err(Failure::new(Exit::Usage, "--json and --out - both want standard output")
+        return Err(CliError::new(Exit::Usage, "--json and --out - both want standard output")
             .because("one of them would be lost")
             .hint("the JSON holds the messages already; or give --out a file"));
     }
@@ -60,8 +60,8 @@ pub(crate) fn run(args: &CompressArgs, context: &Context) -> Result<(), Failure>
 }
 
 /// Compacts the view of a recorded session and commits a continuation, with the conversation locked all the while.
-fn run_on_record(args: &CompressArgs, context: &Context, reference: &str) -> Result<(), Failure> {
-    let record = Record::open_to_change(context, reference)?;
+fn run_on_record(args: &CompressArgs, context: &App, reference: &str) -> Result<(), CliError> {
+    let record = OpenRecord::open_to_change(context, reference)?;
     let named = record.tip(reference)?;
     if args.preview {
         // Looking changes nothing, so it may be done while somebody is at work.
@@ -76,8 +76,8 @@ fn run_on_record(args: &CompressArgs, context: &Context, reference: &str) -> Res
         let context = &context_of(context, &record, &session)?;
         let input = recorded_input(&session, transcript);
         work(args, context, &input, |compaction| {
-            let meter = compaction.situation.meter.estimating_only();
-            let count_message = |message: &Message| meter.message(message);
+            let counter = compaction.situation.counter.estimating_only();
+            let count_message = |message: &Message| counter.message(message);
             let commit = |id: &SessionId| {
                 let commit_as =
                     CommitAs { id, at_ms: record.now.ms, trigger: "command", count_message: &count_message };
@@ -105,25 +105,30 @@ pub(crate) struct Committed {
 /// Makes the attempt, has it committed, and delivers the report.
 fn work(
     args: &CompressArgs,
-    context: &Context,
-    input: &Input,
-    commit: impl FnOnce(&Compaction<'_>) -> Result<Option<Committed>, Failure>,
-) -> Result<(), Failure> {
+    context: &App,
+    input: &TranscriptInput,
+    commit: impl FnOnce(&Compaction<'_>) -> Result<Option<Committed>, CliError>,
+) -> Result<(), CliError> {
     let keep = args.keep.map(|count| ("--keep", "compression.protect_last_n", count.to_string()));
-    let mut situation =
-        Situation::of(context, &args.window, keep.as_slice(), &input.transcript, Counting::Estimate)?;
-    situation.tell_notes(context);
+    let mut situation = TranscriptLimits::of(
+        context,
+        &args.window,
+        keep.as_slice(),
+        &input.transcript,
+        CountMethod::Estimate,
+    )?;
+    situation.print_notes(context);
     let messages = &input.transcript.messages;
     let groups = Groups::of(messages);
     tell_violations(context, &input.transcript, &groups);
     let redactor = situation.settings.security.redact_secrets.then(Redactor::new);
-    let count_message = |message: &Message| situation.meter.message(message);
+    let count_message = |message: &Message| situation.counter.message(message);
     let (ledger, sizes) = Ledger::gather(messages, &groups, redactor.as_ref(), &count_message);
     // Roundings of single messages are booked with the fixed part, so that the whole is the figure that others show.
     let message_tokens = sizes.iter().sum::<u64>();
     let fixed_tokens = match situation.size.filter(|size| size.messages == messages.len()) {
         Some(size) => size.total_tokens.saturating_sub(message_tokens),
-        None => situation.meter.preamble(&input.transcript.preamble),
+        None => situation.counter.preamble(&input.transcript.preamble),
     };
     if let Some(messages) = args.keep_exactly {
         let total_tokens = sizes.iter().sum::<u64>().saturating_add(fixed_tokens);
@@ -163,12 +168,12 @@ struct Gathered<'a> {
 /// Makes the attempt. A window that cannot even hold what must stay is refused.
 fn attempt(
     args: &CompressArgs,
-    input: &Input,
-    situation: &Situation,
+    input: &TranscriptInput,
+    situation: &TranscriptLimits,
     gathered: &Gathered<'_>,
-) -> Result<Attempt, Failure> {
+) -> Result<Attempt, CliError> {
     let transcript = &input.transcript;
-    let meter = &situation.meter;
+    let counter = &situation.counter;
     let conversation = Conversation {
         wire_format: transcript.wire_format,
         messages: &transcript.messages,
@@ -193,8 +198,8 @@ fn attempt(
         cut_at: None,
         tells_pinned: false,
         shown_tokens: &|tokens| tokens,
-        count_tokens: &|text| meter.text(text),
-        count_message: &|message| meter.message(message),
+        count_tokens: &|text| counter.text(text),
+        count_message: &|message| counter.message(message),
         clock_us: &|| u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
     };
     let planned = preview(&conversation, &options);
@@ -231,7 +236,7 @@ struct MustStay {
 
 impl MustStay {
     /// Refuses a window that cannot hold it.
-    fn check(&self, budgets: &Budgets) -> Result<(), Failure> {
+    fn check(&self, budgets: &Budgets) -> Result<(), CliError> {
         let stretches = [Some(self.head), self.tail];
         let tokens = stretches
             .iter()
@@ -254,13 +259,13 @@ impl MustStay {
             thousands(self.fixed_tokens),
             words("head", &self.head),
         );
-        Err(Failure::new(Exit::BadInput, format!("a window of {window} is too small for this transcript"))
+        Err(CliError::new(Exit::BadInput, format!("a window of {window} is too small for this transcript"))
             .because(cause)
             .hint("give a larger --context-length, or protect fewer messages with compression.protect_first_n\nand compression.protect_last_n"))
     }
 }
 
-fn tell_violations(context: &Context, transcript: &Transcript, groups: &Groups) {
+fn tell_violations(context: &App, transcript: &Transcript, groups: &Groups) {
     let found = violations(transcript.wire_format, &transcript.messages, groups);
     for violation in found.iter().take(MAX_VIOLATIONS_TOLD) {
         context.warn(&printable(&violation.to_string()));
@@ -273,7 +278,7 @@ fn tell_violations(context: &Context, transcript: &Transcript, groups: &Groups) 
 
 impl Compaction<'_> {
     /// Prints the report and writes the output.
-    fn deliver(&self, args: &CompressArgs, context: &Context) -> Result<(), Failure> {
+    fn deliver(&self, args: &CompressArgs, context: &App) -> Result<(), CliError> {
         let to_stdout = args.out.as_deref() == Some(Path::new(STANDARD_STREAM));
         if args.preview {
             return if args.json {
@@ -286,7 +291,7 @@ impl Compaction<'_> {
             if args.json {
                 context.print_bytes(&self.json(Parts::All)?)?;
             }
-            return Err(Failure::new(Exit::BadInput, format!("{} was not compacted", self.input.name))
+            return Err(CliError::new(Exit::BadInput, format!("{} was not compacted", self.input.name))
                 .because(printable(detail))
                 .hint("nothing was changed or written"));
         }
@@ -297,13 +302,13 @@ impl Compaction<'_> {
         }
         if to_stdout {
             // Stdout holds the transcript, so what is for people goes to the other side.
-            context.tell(&view::report(self, None, view::Summary::Hide, context.width));
+            context.tell(&view::report(self, None, view::SummarySection::Hide, context.width));
             return Ok(());
         }
         if args.json {
             return context.print_bytes(&self.json(Parts::All)?);
         }
-        let summary = if args.quiet { view::Summary::Hide } else { view::Summary::Show };
+        let summary = if args.quiet { view::SummarySection::Hide } else { view::SummarySection::Show };
         context.print(&view::report(self, args.out.as_deref(), summary, context.width))
     }
 
@@ -340,16 +345,16 @@ impl Compaction<'_> {
     }
 
     /// One JSON object; messages stand in it byte for byte.
-    fn json(&self, parts: Parts) -> Result<Vec<u8>, Failure> {
+    fn json(&self, parts: Parts) -> Result<Vec<u8>, CliError> {
         let mut out = Vec::new();
-        let member = |out: &mut Vec<u8>, opening: &str, value: &dyn ErasedJson| -> Result<(), Failure> {
+        let member = |out: &mut Vec<u8>, opening: &str, value: &dyn ErasedJson| -> Result<(), CliError> {
             out.extend_from_slice(opening.as_bytes());
             value.write(out)
         };
         member(&mut out, "{\"outcome\":", &self.attempt.outcome)?;
         member(&mut out, ",\"report\":", &self.attempt.report)?;
         member(&mut out, ",\"window\":", &self.situation.window_json())?;
-        member(&mut out, ",\"counting\":", &self.situation.meter.json())?;
+        member(&mut out, ",\"counting\":", &self.situation.counter.json())?;
         if let Some(committed) = &self.committed {
             member(&mut out, ",\"committed\":", committed)?;
         }
@@ -378,13 +383,13 @@ enum Parts {
 
 /// Anything that can be written as JSON, by reference.
 trait ErasedJson {
-    fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure>;
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), CliError>;
 }
 
 impl<T: Serialize> ErasedJson for T {
-    fn write(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), CliError> {
         serde_json::to_writer(out, self).map_err(|error| {
-            Failure::new(Exit::Internal, "cannot write the report as JSON").because(error.to_string())
+            CliError::new(Exit::Internal, "cannot write the report as JSON").because(error.to_string())
         })
     }
 }

@@ -13,8 +13,8 @@ use throughline_config::{
     default_file, warning_lines,
 };
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words, path_words};
 use crate::files::write_atomic;
 use crate::home;
 use crate::ui::text::{columns, counted, on_one_line};
@@ -100,37 +100,37 @@ enum ConfigCommand {
 pub(crate) type SettingFlag<'a> = (&'a str, &'a str, String);
 
 /// The settings in effect. Warnings go to stderr.
-pub(crate) fn load_settings(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loaded, Failure> {
-    let loaded = load(context, flags)?;
-    say_warnings(context, &loaded.warnings);
+pub(crate) fn load_settings(app: &App, flags: &[SettingFlag<'_>]) -> Result<Loaded, CliError> {
+    let loaded = load(app, flags)?;
+    say_warnings(app, &loaded.warnings);
     Ok(loaded)
 }
 
 /// Carries out a `config` command.
-pub(crate) fn run(args: ConfigArgs, context: &Context) -> Result<(), Failure> {
-    let Answer { data, notes } = answer(args.command, context)?;
-    context.print(&data)?;
-    notes.iter().for_each(|note| context.note(note));
+pub(crate) fn run(args: ConfigArgs, app: &App) -> Result<(), CliError> {
+    let CommandOutput { data, notes } = output(args.command, app)?;
+    app.print(&data)?;
+    notes.iter().for_each(|note| app.note(note));
     Ok(())
 }
 
 /// What a command prints: data for stdout, notes for stderr.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Answer {
+struct CommandOutput {
     data: String,
     notes: Vec<String>,
 }
 
-fn answer(command: ConfigCommand, context: &Context) -> Result<Answer, Failure> {
-    let data = |data: String| Ok(Answer { data, notes: Vec::new() });
+fn output(command: ConfigCommand, app: &App) -> Result<CommandOutput, CliError> {
+    let data = |data: String| Ok(CommandOutput { data, notes: Vec::new() });
     match command {
         ConfigCommand::Show { changed, json } => {
-            let loaded = load_settings(context, &[])?;
+            let loaded = load_settings(app, &[])?;
             let is_shown = |value: &&Value| !changed || value.origin != Origin::Default;
             let values: Vec<&Value> = loaded.values.iter().filter(is_shown).collect();
             if json {
                 return data(pretty(&json!({
-                    "file": context.config_path().display().to_string(),
+                    "file": app.config_path().display().to_string(),
                     "settings": values.iter().map(|value| value_json(value)).collect::<Vec<_>>(),
                     "warnings": warning_lines(&loaded.warnings),
                 })));
@@ -140,14 +140,14 @@ fn answer(command: ConfigCommand, context: &Context) -> Result<Answer, Failure> 
             } else {
                 Vec::new()
             };
-            Ok(Answer { data: table(&values), notes })
+            Ok(CommandOutput { data: table(&values), notes })
         }
-        ConfigCommand::Get { key, json } => get(&load_settings(context, &[])?, &key, json),
-        ConfigCommand::Set { key, value } => change(context, |editor| editor.set(&key, &value)),
-        ConfigCommand::Unset { key } => change(context, |editor| editor.unset(&key)),
-        ConfigCommand::Check { file, json } => check(context, file.as_deref(), json),
+        ConfigCommand::Get { key, json } => get(&load_settings(app, &[])?, &key, json),
+        ConfigCommand::Set { key, value } => change(app, |editor| editor.set(&key, &value)),
+        ConfigCommand::Unset { key } => change(app, |editor| editor.unset(&key)),
+        ConfigCommand::Check { file, json } => check(app, file.as_deref(), json),
         ConfigCommand::Path { json } => {
-            let path = context.config_path();
+            let path = app.config_path();
             if json {
                 let path_text = path.display().to_string();
                 return data(pretty(&json!({ "path": path_text, "exists": path.exists() })));
@@ -157,19 +157,19 @@ fn answer(command: ConfigCommand, context: &Context) -> Result<Answer, Failure> 
             } else {
                 vec!["the file is not there yet; `throughline config set` makes it".to_owned()]
             };
-            Ok(Answer { data: format!("{}\n", path.display()), notes })
+            Ok(CommandOutput { data: format!("{}\n", path.display()), notes })
         }
         ConfigCommand::Defaults => data(default_file().to_owned()),
     }
 }
 
 /// A setting or a section for people: values, and where they come from.
-pub(crate) fn with_origins(context: &Context, key: &str) -> Result<String, Failure> {
-    let loaded = load_settings(context, &[])?;
+pub(crate) fn with_origins(app: &App, key: &str) -> Result<String, CliError> {
+    let loaded = load_settings(app, &[])?;
     Ok(table(&loaded.select(key).map_err(|errors| bad_settings(&errors))?))
 }
 
-fn get(loaded: &Loaded, key: &str, json: bool) -> Result<Answer, Failure> {
+fn get(loaded: &Loaded, key: &str, json: bool) -> Result<CommandOutput, CliError> {
     let values = loaded.select(key).map_err(|errors| bad_settings(&errors))?;
     let data = match values.as_slice() {
         [value] if value.key == key && json => pretty(&value_json(value)),
@@ -182,33 +182,33 @@ fn get(loaded: &Loaded, key: &str, json: bool) -> Result<Answer, Failure> {
         values if json => pretty(&values.iter().map(|value| value_json(value)).collect::<Vec<_>>().into()),
         values => table(values),
     };
-    Ok(Answer { data, notes: Vec::new() })
+    Ok(CommandOutput { data, notes: Vec::new() })
 }
 
 /// Changes config.yaml and says what came of it.
 fn change(
-    context: &Context,
+    app: &App,
     edit: impl Fn(&Editor) -> Result<Edit, ConfigErrors>,
-) -> Result<Answer, Failure> {
-    let path = context.config_path();
+) -> Result<CommandOutput, CliError> {
+    let path = app.config_path();
     let name = path_words(&path);
     let before = read_config(&path)?.unwrap_or_default();
     let edit = Editor::new(&name, &before)
         .and_then(|editor| edit(&editor))
         .map_err(|errors| bad_settings(&errors))?;
-    say_warnings(context, &edit.warnings);
+    say_warnings(app, &edit.warnings);
     let done = if edit.is_changed {
-        home::make_private(context)?;
+        home::make_private(app)?;
         write_atomic(&path, edit.text.as_bytes())?;
         format!("changed {name}")
     } else {
         format!("nothing to change in {name}")
     };
-    let effect = match load(context, &[]) {
+    let effect = match load(app, &[]) {
         Ok(loaded) => effect(&loaded, &edit.key),
         Err(_) => "other settings are wrong; `throughline config check` says which".to_owned(),
     };
-    Ok(Answer { data: String::new(), notes: vec![format!("{done}; {effect}")] })
+    Ok(CommandOutput { data: String::new(), notes: vec![format!("{done}; {effect}")] })
 }
 
 /// The value of a key after a change, and who gives it.
@@ -225,38 +225,38 @@ fn effect(loaded: &Loaded, key: &str) -> String {
 
 /// Without a file: everything that is in effect. With one: that file alone, with the environment only for the
 /// variables it names.
-fn check(context: &Context, file: Option<&Path>, json: bool) -> Result<Answer, Failure> {
+fn check(app: &App, file: Option<&Path>, json: bool) -> Result<CommandOutput, CliError> {
     let (name, outcome) = match file {
-        None => (path_words(&context.config_path()), loader(context, &[])?.load()),
+        None => (path_words(&app.config_path()), loader(app, &[])?.load()),
         Some(path) => {
             let name = path_words(path);
             let bytes = read_bounded(path).map_err(|error| {
-                Failure::new(Exit::InputUnreadable, format!("cannot read {name}")).because(io_words(&error))
+                CliError::new(Exit::InputUnreadable, format!("cannot read {name}")).because(io_words(&error))
             })?;
             let foreign =
-                context.env.iter().filter(|(variable, _)| !variable.starts_with("THROUGHLINE_")).cloned();
+                app.env.iter().filter(|(variable, _)| !variable.starts_with("THROUGHLINE_")).cloned();
             (name.clone(), Loader::new().file(name, bytes).env(foreign).load())
         }
     };
     match outcome {
         Ok(loaded) => {
             if !json {
-                say_warnings(context, &loaded.warnings);
+                say_warnings(app, &loaded.warnings);
             }
             let counts = SettingCounts::of(&loaded);
             if json {
                 let data = checked(&name, counts, &[], &loaded.warnings);
-                return Ok(Answer { data, notes: Vec::new() });
+                return Ok(CommandOutput { data, notes: Vec::new() });
             }
-            Ok(Answer { data: format!("{name}: fine, {}\n", counts.words()), notes: Vec::new() })
+            Ok(CommandOutput { data: format!("{name}: fine, {}\n", counts.words()), notes: Vec::new() })
         }
         Err(errors) => {
             if json {
-                context.print_bytes(
+                app.print_bytes(
                     checked(&name, SettingCounts::default(), &errors.errors, &errors.warnings).as_bytes(),
                 )?;
             } else {
-                say_warnings(context, &errors.warnings);
+                say_warnings(app, &errors.warnings);
             }
             Err(bad_settings(&errors))
         }
@@ -311,17 +311,17 @@ fn checked(file: &str, counts: SettingCounts, errors: &[ConfigError], warnings: 
     }))
 }
 
-fn load(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loaded, Failure> {
-    loader(context, flags)?.load().map_err(|errors| bad_settings(&errors))
+fn load(app: &App, flags: &[SettingFlag<'_>]) -> Result<Loaded, CliError> {
+    loader(app, flags)?.load().map_err(|errors| bad_settings(&errors))
 }
 
-fn loader(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loader, Failure> {
-    let path = context.config_path();
-    let mut loader = Loader::new().env(context.env.iter().cloned());
+fn loader(app: &App, flags: &[SettingFlag<'_>]) -> Result<Loader, CliError> {
+    let path = app.config_path();
+    let mut loader = Loader::new().env(app.env.iter().cloned());
     if let Some(bytes) = read_config(&path)? {
         loader = loader.file(path_words(&path), bytes);
     }
-    for argument in &context.sets {
+    for argument in &app.sets {
         loader = loader.set(argument);
     }
     // A flag of its own is more particular than --set.
@@ -332,12 +332,12 @@ fn loader(context: &Context, flags: &[SettingFlag<'_>]) -> Result<Loader, Failur
 }
 
 /// The bytes of config.yaml; none if there is no such file, which is fine.
-fn read_config(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+fn read_config(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     match read_bounded(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => {
-            Err(Failure::new(Exit::BadConfig, format!("cannot read the settings in {}", path_words(path)))
+            Err(CliError::new(Exit::BadConfig, format!("cannot read the settings in {}", path_words(path)))
                 .because(io_words(&error)))
         }
     }
@@ -350,13 +350,13 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn bad_settings(errors: &ConfigErrors) -> Failure {
-    Failure::new(Exit::BadConfig, errors.to_string())
+fn bad_settings(errors: &ConfigErrors) -> CliError {
+    CliError::new(Exit::BadConfig, errors.to_string())
         .hint("`throughline config defaults` explains every setting")
 }
 
-fn say_warnings(context: &Context, warnings: &[Warning]) {
-    warning_lines(warnings).iter().for_each(|line| context.warn(line));
+fn say_warnings(app: &App, warnings: &[Warning]) {
+    warning_lines(warnings).iter().for_each(|line| app.warn(line));
 }
 
 /// Key, value and origin in columns.

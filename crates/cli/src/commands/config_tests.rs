@@ -14,12 +14,12 @@ struct Shell {
 }
 
 /// A home directory, the environment and the command line of one test.
-struct Desk {
+struct ModelLookup {
     folder: TempDir,
-    context: Context,
+    app: App,
 }
 
-impl Desk {
+impl ModelLookup {
     fn new(file: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
@@ -27,14 +27,14 @@ impl Desk {
             fs::create_dir(&home).unwrap();
             fs::write(home.join("config.yaml"), text).unwrap();
         }
-        let mut context = Context::for_tests(home);
-        context.env = vec![("MY_KEY".to_owned(), "sk-0123456789abcdefgh".to_owned())];
-        Self { folder, context }
+        let mut app = App::for_tests(home);
+        app.env = vec![("MY_KEY".to_owned(), "sk-0123456789abcdefgh".to_owned())];
+        Self { folder, app }
     }
 
-    fn run(&self, line: &str) -> Result<Answer, Failure> {
+    fn run(&self, line: &str) -> Result<CommandOutput, CliError> {
         let words = std::iter::once("config").chain(line.split(' '));
-        answer(Shell::try_parse_from(words).unwrap().config.command, &self.context)
+        output(Shell::try_parse_from(words).unwrap().config.command, &self.app)
     }
 
     fn data(&self, line: &str) -> String {
@@ -42,9 +42,9 @@ impl Desk {
     }
 
     fn notes(&self, line: &str) -> String {
-        let answer = self.run(line).unwrap();
-        assert_eq!(answer.data, "", "{line} should print no data");
-        self.tidy(&answer.notes.join("\n"))
+        let output = self.run(line).unwrap();
+        assert_eq!(output.data, "", "{line} should print no data");
+        self.tidy(&output.notes.join("\n"))
     }
 
     fn failure(&self, line: &str) -> (Exit, String) {
@@ -53,7 +53,7 @@ impl Desk {
     }
 
     fn file(&self) -> String {
-        fs::read_to_string(self.context.config_path()).unwrap()
+        fs::read_to_string(self.app.config_path()).unwrap()
     }
 
     /// The folder of the test has another name every time.
@@ -64,56 +64,58 @@ impl Desk {
 
 #[test]
 fn show_lists_every_setting_with_its_origin() {
-    let mut desk =
-        Desk::new(Some("compression:\n  threshold: 0.6\nauxiliary: {compression: {api_key: '${MY_KEY}'}}\n"));
-    desk.context.env.push(("THROUGHLINE_COMPRESSION__PROTECT_LAST_N".to_owned(), "30".to_owned()));
-    desk.context.sets.push("model.context_length=200k".to_owned());
-    insta::assert_snapshot!("show", desk.data("show"));
-    insta::assert_snapshot!("show_changed", desk.data("show --changed"));
-    let json: serde_json::Value = serde_json::from_str(&desk.data("show --json --changed")).unwrap();
+    let mut lookup = ModelLookup::new(Some(
+        "compression:\n  threshold: 0.6\nauxiliary: {compression: {api_key: '${MY_KEY}'}}\n",
+    ));
+    lookup.app.env.push(("THROUGHLINE_COMPRESSION__PROTECT_LAST_N".to_owned(), "30".to_owned()));
+    lookup.app.sets.push("model.context_length=200k".to_owned());
+    insta::assert_snapshot!("show", lookup.data("show"));
+    insta::assert_snapshot!("show_changed", lookup.data("show --changed"));
+    let json: serde_json::Value = serde_json::from_str(&lookup.data("show --json --changed")).unwrap();
     assert_eq!(json["file"], "/home/config.yaml");
     assert_eq!(json["settings"].as_array().unwrap().len(), 4);
     assert_eq!(json["settings"][0]["value"], 0.6);
     assert_eq!(json["settings"][0]["origin"]["line"], 2);
     assert_eq!(json["settings"][0]["variable"], "THROUGHLINE_COMPRESSION__THRESHOLD");
-    assert!(!desk.data("show --json").contains("0123456789"), "the key is shown");
+    assert!(!lookup.data("show --json").contains("0123456789"), "the key is shown");
 }
 
 #[test]
 fn without_a_file_everything_is_at_its_default() {
-    let desk = Desk::new(None);
-    assert_eq!(desk.notes("show --changed"), "every setting is at its default");
-    assert!(desk.data("show").lines().all(|line| line.ends_with("  default")));
-    let answer = desk.run("path").unwrap();
-    assert_eq!(desk.tidy(&answer.data), "/home/config.yaml\n");
-    assert_eq!(answer.notes.len(), 1);
-    assert_eq!(desk.data("defaults"), default_file());
-    assert!(!desk.context.home.exists(), "looking makes no folder");
+    let lookup = ModelLookup::new(None);
+    assert_eq!(lookup.notes("show --changed"), "every setting is at its default");
+    assert!(lookup.data("show").lines().all(|line| line.ends_with("  default")));
+    let output = lookup.run("path").unwrap();
+    assert_eq!(lookup.tidy(&output.data), "/home/config.yaml\n");
+    assert_eq!(output.notes.len(), 1);
+    assert_eq!(lookup.data("defaults"), default_file());
+    assert!(!lookup.app.home.exists(), "looking makes no folder");
 }
 
 #[test]
 fn get_prints_a_bare_value_a_section_or_json() {
-    let desk = Desk::new(Some("compression: {threshold: 0.6, models: {gpt-5.5: {threshold: 0.7}}}\n"));
-    assert_eq!(desk.data("get compression.threshold"), "0.6\n");
-    assert_eq!(desk.data("get context.engine"), "compressor\n");
-    assert_eq!(desk.data("get model.default"), "\n");
-    assert_eq!(desk.data("get model.context_length"), "\n");
+    let lookup =
+        ModelLookup::new(Some("compression: {threshold: 0.6, models: {gpt-5.5: {threshold: 0.7}}}\n"));
+    assert_eq!(lookup.data("get compression.threshold"), "0.6\n");
+    assert_eq!(lookup.data("get context.engine"), "compressor\n");
+    assert_eq!(lookup.data("get model.default"), "\n");
+    assert_eq!(lookup.data("get model.context_length"), "\n");
     assert_eq!(
-        desk.data("get compression.models"),
+        lookup.data("get compression.models"),
         "compression.models.gpt-5.5.threshold  0.7  /home/config.yaml:1\n"
     );
     assert_eq!(
-        desk.data("get prompt_caching"),
+        lookup.data("get prompt_caching"),
         "prompt_caching.cache_ttl  5m    default\nprompt_caching.markers    true  default\n"
     );
     let json: serde_json::Value =
-        serde_json::from_str(&desk.data("get model.context_length --json")).unwrap();
+        serde_json::from_str(&lookup.data("get model.context_length --json")).unwrap();
     assert_eq!(json["value"], serde_json::Value::Null);
     assert_eq!(json["origin"]["kind"], "default");
     assert!(json["about"].as_str().unwrap().contains("window in tokens"));
-    let json: serde_json::Value = serde_json::from_str(&desk.data("get tool_output --json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&lookup.data("get tool_output --json")).unwrap();
     assert_eq!(json[2]["value"], 1500);
-    let (exit, message) = desk.failure("get compression.treshold");
+    let (exit, message) = lookup.failure("get compression.treshold");
     assert_eq!(exit, Exit::BadConfig);
     assert!(
         message.starts_with(
@@ -124,67 +126,67 @@ fn get_prints_a_bare_value_a_section_or_json() {
 
 #[test]
 fn set_and_unset_change_the_file_and_say_what_counts() {
-    let mut desk = Desk::new(None);
+    let mut lookup = ModelLookup::new(None);
     assert_eq!(
-        desk.notes("set compression.threshold 0.60"),
+        lookup.notes("set compression.threshold 0.60"),
         "changed /home/config.yaml; compression.threshold is 0.6 (line 2)"
     );
-    assert_eq!(desk.file(), "compression:\n  threshold: 0.60\n");
+    assert_eq!(lookup.file(), "compression:\n  threshold: 0.60\n");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(fs::metadata(&desk.context.home).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(&lookup.app.home).unwrap().permissions().mode() & 0o777, 0o700);
     }
     assert_eq!(
-        desk.notes("set compression.threshold 0.60"),
+        lookup.notes("set compression.threshold 0.60"),
         "nothing to change in /home/config.yaml; compression.threshold is 0.6 (line 2)"
     );
     assert_eq!(
-        desk.notes("set auxiliary.compression.api_key sk-abcdefghijklmnop1234"),
+        lookup.notes("set auxiliary.compression.api_key sk-abcdefghijklmnop1234"),
         "changed /home/config.yaml; auxiliary.compression.api_key is ****1234 (line 6)"
     );
-    desk.context.env.push(("THROUGHLINE_COMPRESSION__THRESHOLD".to_owned(), "0.8".to_owned()));
+    lookup.app.env.push(("THROUGHLINE_COMPRESSION__THRESHOLD".to_owned(), "0.8".to_owned()));
     assert_eq!(
-        desk.notes("unset compression.threshold"),
+        lookup.notes("unset compression.threshold"),
         "changed /home/config.yaml; compression.threshold is 0.8, because THROUGHLINE_COMPRESSION__THRESHOLD comes first"
     );
-    desk.context.env.clear();
+    lookup.app.env.clear();
     assert_eq!(
-        desk.notes("unset compression.threshold"),
+        lookup.notes("unset compression.threshold"),
         "nothing to change in /home/config.yaml; compression.threshold is 0.5, the default"
     );
 }
 
 #[test]
 fn what_is_gone_altogether_is_called_so() {
-    let desk = Desk::new(Some("compression: {models: {gpt-5.5: {threshold: 0.7}}}\n"));
+    let lookup = ModelLookup::new(Some("compression: {models: {gpt-5.5: {threshold: 0.7}}}\n"));
     let note = "changed /home/config.yaml; compression.models.gpt-5.5.threshold is not set";
-    assert_eq!(desk.notes("unset compression.models.gpt-5.5.threshold"), note);
+    assert_eq!(lookup.notes("unset compression.models.gpt-5.5.threshold"), note);
     assert_eq!(
-        desk.notes("unset compression.models"),
+        lookup.notes("unset compression.models"),
         "changed /home/config.yaml; compression.models is not set"
     );
-    assert_eq!(desk.file(), "compression: {}\n");
+    assert_eq!(lookup.file(), "compression: {}\n");
 }
 
 #[test]
 fn a_refused_change_leaves_the_file_alone() {
     let file = "compression:\n  threshold: 0.6 # mine\n";
-    let desk = Desk::new(Some(file));
-    let (exit, message) = desk.failure("set compression.threshold -1.7");
+    let lookup = ModelLookup::new(Some(file));
+    let (exit, message) = lookup.failure("set compression.threshold -1.7");
     assert_eq!(exit, Exit::BadConfig);
     assert!(
         message.starts_with("error: compression.threshold is -1.7, but must be between 0.05 and 1\n"),
         "{message}"
     );
-    assert_eq!(desk.failure("unset compression.treshold").0, Exit::BadConfig);
-    assert_eq!(desk.file(), file);
+    assert_eq!(lookup.failure("unset compression.treshold").0, Exit::BadConfig);
+    assert_eq!(lookup.file(), file);
 }
 
 #[test]
 fn a_wrong_file_can_be_set_right() {
-    let desk = Desk::new(Some("compression:\n  threshold: 1.7\n  enabled: maybe\n"));
-    let (exit, message) = desk.failure("show");
+    let lookup = ModelLookup::new(Some("compression:\n  threshold: 1.7\n  enabled: maybe\n"));
+    let (exit, message) = lookup.failure("show");
     assert_eq!(exit, Exit::BadConfig);
     assert_eq!(
         message,
@@ -193,40 +195,41 @@ fn a_wrong_file_can_be_set_right() {
          hint: `throughline config defaults` explains every setting\n"
     );
     assert_eq!(
-        desk.notes("set compression.threshold 0.7"),
+        lookup.notes("set compression.threshold 0.7"),
         "changed /home/config.yaml; other settings are wrong; `throughline config check` says which"
     );
     assert_eq!(
-        desk.notes("unset compression.enabled"),
+        lookup.notes("unset compression.enabled"),
         "changed /home/config.yaml; compression.enabled is true, the default"
     );
-    assert_eq!(desk.data("check"), "/home/config.yaml: fine, 1 setting differs from the default\n");
+    assert_eq!(lookup.data("check"), "/home/config.yaml: fine, 1 setting differs from the default\n");
 }
 
 #[test]
 fn check_judges_one_file_or_everything() {
-    let mut desk = Desk::new(None);
-    assert_eq!(desk.data("check"), "/home/config.yaml: fine, 0 settings differ from the default\n");
+    let mut lookup = ModelLookup::new(None);
+    assert_eq!(lookup.data("check"), "/home/config.yaml: fine, 0 settings differ from the default\n");
     // A setting that is set to its default does not differ from it.
-    desk.context.sets = vec!["compression.threshold=0.5".to_owned(), "compression.enabled=false".to_owned()];
+    lookup.app.sets = vec!["compression.threshold=0.5".to_owned(), "compression.enabled=false".to_owned()];
     assert_eq!(
-        desk.data("check"),
+        lookup.data("check"),
         "/home/config.yaml: fine, 2 settings are set, 1 of them differs from the default\n"
     );
-    desk.context.sets.clear();
-    desk.context.sets.push("compression.threshold=7".to_owned());
-    assert_eq!(desk.failure("check").0, Exit::BadConfig);
-    let other = desk.folder.path().join("other.yaml");
+    lookup.app.sets.clear();
+    lookup.app.sets.push("compression.threshold=7".to_owned());
+    assert_eq!(lookup.failure("check").0, Exit::BadConfig);
+    let other = lookup.folder.path().join("other.yaml");
     fs::write(&other, "model: {default: x, max_tokens: 8k}\n").unwrap();
     let line = format!("check {}", other.display());
     assert_eq!(
-        desk.data(&line),
+        lookup.data(&line),
         "/other.yaml: fine, 2 settings differ from the default\n",
         "--set does not count"
     );
     fs::write(&other, b"model: \xff\n").unwrap();
-    assert_eq!(desk.failure(&line).0, Exit::BadConfig);
-    let (exit, message) = desk.failure(&format!("check {}", desk.folder.path().join("none.yaml").display()));
+    assert_eq!(lookup.failure(&line).0, Exit::BadConfig);
+    let (exit, message) =
+        lookup.failure(&format!("check {}", lookup.folder.path().join("none.yaml").display()));
     assert_eq!(
         (exit, message.as_str()),
         (Exit::InputUnreadable, "error: cannot read /none.yaml\n  why: there is no such file or folder\n")
@@ -235,23 +238,23 @@ fn check_judges_one_file_or_everything() {
 
 #[test]
 fn a_home_that_cannot_be_used_is_said() {
-    let desk = Desk::new(None);
-    fs::write(&desk.context.home, "a file").unwrap();
-    let (exit, message) = desk.failure("set compression.threshold 0.6");
+    let lookup = ModelLookup::new(None);
+    fs::write(&lookup.app.home, "a file").unwrap();
+    let (exit, message) = lookup.failure("set compression.threshold 0.6");
     assert_eq!(exit, Exit::BadConfig);
     assert!(message.contains("cannot read the settings in /home/config.yaml"), "{message}");
 
-    let desk = Desk::new(None);
-    fs::create_dir_all(desk.context.config_path()).unwrap();
-    assert!(desk.failure("show").1.contains("it is a folder"));
+    let lookup = ModelLookup::new(None);
+    fs::create_dir_all(lookup.app.config_path()).unwrap();
+    assert!(lookup.failure("show").1.contains("it is a folder"));
 }
 
 #[test]
 fn flags_of_a_command_come_last() {
-    let mut desk = Desk::new(Some("model: {context_length: 1000}\n"));
-    desk.context.sets.push("model.context_length=2000".to_owned());
+    let mut lookup = ModelLookup::new(Some("model: {context_length: 1000}\n"));
+    lookup.app.sets.push("model.context_length=2000".to_owned());
     let flags = [("--context-length", "model.context_length", "3000".to_owned())];
-    let loaded = load_settings(&desk.context, &flags).unwrap();
+    let loaded = load_settings(&lookup.app, &flags).unwrap();
     assert_eq!(loaded.settings.model.context_length, Some(3000));
     assert_eq!(loaded.select("model.context_length").unwrap()[0].origin.to_string(), "--context-length");
 }

@@ -10,13 +10,13 @@ use throughline_store::{
     Depth, Diagnosis, Examination, RecordProblem, RepairReport, StoreError, StoreProgress, diagnose, repair,
 };
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::backup::words;
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::host::process::is_alive;
 use crate::record::refused;
 use crate::ui::output::print_json;
-use crate::ui::progress::MovingLine;
+use crate::ui::progress::ProgressLine;
 use crate::ui::text::{counted, on_one_line};
 
 /// Examine the record: database, indexes, views, artifacts; mend what can be mended
@@ -43,31 +43,31 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<(), Failure> {
-    let path = context.record_path();
+pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
+    let path = app.record_path();
     let examination = Examination {
         depth: if args.quick { Depth::Quick } else { Depth::Thorough },
-        now_ms: context.now().ms,
+        now_ms: app.now().ms,
         is_alive: &is_alive,
     };
-    let mut line = MovingLine::new(context);
+    let mut line = ProgressLine::new(app);
     let mut follow = |progress: StoreProgress| {
         if line.is_due() {
             line.show(&words(progress));
         }
     };
     if args.fix {
-        let report = repair(&path, &examination, &backup_path(context), &mut follow);
+        let report = repair(&path, &examination, &backup_path(app), &mut follow);
         line.end();
-        return tell_mended(args, context, &report.map_err(beyond_help)?);
+        return tell_mended(args, app, &report.map_err(beyond_help)?);
     }
     let diagnosis = diagnose(&path, &examination, &mut follow);
     line.end();
     let diagnosis = diagnosis.map_err(beyond_help)?;
     if args.json {
-        print_json(context, &diagnosis_json(&diagnosis))?;
+        print_json(app, &diagnosis_json(&diagnosis))?;
     } else {
-        context.print(&view::diagnosis(&diagnosis, &path, examination.depth, context.width))?;
+        app.print(&view::diagnosis(&diagnosis, &path, examination.depth, app.width))?;
     }
     unwell(&diagnosis.findings, "the record is not well", |mendable| match mendable {
         true => "`throughline doctor --fix` mends what can be mended, after a backup",
@@ -76,30 +76,30 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context) -> Result<(), Failure> {
 }
 
 /// What even the doctor cannot look at. Others are sent to the doctor; here that would help nobody.
-fn beyond_help(error: StoreError) -> Failure {
+fn beyond_help(error: StoreError) -> CliError {
     match error {
         StoreError::Damaged { .. } | StoreError::Database { .. } => {
             let words = on_one_line(&error.to_string());
-            Failure::new(Exit::RecordUnusable, words).hint("restore the record from a backup")
+            CliError::new(Exit::RecordUnusable, words).hint("restore the record from a backup")
         }
         other => refused(other),
     }
 }
 
 /// Where everything is kept as it was before mending.
-fn backup_path(context: &Context) -> PathBuf {
-    let stamp = context.now().stamp();
+fn backup_path(app: &App) -> PathBuf {
+    let stamp = app.now().stamp();
     let named = |number: u32| {
         let number = if number == 0 { String::new() } else { format!("_{number}") };
-        context.home.join(format!("before_fix_{stamp}{number}.tar"))
+        app.home.join(format!("before_fix_{stamp}{number}.tar"))
     };
     (0..).map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| named(0))
 }
 
-fn tell_mended(args: &DoctorArgs, context: &Context, report: &RepairReport) -> Result<(), Failure> {
+fn tell_mended(args: &DoctorArgs, app: &App, report: &RepairReport) -> Result<(), CliError> {
     if args.json {
         print_json(
-            context,
+            app,
             &json!({
                 "before": findings_json(&report.before),
                 "after": findings_json(&report.after),
@@ -109,7 +109,7 @@ fn tell_mended(args: &DoctorArgs, context: &Context, report: &RepairReport) -> R
             }),
         )?;
     } else {
-        context.print(&view::mended(report, &context.record_path(), context.width))?;
+        app.print(&view::mended(report, &app.record_path(), app.width))?;
     }
     // Mending again would come to the same.
     unwell(&report.after, "not everything could be mended", |mendable| match mendable {
@@ -123,11 +123,11 @@ fn is_well(findings: &[RecordProblem]) -> bool {
 }
 
 /// Scripts are told by the exit code. The hint depends on whether anything can be mended.
-fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str) -> Result<(), Failure> {
+fn unwell(findings: &[RecordProblem], what: &str, hint: fn(bool) -> &'static str) -> Result<(), CliError> {
     if is_well(findings) {
         return Ok(());
     }
-    Err(Failure::new(Exit::RecordUnusable, what)
+    Err(CliError::new(Exit::RecordUnusable, what)
         .because(format!("{} above", counted(findings.len() as u64, "finding", "findings")))
         .hint(hint(findings.iter().any(RecordProblem::is_mendable))))
 }

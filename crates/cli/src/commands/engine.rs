@@ -7,11 +7,11 @@ use throughline_engine::{Host, RouteHealth};
 use throughline_plugin::serve_engine;
 use throughline_store::MemoryStore;
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::config::load_settings;
 use crate::engines::{EngineParts, Engines};
-use crate::error::{Exit, Failure, io_words};
-use crate::host::ThisMachine;
+use crate::error::{CliError, Exit, io_words};
+use crate::host::LocalHost;
 use crate::model_client::{catalogue, client_for_any};
 
 /// Be the context engine of another agent, over standard input and output
@@ -28,21 +28,21 @@ pub(crate) struct EngineArgs {
 }
 
 /// Carries out the command.
-pub(crate) fn run(_args: &EngineArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(_args: &EngineArgs, app: &App) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::OutputFailed, "the engine cannot be started").because(io_words(&error))
+        CliError::new(Exit::OutputFailed, "the engine cannot be started").because(io_words(&error))
     })?;
-    runtime.block_on(serve(context))
+    runtime.block_on(serve(app))
 }
 
-async fn serve(context: &Context) -> Result<(), Failure> {
-    let settings = load_settings(context, &[])?.settings;
-    let context = Arc::new(context.clone());
-    let host: Arc<dyn Host> = Arc::new(ThisMachine::new(&context, "engine"));
-    let (catalogue, client) = (catalogue(&context)?, client_for_any(&context)?);
+async fn serve(app: &App) -> Result<(), CliError> {
+    let settings = load_settings(app, &[])?.settings;
+    let app = Arc::new(app.clone());
+    let host: Arc<dyn Host> = Arc::new(LocalHost::new(&app, "engine"));
+    let (catalogue, client) = (catalogue(&app)?, client_for_any(&app)?);
     let parts = EngineParts {
-        context: &context,
+        app: &app,
         settings: &settings,
         catalogue: &catalogue,
         store: Arc::new(MemoryStore::new()),
@@ -52,11 +52,11 @@ async fn serve(context: &Context) -> Result<(), Failure> {
         recall: None,
     };
     let (engines, problems) = Engines::find(parts).await?;
-    problems.iter().for_each(|problem| context.warn(problem));
+    problems.iter().for_each(|problem| app.warn(problem));
     // Whatever `context.engine` says: an agent that asks for Throughline's engine means this one.
     let engine = engines.without_own_model().built_in();
     let served = serve_engine(engine, env!("CARGO_PKG_VERSION"), tokio::io::stdin(), tokio::io::stdout());
     served.await.map_err(|error| {
-        Failure::new(Exit::OutputFailed, "the agent cannot be answered").because(io_words(&error))
+        CliError::new(Exit::OutputFailed, "the agent cannot be answered").because(io_words(&error))
     })
 }

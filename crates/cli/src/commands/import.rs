@@ -9,14 +9,14 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 use throughline_store::{FileOutcome, FileReport, ImportEvent, ImportReport, Importer};
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, path_words};
+use crate::app::App;
+use crate::error::{CliError, Exit, path_words};
 use crate::model_client::catalogue;
-use crate::record::lock::{Asked, Lock};
-use crate::record::{Record, refused};
+use crate::record::lock::{Lock, LockAttempt};
+use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, on_one_line};
-use view::Progress;
+use view::ImportProgress;
 
 /// The lock on importing.
 const IMPORT_LOCK: &str = "import";
@@ -50,28 +50,28 @@ pub(crate) struct ImportArgs {
 }
 
 /// A place where a program keeps its history.
-struct Place {
+struct HistoryLocation {
     program: &'static str,
     path: PathBuf,
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
-    let paths = if args.paths.is_empty() { default_paths(context)? } else { args.paths.clone() };
+pub(crate) fn run(args: &ImportArgs, app: &App) -> Result<(), CliError> {
+    let paths = if args.paths.is_empty() { default_paths(app)? } else { args.paths.clone() };
     for path in &paths {
         if let Err(error) = std::fs::metadata(path) {
-            return Err(Failure::new(Exit::InputUnreadable, format!("cannot read {}", path_words(path)))
+            return Err(CliError::new(Exit::InputUnreadable, format!("cannot read {}", path_words(path)))
                 .because(crate::error::io_words(&error))
                 .hint("nothing was imported; check the spelling"));
         }
     }
-    let record = Record::open(context)?;
-    let mut lock = take_turns(&record, context)?;
-    let mut progress = Progress::new(context);
+    let record = OpenRecord::open(app)?;
+    let mut lock = take_turns(&record, app)?;
+    let mut progress = ImportProgress::new(app);
     let mut report = ImportReport::default();
-    let mut new_id = |at_ms| context.new_session_id(at_ms);
+    let mut new_id = |at_ms| app.new_session_id(at_ms);
     let importer = Importer::new(&record.store, record.owner.clone(), &mut new_id).at(record.now.ms);
-    let mut importer = importer.priced_by(catalogue(context)?);
+    let mut importer = importer.priced_by(catalogue(app)?);
     let mut kept = Ok(());
     let done = paths.iter().try_for_each(|path| {
         importer.import_path(path, &mut report, &mut |event: ImportEvent<'_>| {
@@ -83,10 +83,10 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
     });
     progress.end();
     let freed = lock.free();
-    tell_notes(context, &report);
+    print_notes(app, &report);
     if args.json {
         print_json(
-            context,
+            app,
             &json!({
                 "totals": report.totals(),
                 "by_program": view::by_program(&report),
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
             }),
         )?;
     } else {
-        context.print(&view::render(&report, context.width))?;
+        app.print(&view::render(&report, app.width))?;
     }
     // A record that cannot be written ends the import at once; what was done until then is told above.
     done.map_err(refused)?;
@@ -104,22 +104,22 @@ pub(crate) fn run(args: &ImportArgs, context: &Context) -> Result<(), Failure> {
 }
 
 /// Waits until no other import is at work: two that read the same files at once would each find nothing recorded.
-fn take_turns<'r, 'a>(record: &'r Record<'a>, context: &Context) -> Result<Lock<'r, 'a>, Failure> {
+fn take_turns<'r, 'a>(record: &'r OpenRecord<'a>, app: &App) -> Result<Lock<'r, 'a>, CliError> {
     let began = Instant::now();
     let mut has_told = false;
     loop {
         let held = match Lock::ask(record, IMPORT_LOCK.to_owned(), "import")? {
-            Asked::Taken(lock) => return Ok(lock),
-            Asked::HeldBy(held) => held,
+            LockAttempt::Taken(lock) => return Ok(lock),
+            LockAttempt::HeldBy(held) => held,
         };
         let holder = on_one_line(&held.holder.to_string());
         if began.elapsed() >= MAX_WAIT {
-            return Err(Failure::new(Exit::Busy, "another import is at work")
+            return Err(CliError::new(Exit::Busy, "another import is at work")
                 .because(format!("{holder}, since {}", record.now.time_of_day(held.since_ms)))
                 .hint("import again when it is done"));
         }
         if !has_told {
-            context.note(&format!("waiting for another import: {holder}"));
+            app.note(&format!("waiting for another import: {holder}"));
             has_told = true;
         }
         std::thread::sleep(WAIT_BETWEEN);
@@ -127,41 +127,43 @@ fn take_turns<'r, 'a>(record: &'r Record<'a>, context: &Context) -> Result<Lock<
 }
 
 /// Where histories are on this machine. What is not there is said.
-fn default_paths(context: &Context) -> Result<Vec<PathBuf>, Failure> {
-    let places = places(context);
-    let (found, missing): (Vec<Place>, Vec<Place>) =
-        places.into_iter().partition(|place| place.path.exists());
+fn default_paths(app: &App) -> Result<Vec<PathBuf>, CliError> {
+    let history_locations = history_locations(app);
+    let (found, missing): (Vec<HistoryLocation>, Vec<HistoryLocation>) =
+        history_locations.into_iter().partition(|place| place.path.exists());
     if found.is_empty() {
         let looked: Vec<String> =
             missing.iter().map(|place| format!("{}: {}", place.program, path_words(&place.path))).collect();
-        return Err(Failure::new(Exit::InputUnreadable, "there is no history to import")
+        return Err(CliError::new(Exit::InputUnreadable, "there is no history to import")
             .because(format!("looked for\n{}", looked.join("\n")))
             .hint("pass a file or a folder, for example `throughline import session.jsonl`"));
     }
     for place in &missing {
-        context.note(&format!("no history of {} at {}", place.program, path_words(&place.path)));
+        app.note(&format!("no history of {} at {}", place.program, path_words(&place.path)));
     }
     for place in &found {
-        context.note(&format!("importing the history of {} at {}", place.program, path_words(&place.path)));
+        app.note(&format!("importing the history of {} at {}", place.program, path_words(&place.path)));
     }
     Ok(found.into_iter().map(|place| place.path).collect())
 }
 
-fn places(context: &Context) -> Vec<Place> {
-    let home = context.user_home.clone().unwrap_or_default();
-    let folder = |variable: &str, usual: &str| {
-        context.variable(variable).map_or_else(|| home.join(usual), PathBuf::from)
-    };
+fn history_locations(app: &App) -> Vec<HistoryLocation> {
+    let home = app.user_home.clone().unwrap_or_default();
+    let folder =
+        |variable: &str, usual: &str| app.variable(variable).map_or_else(|| home.join(usual), PathBuf::from);
     vec![
-        Place { program: "Claude Code", path: folder("CLAUDE_CONFIG_DIR", ".claude").join("projects") },
-        Place { program: "Codex", path: folder("CODEX_HOME", ".codex").join("sessions") },
-        Place { program: "Codex", path: folder("CODEX_HOME", ".codex").join("archived_sessions") },
-        Place { program: "Hermes", path: folder("HERMES_HOME", ".hermes").join("state.db") },
+        HistoryLocation {
+            program: "Claude Code",
+            path: folder("CLAUDE_CONFIG_DIR", ".claude").join("projects"),
+        },
+        HistoryLocation { program: "Codex", path: folder("CODEX_HOME", ".codex").join("sessions") },
+        HistoryLocation { program: "Codex", path: folder("CODEX_HOME", ".codex").join("archived_sessions") },
+        HistoryLocation { program: "Hermes", path: folder("HERMES_HOME", ".hermes").join("state.db") },
     ]
 }
 
 /// Broken lines, each with its file and number.
-fn tell_notes(context: &Context, report: &ImportReport) {
+fn print_notes(app: &App, report: &ImportReport) {
     // What was said about a file before need not be said again.
     let fresh =
         |file: &&FileReport| file.counts.messages > 0 || !matches!(file.outcome, FileOutcome::Imported);
@@ -176,15 +178,15 @@ fn tell_notes(context: &Context, report: &ImportReport) {
         }
         told += 1;
         let line = note.line.map(|line| format!(":{line}")).unwrap_or_default();
-        context.note(&format!("{}{line}: {}", path_words(path), on_one_line(&note.text)));
+        app.note(&format!("{}{line}: {}", path_words(path), on_one_line(&note.text)));
     }
     if more > 0 {
-        context.note(&format!("{}; --json lists them all", counted(more, "more note", "more notes")));
+        app.note(&format!("{}; --json lists them all", counted(more, "more note", "more notes")));
     }
 }
 
 /// The failure of an import that could not read everything.
-fn failed(report: &ImportReport) -> Result<(), Failure> {
+fn failed(report: &ImportReport) -> Result<(), CliError> {
     let failures: Vec<(&Path, &str)> = report.failures().collect();
     if failures.is_empty() {
         return Ok(());
@@ -198,7 +200,7 @@ fn failed(report: &ImportReport) -> Result<(), Failure> {
         causes.push(format!("and {} more; --json lists them all", failures.len() - MAX_FAILURES_TOLD));
     }
     let count = counted(failures.len() as u64, "file", "files");
-    Err(Failure::new(Exit::BadInput, format!("{count} could not be imported to the end"))
+    Err(CliError::new(Exit::BadInput, format!("{count} could not be imported to the end"))
         .because(causes.join("\n"))
         .hint("what came before the break is recorded; importing again adds the rest once the file is whole"))
 }

@@ -7,9 +7,9 @@ use jiff::civil::Date;
 use serde_json::json;
 use throughline_store::{CallFilter, Store as _, ToolCount, UsageBy, UsageTotal, cache_misses};
 
-use crate::app::Context;
-use crate::error::Failure;
-use crate::record::{Record, refused};
+use crate::app::App;
+use crate::error::CliError;
+use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 
 /// Show totals by day, model, project and tool, and what the cache saved
@@ -47,15 +47,15 @@ pub(crate) struct Insights {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &InsightsArgs, context: &Context) -> Result<(), Failure> {
-    let now = context.now();
+pub(crate) fn run(args: &InsightsArgs, app: &App) -> Result<(), CliError> {
+    let now = app.now();
     let mut insights = Insights {
         first_day: now.day_before(args.days - 1),
         last_day: now.day_before(0),
         top: args.top,
         ..Insights::default()
     };
-    let record = Record::open_existing(context)?;
+    let record = OpenRecord::open_existing(app)?;
     if let Some(record) = &record {
         let since_ms = Some(now.start_of(insights.first_day));
         let filter = CallFilter { since_ms, ..CallFilter::default() };
@@ -69,12 +69,12 @@ pub(crate) fn run(args: &InsightsArgs, context: &Context) -> Result<(), Failure>
         insights.tools = record.store.tool_counts(&record.owner, since_ms).map_err(refused)?;
     }
     if args.json {
-        return print_json(context, &insights.json());
+        return print_json(app, &insights.json());
     }
     if record.is_none() {
         return Ok(());
     }
-    context.print(&view::render(&insights, context.width))
+    app.print(&view::render(&insights, app.width))
 }
 
 impl Insights {

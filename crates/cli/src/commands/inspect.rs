@@ -5,46 +5,46 @@ mod view;
 use serde_json::json;
 use throughline_transcript::{Groups, Violation, violations};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::InspectArgs;
-use crate::context_breakdown::Census;
-use crate::error::{Exit, Failure};
-use crate::input::{Input, Original, load_input};
-use crate::limits::{Counting, Situation};
-use crate::record::Record;
+use crate::context_breakdown::ContextBreakdown;
+use crate::error::{CliError, Exit};
+use crate::input::{Original, TranscriptInput, load_input};
+use crate::limits::{CountMethod, TranscriptLimits};
+use crate::record::OpenRecord;
 use crate::record::session_context::context_of;
 
 /// Everything `inspect` found out.
 pub(crate) struct Inspection<'a> {
-    pub(crate) input: &'a Input,
-    pub(crate) situation: &'a Situation,
-    pub(crate) census: Census,
+    pub(crate) input: &'a TranscriptInput,
+    pub(crate) situation: &'a TranscriptLimits,
+    pub(crate) breakdown: ContextBreakdown,
     pub(crate) violations: Vec<Violation>,
     /// How many tools and messages to list.
     pub(crate) top: usize,
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Failure> {
-    let counting = if args.exact { Counting::Exact } else { Counting::Estimate };
-    let input = load_input(context, &args.transcript, Original::Drop)?;
-    let context = &match &args.transcript.session {
+pub(crate) fn run(args: &InspectArgs, app: &App) -> Result<(), CliError> {
+    let counting = if args.exact { CountMethod::Exact } else { CountMethod::Estimate };
+    let input = load_input(app, &args.transcript, Original::Drop)?;
+    let app = &match &args.transcript.session {
         Some(reference) => {
-            let record = Record::open_to_read(context, reference)?;
-            context_of(context, &record, &record.tip(reference)?)?
+            let record = OpenRecord::open_to_read(app, reference)?;
+            context_of(app, &record, &record.tip(reference)?)?
         }
-        None => context.clone(),
+        None => app.clone(),
     };
-    let situation = Situation::of(context, &args.window, &[], &input.transcript, counting)?;
-    situation.tell_notes(context);
+    let situation = TranscriptLimits::of(app, &args.window, &[], &input.transcript, counting)?;
+    situation.print_notes(app);
     let groups = Groups::of(&input.transcript.messages);
     let top = usize::from(args.top);
-    let mut census = Census::of(&input.transcript, &groups, &situation.meter, top);
+    let mut breakdown = ContextBreakdown::of(&input.transcript, &groups, &situation.counter, top);
     if let Some(size) = situation.size.filter(|size| size.messages == input.transcript.messages.len()) {
-        census.total_tokens = size.total_tokens;
+        breakdown.total_tokens = size.total_tokens;
     }
     let inspection = Inspection {
-        census,
+        breakdown,
         violations: violations(input.transcript.wire_format, &input.transcript.messages, &groups),
         input: &input,
         situation: &situation,
@@ -52,26 +52,26 @@ pub(crate) fn run(args: &InspectArgs, context: &Context) -> Result<(), Failure> 
     };
     if args.json {
         let mut text = serde_json::to_string_pretty(&inspection.json()).map_err(|error| {
-            Failure::new(Exit::Internal, "cannot write the report as JSON").because(error.to_string())
+            CliError::new(Exit::Internal, "cannot write the report as JSON").because(error.to_string())
         })?;
         text.push('\n');
-        return context.print_bytes(text.as_bytes());
+        return app.print_bytes(text.as_bytes());
     }
-    context.print(&view::render(&inspection, context.width))
+    app.print(&view::render(&inspection, app.width))
 }
 
 impl Inspection<'_> {
     /// The same for machines. Messages are numbered from zero.
     fn json(&self) -> serde_json::Value {
-        let Self { input, situation, census, violations, top } = self;
+        let Self { input, situation, breakdown, violations, top } = self;
         let transcript = &input.transcript;
-        let by_kind: serde_json::Map<String, serde_json::Value> = census
+        let by_kind: serde_json::Map<String, serde_json::Value> = breakdown
             .kinds
             .iter()
             .map(|(kind, tally)| (json!(kind).as_str().unwrap_or_default().to_owned(), json!(tally)))
             .collect();
         let by_role: serde_json::Map<String, serde_json::Value> =
-            census.roles.iter().map(|(role, tally)| (role.name().to_owned(), json!(tally))).collect();
+            breakdown.roles.iter().map(|(role, tally)| (role.name().to_owned(), json!(tally))).collect();
         json!({
             "file": input.name,
             "bytes": input.bytes,
@@ -79,16 +79,16 @@ impl Inspection<'_> {
             "dialect": transcript.wire_format,
             "model": situation.model_json(),
             "messages": transcript.messages.len(),
-            "characters": census.total_characters,
-            "tokens": census.total_tokens,
-            "counting": situation.meter.json(),
+            "characters": breakdown.total_characters,
+            "tokens": breakdown.total_tokens,
+            "counting": situation.counter.json(),
             "window": situation.window_json(),
             "limits": situation.limits_json(),
             "by_kind": by_kind,
             "by_role": by_role,
-            "by_tool": census.tools,
-            "groups": census.groups,
-            "largest": census.largest,
+            "by_tool": breakdown.tools,
+            "groups": breakdown.groups,
+            "largest": breakdown.largest,
             "largest_listed": top,
             "violations": violations,
             "notes": transcript.notes,

@@ -9,11 +9,11 @@ use throughline_lcm::{
 use throughline_store::{NodeHead, StoreError, SummaryId};
 use throughline_transcript::noun;
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::config::load_settings;
 use crate::engines::lcm_limits;
-use crate::error::{Exit, Failure};
-use crate::record::{Record, refused};
+use crate::error::{CliError, Exit};
+use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, on_one_line};
 
@@ -36,13 +36,13 @@ pub(crate) struct LcmArgs {
 #[derive(Debug, Subcommand)]
 enum LcmCommand {
     /// Show how the summaries of a conversation stand on one another
-    Tree(TreeArgs),
+    Tree(LcmTreeArgs),
     /// Show a summary: its words, what it was drawn from, or the messages it stands for
-    Show(ShowArgs),
+    Show(LcmShowArgs),
 }
 
 #[derive(Debug, Args)]
-struct TreeArgs {
+struct LcmTreeArgs {
     /// The conversation
     #[arg(value_name = "ID")]
     id: String,
@@ -52,7 +52,7 @@ struct TreeArgs {
 }
 
 #[derive(Debug, Args)]
-struct ShowArgs {
+struct LcmShowArgs {
     /// The summary, such as n12
     #[arg(value_name = "NODE")]
     node: String,
@@ -68,21 +68,21 @@ struct ShowArgs {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &LcmArgs, context: &Context) -> Result<(), Failure> {
-    let limits = lcm_limits(&load_settings(context, &[])?.settings.lcm).recall;
+pub(crate) fn run(args: &LcmArgs, app: &App) -> Result<(), CliError> {
+    let limits = lcm_limits(&load_settings(app, &[])?.settings.lcm).recall;
     match &args.command {
-        LcmCommand::Tree(args) => tree(args, context, &limits),
-        LcmCommand::Show(args) => show(args, context, &limits),
+        LcmCommand::Tree(args) => tree(args, app, &limits),
+        LcmCommand::Show(args) => show(args, app, &limits),
     }
 }
 
-fn tree(args: &TreeArgs, context: &Context, limits: &RecallLimits) -> Result<(), Failure> {
-    let record = Record::open_to_read(context, &args.id)?;
+fn tree(args: &LcmTreeArgs, app: &App, limits: &RecallLimits) -> Result<(), CliError> {
+    let record = OpenRecord::open_to_read(app, &args.id)?;
     let tip = record.tip(&args.id)?;
     let recall = RecallReader { store: &record.store, owner: &record.owner, limits };
     let tree = recall.tree(&tip.id).map_err(told)?;
     if args.json {
-        return print_json(context, &tree);
+        return print_json(app, &tree);
     }
     let mut out = String::new();
     for node in &tree.nodes {
@@ -99,7 +99,7 @@ fn tree(args: &TreeArgs, context: &Context, limits: &RecallLimits) -> Result<(),
             noun(folded, "is", "are")
         ));
     }
-    context.print(&out)
+    app.print(&out)
 }
 
 fn write_tree(node: &TreeNode, depth: usize, out: &mut String) {
@@ -127,18 +127,18 @@ fn line(head: &NodeHead) -> String {
     on_one_line(&line)
 }
 
-fn show(args: &ShowArgs, context: &Context, limits: &RecallLimits) -> Result<(), Failure> {
+fn show(args: &LcmShowArgs, app: &App, limits: &RecallLimits) -> Result<(), CliError> {
     let id: SummaryId = args.node.parse().map_err(|error: StoreError| {
-        Failure::new(Exit::Usage, error.to_string()).hint("`throughline lcm tree ID` names them")
+        CliError::new(Exit::Usage, error.to_string()).hint("`throughline lcm tree ID` names them")
     })?;
-    let record = Record::open_to_read(context, &args.node)?;
+    let record = OpenRecord::open_to_read(app, &args.node)?;
     let recall = RecallReader { store: &record.store, owner: &record.owner, limits };
     let found = recall.describe(id).map_err(told)?;
     if args.messages {
-        return messages(args, context, &recall, &found);
+        return messages(args, app, &recall, &found);
     }
     if args.json {
-        return print_json(context, &found);
+        return print_json(app, &found);
     }
     let mut out = format!("{}\n", line(&found.head));
     for child in &found.took_up {
@@ -148,16 +148,16 @@ fn show(args: &ShowArgs, context: &Context, limits: &RecallLimits) -> Result<(),
         out.push_str(&format!("files: {}\n", on_one_line(&found.head.node.files.join(", "))));
     }
     out.push_str(&format!("\n{}\n", found.document.trim_end()));
-    context.print(&out)
+    app.print(&out)
 }
 
 /// The messages a node stands for, all of them, page by page.
 fn messages(
-    args: &ShowArgs,
-    context: &Context,
+    args: &LcmShowArgs,
+    app: &App,
     recall: &RecallReader<'_>,
     found: &NodeDescription,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut items: Vec<ExpandedItem> = Vec::new();
     let mut ask = ExpandQuery {
         node: Some(found.head.id),
@@ -182,7 +182,7 @@ fn messages(
         }
     }
     if args.json {
-        return print_json(context, &json!({ "node": found.head, "messages": items }));
+        return print_json(app, &json!({ "node": found.head, "messages": items }));
     }
     let mut out = String::new();
     let mut last = None;
@@ -196,7 +196,7 @@ fn messages(
         }
     }
     out.push('\n');
-    context.print(&out)
+    app.print(&out)
 }
 
 fn number(item: &ExpandedItem) -> u64 {
@@ -207,11 +207,11 @@ fn number(item: &ExpandedItem) -> u64 {
 }
 
 /// What recall refused, in words that say what to do about it.
-fn told(error: RecallError) -> Failure {
+fn told(error: RecallError) -> CliError {
     match error {
         RecallError::Store(error) => refused(error),
-        RecallError::UnknownNode { id } => Failure::new(Exit::BadInput, format!("there is no summary {id}"))
+        RecallError::UnknownNode { id } => CliError::new(Exit::BadInput, format!("there is no summary {id}"))
             .hint("`throughline lcm tree ID` names those of a conversation"),
-        other => Failure::new(Exit::BadInput, other.to_string()),
+        other => CliError::new(Exit::BadInput, other.to_string()),
     }
 }

@@ -14,13 +14,13 @@ use throughline_engine::{RouteHealth, ToolAnswer, ToolRequest};
 use throughline_lcm::RECALL_TOOLS;
 use throughline_store::{Owner, SqliteStore};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::config::load_settings;
 use crate::engines::{EngineParts, Engines};
-use crate::error::{Exit, Failure, io_words};
-use crate::host::ThisMachine;
+use crate::error::{CliError, Exit, io_words};
+use crate::host::LocalHost;
 use crate::model_client::{catalogue, client_for_any};
-use crate::recall_tools::{NoResult, call, tip, tools, tools_within};
+use crate::recall_tools::{RecallError, call, tip, tools, tools_within};
 use crate::record::open_store;
 use crate::ui::output::print_json;
 
@@ -80,19 +80,19 @@ pub(crate) struct McpArgs {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &McpArgs, app: &App) -> Result<(), CliError> {
     if args.json {
-        return print_json(context, &how_to_add());
+        return print_json(app, &how_to_add());
     }
-    if args.show || context.can_ask {
-        return context.print(HOW_TO_ADD);
+    if args.show || app.can_ask {
+        return app.print(HOW_TO_ADD);
     }
     let failed =
-        |what: String| Failure::new(Exit::OutputFailed, "the agent cannot be answered").because(what);
+        |what: String| CliError::new(Exit::OutputFailed, "the agent cannot be answered").because(what);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| failed(io_words(&error)))?;
     runtime.block_on(async {
-        let recall = Recall::open(context).await?;
+        let recall = RecallServer::open(app).await?;
         let serving = recall.serve(rmcp::transport::io::stdio()).await;
         // An agent that leaves before it has said who it is needs no answer.
         let Ok(serving) = serving else { return Ok(()) };
@@ -102,42 +102,42 @@ pub(crate) fn run(args: &McpArgs, context: &Context) -> Result<(), Failure> {
 
 /// The record, for whoever asks.
 #[derive(Clone)]
-struct Recall {
+struct RecallServer {
     store: Arc<SqliteStore>,
     owner: Owner,
     engines: Engines,
 }
 
-impl Recall {
-    async fn open(context: &Context) -> Result<Self, Failure> {
-        let settings = load_settings(context, &[])?.settings;
-        let store = Arc::new(open_store(context)?);
+impl RecallServer {
+    async fn open(app: &App) -> Result<Self, CliError> {
+        let settings = load_settings(app, &[])?.settings;
+        let store = Arc::new(open_store(app)?);
         let parts = EngineParts {
-            context,
+            app,
             settings: &settings,
-            catalogue: &catalogue(context)?,
+            catalogue: &catalogue(app)?,
             store: Arc::<SqliteStore>::clone(&store),
-            host: Arc::new(ThisMachine::new(&Arc::new(context.clone()), "mcp")),
-            client: &client_for_any(context)?,
+            host: Arc::new(LocalHost::new(&Arc::new(app.clone()), "mcp")),
+            client: &client_for_any(app)?,
             health: Arc::<RouteHealth>::default(),
             recall: None,
         };
         let (engines, problems) = Engines::find(parts).await?;
-        problems.iter().for_each(|problem| context.warn(problem));
+        problems.iter().for_each(|problem| app.warn(problem));
         // Nobody's own model is at hand here.
         Ok(Self { store, owner: Owner::default(), engines: engines.without_own_model() })
     }
 
     /// Answers a call of the tools for one conversation, which is named among the arguments.
-    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, NoResult> {
+    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, RecallError> {
         let Some(Value::String(reference)) = arguments.remove("session") else {
-            return Err(NoResult::Words(
+            return Err(RecallError::Words(
                 "`session` says which conversation is meant, such as `last`".to_owned(),
             ));
         };
         let (store, owner) = (Arc::clone(&self.store), self.owner.clone());
         let found = tokio::task::spawn_blocking(move || tip(store.as_ref(), &owner, &reference)).await;
-        let session = found.map_err(|error| NoResult::Words(error.to_string()))??.id;
+        let session = found.map_err(|error| RecallError::Words(error.to_string()))??.id;
         let call = ToolRequest {
             session,
             name: name.to_owned(),
@@ -145,20 +145,20 @@ impl Recall {
             max_chars: None,
         };
         match self.engines.recaller(&self.owner).call(&call).await {
-            None => Err(NoResult::UnknownTool),
+            None => Err(RecallError::UnknownTool),
             Some(ToolAnswer { text, is_error: false }) => Ok(text),
-            Some(ToolAnswer { text, is_error: true }) => Err(NoResult::Words(text)),
+            Some(ToolAnswer { text, is_error: true }) => Err(RecallError::Words(text)),
         }
     }
 
-    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, NoResult> {
+    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, RecallError> {
         let (store, owner, name) = (Arc::clone(&self.store), self.owner.clone(), name.to_owned());
         let looking = move || call(store.as_ref(), &owner, &name, Value::Object(arguments));
-        tokio::task::spawn_blocking(looking).await.map_err(|error| NoResult::Words(error.to_string()))?
+        tokio::task::spawn_blocking(looking).await.map_err(|error| RecallError::Words(error.to_string()))?
     }
 }
 
-impl ServerHandler for Recall {
+impl ServerHandler for RecallServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("throughline", env!("CARGO_PKG_VERSION")))
@@ -193,8 +193,8 @@ impl ServerHandler for Recall {
         };
         let result = match answered {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(NoResult::Words(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
-            Err(NoResult::UnknownTool) => {
+            Err(RecallError::Words(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
+            Err(RecallError::UnknownTool) => {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
             }
         };

@@ -11,11 +11,11 @@ use throughline_tokens::{
     Catalogue, Limits, OwnValue, PriceBasis, PricedCall, Usage, catalogue_entries, prices_as_of,
 };
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::config::load_settings;
-use crate::error::Failure;
-use crate::model_client::{catalogue, client, not_configured, refused, wait_for, what_is_wrong};
-use crate::record::{self, Record};
+use crate::error::CliError;
+use crate::model_client::{catalogue, client, endpoint_problem, not_configured, refused, wait_for};
+use crate::record::{self, OpenRecord};
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, on_one_line};
 
@@ -48,7 +48,7 @@ pub(crate) struct ModelsArgs {
 
 /// Prices of a million tokens, in millionths of a dollar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rates {
+pub(crate) struct MillionTokenPrices {
     pub(crate) input: Option<u64>,
     pub(crate) output: Option<u64>,
     pub(crate) cache_read: Option<u64>,
@@ -60,44 +60,44 @@ pub(crate) struct Rates {
 /// One model in a list.
 pub(crate) struct ListedRow {
     pub(crate) model: ModelAtEndpoint,
-    pub(crate) rates: Rates,
+    pub(crate) rates: MillionTokenPrices,
 }
 
 /// Everything about one model.
-pub(crate) struct ModelPage {
+pub(crate) struct ModelDetails {
     pub(crate) model: ModelAtEndpoint,
     pub(crate) limits: Option<Limits>,
-    pub(crate) rates: Rates,
+    pub(crate) rates: MillionTokenPrices,
 }
 
 /// What a command line finds before it asks anyone.
-struct Desk<'a> {
-    context: &'a Context,
+struct ModelLookup<'a> {
+    app: &'a App,
     settings: Settings,
     catalogue: Catalogue,
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &ModelsArgs, context: &Context) -> Result<(), Failure> {
-    let loaded = load_settings(context, &[])?;
+pub(crate) fn run(args: &ModelsArgs, app: &App) -> Result<(), CliError> {
+    let loaded = load_settings(app, &[])?;
     let window = loaded.window_setting();
-    let desk = Desk { context, catalogue: catalogue(context)?, settings: loaded.settings };
-    let main = ModelSpec { window, ..ModelSpec::main(&desk.settings) };
+    let lookup = ModelLookup { app, catalogue: catalogue(app)?, settings: loaded.settings };
+    let main = ModelSpec { window, ..ModelSpec::main(&lookup.settings) };
     let wish = args.model.as_deref().map_or_else(|| main.clone(), |name| main.named(name));
-    let endpoint = desk.endpoint(&wish)?;
+    let endpoint = lookup.endpoint(&wish)?;
     if wish.model.is_empty() || args.list {
-        return desk.show_list(&wish, endpoint.filter(|_| !args.offline), args);
+        return lookup.show_list(&wish, endpoint.filter(|_| !args.offline), args);
     }
-    desk.show_one(&wish, endpoint, args)
+    lookup.show_one(&wish, endpoint, args)
 }
 
-impl Desk<'_> {
+impl ModelLookup<'_> {
     /// Who serves the model. Where nobody does, what the catalogue knows is still worth showing.
-    fn endpoint(&self, wish: &ModelSpec) -> Result<Option<Endpoint>, Failure> {
-        match wish.endpoint(|name| self.context.variable(name).map(str::to_owned)) {
+    fn endpoint(&self, wish: &ModelSpec) -> Result<Option<Endpoint>, CliError> {
+        match wish.endpoint(|name| self.app.variable(name).map(str::to_owned)) {
             Ok(endpoint) => Ok(Some(endpoint)),
             Err(error @ (EndpointError::NotConfigured { .. } | EndpointError::NoKey { .. })) => {
-                self.context.note(&format!("{error}; showing what the catalogue knows"));
+                self.app.note(&format!("{error}; showing what the catalogue knows"));
                 Ok(None)
             }
             Err(error) => Err(not_configured(&error)),
@@ -109,7 +109,7 @@ impl Desk<'_> {
         wish: &ModelSpec,
         endpoint: Option<Endpoint>,
         args: &ModelsArgs,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CliError> {
         let learnt = match &endpoint {
             Some(endpoint) => self.learnt(endpoint, &wish.model)?,
             None => None,
@@ -117,20 +117,20 @@ impl Desk<'_> {
         let before = KnownFacts { settings: &self.settings, catalogue: &self.catalogue, said: None, learnt };
         let model = match endpoint {
             Some(endpoint) if !args.offline => {
-                let client = client(self.context, &endpoint)?;
-                if let Some(wrong) = wait_for(what_is_wrong_with(&wish.model, &endpoint, &client))? {
-                    self.context.note(&format!("{wrong}; showing what is known all the same"));
+                let client = client(self.app, &endpoint)?;
+                if let Some(wrong) = wait_for(model_problem(&wish.model, &endpoint, &client))? {
+                    self.app.note(&format!("{wrong}; showing what is known all the same"));
                 }
                 wait_for(ModelAtEndpoint::look_up(wish, endpoint, &client, &before))?
             }
             endpoint => ModelAtEndpoint::of(wish, endpoint, &before),
         };
         let page =
-            ModelPage { limits: Limits::compute(&model.policy).ok(), rates: self.rates(&model), model };
+            ModelDetails { limits: Limits::compute(&model.policy).ok(), rates: self.rates(&model), model };
         if args.json {
-            return print_json(self.context, &page.json());
+            return print_json(self.app, &page.json());
         }
-        self.context.print(&view::one(&page, self.context.width))
+        self.app.print(&view::one(&page, self.app.width))
     }
 
     fn show_list(
@@ -138,10 +138,10 @@ impl Desk<'_> {
         wish: &ModelSpec,
         endpoint: Option<Endpoint>,
         args: &ModelsArgs,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CliError> {
         let (title, rows) = match endpoint {
             Some(endpoint) => {
-                let client = client(self.context, &endpoint)?;
+                let client = client(self.app, &endpoint)?;
                 let listed = wait_for(client.list_models(&endpoint))?
                     .map_err(|trouble| refused(&trouble, &endpoint, &wish.model))?;
                 let title = format!("Models at {}", endpoint.base.as_str());
@@ -162,9 +162,9 @@ impl Desk<'_> {
         };
         if args.json {
             let rows: Vec<Value> = rows.iter().map(ListedRow::json).collect();
-            return print_json(self.context, &json!({ "title": title, "models": rows }));
+            return print_json(self.app, &json!({ "title": title, "models": rows }));
         }
-        self.context.print(&view::list(&title, &rows, self.context.width))
+        self.app.print(&view::list(&title, &rows, self.app.width))
     }
 
     fn row(&self, wish: &ModelSpec, name: &str, served: Option<(&Endpoint, &ListedModel)>) -> ListedRow {
@@ -179,15 +179,15 @@ impl Desk<'_> {
     }
 
     /// The window that an earlier refusal stated.
-    fn learnt(&self, endpoint: &Endpoint, model: &str) -> Result<Option<u64>, Failure> {
-        if !self.context.record_path().exists() {
+    fn learnt(&self, endpoint: &Endpoint, model: &str) -> Result<Option<u64>, CliError> {
+        if !self.app.record_path().exists() {
             return Ok(None);
         }
-        let record = Record::open_for_reading(self.context)?;
+        let record = OpenRecord::open_for_reading(self.app)?;
         learnt_window(&record.store, &learnt_scope(endpoint, model), record.now.ms).map_err(record::refused)
     }
 
-    fn rates(&self, model: &ModelAtEndpoint) -> Rates {
+    fn rates(&self, model: &ModelAtEndpoint) -> MillionTokenPrices {
         // Large prompts may be dearer, so the price of a million is ten times that of a prompt of ordinary size.
         const TOKENS: u64 = 100_000;
         const TIMES: u64 = 10;
@@ -196,7 +196,7 @@ impl Desk<'_> {
             self.catalogue.cost(&PricedCall {
                 model: &model.model,
                 provider,
-                at_ms: self.context.now().ms,
+                at_ms: self.app.now().ms,
                 usage,
                 cache_write_1h,
             })
@@ -205,7 +205,7 @@ impl Desk<'_> {
         let priced = |usage: Usage, cache_write_1h: u64| {
             cost(usage, cache_write_1h).micro_usd.map(|micro| micro.saturating_mul(TIMES))
         };
-        Rates {
+        MillionTokenPrices {
             input: priced(Usage { input: TOKENS, ..none }, 0),
             output: priced(Usage { output: TOKENS, ..none }, 0),
             cache_read: priced(Usage { cache_read: TOKENS, ..none }, 0),
@@ -216,7 +216,7 @@ impl Desk<'_> {
     }
 }
 
-impl Rates {
+impl MillionTokenPrices {
     fn json(&self) -> Value {
         json!({
             "input": self.input,
@@ -243,13 +243,13 @@ impl ListedRow {
 
 /// What would keep a model from answering, as far as the endpoint's list of models tells: nobody there, a key that is not
 /// accepted, another wire, a model it does not have.
-pub(crate) async fn what_is_wrong_with(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
+pub(crate) async fn model_problem(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
     // It has no list.
     if endpoint.kind == EndpointKind::OpenAiCodex {
         return None;
     }
     match client.list_models(endpoint).await {
-        Err(trouble) => Some(what_is_wrong(&trouble, endpoint, model)),
+        Err(trouble) => Some(endpoint_problem(&trouble, endpoint, model)),
         Ok(listed) => not_listed(model, endpoint, &listed).map(|missing| {
             format!(
                 "{missing}: set `{}.default` to one of them (`throughline models --list`)",
@@ -321,7 +321,7 @@ pub(crate) fn key_words(source: &KeySource) -> String {
     }
 }
 
-impl ModelPage {
+impl ModelDetails {
     /// Whether a value is from the user's own file.
     pub(crate) fn is_own(&self, value: OwnValue) -> bool {
         self.model.known.own_values.contains(&value)

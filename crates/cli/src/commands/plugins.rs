@@ -10,9 +10,9 @@ use throughline_engine::{BUILT_IN_ENGINE, EngineDirectory};
 use throughline_lcm::LCM_ENGINE;
 use throughline_plugin::{Launch, MANIFEST_FILE, Manifest, PROTOCOL_SCHEMA};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::config::load_settings;
-use crate::error::{Failure, path_words};
+use crate::error::{CliError, path_words};
 use crate::files::engine_directories;
 use crate::ui::output::print_json;
 use crate::ui::text::on_one_line;
@@ -48,7 +48,7 @@ enum PluginsCommand {
 const USUAL_PATH: &str = "/bin:/usr/bin";
 
 /// One engine.
-struct Listed {
+struct EngineRow {
     name: String,
     /// Where it is; nothing for the built-in one.
     directory: Option<EngineDirectory>,
@@ -58,25 +58,25 @@ struct Listed {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
-        Some(PluginsCommand::Check(check)) => check::run(check, context),
-        Some(PluginsCommand::Schema) => context.print(PROTOCOL_SCHEMA),
-        None => list(args, context),
+        Some(PluginsCommand::Check(check)) => check::run(check, app),
+        Some(PluginsCommand::Schema) => app.print(PROTOCOL_SCHEMA),
+        None => list(args, app),
     }
 }
 
-fn list(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
-    let settings = load_settings(context, &[])?.settings;
+fn list(args: &PluginsArgs, app: &App) -> Result<(), CliError> {
+    let settings = load_settings(app, &[])?.settings;
     let selected = settings.context.engine.trim();
     let selected = if selected.is_empty() { BUILT_IN_ENGINE } else { selected };
-    let mut directories = engine_directories(&context.home);
+    let mut directories = engine_directories(&app.home);
     directories.retain(|directory| !directory.name.starts_with(['.', '_']));
     directories.sort_by(|a, b| a.name.cmp(&b.name));
     let goes_before = |name: &str| directories.iter().any(|directory| directory.name == name);
-    let mut listed: Vec<Listed> = [BUILT_IN_ENGINE, LCM_ENGINE]
+    let mut listed: Vec<EngineRow> = [BUILT_IN_ENGINE, LCM_ENGINE]
         .into_iter()
-        .map(|name| Listed {
+        .map(|name| EngineRow {
             name: name.to_owned(),
             directory: None,
             manifest: None,
@@ -84,19 +84,19 @@ fn list(args: &PluginsArgs, context: &Context) -> Result<(), Failure> {
             is_selected: selected == name && (name == BUILT_IN_ENGINE || !goes_before(name)),
         })
         .collect();
-    listed.extend(directories.into_iter().map(|directory| installed(context, directory, selected)));
+    listed.extend(directories.into_iter().map(|directory| installed(app, directory, selected)));
     if args.json {
         let engines: Vec<_> = listed.iter().map(as_json).collect();
-        return print_json(context, &json!({ "selected": selected, "engines": engines }));
+        return print_json(app, &json!({ "selected": selected, "engines": engines }));
     }
-    context.print(&render(&listed))?;
+    app.print(&render(&listed))?;
     if !listed.iter().any(|one| one.is_selected) {
-        context.warn(&format!("`context.engine` names `{selected}`, which is not there"));
+        app.warn(&format!("`context.engine` names `{selected}`, which is not there"));
     }
     Ok(())
 }
 
-fn installed(context: &Context, directory: EngineDirectory, selected: &str) -> Listed {
+fn installed(app: &App, directory: EngineDirectory, selected: &str) -> EngineRow {
     let name = directory.name.clone();
     let is_selected = name == selected && name != BUILT_IN_ENGINE;
     let (manifest, problem) = match read_manifest(&directory) {
@@ -104,24 +104,24 @@ fn installed(context: &Context, directory: EngineDirectory, selected: &str) -> L
             (None, Some("the name belongs to the built-in engine; rename the directory".to_owned()))
         }
         Ok(manifest) => {
-            let problem = missing_program(context, &manifest.launch(&directory.path, Path::is_file));
+            let problem = missing_program(app, &manifest.launch(&directory.path, Path::is_file));
             (Some(manifest), problem)
         }
         Err(problem) => (None, Some(problem)),
     };
-    Listed { name, directory: Some(directory), manifest, problem, is_selected }
+    EngineRow { name, directory: Some(directory), manifest, problem, is_selected }
 }
 
 /// What is wrong with an engine, as far as can be seen without starting it.
-pub(crate) fn problem_with(context: &Context, directory: &EngineDirectory) -> Option<String> {
+pub(crate) fn problem_with(app: &App, directory: &EngineDirectory) -> Option<String> {
     match read_manifest(directory) {
-        Ok(manifest) => missing_program(context, &manifest.launch(&directory.path, Path::is_file)),
+        Ok(manifest) => missing_program(app, &manifest.launch(&directory.path, Path::is_file)),
         Err(problem) => Some(problem),
     }
 }
 
 /// Says so when there is no program to be started.
-pub(crate) fn missing_program(context: &Context, launch: &Launch) -> Option<String> {
+pub(crate) fn missing_program(app: &App, launch: &Launch) -> Option<String> {
     let program = &launch.program;
     let shown = path_words(program);
     if program.components().count() > 1 {
@@ -135,7 +135,7 @@ pub(crate) fn missing_program(context: &Context, launch: &Launch) -> Option<Stri
             (true, true) => None,
         };
     }
-    let searched = context.variable("PATH").unwrap_or(USUAL_PATH);
+    let searched = app.variable("PATH").unwrap_or(USUAL_PATH);
     let found = std::env::split_paths(searched).any(|folder| is_executable(&folder.join(program)));
     (!found).then(|| format!("its program {shown} is in no folder of PATH, nor beside its {MANIFEST_FILE}"))
 }
@@ -161,7 +161,7 @@ pub(crate) fn read_manifest(directory: &EngineDirectory) -> Result<Manifest, Str
     Manifest::read(&directory.name, &bytes).map_err(|error| on_one_line(&error.to_string()))
 }
 
-fn as_json(one: &Listed) -> serde_json::Value {
+fn as_json(one: &EngineRow) -> serde_json::Value {
     let manifest = one.manifest.as_ref();
     json!({
         "name": one.name,
@@ -174,7 +174,7 @@ fn as_json(one: &Listed) -> serde_json::Value {
     })
 }
 
-fn render(listed: &[Listed]) -> String {
+fn render(listed: &[EngineRow]) -> String {
     let mut out = String::new();
     for one in listed {
         let mark = if one.is_selected { "*" } else { " " };

@@ -12,16 +12,16 @@ use throughline_replay::{Bill, Recording, ReplayError, ReplayOptions, SessionRep
 use throughline_tokens::{Catalogue, Limits, prices_as_of};
 use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGENTS, Transcript};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::WindowArgs;
 use crate::commands::config::SettingFlag;
-use crate::error::{Exit, Failure, path_words};
+use crate::error::{CliError, Exit, path_words};
 use crate::files::{input_name, transcript_files};
 use crate::input::{Original, read_transcript};
-use crate::limits::{Counting, Situation};
+use crate::limits::{CountMethod, TranscriptLimits};
 use crate::model_client::{catalogue, wait_for};
 use crate::ui::output::print_json;
-use crate::ui::progress::MovingLine;
+use crate::ui::progress::ProgressLine;
 use crate::ui::text::{counted, on_one_line};
 
 /// Files named when several could not be replayed.
@@ -87,7 +87,7 @@ impl From<Summaries> for SummaryCost {
 }
 
 /// A conversation that was replayed, and on which terms.
-pub(crate) struct Replayed {
+pub(crate) struct ReplayedSession {
     /// The file, and the sub-agent whose conversation it is.
     pub(crate) name: String,
     pub(crate) model: String,
@@ -100,7 +100,7 @@ pub(crate) struct Replayed {
 /// Everything that was replayed.
 #[derive(Default)]
 pub(crate) struct ReplayPage {
-    pub(crate) conversations: Vec<Replayed>,
+    pub(crate) conversations: Vec<ReplayedSession>,
     pub(crate) without: Bill,
     pub(crate) with: Bill,
     pub(crate) logged: Bill,
@@ -108,20 +108,20 @@ pub(crate) struct ReplayPage {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &ReplayArgs, context: &Context) -> Result<(), Failure> {
-    let catalogue = catalogue(context)?;
+pub(crate) fn run(args: &ReplayArgs, app: &App) -> Result<(), CliError> {
+    let catalogue = catalogue(app)?;
     let files = transcript_files(&args.paths)?;
     let mut page = ReplayPage { summaries: Some(args.summaries.into()), ..ReplayPage::default() };
-    let mut failures: Vec<(String, Failure)> = Vec::new();
-    let mut line = MovingLine::new(context);
+    let mut failures: Vec<(String, CliError)> = Vec::new();
+    let mut line = ProgressLine::new(app);
     for (number, file) in files.iter().enumerate() {
         line.show(&format!("{} of {}  {}", number + 1, files.len(), path_words(&file.path)));
-        match replay_file(args, context, &catalogue, &file.path, &mut line) {
+        match replay_file(args, app, &catalogue, &file.path, &mut line) {
             Ok(replayed) => replayed.into_iter().for_each(|one| page.add(one)),
             // A folder may hold other things too.
             Err(failure) if !file.was_named && failure.exit() == Exit::BadInput => {
                 line.end();
-                context.note(&format!("{} is left out: {}", path_words(&file.path), failure.words()));
+                app.note(&format!("{} is left out: {}", path_words(&file.path), failure.words()));
             }
             Err(failure) if failure.exit() == Exit::BadConfig => return Err(failure),
             Err(failure) => failures.push((input_name(&file.path), failure)),
@@ -132,9 +132,9 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context) -> Result<(), Failure> {
         return Err(failures.swap_remove(0).1);
     }
     if args.json {
-        print_json(context, &page_json(&page, &failures))?;
+        print_json(app, &page_json(&page, &failures))?;
     } else if !page.conversations.is_empty() {
-        context.print(&view::render(&page, context.width))?;
+        app.print(&view::render(&page, app.width))?;
     }
     outcome(&page, &failures)
 }
@@ -142,11 +142,11 @@ pub(crate) fn run(args: &ReplayArgs, context: &Context) -> Result<(), Failure> {
 /// Replays every conversation of a file.
 fn replay_file(
     args: &ReplayArgs,
-    context: &Context,
+    app: &App,
     catalogue: &Catalogue,
     file: &Path,
-    line: &mut MovingLine<'_>,
-) -> Result<Vec<Replayed>, Failure> {
+    line: &mut ProgressLine<'_>,
+) -> Result<Vec<ReplayedSession>, CliError> {
     let input = read_transcript(file, &DecodeOptions::default(), Original::Drop)?;
     for note in &input.transcript.notes {
         // Both are taken into account here.
@@ -154,7 +154,7 @@ fn replay_file(
         if !is_known {
             let place = note.line.map(|line| format!(":{line}")).unwrap_or_default();
             line.end();
-            context.note(&format!("{}{place}: {}", input.name, on_one_line(&note.text)));
+            app.note(&format!("{}{place}: {}", input.name, on_one_line(&note.text)));
         }
     }
     let mut found = Vec::new();
@@ -163,10 +163,10 @@ fn replay_file(
             continue;
         }
         let name = agent.map_or_else(|| input.name.clone(), |agent| format!("{} ({agent})", input.name));
-        found.push(replay_talk(args, context, catalogue, &input.transcript, &talk, name, line)?);
+        found.push(replay_talk(args, app, catalogue, &input.transcript, &talk, name, line)?);
     }
     if found.is_empty() {
-        return Err(Failure::new(Exit::BadInput, format!("cannot replay {}", input.name))
+        return Err(CliError::new(Exit::BadInput, format!("cannot replay {}", input.name))
             .because(ReplayError::NoCalls.to_string())
             .hint("a replay needs a conversation with answers, not a single request"));
     }
@@ -175,13 +175,13 @@ fn replay_file(
 
 fn replay_talk(
     args: &ReplayArgs,
-    context: &Context,
+    app: &App,
     catalogue: &Catalogue,
     transcript: &Transcript,
     talk: &Recording,
     name: String,
-    line: &mut MovingLine<'_>,
-) -> Result<Replayed, Failure> {
+    line: &mut ProgressLine<'_>,
+) -> Result<ReplayedSession, CliError> {
     let flags: Vec<SettingFlag<'_>> = [
         ("--threshold", "compression.threshold", &args.threshold),
         ("--tool-result-chars", "tool_output.result_max_chars", &args.tool_result_chars),
@@ -190,11 +190,11 @@ fn replay_talk(
     .into_iter()
     .filter_map(|(flag, key, value)| Some((flag, key, value.clone()?)))
     .collect();
-    let situation = Situation::of(context, &args.window, &flags, transcript, Counting::Estimate)?;
+    let situation = TranscriptLimits::of(app, &args.window, &flags, transcript, CountMethod::Estimate)?;
     if !situation.notes.is_empty() {
         // Notes stand on lines of their own.
         line.end();
-        situation.tell_notes(context);
+        situation.print_notes(app);
     }
     let (window_tokens, window_origin) = (situation.window.value, situation.window.origin.clone());
     let options = ReplayOptions {
@@ -212,18 +212,18 @@ fn replay_talk(
         let cannot = format!("cannot replay {name}");
         match error {
             ReplayError::Managed(error @ SessionError::FixedTooLarge { .. }) => {
-                Failure::new(Exit::BadInput, error.to_string()).because(cannot)
+                CliError::new(Exit::BadInput, error.to_string()).because(cannot)
             }
-            error => Failure::new(Exit::BadInput, cannot).because(error.to_string()),
+            error => CliError::new(Exit::BadInput, cannot).because(error.to_string()),
         }
     })?;
     let threshold_tokens = Limits::beside(&situation.policy, report.fixed_tokens)
         .map_or(situation.budgets.threshold_tokens, |limits| limits.threshold_tokens.effective);
-    Ok(Replayed { name, model: options.model, window_tokens, window_origin, threshold_tokens, report })
+    Ok(ReplayedSession { name, model: options.model, window_tokens, window_origin, threshold_tokens, report })
 }
 
 impl ReplayPage {
-    fn add(&mut self, replayed: Replayed) {
+    fn add(&mut self, replayed: ReplayedSession) {
         self.without.add(&replayed.report.without);
         self.with.add(&replayed.report.with);
         self.logged.add(&replayed.report.logged);
@@ -231,9 +231,9 @@ impl ReplayPage {
     }
 }
 
-fn outcome(page: &ReplayPage, failures: &[(String, Failure)]) -> Result<(), Failure> {
+fn outcome(page: &ReplayPage, failures: &[(String, CliError)]) -> Result<(), CliError> {
     if failures.is_empty() && page.conversations.is_empty() {
-        return Err(Failure::new(Exit::BadInput, "there is nothing to replay")
+        return Err(CliError::new(Exit::BadInput, "there is nothing to replay")
             .because("none of the files is a transcript with answers")
             .hint("pass session logs, for example `throughline replay ~/.claude/projects`"));
     }
@@ -247,12 +247,12 @@ fn outcome(page: &ReplayPage, failures: &[(String, Failure)]) -> Result<(), Fail
         causes.push(format!("and {} more; --json lists them all", failures.len() - MAX_FAILURES_TOLD));
     }
     let count = counted(failures.len() as u64, "file", "files");
-    Err(Failure::new(first.exit(), format!("{count} could not be replayed"))
+    Err(CliError::new(first.exit(), format!("{count} could not be replayed"))
         .because(causes.join("\n"))
         .hint("the other files are in the figures above"))
 }
 
-fn page_json(page: &ReplayPage, failures: &[(String, Failure)]) -> Value {
+fn page_json(page: &ReplayPage, failures: &[(String, CliError)]) -> Value {
     let conversations: Vec<Value> = page
         .conversations
         .iter()

@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use throughline_store::{SearchAnswer, SearchMode, SearchQuery, SessionId, Store as _};
 use throughline_transcript::Role;
 
-use crate::app::Context;
-use crate::args::time::{Moment, parse_moment};
-use crate::error::Failure;
-use crate::record::{Record, refused};
+use crate::app::App;
+use crate::args::time::{TimeArg, parse_time};
+use crate::error::CliError;
+use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 
 /// Search everything that is recorded, by words or as a substring
@@ -41,11 +41,11 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// Only what was said since then: 7d, 12h, today, 2026-11-15
-    #[arg(long, value_name = "WHEN", value_parser = parse_moment)]
-    since: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
+    since: Option<TimeArg>,
     /// Only what was said until then; a day counts to its end
-    #[arg(long, value_name = "WHEN", value_parser = parse_moment)]
-    until: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
+    until: Option<TimeArg>,
     /// At most so many hits
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
@@ -83,12 +83,12 @@ impl From<RoleArg> for Role {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &SearchArgs, app: &App) -> Result<(), CliError> {
     let record = match &args.session {
-        Some(reference) => Some(Record::open_to_read(context, reference)?),
-        None => Record::open_existing(context)?,
+        Some(reference) => Some(OpenRecord::open_to_read(app, reference)?),
+        None => OpenRecord::open_existing(app)?,
     };
-    let now = context.now();
+    let now = app.now();
     let session = match (&record, &args.session) {
         (Some(record), Some(reference)) => Some(record.session(reference)?.id),
         _ => None,
@@ -109,20 +109,20 @@ pub(crate) fn run(args: &SearchArgs, context: &Context) -> Result<(), Failure> {
         None => SearchAnswer::default(),
     };
     if args.json {
-        return print_json(context, &answer);
+        return print_json(app, &answer);
     }
     if let Some(record) = &record {
         name_hits(record, &mut answer)?;
     }
-    context.print(&view::render(&answer, &now, context.width))?;
+    app.print(&view::render(&answer, &now, app.width))?;
     if record.is_some() {
-        view::notes(&answer, usize::from(args.limit)).iter().for_each(|note| context.note(note));
+        view::notes(&answer, usize::from(args.limit)).iter().for_each(|note| app.note(note));
     }
     Ok(())
 }
 
 /// Calls conversations without a title by their first words.
-fn name_hits(record: &Record<'_>, answer: &mut SearchAnswer) -> Result<(), Failure> {
+fn name_hits(record: &OpenRecord<'_>, answer: &mut SearchAnswer) -> Result<(), CliError> {
     let mut names: HashMap<SessionId, Option<String>> = HashMap::new();
     for hit in answer.hits.iter_mut().filter(|hit| hit.title.is_none()) {
         let name = match names.get(&hit.session) {

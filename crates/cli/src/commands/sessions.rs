@@ -13,11 +13,11 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use serde_json::json;
 use throughline_store::{Conversation, ListCursor, SessionFilter, Store as _};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::parse_tokens;
-use crate::args::time::{Moment, parse_moment};
-use crate::error::Failure;
-use crate::record::{Record, refused};
+use crate::args::time::{TimeArg, parse_time};
+use crate::error::CliError;
+use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 
 /// Conversations listed when nothing else is asked for.
@@ -45,17 +45,17 @@ pub(crate) struct SessionsArgs {
     #[command(subcommand)]
     command: Option<SessionsCommand>,
     #[command(flatten)]
-    list: ListArgs,
+    list: SessionListArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum SessionsCommand {
     /// List conversations, the most recently active first
-    List(ListArgs),
+    List(SessionListArgs),
     /// Show a conversation: all of it for people, or what a model would be sent
-    Show(ShowArgs),
+    Show(SessionShowArgs),
     /// Show how sessions hang together: continuations, branches, sub-agents
-    Tree(TreeArgs),
+    Tree(SessionTreeArgs),
     /// Write a conversation to a file
     Export(ExportArgs),
     /// Delete a conversation for good
@@ -69,13 +69,13 @@ enum SessionsCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct SessionListArgs {
     /// At most so many [default: 20]
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
     /// Only those active since then: 7d, 12h, today, 2026-11-15
-    #[arg(long, value_name = "WHEN", value_parser = parse_moment)]
-    since: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
+    since: Option<TimeArg>,
     /// Only those of a program: claude-code, codex, hermes, chat, gateway
     #[arg(long, value_name = "NAME")]
     program: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) enum ViewArg {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct SessionShowArgs {
     /// The session: an id, a unique prefix of one, a title, or last
     #[arg(value_name = "ID")]
     pub(crate) id: String,
@@ -117,7 +117,7 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-struct TreeArgs {
+struct SessionTreeArgs {
     /// The session: an id, a unique prefix of one, a title, or last
     #[arg(value_name = "ID", default_value = "last")]
     id: String,
@@ -197,28 +197,28 @@ pub(crate) struct SelectArgs {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &SessionsArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &SessionsArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
-        None => list(&args.list, context),
-        Some(SessionsCommand::List(args)) => list(args, context),
-        Some(SessionsCommand::Show(args)) => show::run(args, context),
-        Some(SessionsCommand::Tree(args)) => tree(args, context),
-        Some(SessionsCommand::Export(args)) => export::run(args, context),
-        Some(SessionsCommand::Delete(args)) => change::delete(args, context),
-        Some(SessionsCommand::Rename(args)) => change::rename(args, context),
-        Some(SessionsCommand::Undo(args)) => change::undo(args, context),
-        Some(SessionsCommand::Redo(args)) => change::redo(args, context),
+        None => list(&args.list, app),
+        Some(SessionsCommand::List(args)) => list(args, app),
+        Some(SessionsCommand::Show(args)) => show::run(args, app),
+        Some(SessionsCommand::Tree(args)) => tree(args, app),
+        Some(SessionsCommand::Export(args)) => export::run(args, app),
+        Some(SessionsCommand::Delete(args)) => change::delete(args, app),
+        Some(SessionsCommand::Rename(args)) => change::rename(args, app),
+        Some(SessionsCommand::Undo(args)) => change::undo(args, app),
+        Some(SessionsCommand::Redo(args)) => change::redo(args, app),
     }
 }
 
-fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
-    let record = Record::open_existing(context)?;
+fn list(args: &SessionListArgs, app: &App) -> Result<(), CliError> {
+    let record = OpenRecord::open_existing(app)?;
     let limit = match (args.limit, args.all) {
         (Some(limit), _) => Some(limit),
         (None, true) => None,
         (None, false) => Some(DEFAULT_LISTED),
     };
-    let now = context.now();
+    let now = app.now();
     let filter = SessionFilter {
         since_ms: args.since.map(|moment| moment.start(&now)),
         program: args.program.clone(),
@@ -237,7 +237,7 @@ fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
         conversations.truncate(limit);
     }
     if args.json {
-        return print_json(context, &json!({ "sessions": conversations, "more": more }));
+        return print_json(app, &json!({ "sessions": conversations, "more": more }));
     }
     if let Some(record) = &record {
         for conversation in conversations.iter_mut().filter(|conversation| conversation.title.is_none()) {
@@ -245,22 +245,22 @@ fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
             conversation.title = record.first_words(&root)?;
         }
     }
-    context.print(&list_view::render(&conversations, &now, context.width))?;
+    app.print(&list_view::render(&conversations, &now, app.width))?;
     if record.is_some() && conversations.is_empty() {
-        context.note(if args.since.is_some() || args.program.is_some() {
+        app.note(if args.since.is_some() || args.program.is_some() {
             "no recorded session fits"
         } else {
             "nothing is recorded yet; `throughline import` reads the histories of Claude Code, Codex and Hermes"
         });
     }
     if more {
-        context.note("there are more; --limit N or --all shows them");
+        app.note("there are more; --limit N or --all shows them");
     }
     Ok(())
 }
 
 /// Conversations in which something was said. One that was only opened tells nobody anything.
-fn begun(record: &Record<'_>, mut filter: SessionFilter) -> Result<Vec<Conversation>, Failure> {
+fn begun(record: &OpenRecord<'_>, mut filter: SessionFilter) -> Result<Vec<Conversation>, CliError> {
     let wanted = filter.limit.unwrap_or(usize::MAX);
     let mut begun = Vec::new();
     loop {
@@ -275,15 +275,15 @@ fn begun(record: &Record<'_>, mut filter: SessionFilter) -> Result<Vec<Conversat
     }
 }
 
-fn tree(args: &TreeArgs, context: &Context) -> Result<(), Failure> {
-    let record = Record::open_to_read(context, &args.id)?;
+fn tree(args: &SessionTreeArgs, app: &App) -> Result<(), CliError> {
+    let record = OpenRecord::open_to_read(app, &args.id)?;
     let session = record.session(&args.id)?;
     let mut family = record.store.family(&record.owner, &session.id).map_err(refused)?;
     if args.json {
-        return print_json(context, &json!({ "asked": session.id, "sessions": family }));
+        return print_json(app, &json!({ "asked": session.id, "sessions": family }));
     }
     if let Some(first) = family.first_mut() {
         first.title = record.name_of(first)?;
     }
-    context.print(&tree_view::render(&family, &session.id, &record.now, context.width))
+    app.print(&tree_view::render(&family, &session.id, &record.now, app.width))
 }

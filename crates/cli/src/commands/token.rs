@@ -5,11 +5,11 @@ use serde_json::json;
 use throughline_gateway::{AccessTokens, TokenEntry, TokenLimits, random_token_bytes};
 
 use crate::access_token_file;
-use crate::app::Context;
-use crate::error::{Exit, Failure};
+use crate::app::App;
+use crate::error::{CliError, Exit};
 use crate::ui::figures::dollars;
 use crate::ui::output::print_json;
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands};
 
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
@@ -42,7 +42,7 @@ enum TokenCommand {
     /// Make a token and show it, this once
     New(NewArgs),
     /// List tokens and what each may use
-    List(ListArgs),
+    List(TokenListArgs),
     /// Take a token away
     Revoke(RevokeArgs),
     /// Stop demanding tokens, once all of them are revoked
@@ -78,7 +78,7 @@ struct NewArgs {
 }
 
 #[derive(Debug, Args)]
-struct ListArgs {
+struct TokenListArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -104,16 +104,16 @@ fn parse_dollars(typed: &str) -> Result<u64, String> {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &TokenArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &TokenArgs, app: &App) -> Result<(), CliError> {
     match &args.command {
-        TokenCommand::New(args) => new(args, context),
-        TokenCommand::List(args) => list(args, context),
-        TokenCommand::Revoke(args) => revoke(args, context),
-        TokenCommand::Off => off(context),
+        TokenCommand::New(args) => new(args, app),
+        TokenCommand::List(args) => list(args, app),
+        TokenCommand::Revoke(args) => revoke(args, app),
+        TokenCommand::Off => off(app),
     }
 }
 
-fn new(args: &NewArgs, context: &Context) -> Result<(), Failure> {
+fn new(args: &NewArgs, app: &App) -> Result<(), CliError> {
     let limits = TokenLimits {
         requests_per_minute: args.per_minute,
         concurrent: args.concurrent,
@@ -122,36 +122,36 @@ fn new(args: &NewArgs, context: &Context) -> Result<(), Failure> {
         body_bytes: args.max_body,
     };
     let random = random_token_bytes().ok_or_else(|| {
-        Failure::new(Exit::Internal, "no token can be made").because("the machine has no randomness")
+        CliError::new(Exit::Internal, "no token can be made").because("the machine has no randomness")
     })?;
     let owner = args.owner.as_deref().unwrap_or(&args.name);
-    let secret = access_token_file::change(context, |book| {
-        book.add(&args.name, owner, &random, context.now().ms, limits)
-            .map_err(|error| Failure::new(Exit::BadInput, "no token was made").because(error.to_string()))
+    let secret = access_token_file::change(app, |book| {
+        book.add(&args.name, owner, &random, app.now().ms, limits)
+            .map_err(|error| CliError::new(Exit::BadInput, "no token was made").because(error.to_string()))
     })?;
     if args.json {
         return print_json(
-            context,
+            app,
             &json!({ "name": args.name, "owner": owner, "token": secret, "limits": limits }),
         );
     }
-    context.print(&format!("{secret}\n"))?;
-    context.note("this is the only time it is shown");
-    context.note("a client sends it as x-throughline-token, or in place of its provider's key");
+    app.print(&format!("{secret}\n"))?;
+    app.note("this is the only time it is shown");
+    app.note("a client sends it as x-throughline-token, or in place of its provider's key");
     Ok(())
 }
 
-fn list(args: &ListArgs, context: &Context) -> Result<(), Failure> {
-    let book = access_token_file::read(context)?;
+fn list(args: &TokenListArgs, app: &App) -> Result<(), CliError> {
+    let book = access_token_file::read(app)?;
     if args.json {
         let tokens: Vec<_> = book.entries().iter().map(entry_json).collect();
-        return print_json(context, &json!({ "tokens": tokens }));
+        return print_json(app, &json!({ "tokens": tokens }));
     }
     if book.entries().is_empty() {
-        context.note("there are no tokens; `throughline token new NAME` makes one");
+        app.note("there are no tokens; `throughline token new NAME` makes one");
         return Ok(());
     }
-    context.print(&table(&book, context))
+    app.print(&table(&book, app))
 }
 
 fn entry_json(entry: &TokenEntry) -> serde_json::Value {
@@ -163,9 +163,9 @@ fn entry_json(entry: &TokenEntry) -> serde_json::Value {
     })
 }
 
-fn table(book: &AccessTokens, context: &Context) -> String {
-    let now = context.now();
-    let mut table = Table::new(&[
+fn table(book: &AccessTokens, app: &App) -> String {
+    let now = app.now();
+    let mut table = TextTable::new(&[
         ("name", Side::Left),
         ("owner", Side::Left),
         ("made", Side::Left),
@@ -180,7 +180,7 @@ fn table(book: &AccessTokens, context: &Context) -> String {
             limit_words(&entry.limits),
         ]);
     }
-    table.render(context.width, 0)
+    table.render(app.width, 0)
 }
 
 fn limit_words(limits: &TokenLimits) -> String {
@@ -195,30 +195,29 @@ fn limit_words(limits: &TokenLimits) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
-fn revoke(args: &RevokeArgs, context: &Context) -> Result<(), Failure> {
-    access_token_file::change(context, |book| {
+fn revoke(args: &RevokeArgs, app: &App) -> Result<(), CliError> {
+    access_token_file::change(app, |book| {
         if book.revoke(&args.name) {
             return Ok(());
         }
-        Err(Failure::new(Exit::BadInput, format!("there is no token `{}`", on_one_line(&args.name)))
+        Err(CliError::new(Exit::BadInput, format!("there is no token `{}`", on_one_line(&args.name)))
             .hint("`throughline token list` shows them"))
     })?;
-    context.note(&format!("{} is revoked; a gateway that is running knows within a second", args.name));
-    if access_token_file::read(context)?.entries().is_empty() {
-        context.note("that was the last one: the gateway lets nobody in until there is another");
-        context.note("`throughline token off` has it serve programs of this user without tokens again");
+    app.note(&format!("{} is revoked; a gateway that is running knows within a second", args.name));
+    if access_token_file::read(app)?.entries().is_empty() {
+        app.note("that was the last one: the gateway lets nobody in until there is another");
+        app.note("`throughline token off` has it serve programs of this user without tokens again");
     }
     Ok(())
 }
 
-fn off(context: &Context) -> Result<(), Failure> {
-    if !access_token_file::exists(context) {
-        context.note("no tokens are demanded");
+fn off(app: &App) -> Result<(), CliError> {
+    if !access_token_file::exists(app) {
+        app.note("no tokens are demanded");
         return Ok(());
     }
-    access_token_file::remove(context)?;
-    context
-        .note("no tokens are demanded from the next start of a gateway on; it serves programs of this user");
+    access_token_file::remove(app)?;
+    app.note("no tokens are demanded from the next start of a gateway on; it serves programs of this user");
     Ok(())
 }
 

@@ -18,19 +18,19 @@ fn arguments(name: &str) -> NewArgs {
 #[test]
 fn tokens_are_made_kept_as_hashes_and_revoked() {
     let home = tempfile::tempdir().unwrap();
-    let context = Context::for_tests(home.path().to_owned());
-    new(&arguments("ci"), &context).unwrap();
-    new(&arguments("laptop"), &context).unwrap();
-    assert_eq!(new(&arguments("ci"), &context).unwrap_err().exit(), Exit::BadInput);
-    assert_eq!(new(&arguments("no name"), &context).unwrap_err().exit(), Exit::BadInput);
+    let app = App::for_tests(home.path().to_owned());
+    new(&arguments("ci"), &app).unwrap();
+    new(&arguments("laptop"), &app).unwrap();
+    assert_eq!(new(&arguments("ci"), &app).unwrap_err().exit(), Exit::BadInput);
+    assert_eq!(new(&arguments("no name"), &app).unwrap_err().exit(), Exit::BadInput);
     let kept = std::fs::read_to_string(home.path().join("tokens.json")).unwrap();
     assert!(!kept.contains("tl_"));
-    let book = access_token_file::read(&context).unwrap();
+    let book = access_token_file::read(&app).unwrap();
     assert_eq!(book.entries().len(), 2);
     assert_eq!(limit_words(&book.entries()[0].limits), "60 a minute, $5.00 a day");
-    revoke(&RevokeArgs { name: "ci".to_owned() }, &context).unwrap();
-    assert_eq!(revoke(&RevokeArgs { name: "ci".to_owned() }, &context).unwrap_err().exit(), Exit::BadInput);
-    assert_eq!(access_token_file::read(&context).unwrap().entries().len(), 1);
+    revoke(&RevokeArgs { name: "ci".to_owned() }, &app).unwrap();
+    assert_eq!(revoke(&RevokeArgs { name: "ci".to_owned() }, &app).unwrap_err().exit(), Exit::BadInput);
+    assert_eq!(access_token_file::read(&app).unwrap().entries().len(), 1);
 }
 
 #[cfg(unix)]
@@ -38,8 +38,8 @@ fn tokens_are_made_kept_as_hashes_and_revoked() {
 fn the_list_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = tempfile::tempdir().unwrap();
-    let context = Context::for_tests(home.path().to_owned());
-    new(&arguments("ci"), &context).unwrap();
+    let app = App::for_tests(home.path().to_owned());
+    new(&arguments("ci"), &app).unwrap();
     let mode = std::fs::metadata(home.path().join("tokens.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0);
 }
@@ -47,10 +47,10 @@ fn the_list_is_its_owners_alone() {
 #[test]
 fn a_list_that_cannot_be_read_lets_nobody_in_by_mistake() {
     let home = tempfile::tempdir().unwrap();
-    let context = Context::for_tests(home.path().to_owned());
+    let app = App::for_tests(home.path().to_owned());
     std::fs::write(home.path().join("tokens.json"), "{").unwrap();
-    assert_eq!(access_token_file::read(&context).unwrap_err().exit(), Exit::BadConfig);
-    assert!(new(&arguments("ci"), &context).is_err());
+    assert_eq!(access_token_file::read(&app).unwrap_err().exit(), Exit::BadConfig);
+    assert!(new(&arguments("ci"), &app).is_err());
 }
 
 #[test]

@@ -6,13 +6,13 @@ use clap::Args;
 use serde_json::json;
 use throughline_store::{CallFilter, Session, UsageOverview};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::WindowArgs;
-use crate::args::time::{Moment, parse_moment};
-use crate::error::Failure;
-use crate::limits::Situation;
-use crate::record::session_context::{InUse, in_use};
-use crate::record::{Record, refused};
+use crate::args::time::{TimeArg, parse_time};
+use crate::error::CliError;
+use crate::limits::TranscriptLimits;
+use crate::record::session_context::{ContextUse, in_use};
+use crate::record::{OpenRecord, refused};
 use crate::ui::output::print_json;
 
 /// Show what calls used and cost: tokens by bucket, cache share, money, context in use
@@ -31,8 +31,8 @@ pub(crate) struct UsageArgs {
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Only calls since then: 7d, 12h, today, 2026-11-15
-    #[arg(long, value_name = "WHEN", value_parser = parse_moment)]
-    since: Option<Moment>,
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
+    since: Option<TimeArg>,
     #[command(flatten)]
     window: WindowArgs,
     /// Print one JSON object
@@ -43,15 +43,15 @@ pub(crate) struct UsageArgs {
 /// Everything the command found out.
 pub(crate) struct UsagePage<'a> {
     pub(crate) session: Option<&'a Session>,
-    pub(crate) context: Option<(InUse, Situation)>,
+    pub(crate) context: Option<(ContextUse, TranscriptLimits)>,
     pub(crate) calls: UsageOverview,
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &UsageArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(args: &UsageArgs, app: &App) -> Result<(), CliError> {
     let record = match &args.id {
-        Some(reference) => Some(Record::open_to_read(context, reference)?),
-        None => Record::open_existing(context)?,
+        Some(reference) => Some(OpenRecord::open_to_read(app, reference)?),
+        None => OpenRecord::open_existing(app)?,
     };
     let tip = match (&record, &args.id) {
         (Some(record), Some(reference)) => {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &UsageArgs, context: &Context) -> Result<(), Failure> {
     };
     let filter = CallFilter {
         chain_of: tip.as_ref().map(|tip| tip.id.clone()),
-        since_ms: args.since.map(|moment| moment.start(&context.now())),
+        since_ms: args.since.map(|moment| moment.start(&app.now())),
         until_ms: None,
     };
     let calls = match &record {
@@ -72,16 +72,16 @@ pub(crate) fn run(args: &UsageArgs, context: &Context) -> Result<(), Failure> {
     };
     let page = UsagePage {
         context: match (&record, &tip) {
-            (Some(record), Some(tip)) => Some(in_use(context, record, tip, &args.window)?),
+            (Some(record), Some(tip)) => Some(in_use(app, record, tip, &args.window)?),
             _ => None,
         },
         session: tip.as_ref(),
         calls,
     };
     if args.json {
-        return print_json(context, &page.json());
+        return print_json(app, &page.json());
     }
-    context.print(&view::render(&page, context.width))
+    app.print(&view::render(&page, app.width))
 }
 
 impl UsagePage<'_> {
@@ -94,7 +94,7 @@ impl UsagePage<'_> {
                 "tokens": in_use.tokens(),
                 "basis": in_use.basis(),
                 "window": situation.window_json(),
-                "counting": situation.meter.json(),
+                "counting": situation.counter.json(),
                 "limits": situation.limits_json(),
             })
         });

@@ -13,7 +13,7 @@ use throughline_transcript::{Role, text_message};
 use throughline_wire::{CapMember, RequestParts, Streaming, System};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::Context;
+use crate::app::App;
 use crate::files::write_private;
 use crate::ui::text::on_one_line;
 
@@ -22,7 +22,7 @@ const MOST_KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Services for one engine.
 pub(crate) struct Services {
-    context: Arc<Context>,
+    app: Arc<App>,
     engine: String,
     file: PathBuf,
     routes: Vec<SummaryRoute>,
@@ -31,15 +31,9 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(crate) fn new(context: &Arc<Context>, engine: &str, routes: Vec<SummaryRoute>) -> Self {
-        let file = context.home.join("plugins").join("data").join(format!("{engine}.json"));
-        Self {
-            context: Arc::clone(context),
-            engine: engine.to_owned(),
-            file,
-            routes,
-            changing: Mutex::new(()),
-        }
+    pub(crate) fn new(app: &Arc<App>, engine: &str, routes: Vec<SummaryRoute>) -> Self {
+        let file = app.home.join("plugins").join("data").join(format!("{engine}.json"));
+        Self { app: Arc::clone(app), engine: engine.to_owned(), file, routes, changing: Mutex::new(()) }
     }
 
     fn kept(&self) -> Result<BTreeMap<String, Value>, String> {
@@ -127,6 +121,6 @@ impl HostServices for Services {
     }
 
     fn log(&self, line: &str) {
-        self.context.note(&on_one_line(&format!("{}: {line}", self.engine)));
+        self.app.note(&on_one_line(&format!("{}: {line}", self.engine)));
     }
 }

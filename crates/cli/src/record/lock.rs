@@ -2,9 +2,9 @@
 
 use throughline_store::{LockOutcome, LockRecord, LockRequest, Millis, Store};
 
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::host::process::{is_alive, this_process};
-use crate::record::{Record, refused};
+use crate::record::{OpenRecord, refused};
 
 /// How long a lock is held without being renewed. One whose holder was killed is noticed at once.
 const LIFETIME_MS: Millis = 10 * 60 * 1000;
@@ -13,35 +13,39 @@ const RENEWED_AFTER_MS: Millis = LIFETIME_MS / 10;
 
 /// A lock that this process holds.
 pub(crate) struct Lock<'r, 'a> {
-    record: &'r Record<'a>,
+    record: &'r OpenRecord<'a>,
     request: LockRequest,
 }
 
 /// What came of asking for a lock.
-pub(crate) enum Asked<'r, 'a> {
+pub(crate) enum LockAttempt<'r, 'a> {
     Taken(Lock<'r, 'a>),
     HeldBy(LockRecord),
 }
 
 impl<'r, 'a> Lock<'r, 'a> {
     /// Asks for a lock, once.
-    pub(crate) fn ask(record: &'r Record<'a>, name: String, what: &str) -> Result<Asked<'r, 'a>, Failure> {
-        let now_ms = record.context.now().ms;
+    pub(crate) fn ask(
+        record: &'r OpenRecord<'a>,
+        name: String,
+        what: &str,
+    ) -> Result<LockAttempt<'r, 'a>, CliError> {
+        let now_ms = record.app.now().ms;
         let request =
             LockRequest { name, holder: this_process(what), now_ms, expires_ms: now_ms + LIFETIME_MS };
         match record.store.lock(&request, &is_alive).map_err(refused)? {
-            LockOutcome::HeldBy(held) => return Ok(Asked::HeldBy(held)),
+            LockOutcome::HeldBy(held) => return Ok(LockAttempt::HeldBy(held)),
             LockOutcome::Taken { from: None } => {}
             LockOutcome::Taken { from: Some(from) } => {
-                record.context.note(&format!("the lock was taken over from {from}, which is gone"));
+                record.app.note(&format!("the lock was taken over from {from}, which is gone"));
             }
         }
-        Ok(Asked::Taken(Self { record, request }))
+        Ok(LockAttempt::Taken(Self { record, request }))
     }
 
     /// Holds it for longer, if that is due.
-    pub(crate) fn keep(&mut self) -> Result<(), Failure> {
-        let now_ms = self.record.context.now().ms;
+    pub(crate) fn keep(&mut self) -> Result<(), CliError> {
+        let now_ms = self.record.app.now().ms;
         if now_ms >= self.request.now_ms + RENEWED_AFTER_MS {
             self.request.now_ms = now_ms;
             self.request.expires_ms = now_ms + LIFETIME_MS;
@@ -51,7 +55,7 @@ impl<'r, 'a> Lock<'r, 'a> {
     }
 
     /// Lets it go.
-    pub(crate) fn free(self) -> Result<(), Failure> {
+    pub(crate) fn free(self) -> Result<(), CliError> {
         self.record.store.unlock(&self.request.name, &self.request.holder).map_err(refused)
     }
 }

@@ -5,11 +5,11 @@ use throughline_engine::{LimitsInUse, PendingRequest, RecordedClient, SizeBasis,
 use throughline_store::{LoadedView, Session, Store as _, StoredPreamble, ViewMessage, last_preamble};
 use throughline_transcript::{Message, Preamble, SharedText, Source, Transcript};
 
-use crate::app::{Context, InForce};
+use crate::app::{ActiveSession, App};
 use crate::args::WindowArgs;
-use crate::error::Failure;
-use crate::limits::{Counting, Situation};
-use crate::record::{Record, refused};
+use crate::error::CliError;
+use crate::limits::{CountMethod, TranscriptLimits};
+use crate::record::{OpenRecord, refused};
 
 /// What the record calls Claude Code.
 const CLAUDE_CODE: &str = "claude-code";
@@ -35,12 +35,12 @@ pub(crate) fn transcript_of(
 }
 
 /// What stood before the messages when the conversation was last sent, where that is known.
-fn sent_before(record: &Record<'_>, session: &Session) -> Result<Option<StoredPreamble>, Failure> {
+fn sent_before(record: &OpenRecord<'_>, session: &Session) -> Result<Option<StoredPreamble>, CliError> {
     last_preamble(&record.store, &record.owner, session).map_err(refused)
 }
 
 /// What a session would send now, in tokens.
-pub(crate) struct InUse {
+pub(crate) struct ContextUse {
     pub(crate) messages: u64,
     pub(crate) message_tokens: u64,
     /// System prompt and tools, where a call recorded them.
@@ -49,7 +49,7 @@ pub(crate) struct InUse {
     pub(crate) size: Option<PendingRequest>,
 }
 
-impl InUse {
+impl ContextUse {
     /// The whole, by the same figures as the status line of a conversation has.
     pub(crate) fn tokens(&self) -> u64 {
         let estimated = self.message_tokens.saturating_add(self.fixed_tokens.unwrap_or(0));
@@ -63,33 +63,33 @@ impl InUse {
 }
 
 /// What a conversation was last held with.
-fn held_with(context: &Context, record: &Record<'_>, session: &Session) -> Result<Option<InForce>, Failure> {
-    if context.in_force.is_some() {
-        return Ok(context.in_force.clone());
+fn with_session(
+    app: &App,
+    record: &OpenRecord<'_>,
+    session: &Session,
+) -> Result<Option<ActiveSession>, CliError> {
+    if app.active_session.is_some() {
+        return Ok(app.active_session.clone());
     }
     let limits =
         LimitsInUse::load(&record.store, &record.owner, &session.id, record.now.ms).map_err(refused)?;
     let Some(limits) = limits else { return Ok(None) };
     let size =
         recorded_size(&record.store, &record.owner, session, &limits, record.now.ms).map_err(refused)?;
-    Ok(Some(InForce { limits, context: Some(size) }))
+    Ok(Some(ActiveSession { limits, pending: Some(size) }))
 }
 
 /// The world with what a conversation was last held with.
-pub(crate) fn context_of(
-    context: &Context,
-    record: &Record<'_>,
-    session: &Session,
-) -> Result<Context, Failure> {
-    let held = held_with(context, record, session)?;
+pub(crate) fn context_of(app: &App, record: &OpenRecord<'_>, session: &Session) -> Result<App, CliError> {
+    let held = with_session(app, record, session)?;
     let recorded_client = if held.is_none() { recorded_client(record, session)? } else { None };
-    let mut found = context.held_with(held);
+    let mut found = app.with_session(held);
     found.recorded_client = recorded_client;
     Ok(found)
 }
 
 /// The client of an imported log of Claude Code, with the largest prompt that the log counted.
-fn recorded_client(record: &Record<'_>, session: &Session) -> Result<Option<RecordedClient>, Failure> {
+fn recorded_client(record: &OpenRecord<'_>, session: &Session) -> Result<Option<RecordedClient>, CliError> {
     if session.origin.program != CLAUDE_CODE {
         return Ok(None);
     }
@@ -105,27 +105,30 @@ fn recorded_client(record: &Record<'_>, session: &Session) -> Result<Option<Reco
 
 /// How full the window of a session is, and what it has to fit into.
 pub(crate) fn in_use(
-    context: &Context,
-    record: &Record<'_>,
+    app: &App,
+    record: &OpenRecord<'_>,
     session: &Session,
     window: &WindowArgs,
-) -> Result<(InUse, Situation), Failure> {
+) -> Result<(ContextUse, TranscriptLimits), CliError> {
     let sent = sent_before(record, session)?;
     let transcript = transcript_of(session, Vec::new(), sent.as_ref());
-    let context = &context_of(context, record, session)?;
-    let situation = Situation::of(context, window, &[], &transcript, Counting::Estimate)?;
+    let app = &context_of(app, record, session)?;
+    let situation = TranscriptLimits::of(app, window, &[], &transcript, CountMethod::Estimate)?;
     let shown = record.store.view(&record.owner, &session.id, None).map_err(refused)?;
-    let in_use = InUse {
+    let in_use = ContextUse {
         messages: shown.len() as u64,
         message_tokens: shown.iter().map(ViewMessage::tokens).sum(),
-        fixed_tokens: sent.map(|_| situation.meter.estimating_only().preamble(&transcript.preamble)),
+        fixed_tokens: sent.map(|_| situation.counter.estimating_only().preamble(&transcript.preamble)),
         size: situation.size,
     };
     Ok((in_use, situation))
 }
 
 /// The view of a session as a transcript that can be compacted.
-pub(crate) fn load_view(record: &Record<'_>, session: &Session) -> Result<(LoadedView, Transcript), Failure> {
+pub(crate) fn load_view(
+    record: &OpenRecord<'_>,
+    session: &Session,
+) -> Result<(LoadedView, Transcript), CliError> {
     let view = LoadedView::load(&record.store, &record.owner, &session.id).map_err(refused)?;
     let sent = sent_before(record, session)?;
     let transcript = transcript_of(session, view.messages().to_vec(), sent.as_ref());

@@ -9,23 +9,23 @@ use throughline_gateway::{AccessPolicy, Gateway, Tls, TlsError};
 use throughline_provider::BaseUrl;
 
 use crate::access_token_file;
-use crate::app::Context;
-use crate::error::{Exit, Failure, io_words};
-use crate::serve::log::Log;
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words};
+use crate::serve::log::ServeLog;
 
 /// How often the list of tokens is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Who may use a gateway that listens here. What others can reach demands tokens; and where there are any, or were any
 /// and nobody said that they are not wanted any more (`token off`), they are demanded of everybody.
-pub(super) fn at(address: SocketAddr, context: &Context) -> Result<AccessPolicy, Failure> {
-    let book = access_token_file::read(context)?;
+pub(super) fn at(address: SocketAddr, app: &App) -> Result<AccessPolicy, CliError> {
+    let book = access_token_file::read(app)?;
     match (book.entries().is_empty(), address.ip().is_loopback()) {
         (false, _) => Ok(AccessPolicy::Tokens(book)),
         // Whoever revoked the last one did not mean to let everybody in.
-        (true, true) if access_token_file::exists(context) => Ok(AccessPolicy::Tokens(book)),
+        (true, true) if access_token_file::exists(app) => Ok(AccessPolicy::Tokens(book)),
         (true, true) => Ok(AccessPolicy::ThisMachine),
-        (true, false) => Err(Failure::new(
+        (true, false) => Err(CliError::new(
             Exit::BadConfig,
             format!("the gateway does not listen on {address} without a token"),
         )
@@ -35,7 +35,7 @@ pub(super) fn at(address: SocketAddr, context: &Context) -> Result<AccessPolicy,
 }
 
 /// What the gateway speaks TLS with, if it shall.
-pub(super) fn tls(settings: &Settings, context: &Context) -> Result<Option<Tls>, Failure> {
+pub(super) fn tls(settings: &Settings, app: &App) -> Result<Option<Tls>, CliError> {
     let gateway = &settings.gateway;
     let (certificate, key) = match (gateway.tls_cert.trim(), gateway.tls_key.trim()) {
         ("", "") => return Ok(None),
@@ -44,7 +44,7 @@ pub(super) fn tls(settings: &Settings, context: &Context) -> Result<Option<Tls>,
         files => files,
     };
     let read = |setting: &'static str, file: &str| {
-        std::fs::read(context.home.join(file)).map_err(|error| unusable(setting, io_words(&error)))
+        std::fs::read(app.home.join(file)).map_err(|error| unusable(setting, io_words(&error)))
     };
     let (certificate, key) = (read("tls_cert", certificate)?, read("tls_key", key)?);
     Tls::from_pem(&certificate, &key).map(Some).map_err(|error| {
@@ -54,7 +54,7 @@ pub(super) fn tls(settings: &Settings, context: &Context) -> Result<Option<Tls>,
 }
 
 /// Who collects traces, if anyone does.
-pub(super) fn collector(settings: &Settings) -> Result<Option<BaseUrl>, Failure> {
+pub(super) fn collector(settings: &Settings) -> Result<Option<BaseUrl>, CliError> {
     let address = settings.gateway.traces_url.trim();
     if address.is_empty() {
         return Ok(None);
@@ -62,23 +62,23 @@ pub(super) fn collector(settings: &Settings) -> Result<Option<BaseUrl>, Failure>
     BaseUrl::parse(address).map(Some).map_err(|error| unusable("traces_url", error.to_string()))
 }
 
-fn unusable(setting: &str, why: String) -> Failure {
-    Failure::new(Exit::BadConfig, format!("`gateway.{setting}` cannot be used")).because(why)
+fn unusable(setting: &str, why: String) -> CliError {
+    CliError::new(Exit::BadConfig, format!("`gateway.{setting}` cannot be used")).because(why)
 }
 
 /// Takes over changes of the list while the gateway runs. Once tokens were demanded they stay so: whoever revokes the
 /// last one does not mean to open the door.
-pub(super) async fn follow(context: Arc<Context>, log: Arc<Log>, gateway: Gateway, mut demanded: bool) {
+pub(super) async fn follow(app: Arc<App>, log: Arc<ServeLog>, gateway: Gateway, mut demanded: bool) {
     // The first look is always taken: the list may have changed since it was read.
     let mut known = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let stamp = access_token_file::stamp(&context);
+        let stamp = access_token_file::stamp(&app);
         if stamp == known {
             continue;
         }
         known = stamp;
-        match access_token_file::read(&context) {
+        match access_token_file::read(&app) {
             Ok(book) if book.entries().is_empty() && !demanded => {}
             Ok(book) => {
                 demanded = true;

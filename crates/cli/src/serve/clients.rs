@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// A client that is known to work with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Client {
+pub(super) enum ClientProgram {
     #[value(alias = "claude")]
     ClaudeCode,
     Codex,
@@ -25,14 +25,14 @@ pub(super) enum Client {
 /// How all of them are pointed at the gateway, a line each.
 pub(super) fn list(at: &str) -> String {
     let mut out = String::new();
-    for client in Client::value_variants().iter().filter(|client| **client != Client::All) {
+    for client in ClientProgram::value_variants().iter().filter(|client| **client != ClientProgram::All) {
         let word = client.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         out.push_str(&format!("  {:<12} {:<12} {}\n", client.name(), word, client.in_short(at)));
     }
     out
 }
 
-impl Client {
+impl ClientProgram {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",

@@ -13,19 +13,19 @@ use throughline_provider::{BaseUrl, Client, ClientOptions, RetryLimits, TimeLimi
 use throughline_store::{IdLength, Owner, Store};
 use throughline_transcript::WireFormat;
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::config::{SettingFlag, load_settings};
 use crate::engines::{EngineParts, Engines};
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::model_client::{catalogue, configured_slots, proxy};
-use crate::serve::log::Log;
+use crate::serve::log::ServeLog;
 use crate::serve::{ServeArgs, access, recall, upstreams};
 
 /// Where a configuration is read from.
-pub(super) struct Source {
+pub(super) struct ConfigSource {
     pub(super) args: ServeArgs,
-    pub(super) context: Arc<Context>,
-    pub(super) log: Arc<Log>,
+    pub(super) app: Arc<App>,
+    pub(super) log: Arc<ServeLog>,
     pub(super) store: Arc<dyn Store>,
     pub(super) host: Arc<dyn Host>,
     /// How routes to models for summaries fared, whatever the configuration says.
@@ -42,25 +42,25 @@ pub(super) struct Configuration {
 }
 
 /// The settings, with the flags of the command.
-pub(super) fn settings(args: &ServeArgs, context: &Context) -> Result<Loaded, Failure> {
+pub(super) fn settings(args: &ServeArgs, app: &App) -> Result<Loaded, CliError> {
     let flags: Vec<SettingFlag<'_>> =
         args.bind.iter().map(|bind| ("--bind", "gateway.bind", bind.clone())).collect();
-    load_settings(context, &flags)
+    load_settings(app, &flags)
 }
 
-impl Source {
+impl ConfigSource {
     /// What these settings come to. Nothing is changed anywhere before all of it is known to be usable.
-    pub(super) async fn configuration(&self, loaded: Loaded) -> Result<Configuration, Failure> {
-        let context = &self.context;
+    pub(super) async fn configuration(&self, loaded: Loaded) -> Result<Configuration, CliError> {
+        let app = &self.app;
         let (window, settings) = (loaded.window_setting(), loaded.settings);
-        let upstreams = upstreams::find(self.args.upstream.as_deref(), &settings, context)?;
-        let tls = access::tls(&settings, context)?;
+        let upstreams = upstreams::find(self.args.upstream.as_deref(), &settings, app)?;
+        let tls = access::tls(&settings, app)?;
         let collector = access::collector(&settings)?;
         let tenant_paths = TenantPaths::with(&settings.gateway.tenant_paths).map_err(|why| {
-            Failure::new(Exit::BadConfig, "`gateway.tenant_paths` cannot be used").because(why)
+            CliError::new(Exit::BadConfig, "`gateway.tenant_paths` cannot be used").because(why)
         })?;
-        let catalogue = catalogue(context)?;
-        let client = outgoing(context, &upstreams)?;
+        let catalogue = catalogue(app)?;
+        let client = outgoing(app, &upstreams)?;
         for upstream in &upstreams.all {
             let own = settings.gateway.upstreams.get(&upstream.name);
             let slots = own.map_or(settings.model.parallel_requests, |own| own.parallel_requests);
@@ -70,7 +70,7 @@ impl Source {
         // Notes of the lossless engine are worth little to a model that cannot open them.
         let recalls = settings.gateway.recall || settings.context.engine.trim() == LCM_ENGINE;
         let parts = EngineParts {
-            context,
+            app,
             settings: &settings,
             catalogue: &catalogue,
             store: Arc::clone(&self.store),
@@ -114,9 +114,9 @@ impl Source {
     /// Has a gateway do what the configuration says now. One that cannot be used changes nothing.
     pub(super) async fn reload(&self, gateway: &Gateway, bound: &str) {
         let read = async {
-            let settings = settings(&self.args, &self.context)?;
+            let settings = settings(&self.args, &self.app)?;
             let is_elsewhere = settings.settings.gateway.bind != bound;
-            Ok::<_, Failure>((self.configuration(settings).await?, is_elsewhere))
+            Ok::<_, CliError>((self.configuration(settings).await?, is_elsewhere))
         };
         match read.await {
             Ok((Configuration { config, tls, collector, .. }, is_elsewhere)) => {
@@ -141,17 +141,17 @@ impl Source {
 }
 
 /// Sends what clients ask on to upstreams.
-fn outgoing(context: &Context, upstreams: &Upstreams) -> Result<Client, Failure> {
+fn outgoing(app: &App, upstreams: &Upstreams) -> Result<Client, CliError> {
     // What runs on this machine is never behind a proxy.
     let all_local = upstreams.all.iter().all(|upstream| upstream.base.is_local());
     let options = ClientOptions {
         limits: TimeLimits::REMOTE,
         retries: RetryLimits::ONCE,
-        proxy: proxy(context).filter(|_| !all_local),
-        jitter_seed: context.random_bits(),
+        proxy: proxy(app).filter(|_| !all_local),
+        jitter_seed: app.random_bits(),
     };
     let client = Client::new(options).map_err(|error| {
-        Failure::new(Exit::BadConfig, "no connection can be set up").because(error.to_string())
+        CliError::new(Exit::BadConfig, "no connection can be set up").because(error.to_string())
     })?;
-    Ok(client.with_slots(context.slots.clone()))
+    Ok(client.with_slots(app.slots.clone()))
 }

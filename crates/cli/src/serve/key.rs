@@ -5,15 +5,15 @@ use std::path::Path;
 
 use throughline_gateway::SealKey;
 
-use crate::app::Context;
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::app::App;
+use crate::error::{CliError, Exit, io_words, path_words};
 
 /// Name of the file.
 const FILE: &str = "gateway.key";
 
 /// The key; one is made when there is none. What clients were given to keep opens only with the key it was sealed with.
-pub(super) fn seal_key(context: &Context) -> Result<SealKey, Failure> {
-    let path = context.home.join(FILE);
+pub(super) fn seal_key(app: &App) -> Result<SealKey, CliError> {
+    let path = app.home.join(FILE);
     match std::fs::read(&path) {
         Ok(bytes) => of_bytes(&path, &bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => make(&path),
@@ -21,12 +21,12 @@ pub(super) fn seal_key(context: &Context) -> Result<SealKey, Failure> {
     }
 }
 
-fn of_bytes(path: &Path, bytes: &[u8]) -> Result<SealKey, Failure> {
+fn of_bytes(path: &Path, bytes: &[u8]) -> Result<SealKey, CliError> {
     let bytes = <[u8; SealKey::BYTES]>::try_from(bytes);
     bytes.map(SealKey::from_bytes).map_err(|_| unusable(path, "it does not hold a key".to_owned()))
 }
 
-fn make(path: &Path) -> Result<SealKey, Failure> {
+fn make(path: &Path) -> Result<SealKey, CliError> {
     let failed = |error: std::io::Error| unusable(path, io_words(&error));
     let key = SealKey::generate().ok_or_else(|| unusable(path, "there is no randomness".to_owned()))?;
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
@@ -42,8 +42,8 @@ fn make(path: &Path) -> Result<SealKey, Failure> {
     }
 }
 
-fn unusable(path: &Path, why: String) -> Failure {
-    Failure::new(Exit::BadConfig, format!("the key of the gateway cannot be used: {}", path_words(path)))
+fn unusable(path: &Path, why: String) -> CliError {
+    CliError::new(Exit::BadConfig, format!("the key of the gateway cannot be used: {}", path_words(path)))
         .because(why)
         .hint("what clients were given to keep opens only with it; if it is lost, move it away and a new one is made")
 }

@@ -11,24 +11,24 @@ use throughline_engine::{EngineEvent, Quality};
 use throughline_gateway::{AnswerEnd, GatewayEvent, GatewayEvents, ServedRequest, current_request};
 use throughline_store::SessionId;
 
-use crate::app::Context;
+use crate::app::App;
 use crate::ui::text::{counted, on_one_line, thousands};
 
 /// Conversations that were opened by requests still being answered; more are not remembered.
 const MOST_OPENED: usize = 10_000;
 
 /// Writes events to the terminal.
-pub(super) struct Log {
-    context: Arc<Context>,
+pub(super) struct ServeLog {
+    app: Arc<App>,
     form: LogForm,
     /// How each conversation was opened whose first request has no line yet: it is told in that line.
     opened: Mutex<HashMap<SessionId, String>>,
-    totals: Mutex<Totals>,
+    totals: Mutex<ServeTotals>,
 }
 
 /// What happened so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Totals {
+struct ServeTotals {
     answered: u64,
     /// Those of them that ended with an error of the upstream or of the gateway.
     failed: u64,
@@ -40,7 +40,7 @@ struct Totals {
     warnings: u64,
 }
 
-impl Totals {
+impl ServeTotals {
     fn count(&mut self, event: &GatewayEvent) {
         match event {
             GatewayEvent::Served(served) => {
@@ -104,9 +104,9 @@ impl Level {
     }
 }
 
-impl Log {
-    pub(super) fn new(context: &Arc<Context>, form: LogForm) -> Self {
-        Self { context: Arc::clone(context), form, opened: Mutex::default(), totals: Mutex::default() }
+impl ServeLog {
+    pub(super) fn new(app: &Arc<App>, form: LogForm) -> Self {
+        Self { app: Arc::clone(app), form, opened: Mutex::default(), totals: Mutex::default() }
     }
 
     /// Something that no request is about.
@@ -133,21 +133,21 @@ impl Log {
     /// An object on one line, with when it was, how bad it is, and what request it is about.
     fn write(&self, mut value: Value, level: Level) {
         if let Value::Object(members) = &mut value {
-            members.insert("at_ms".to_owned(), json!(self.context.now().ms));
+            members.insert("at_ms".to_owned(), json!(self.app.now().ms));
             members.insert("level".to_owned(), json!(level.name()));
             members.insert("request".to_owned(), json!(current_request()));
         }
-        self.context.tell(&format!("{value}\n"));
+        self.app.tell(&format!("{value}\n"));
     }
 
     /// A line for people.
     fn line(&self, level: Level, text: &str) {
-        let now = self.context.now();
+        let now = self.app.now();
         let name = match level {
             Level::Info => level.name().cyan().to_string(),
             Level::Warning => level.name().yellow().bold().to_string(),
         };
-        self.context.tell(&format!("{} {name}: {}\n", now.time_of_day(now.ms), on_one_line(text)));
+        self.app.tell(&format!("{} {name}: {}\n", now.time_of_day(now.ms), on_one_line(text)));
     }
 
     /// How the conversation of a request was opened, if the request opened it.
@@ -156,7 +156,7 @@ impl Log {
     }
 }
 
-impl GatewayEvents for Log {
+impl GatewayEvents for ServeLog {
     fn tell(&self, event: GatewayEvent) {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).count(&event);
         if self.form == LogForm::Json {

@@ -62,8 +62,8 @@ fn a_refusal_names_method_path_and_wire() {
 
 #[test]
 fn the_sum_says_what_happened() {
-    assert_eq!(Totals::default().words(), "no requests answered");
-    let mut totals = Totals::default();
+    assert_eq!(ServeTotals::default().words(), "no requests answered");
+    let mut totals = ServeTotals::default();
     for event in [
         GatewayEvent::Opened { session: SessionId::from_text("one"), link: None },
         GatewayEvent::Opened { session: SessionId::from_text("two"), link: None },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use throughline_engine::Host;
 use throughline_store::{Holder, LockRequest, Store};
 
-use crate::app::Context;
+use crate::app::App;
 
 /// The names of these locks begin with this; the process follows.
 const LOCK_START: &str = "gateway:";
@@ -17,13 +17,13 @@ const LOCK_START: &str = "gateway:";
 const HELD_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 
 /// What says that a gateway runs on this home, for as long as it is held.
-pub(super) struct Running {
+pub(super) struct GatewayLock {
     store: Arc<dyn Store>,
     name: String,
     holder: Holder,
 }
 
-impl Drop for Running {
+impl Drop for GatewayLock {
     fn drop(&mut self) {
         // One that stays is found out to be of a dead process.
         let _ = self.store.unlock(&self.name, &self.holder);
@@ -31,7 +31,7 @@ impl Drop for Running {
 }
 
 /// Says that this gateway runs, and finds others that do. A record that cannot be written is told of elsewhere.
-pub(super) fn announce(store: &Arc<dyn Store>, host: &dyn Host) -> (Vec<Holder>, Running) {
+pub(super) fn announce(store: &Arc<dyn Store>, host: &dyn Host) -> (Vec<Holder>, GatewayLock) {
     let (holder, now_ms) = (host.holder(), host.now_ms());
     let locks = store.locks().unwrap_or_default();
     let of_gateways = locks.into_iter().filter(|lock| lock.name.starts_with(LOCK_START));
@@ -49,16 +49,16 @@ pub(super) fn announce(store: &Arc<dyn Store>, host: &dyn Host) -> (Vec<Holder>,
     let expires_ms = now_ms.saturating_add_unsigned(HELD_MS);
     let request = LockRequest { name: name.clone(), holder: holder.clone(), now_ms, expires_ms };
     let _ = store.lock(&request, &|other| host.is_alive(other));
-    (others, Running { store: Arc::clone(store), name, holder })
+    (others, GatewayLock { store: Arc::clone(store), name, holder })
 }
 
 /// Tells a person of the others.
-pub(super) fn tell(context: &Context, others: &[Holder]) {
+pub(super) fn tell(app: &App, others: &[Holder]) {
     if others.is_empty() {
         return;
     }
     let named: Vec<String> = others.iter().map(ToString::to_string).collect();
-    context.warn(&format!(
+    app.warn(&format!(
         "this home is shared with {}: both record to it, and each notices what the other writes",
         named.join(" and ")
     ));

@@ -7,26 +7,26 @@ use throughline_gateway::Gateway;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Exit;
-use crate::serve::configuration::Source;
+use crate::serve::configuration::ConfigSource;
 
 /// What a signal asks for.
-enum Wish {
+enum SignalAction {
     Stop,
     Reload,
 }
 
 /// Follows signals. The first that asks to stop is heeded when everything that has begun is over; the second ends the
 /// process at once, as it does anywhere.
-pub(super) async fn follow(source: Source, gateway: Gateway, bound: String, stop: CancellationToken) {
+pub(super) async fn follow(source: ConfigSource, gateway: Gateway, bound: String, stop: CancellationToken) {
     let log = Arc::clone(&source.log);
     let mut signals = Signals::new();
-    while let Wish::Reload = signals.next().await {
+    while let SignalAction::Reload = signals.next().await {
         source.reload(&gateway, &bound).await;
     }
     log.note("finishing the answers that have begun; Ctrl-C again stops at once");
     stop.cancel();
     loop {
-        if let Wish::Stop = signals.next().await {
+        if let SignalAction::Stop = signals.next().await {
             std::process::exit(i32::from(Exit::Internal.code()));
         }
     }
@@ -51,13 +51,13 @@ impl Signals {
         }
     }
 
-    async fn next(&mut self) -> Wish {
+    async fn next(&mut self) -> SignalAction {
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => Wish::Stop,
-            () = received(&mut self.terminate) => Wish::Stop,
+            _ = tokio::signal::ctrl_c() => SignalAction::Stop,
+            () = received(&mut self.terminate) => SignalAction::Stop,
             // A terminal that was closed says the same as somebody who wants the configuration read again.
             () = received(&mut self.hang_up) => {
-                if self.had_terminal && !has_terminal() { Wish::Stop } else { Wish::Reload }
+                if self.had_terminal && !has_terminal() { SignalAction::Stop } else { SignalAction::Reload }
             }
         }
     }
@@ -88,8 +88,8 @@ impl Signals {
         Self
     }
 
-    async fn next(&mut self) -> Wish {
+    async fn next(&mut self) -> SignalAction {
         let _ = tokio::signal::ctrl_c().await;
-        Wish::Stop
+        SignalAction::Stop
     }
 }

@@ -5,14 +5,14 @@ use throughline_gateway::{UpstreamSpec, Upstreams};
 use throughline_provider::{BaseUrl, EndpointKind, SecretKey};
 use throughline_transcript::WireFormat;
 
-use crate::app::Context;
-use crate::error::{Exit, Failure};
+use crate::app::App;
+use crate::error::{CliError, Exit};
 
 /// The upstreams there are.
-pub(super) fn find(only: Option<&str>, settings: &Settings, context: &Context) -> Result<Upstreams, Failure> {
+pub(super) fn find(only: Option<&str>, settings: &Settings, app: &App) -> Result<Upstreams, CliError> {
     if let Some(url) = only {
         let base = BaseUrl::parse(url).map_err(|error| {
-            Failure::new(Exit::Usage, format!("--upstream {url} cannot be used")).because(error.to_string())
+            CliError::new(Exit::Usage, format!("--upstream {url} cannot be used")).because(error.to_string())
         })?;
         let kind = EndpointKind::at(&base);
         let wires = WireFormat::ALL.to_vec();
@@ -24,7 +24,7 @@ pub(super) fn find(only: Option<&str>, settings: &Settings, context: &Context) -
     if configured.is_empty() {
         return Ok(Upstreams { all: providers() });
     }
-    let all = configured.iter().map(|(name, upstream)| of_setting(name, upstream, context));
+    let all = configured.iter().map(|(name, upstream)| of_setting(name, upstream, app));
     Ok(Upstreams { all: all.collect::<Result<_, _>>()? })
 }
 
@@ -48,10 +48,10 @@ fn providers() -> Vec<UpstreamSpec> {
     named.into_iter().filter_map(spec).collect()
 }
 
-fn of_setting(name: &str, upstream: &GatewayUpstream, context: &Context) -> Result<UpstreamSpec, Failure> {
+fn of_setting(name: &str, upstream: &GatewayUpstream, app: &App) -> Result<UpstreamSpec, CliError> {
     let key = format!("gateway.upstreams.{name}");
     let wrong = |what: &str, why: String| {
-        Failure::new(Exit::BadConfig, format!("`{key}.{what}` cannot be used")).because(why)
+        CliError::new(Exit::BadConfig, format!("`{key}.{what}` cannot be used")).because(why)
     };
     let address = upstream.base_url.as_deref().unwrap_or_default();
     if address.trim().is_empty() {
@@ -72,7 +72,7 @@ fn of_setting(name: &str, upstream: &GatewayUpstream, context: &Context) -> Resu
     let secret = match upstream.api_key_env.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         None => None,
         Some(variable) => {
-            let found = context.variable(variable).and_then(SecretKey::new);
+            let found = app.variable(variable).and_then(SecretKey::new);
             Some(found.ok_or_else(|| {
                 wrong("api_key_env", format!("the variable {variable} is not set"))
                     .hint("take the setting out to pass on the client's own key")

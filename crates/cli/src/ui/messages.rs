@@ -16,7 +16,7 @@ const LINES_OF_REASONING: usize = 4;
 
 /// How much of long output to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Amount {
+pub(crate) enum TextAmount {
     /// All words that were said; of tool output, arguments and reasoning the beginning.
     Beginning,
     /// All of it.
@@ -25,13 +25,13 @@ pub(crate) enum Amount {
 
 /// Shows messages one after another; results are labelled with the tools that gave them.
 pub(crate) struct MessageWriter {
-    amount: Amount,
+    amount: TextAmount,
     width: usize,
     tools: HashMap<String, String>,
 }
 
 impl MessageWriter {
-    pub(crate) fn new(amount: Amount, width: usize) -> Self {
+    pub(crate) fn new(amount: TextAmount, width: usize) -> Self {
         Self { amount, width, tools: HashMap::new() }
     }
 
@@ -126,7 +126,7 @@ impl MessageWriter {
         for (key, value) in members {
             let lead = format!("{key}: ");
             let is_short = !value.trim_end().contains('\n') && columns(&value) + columns(&lead) <= room;
-            if is_short || self.amount == Amount::Beginning {
+            if is_short || self.amount == TextAmount::Beginning {
                 let value = glimpse(&value, room.saturating_sub(columns(&lead)).max(8));
                 push_line(out, INDENT + 3, &format!("{}{value}", lead.dimmed()));
             } else {
@@ -142,14 +142,15 @@ impl MessageWriter {
         let text = text.trim_matches('\n');
         let all = text.lines().count();
         let limit = match self.amount {
-            Amount::Beginning => lines,
-            Amount::Everything => usize::MAX,
+            TextAmount::Beginning => lines,
+            TextAmount::Everything => usize::MAX,
         };
         // One line more is no longer than the words that would stand in its place.
         let shown = if all <= limit.saturating_add(1) { all } else { limit };
         let room = self.width.saturating_sub(INDENT + 3);
         for line in text.lines().take(shown) {
-            let line = if self.amount == Amount::Beginning { shorten(line, room) } else { line.to_owned() };
+            let line =
+                if self.amount == TextAmount::Beginning { shorten(line, room) } else { line.to_owned() };
             push_line(out, INDENT + 3, &line.dimmed().to_string());
         }
         if shown < all {

@@ -11,7 +11,7 @@ fn shown(writer: &mut MessageWriter, message: serde_json::Value) -> String {
 }
 
 fn beginning() -> MessageWriter {
-    MessageWriter::new(Amount::Beginning, 60)
+    MessageWriter::new(TextAmount::Beginning, 60)
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn long_output_is_shown_by_its_beginning_or_in_full() {
     let page = shown(&mut beginning(), result.clone());
     assert!(page.contains("line 8\n") && !page.contains("line 9\n"), "{page}");
     assert!(page.contains("(22 more lines, 230 characters in all)"), "{page}");
-    let page = shown(&mut MessageWriter::new(Amount::Everything, 60), result);
+    let page = shown(&mut MessageWriter::new(TextAmount::Everything, 60), result);
     assert!(page.contains("line 30\n") && !page.contains("more lines"), "{page}");
 }
 
@@ -70,7 +70,7 @@ fn nothing_in_a_message_reaches_the_terminal_as_a_command() {
         json!({"role": "assistant", "tool_calls": [
             {"id": "x", "type": "function", "function": {"name": "n", "arguments": evil}}]}),
     ] {
-        for amount in [Amount::Beginning, Amount::Everything] {
+        for amount in [TextAmount::Beginning, TextAmount::Everything] {
             let page = shown(&mut MessageWriter::new(amount, 60), message.clone());
             let bad = page.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
             assert_eq!(bad, None, "{page:?} of {message}");

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use crate::app::Context;
-use crate::error::{Exit, Failure};
+use crate::app::App;
+use crate::error::{CliError, Exit};
 
 /// Prints a value as indented JSON.
-pub(crate) fn print_json<T: Serialize + ?Sized>(context: &Context, value: &T) -> Result<(), Failure> {
+pub(crate) fn print_json<T: Serialize + ?Sized>(app: &App, value: &T) -> Result<(), CliError> {
     let mut text = serde_json::to_string_pretty(value).map_err(|error| {
-        Failure::new(Exit::Internal, "cannot write the answer as JSON").because(error.to_string())
+        CliError::new(Exit::Internal, "cannot write the answer as JSON").because(error.to_string())
     })?;
     text.push('\n');
-    context.print_bytes(text.as_bytes())
+    app.print_bytes(text.as_bytes())
 }

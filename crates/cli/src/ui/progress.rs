@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::ui::text::shorten;
 
 /// Shown more often than this, a line only flickers.
@@ -11,19 +11,19 @@ const REDRAW_AFTER: Duration = Duration::from_millis(80);
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 /// The line.
-pub(crate) struct MovingLine<'a> {
-    context: &'a Context,
+pub(crate) struct ProgressLine<'a> {
+    app: &'a App,
     drawn: Option<Instant>,
 }
 
-impl<'a> MovingLine<'a> {
-    pub(crate) fn new(context: &'a Context) -> Self {
-        Self { context, drawn: None }
+impl<'a> ProgressLine<'a> {
+    pub(crate) fn new(app: &'a App) -> Self {
+        Self { app, drawn: None }
     }
 
     /// Whether anything would be seen now; saves making words that nobody reads.
     pub(crate) fn is_due(&self) -> bool {
-        self.context.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
+        self.app.watched && self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_AFTER)
     }
 
     /// Shows these words in place of the last ones, unless those were shown just now.
@@ -35,17 +35,17 @@ impl<'a> MovingLine<'a> {
 
     /// Shows words that will stand for a while. A full line would make the terminal go to the next.
     fn show_at_once(&mut self, words: &str) {
-        if self.context.watched {
+        if self.app.watched {
             self.drawn = Some(Instant::now());
-            let words = shorten(words, self.context.width.saturating_sub(1));
-            self.context.tell_raw(&format!("{CLEAR_LINE}{words}"));
+            let words = shorten(words, self.app.width.saturating_sub(1));
+            self.app.tell_raw(&format!("{CLEAR_LINE}{words}"));
         }
     }
 
     /// Leaves the line empty.
     pub(crate) fn end(&mut self) {
         if self.drawn.take().is_some() {
-            self.context.tell_raw(CLEAR_LINE);
+            self.app.tell_raw(CLEAR_LINE);
         }
     }
 }

@@ -30,13 +30,13 @@ enum Overflow {
 }
 
 /// A table with a heading line.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     sides: Vec<Side>,
     rows: Vec<Vec<String>>,
     overflow: Overflow,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these headings; a heading names the side of its column.
     pub(crate) fn new(headings: &[(&str, Side)]) -> Self {
         Self {

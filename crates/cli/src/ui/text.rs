@@ -107,7 +107,7 @@ fn is_unprintable(c: char) -> bool {
 }
 
 /// One line of at most `max_columns` columns that gives an idea of a text: runs of white space become one space, and
-/// what does not fit is cut off with an ellipsis. Looks at the start of the text only, however long it is.
+/// what does not fit is cut off with an ellipsis. MarkdownStyle at the start of the text only, however long it is.
 pub(crate) fn glimpse(text: &str, max_columns: usize) -> String {
     // A column needs at least one character, and few characters take none; a start this long is always enough.
     let start_bytes = max_columns.saturating_mul(8).saturating_add(512);

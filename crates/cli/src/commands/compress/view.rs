@@ -10,7 +10,7 @@ use crate::commands::compress::Compaction;
 use crate::error::path_words;
 use crate::limits::limits_table;
 use crate::ui::gauge::{Gauge, gauge_lines};
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, percent, printable, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
@@ -22,7 +22,7 @@ const PREVIEWED_IN_CHAT: &str = "Nothing was changed. /compress without --previe
 
 /// Whether the summary itself is part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Summary {
+pub(crate) enum SummarySection {
     Show,
     Hide,
 }
@@ -31,10 +31,10 @@ pub(crate) enum Summary {
 pub(crate) fn report(
     compaction: &Compaction<'_>,
     out: Option<&Path>,
-    summary: Summary,
+    summary: SummarySection,
     width: usize,
 ) -> String {
-    let mut page = Page { text: String::new(), width };
+    let mut page = ReportPage { text: String::new(), width };
     let report = &compaction.attempt.report;
     page.outcome(compaction);
     if let Some(path) = out {
@@ -54,7 +54,7 @@ pub(crate) fn report(
     if compaction.attempt.outcome.is_completed() {
         page.figures(report);
     }
-    if let Some(document) = compaction.attempt.summary.as_ref().filter(|_| summary == Summary::Show) {
+    if let Some(document) = compaction.attempt.summary.as_ref().filter(|_| summary == SummarySection::Show) {
         page.heading(&format!("Summary ({} tokens)", thousands(report.summary_tokens)));
         let text = printable(&document.to_markdown());
         page.text.push_str(&wrap(&text, width, INDENT));
@@ -64,7 +64,7 @@ pub(crate) fn report(
 
 /// The plan alone: what would stay, what would be folded, what is at stake.
 pub(crate) fn plan(compaction: &Compaction<'_>, width: usize, in_chat: bool) -> String {
-    let mut page = Page { text: String::new(), width };
+    let mut page = ReportPage { text: String::new(), width };
     let report = &compaction.attempt.report;
     match &compaction.attempt.outcome {
         Outcome::Completed { .. } => {
@@ -95,12 +95,12 @@ pub(crate) fn plan(compaction: &Compaction<'_>, width: usize, in_chat: bool) -> 
     page.text
 }
 
-struct Page {
+struct ReportPage {
     text: String,
     width: usize,
 }
 
-impl Page {
+impl ReportPage {
     fn title(&mut self, words: &str) {
         self.text.push_str(&wrap(words, self.width, INDENT).trim_end().bold().to_string());
         self.text.push('\n');
@@ -182,7 +182,7 @@ impl Page {
             ];
             let _ = writeln!(self.text, "  after   {}", strip(&after, scale, cells));
         }
-        let mut table = Table::new(&[
+        let mut table = TextTable::new(&[
             ("", Side::Left),
             ("part", Side::Left),
             ("messages", Side::Left),

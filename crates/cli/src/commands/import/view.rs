@@ -6,25 +6,25 @@ use owo_colors::OwoColorize;
 use serde::Serialize;
 use throughline_store::{FileOutcome, ImportCounts, ImportEvent, ImportReport};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::error::path_words;
-use crate::ui::progress::MovingLine;
-use crate::ui::table::{Side, Table};
+use crate::ui::progress::ProgressLine;
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{columns, counted, shorten, thousands};
 
 const INDENT: usize = 2;
 /// Says how far an import is, in a line that changes.
-pub(crate) struct Progress<'a> {
-    line: MovingLine<'a>,
+pub(crate) struct ImportProgress<'a> {
+    line: ProgressLine<'a>,
     width: usize,
     number: usize,
     of: usize,
     path: String,
 }
 
-impl<'a> Progress<'a> {
-    pub(crate) fn new(context: &'a Context) -> Self {
-        Self { line: MovingLine::new(context), width: context.width, number: 0, of: 0, path: String::new() }
+impl<'a> ImportProgress<'a> {
+    pub(crate) fn new(app: &'a App) -> Self {
+        Self { line: ProgressLine::new(app), width: app.width, number: 0, of: 0, path: String::new() }
     }
 
     pub(crate) fn follow(&mut self, event: &ImportEvent<'_>) {
@@ -109,7 +109,7 @@ pub(crate) fn render(report: &ImportReport, width: usize) -> String {
         )
     };
     out.push_str(&format!("{}\n", title.bold()));
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("program", Side::Left),
         ("files", Side::Right),
         ("new", Side::Right),

@@ -11,7 +11,7 @@ use throughline_tokens::Usage;
 use crate::commands::insights::Insights;
 use crate::commands::usage::view::{MISSES_HEADING, cache_misses, cost_lines, group_name, sorted};
 use crate::ui::figures::{cost_words, rounded, sparkline};
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, on_one_line, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
@@ -40,7 +40,7 @@ pub(crate) fn render(insights: &Insights, width: usize) -> String {
         return out;
     }
     out.push_str(&sums(&insights.total, &insights.by_model, width));
-    let measure = Measure::of(&insights.total);
+    let measure = BarValue::of(&insights.total);
     let periods = periods(insights);
     if !periods.is_empty() {
         let per = if period_days(insights) == 1 { "By day" } else { "Over time" };
@@ -73,12 +73,12 @@ pub(crate) fn render(insights: &Insights, width: usize) -> String {
 
 /// What bars show: money if any is known, else tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Measure {
+enum BarValue {
     Cost,
     Tokens,
 }
 
-impl Measure {
+impl BarValue {
     fn of(total: &UsageTotal) -> Self {
         if total.cost_micro_usd > 0 { Self::Cost } else { Self::Tokens }
     }
@@ -181,8 +181,8 @@ fn add(sum: &mut UsageTotal, total: &UsageTotal) {
     sum.unpriced += total.unpriced;
 }
 
-fn over_time(periods: &[Period], measure: Measure, width: usize) -> String {
-    let mut table = Table::new(&[
+fn over_time(periods: &[Period], measure: BarValue, width: usize) -> String {
+    let mut table = TextTable::new(&[
         ("from", Side::Left),
         ("calls", Side::Right),
         ("tokens", Side::Right),
@@ -205,8 +205,8 @@ fn over_time(periods: &[Period], measure: Measure, width: usize) -> String {
     table.render(width, INDENT)
 }
 
-fn groups(name: &str, totals: &[UsageTotal], measure: Measure, top: usize, width: usize) -> String {
-    let mut table = Table::new(&[
+fn groups(name: &str, totals: &[UsageTotal], measure: BarValue, top: usize, width: usize) -> String {
+    let mut table = TextTable::new(&[
         (name, Side::Left),
         ("calls", Side::Right),
         ("tokens", Side::Right),
@@ -229,7 +229,8 @@ fn groups(name: &str, totals: &[UsageTotal], measure: Measure, top: usize, width
 }
 
 fn tools(tools: &[ToolCount], top: usize, width: usize) -> String {
-    let mut table = Table::new(&[("tool", Side::Left), ("messages", Side::Right), ("tokens", Side::Right)]);
+    let mut table =
+        TextTable::new(&[("tool", Side::Left), ("messages", Side::Right), ("tokens", Side::Right)]);
     let mut tools: Vec<&ToolCount> = tools.iter().collect();
     tools.sort_by_key(|tool| std::cmp::Reverse((tool.tokens, tool.messages)));
     let values: Vec<u64> = tools.iter().take(top).map(|tool| tool.tokens).collect();

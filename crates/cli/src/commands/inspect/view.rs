@@ -6,11 +6,11 @@ use owo_colors::OwoColorize;
 use throughline_transcript::Violation;
 
 use crate::commands::inspect::Inspection;
-use crate::context_breakdown::{Census, Kind};
+use crate::context_breakdown::{ContentKind, ContextBreakdown};
 use crate::input::source_words;
-use crate::limits::{Situation, limits_table};
+use crate::limits::{TranscriptLimits, limits_table};
 use crate::ui::gauge::{Gauge, gauge_lines};
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{bytes_words, counted, on_one_line, percent, printable, shorten, thousands, wrap};
 
 /// Broken rules listed before the rest is only counted.
@@ -21,7 +21,7 @@ const INDENT: usize = 2;
 
 /// The whole page.
 pub(crate) fn render(inspection: &Inspection<'_>, width: usize) -> String {
-    let Inspection { input, situation, census, violations, .. } = inspection;
+    let Inspection { input, situation, breakdown, violations, .. } = inspection;
     let mut out = String::new();
     let transcript = &input.transcript;
     let title = format!(
@@ -34,24 +34,25 @@ pub(crate) fn render(inspection: &Inspection<'_>, width: usize) -> String {
     );
     out.push_str(&wrap(&title, width, INDENT).trim_end().bold().to_string());
     out.push_str("\n\n");
-    gauge(&mut out, situation, census, width);
-    section(&mut out, "By kind", &kinds(census), width);
-    section(&mut out, "By role (messages only)", &roles(census), width);
+    gauge(&mut out, situation, breakdown, width);
+    section(&mut out, "By kind", &kinds(breakdown), width);
+    section(&mut out, "By role (messages only)", &roles(breakdown), width);
     section(&mut out, "By tool (tokens of calls asked, of results answered)", &tools(inspection), width);
-    section(&mut out, "Groups (a step is one answer with all its results)", &groups(census), width);
+    section(&mut out, "Groups (a step is one answer with all its results)", &groups(breakdown), width);
     section(&mut out, "Largest messages (numbered from 0)", &largest(inspection), width);
     broken(&mut out, violations, width);
     out
 }
 
-fn gauge(out: &mut String, situation: &Situation, census: &Census, width: usize) {
+fn gauge(out: &mut String, situation: &TranscriptLimits, breakdown: &ContextBreakdown, width: usize) {
     let gauge = Gauge {
-        tokens: census.total_tokens,
+        tokens: breakdown.total_tokens,
         window_tokens: situation.window.value,
         threshold_tokens: situation.budgets.threshold_tokens,
     };
     out.push_str(&gauge_lines(&[("Context", gauge)], width));
-    let words = format!("{} {} characters of text.", situation.words(), thousands(census.total_characters));
+    let words =
+        format!("{} {} characters of text.", situation.words(), thousands(breakdown.total_characters));
     out.push_str(&indented(&wrap(&words, width - INDENT, 0)));
     out.push('\n');
     out.push_str(&heading("Limits"));
@@ -62,7 +63,7 @@ fn heading(title: &str) -> String {
     format!("{}\n", title.bold())
 }
 
-fn section(out: &mut String, title: &str, table: &Table, width: usize) {
+fn section(out: &mut String, title: &str, table: &TextTable, width: usize) {
     if !table.is_empty() {
         out.push('\n');
         out.push_str(&heading(title));
@@ -74,25 +75,25 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("{:INDENT$}{line}\n", "")).collect()
 }
 
-fn kinds(census: &Census) -> Table {
-    let mut table = Table::new(&[
+fn kinds(breakdown: &ContextBreakdown) -> TextTable {
+    let mut table = TextTable::new(&[
         ("kind", Side::Left),
         ("tokens", Side::Right),
         ("share", Side::Right),
         ("characters", Side::Right),
         ("items", Side::Right),
     ]);
-    let mut rows: Vec<_> = census.kinds.iter().collect();
+    let mut rows: Vec<_> = breakdown.kinds.iter().collect();
     rows.sort_by_key(|(kind, tally)| (std::cmp::Reverse(tally.tokens), **kind));
     for (kind, tally) in rows {
         let characters = match kind {
-            Kind::Images | Kind::Framing => "-".to_owned(),
+            ContentKind::Images | ContentKind::Framing => "-".to_owned(),
             _ => thousands(tally.characters),
         };
         table.row([
             kind.words().to_owned(),
             thousands(tally.tokens),
-            percent(tally.tokens, census.total_tokens),
+            percent(tally.tokens, breakdown.total_tokens),
             characters,
             thousands(tally.items),
         ]);
@@ -100,29 +101,29 @@ fn kinds(census: &Census) -> Table {
     table
 }
 
-fn roles(census: &Census) -> Table {
-    let mut table = Table::new(&[
+fn roles(breakdown: &ContextBreakdown) -> TextTable {
+    let mut table = TextTable::new(&[
         ("role", Side::Left),
         ("messages", Side::Right),
         ("tokens", Side::Right),
         ("share", Side::Right),
         ("mean", Side::Right),
     ]);
-    for (role, tally) in &census.roles {
+    for (role, tally) in &breakdown.roles {
         table.row([
             role.name().to_owned(),
             thousands(tally.items),
             thousands(tally.tokens),
-            percent(tally.tokens, census.total_tokens),
+            percent(tally.tokens, breakdown.total_tokens),
             thousands(tally.tokens / tally.items.max(1)),
         ]);
     }
     table
 }
 
-fn tools(inspection: &Inspection<'_>) -> Table {
-    let census = &inspection.census;
-    let mut table = Table::new(&[
+fn tools(inspection: &Inspection<'_>) -> TextTable {
+    let breakdown = &inspection.breakdown;
+    let mut table = TextTable::new(&[
         ("tool", Side::Left),
         ("calls", Side::Right),
         ("failed", Side::Right),
@@ -131,18 +132,18 @@ fn tools(inspection: &Inspection<'_>) -> Table {
         ("share", Side::Right),
         ("largest", Side::Right),
     ]);
-    for tool in census.tools.iter().take(inspection.top) {
+    for tool in breakdown.tools.iter().take(inspection.top) {
         table.row([
             shorten(&on_one_line(&tool.name), MAX_TOOL_COLUMNS),
             thousands(tool.calls.items),
             thousands(tool.failed),
             thousands(tool.calls.tokens),
             thousands(tool.results.tokens),
-            percent(tool.tokens(), census.total_tokens),
+            percent(tool.tokens(), breakdown.total_tokens),
             thousands(tool.largest_result_tokens),
         ]);
     }
-    if let Some(rest) = census.tools.get(inspection.top..).filter(|rest| !rest.is_empty()) {
+    if let Some(rest) = breakdown.tools.get(inspection.top..).filter(|rest| !rest.is_empty()) {
         let sum = |of: fn(&crate::context_breakdown::ToolTally) -> u64| rest.iter().map(of).sum::<u64>();
         table.row([
             format!("({} more)", rest.len()),
@@ -150,15 +151,15 @@ fn tools(inspection: &Inspection<'_>) -> Table {
             thousands(sum(|tool| tool.failed)),
             thousands(sum(|tool| tool.calls.tokens)),
             thousands(sum(|tool| tool.results.tokens)),
-            percent(sum(crate::context_breakdown::ToolTally::tokens), census.total_tokens),
+            percent(sum(crate::context_breakdown::ToolTally::tokens), breakdown.total_tokens),
             thousands(rest.iter().map(|tool| tool.largest_result_tokens).max().unwrap_or(0)),
         ]);
     }
     table
 }
 
-fn groups(census: &Census) -> Table {
-    let mut table = Table::new(&[
+fn groups(breakdown: &ContextBreakdown) -> TextTable {
+    let mut table = TextTable::new(&[
         ("kind", Side::Left),
         ("groups", Side::Right),
         ("messages", Side::Right),
@@ -166,7 +167,7 @@ fn groups(census: &Census) -> Table {
         ("open", Side::Right),
         ("largest", Side::Left),
     ]);
-    for group in &census.groups {
+    for group in &breakdown.groups {
         let (start, end) = group.largest;
         let place = if end == start + 1 {
             format!("message {start}")
@@ -185,8 +186,8 @@ fn groups(census: &Census) -> Table {
     table
 }
 
-fn largest(inspection: &Inspection<'_>) -> Table {
-    let mut table = Table::new(&[
+fn largest(inspection: &Inspection<'_>) -> TextTable {
+    let mut table = TextTable::new(&[
         ("message", Side::Right),
         ("role", Side::Left),
         ("tool", Side::Left),
@@ -194,7 +195,7 @@ fn largest(inspection: &Inspection<'_>) -> Table {
         ("share", Side::Right),
         ("glimpse", Side::Left),
     ]);
-    for large in &inspection.census.largest {
+    for large in &inspection.breakdown.largest {
         let tool = match large.tools.as_slice() {
             [] => String::new(),
             [one] => on_one_line(one),
@@ -205,7 +206,7 @@ fn largest(inspection: &Inspection<'_>) -> Table {
             large.role.to_owned(),
             shorten(&tool, MAX_TOOL_COLUMNS),
             thousands(large.tokens),
-            percent(large.tokens, inspection.census.total_tokens),
+            percent(large.tokens, inspection.breakdown.total_tokens),
             large.glimpse.clone(),
         ]);
     }

@@ -4,16 +4,16 @@ use owo_colors::OwoColorize;
 use throughline_provider::WindowSource;
 use throughline_tokens::{OwnValue, PriceBasis, prices_as_of};
 
-use crate::commands::models::{ListedRow, ModelPage, Rates, key_words};
+use crate::commands::models::{ListedRow, MillionTokenPrices, ModelDetails, key_words};
 use crate::ui::figures::{dollars, rounded};
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands, wrap};
 
 /// Columns of the words before each value.
 const LABEL_COLUMNS: usize = 16;
 
 /// Everything about one model.
-pub(crate) fn one(page: &ModelPage, width: usize) -> String {
+pub(crate) fn one(page: &ModelDetails, width: usize) -> String {
     let model = &page.model;
     let facts = &model.known.facts;
     let mut lines = Lines { out: format!("{}\n", on_one_line(&model.model).bold()), width };
@@ -86,7 +86,7 @@ pub(crate) fn list(title: &str, rows: &[ListedRow], width: usize) -> String {
     if rows.is_empty() {
         return format!("{title}: none\n");
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("model", Side::Left),
         ("window", Side::Right),
         ("in", Side::Right),
@@ -115,7 +115,7 @@ pub(crate) fn list(title: &str, rows: &[ListedRow], width: usize) -> String {
 }
 
 /// Prices of a million tokens.
-fn price_words(rates: &Rates) -> String {
+fn price_words(rates: &MillionTokenPrices) -> String {
     if rates.basis == PriceBasis::Included {
         return "paid for by a subscription".to_owned();
     }

@@ -10,9 +10,9 @@ use throughline_plugin::{
     CheckVerdict, ConformanceCheck, EngineBounds, HostServices, Launch, PlainServices, check_process,
 };
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::plugins::{missing_program, read_manifest};
-use crate::error::{Exit, Failure, io_words, path_words};
+use crate::error::{CliError, Exit, io_words, path_words};
 use crate::ui::output::print_json;
 use crate::ui::text::on_one_line;
 
@@ -48,11 +48,11 @@ struct Subject {
 }
 
 /// Carries out the command.
-pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<(), Failure> {
-    let subject = subject(args, context)?;
+pub(crate) fn run(args: &CheckArgs, app: &App) -> Result<(), CliError> {
+    let subject = subject(args, app)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::OutputFailed, "the engine cannot be checked").because(io_words(&error))
+        CliError::new(Exit::OutputFailed, "the engine cannot be checked").because(io_words(&error))
     })?;
     let plain = Arc::<PlainServices>::default();
     let services: Arc<dyn HostServices> = Arc::<PlainServices>::clone(&plain);
@@ -63,26 +63,23 @@ pub(crate) fn run(args: &CheckArgs, context: &Context) -> Result<(), Failure> {
     let log = log.get(log.len().saturating_sub(SHOWN_LOG_LINES)..).unwrap_or_default();
     if args.json {
         let passes = failed == 0;
-        print_json(
-            context,
-            &json!({ "engine": subject.name, "passes": passes, "checks": checks, "log": log }),
-        )?;
+        print_json(app, &json!({ "engine": subject.name, "passes": passes, "checks": checks, "log": log }))?;
     } else {
-        context.print(&render(&subject.name, &checks, if failed > 0 { log } else { &[] }))?;
+        app.print(&render(&subject.name, &checks, if failed > 0 { log } else { &[] }))?;
     }
     match failed {
         0 => Ok(()),
-        _ => Err(Failure::new(Exit::BadInput, format!("{} of {} checks failed", failed, checks.len()))
+        _ => Err(CliError::new(Exit::BadInput, format!("{} of {} checks failed", failed, checks.len()))
             .hint("docs/engine-protocol.md has the protocol, `throughline plugins schema` its messages")),
     }
 }
 
-fn subject(args: &CheckArgs, context: &Context) -> Result<Subject, Failure> {
+fn subject(args: &CheckArgs, app: &App) -> Result<Subject, CliError> {
     let unreadable = |directory: &Path, why: String| {
-        Failure::new(Exit::InputUnreadable, format!("{} is no engine", path_words(directory))).because(why)
+        CliError::new(Exit::InputUnreadable, format!("{} is no engine", path_words(directory))).because(why)
     };
     let here = std::path::absolute(".").map_err(|error| {
-        Failure::new(Exit::InputUnreadable, "this folder cannot be read").because(io_words(&error))
+        CliError::new(Exit::InputUnreadable, "this folder cannot be read").because(io_words(&error))
     })?;
     let (name, launch, place) = match (&args.directory, args.command.split_first()) {
         (Some(directory), _) => {
@@ -100,9 +97,9 @@ fn subject(args: &CheckArgs, context: &Context) -> Result<Subject, Failure> {
                 Launch { program: PathBuf::from(program), arguments: arguments.to_vec(), folder: here };
             (name.unwrap_or_default(), launch, PathBuf::from(program))
         }
-        (None, None) => return Err(Failure::new(Exit::Usage, "nothing is named that could be checked")),
+        (None, None) => return Err(CliError::new(Exit::Usage, "nothing is named that could be checked")),
     };
-    match missing_program(context, &launch) {
+    match missing_program(app, &launch) {
         Some(why) => Err(unreadable(&place, why)),
         None => Ok(Subject { name, launch }),
     }

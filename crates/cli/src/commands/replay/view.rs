@@ -7,9 +7,9 @@ use throughline_provider::CacheTtl;
 use throughline_replay::{Bill, SummaryCost};
 use throughline_tokens::prices_as_of;
 
-use crate::commands::replay::{ReplayPage, Replayed};
+use crate::commands::replay::{ReplayPage, ReplayedSession};
 use crate::ui::figures::{cost_words, dollars};
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
@@ -38,7 +38,7 @@ pub(crate) fn render(page: &ReplayPage, width: usize) -> String {
 }
 
 /// On which terms a conversation was replayed.
-fn terms(one: &Replayed) -> String {
+fn terms(one: &ReplayedSession) -> String {
     let model = if one.model.is_empty() { "no model is named" } else { &one.model };
     let ttl = |ttl: CacheTtl| ttl.name();
     format!(
@@ -51,8 +51,8 @@ fn terms(one: &Replayed) -> String {
     )
 }
 
-fn list(page: &ReplayPage) -> Table {
-    let mut table = Table::new(&[
+fn list(page: &ReplayPage) -> TextTable {
+    let mut table = TextTable::new(&[
         ("conversation", Side::Left),
         ("calls", Side::Right),
         ("compacted", Side::Right),
@@ -86,39 +86,39 @@ fn both(without: String, with: String) -> String {
 
 /// Whether a row says how much of a figure is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum ShareColumn {
     Shown,
     /// Of few things a share says nothing.
     None,
 }
 
 /// A figure of a bill, its name, and whether it says how much is left.
-type Row = (&'static str, fn(&Bill) -> u64, Change);
+type BillRow = (&'static str, fn(&Bill) -> u64, ShareColumn);
 
 /// Figures side by side.
-fn comparison(without: &Bill, with: &Bill) -> Table {
-    let mut table = Table::new(&[
+fn comparison(without: &Bill, with: &Bill) -> TextTable {
+    let mut table = TextTable::new(&[
         ("", Side::Left),
         ("as recorded", Side::Right),
         ("with Throughline", Side::Right),
         ("", Side::Right),
     ]);
-    let rows: [Row; 11] = [
-        ("calls", |bill| bill.calls, Change::Shown),
-        ("  for summaries", |bill| bill.summary_calls, Change::None),
-        ("  to read again", |bill| bill.reread_calls, Change::None),
-        ("results set aside", |bill| bill.set_aside, Change::None),
-        ("compactions", |bill| bill.compactions, Change::None),
-        ("largest prompt", |bill| bill.largest_prompt_tokens, Change::Shown),
-        ("prompt tokens", |bill| bill.usage.prompt(), Change::Shown),
-        ("  read from the cache", |bill| bill.usage.cache_read, Change::Shown),
-        ("  written to it", |bill| bill.usage.cache_write, Change::Shown),
-        ("  neither", |bill| bill.usage.input, Change::Shown),
-        ("answered tokens", |bill| bill.usage.output, Change::Shown),
+    let rows: [BillRow; 11] = [
+        ("calls", |bill| bill.calls, ShareColumn::Shown),
+        ("  for summaries", |bill| bill.summary_calls, ShareColumn::None),
+        ("  to read again", |bill| bill.reread_calls, ShareColumn::None),
+        ("results set aside", |bill| bill.set_aside, ShareColumn::None),
+        ("compactions", |bill| bill.compactions, ShareColumn::None),
+        ("largest prompt", |bill| bill.largest_prompt_tokens, ShareColumn::Shown),
+        ("prompt tokens", |bill| bill.usage.prompt(), ShareColumn::Shown),
+        ("  read from the cache", |bill| bill.usage.cache_read, ShareColumn::Shown),
+        ("  written to it", |bill| bill.usage.cache_write, ShareColumn::Shown),
+        ("  neither", |bill| bill.usage.input, ShareColumn::Shown),
+        ("answered tokens", |bill| bill.usage.output, ShareColumn::Shown),
     ];
     for (name, of, change) in rows {
         let (a, b) = (of(without), of(with));
-        let change = if change == Change::Shown && a > 0 { percent(b, a) } else { String::new() };
+        let change = if change == ShareColumn::Shown && a > 0 { percent(b, a) } else { String::new() };
         table.row([name.to_owned(), thousands(a), thousands(b), change]);
     }
     table.row(["cost".to_owned(), money(without), money(with), share(with, without)]);

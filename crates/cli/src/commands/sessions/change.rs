@@ -5,12 +5,12 @@
 use serde_json::json;
 use throughline_store::{Dependants, Selection, Session, Store as _, ViewMessage};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::args::WindowArgs;
 use crate::commands::sessions::{DeleteArgs, RenameArgs, SelectArgs};
-use crate::error::{Exit, Failure};
+use crate::error::{CliError, Exit};
 use crate::record::session_context::in_use;
-use crate::record::{Record, refused, title_words};
+use crate::record::{OpenRecord, refused, title_words};
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, thousands, wrap};
 
@@ -18,31 +18,26 @@ use crate::ui::text::{counted, thousands, wrap};
 const MAX_TITLE_CHARS: usize = 500;
 
 /// `sessions delete`.
-pub(crate) fn delete(args: &DeleteArgs, context: &Context) -> Result<(), Failure> {
-    let record = Record::open_to_change(context, &args.id)?;
+pub(crate) fn delete(args: &DeleteArgs, app: &App) -> Result<(), CliError> {
+    let record = OpenRecord::open_to_change(app, &args.id)?;
     let session = record.session(&args.id)?;
     let chain = record.store.chain(&record.owner, &session.id).map_err(refused)?;
     if !args.yes {
-        confirm(context, &record, &session, &chain)?;
+        confirm(app, &record, &session, &chain)?;
     }
     let dependants = if args.with_dependants { Dependants::Delete } else { Dependants::Refuse };
     let gone = record.locked(&session, "sessions delete", || {
         record.store.delete(&record.owner, &session.id, dependants).map_err(refused)
     })?;
     if args.json {
-        return print_json(context, &json!({ "deleted": gone }));
+        return print_json(app, &json!({ "deleted": gone }));
     }
     let ids: String = gone.iter().map(|id| format!("  {id}\n")).collect();
-    context.print(&format!("Deleted {}:\n{ids}", counted(gone.len() as u64, "session", "sessions")))
+    app.print(&format!("Deleted {}:\n{ids}", counted(gone.len() as u64, "session", "sessions")))
 }
 
 /// Asks before a conversation is gone for good.
-fn confirm(
-    context: &Context,
-    record: &Record<'_>,
-    session: &Session,
-    chain: &[Session],
-) -> Result<(), Failure> {
+fn confirm(app: &App, record: &OpenRecord<'_>, session: &Session, chain: &[Session]) -> Result<(), CliError> {
     let messages: u64 = chain.iter().map(|session| session.counters.messages).sum();
     let what = format!(
         "\"{}\" ({}, last active {})",
@@ -50,32 +45,32 @@ fn confirm(
         counted(messages, "message", "messages"),
         record.now.ago(chain.last().unwrap_or(session).active_ms)
     );
-    if !context.can_ask {
-        return Err(Failure::new(Exit::Usage, "nothing was deleted")
+    if !app.can_ask {
+        return Err(CliError::new(Exit::Usage, "nothing was deleted")
             .because(format!("this would delete {what} for good, and nobody can be asked"))
             .hint("--yes deletes without asking"));
     }
-    let answer = context.ask(&format!("Delete {what} for good? Type yes: "));
+    let answer = app.ask(&format!("Delete {what} for good? Type yes: "));
     match answer.as_deref() {
         Some("yes" | "y") => Ok(()),
-        _ => Err(Failure::new(Exit::Usage, "nothing was deleted").because("the answer was not yes")),
+        _ => Err(CliError::new(Exit::Usage, "nothing was deleted").because("the answer was not yes")),
     }
 }
 
 /// `sessions rename`.
-pub(crate) fn rename(args: &RenameArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) fn rename(args: &RenameArgs, app: &App) -> Result<(), CliError> {
     let title = args.title.trim();
     if title.chars().count() > MAX_TITLE_CHARS {
-        return Err(Failure::new(Exit::BadInput, "the title is too long")
+        return Err(CliError::new(Exit::BadInput, "the title is too long")
             .because(format!("it may have at most {MAX_TITLE_CHARS} characters")));
     }
-    let record = Record::open_to_change(context, &args.id)?;
+    let record = OpenRecord::open_to_change(app, &args.id)?;
     let session = record.session(&args.id)?;
     let title = Some(title).filter(|title| !title.is_empty());
     record.locked(&session, "sessions rename", || {
         record.store.rename(&record.owner, &session.id, title).map_err(refused)
     })?;
-    context.note(&match title {
+    app.note(&match title {
         Some(title) => format!("{} is now called {}", session.id, title_words(Some(title))),
         None => format!("{} has no title any more", session.id),
     });
@@ -83,20 +78,20 @@ pub(crate) fn rename(args: &RenameArgs, context: &Context) -> Result<(), Failure
 }
 
 /// `sessions undo`.
-pub(crate) fn undo(args: &SelectArgs, context: &Context) -> Result<(), Failure> {
-    select(args, context, Selection::Undo)
+pub(crate) fn undo(args: &SelectArgs, app: &App) -> Result<(), CliError> {
+    select(args, app, Selection::Undo)
 }
 
 /// `sessions redo`.
-pub(crate) fn redo(args: &SelectArgs, context: &Context) -> Result<(), Failure> {
-    select(args, context, Selection::Redo)
+pub(crate) fn redo(args: &SelectArgs, app: &App) -> Result<(), CliError> {
+    select(args, app, Selection::Redo)
 }
 
-fn select(args: &SelectArgs, context: &Context, selection: Selection) -> Result<(), Failure> {
-    let record = Record::open_to_change(context, &args.id)?;
+fn select(args: &SelectArgs, app: &App, selection: Selection) -> Result<(), CliError> {
+    let record = OpenRecord::open_to_change(app, &args.id)?;
     let tip = record.tip(&args.id)?;
     let window = WindowArgs { context_length: args.context_length, model: None, max_output_tokens: None };
-    let (before, situation) = in_use(context, &record, &tip, &window)?;
+    let (before, situation) = in_use(app, &record, &tip, &window)?;
     let room = situation.window.value.saturating_sub(before.fixed_tokens.unwrap_or(0));
     let what = match selection {
         Selection::Undo => "sessions undo",
@@ -111,7 +106,7 @@ fn select(args: &SelectArgs, context: &Context, selection: Selection) -> Result<
     let tokens: u64 = shown.iter().map(ViewMessage::tokens).sum();
     if args.json {
         return print_json(
-            context,
+            app,
             &json!({
                 "session": successor,
                 "messages": { "before": before.messages, "after": shown.len() },
@@ -134,5 +129,5 @@ fn select(args: &SelectArgs, context: &Context, selection: Selection) -> Result<
         thousands(situation.window.value),
         successor.id,
     );
-    context.print(&wrap(&words, context.width, 0))
+    app.print(&wrap(&words, app.width, 0))
 }

@@ -3,16 +3,16 @@
 use throughline_redact::Redactor;
 use throughline_store::{ExportForm, ExportOptions, ExportSide, export};
 
-use crate::app::Context;
+use crate::app::App;
 use crate::commands::sessions::{ExportArgs, FormatArg, ViewArg};
-use crate::error::{Failure, path_words};
+use crate::error::{CliError, path_words};
 use crate::files::{STANDARD_STREAM, write_private};
-use crate::record::{Record, refused};
+use crate::record::{OpenRecord, refused};
 use crate::ui::text::counted;
 
 /// Carries out the command.
-pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<(), Failure> {
-    let record = Record::open_to_read(context, &args.id)?;
+pub(crate) fn run(args: &ExportArgs, app: &App) -> Result<(), CliError> {
+    let record = OpenRecord::open_to_read(app, &args.id)?;
     let session = record.session(&args.id)?;
     let redactor = args.redact.then(Redactor::new);
     let options = ExportOptions {
@@ -29,10 +29,10 @@ pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<(), Failure> {
     };
     let exported = export(&record.store, &record.owner, &session.id, &options).map_err(refused)?;
     match args.out.as_deref().filter(|path| path.as_os_str() != STANDARD_STREAM) {
-        None => context.print_bytes(exported.text.as_bytes())?,
+        None => app.print_bytes(exported.text.as_bytes())?,
         Some(path) => {
             write_private(path, exported.text.as_bytes())?;
-            context.note(&format!(
+            app.note(&format!(
                 "wrote {} of {} to {}",
                 counted(exported.messages as u64, "message", "messages"),
                 session.id,
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ExportArgs, context: &Context) -> Result<(), Failure> {
         }
     }
     if args.redact {
-        context.note(&match exported.masked {
+        app.note(&match exported.masked {
             0 => "no secrets were found".to_owned(),
             masked => format!("secrets were masked in {}", counted(masked as u64, "message", "messages")),
         });

@@ -6,7 +6,7 @@ use throughline_store::Conversation;
 use crate::args::time::Now;
 use crate::record::title_words;
 use crate::ui::figures::{cost_words, rounded};
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{columns, on_one_line, shorten, thousands};
 
 const INDENT: usize = 2;
@@ -18,7 +18,7 @@ pub(crate) fn render(conversations: &[Conversation], now: &Now, width: usize) ->
     if conversations.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("id", Side::Left),
         ("last active", Side::Left),
         ("messages", Side::Right),

@@ -5,79 +5,89 @@ use throughline_store::{
     ItemEntry, MessageEntry, Session, Store as _, ViewChange, ViewMessage, view_changes,
 };
 
-use crate::app::Context;
-use crate::commands::sessions::show_view::{HumanPage, ModelPage};
-use crate::commands::sessions::{ShowArgs, ViewArg};
-use crate::error::Failure;
-use crate::record::{Record, refused};
-use crate::ui::messages::Amount;
+use crate::app::App;
+use crate::commands::sessions::show_view::{ModelViewPage, TranscriptPage};
+use crate::commands::sessions::{SessionShowArgs, ViewArg};
+use crate::error::CliError;
+use crate::record::{OpenRecord, refused};
+use crate::ui::messages::TextAmount;
 use crate::ui::output::print_json;
 
 /// Carries out the command.
-pub(crate) fn run(args: &ShowArgs, context: &Context) -> Result<(), Failure> {
-    let record = Record::open_to_read(context, &args.id)?;
+pub(crate) fn run(args: &SessionShowArgs, app: &App) -> Result<(), CliError> {
+    let record = OpenRecord::open_to_read(app, &args.id)?;
     let session = record.session(&args.id)?;
     match args.view {
-        ViewArg::Human => human(args, context, &record, &session),
-        ViewArg::Model => model(args, context, &record, &session),
+        ViewArg::Human => human(args, app, &record, &session),
+        ViewArg::Model => model(args, app, &record, &session),
     }
 }
 
-fn amount(args: &ShowArgs) -> Amount {
-    if args.full { Amount::Everything } else { Amount::Beginning }
+fn amount(args: &SessionShowArgs) -> TextAmount {
+    if args.full { TextAmount::Everything } else { TextAmount::Beginning }
 }
 
-fn human(args: &ShowArgs, context: &Context, record: &Record<'_>, session: &Session) -> Result<(), Failure> {
+fn human(
+    args: &SessionShowArgs,
+    app: &App,
+    record: &OpenRecord<'_>,
+    session: &Session,
+) -> Result<(), CliError> {
     let transcript = record.store.transcript(&record.owner, &session.id).map_err(refused)?;
     if args.raw {
-        return print_raw(context, transcript.iter().map(|message| message.json.as_str()));
+        return print_raw(app, transcript.iter().map(|message| message.json.as_str()));
     }
     let turnings = view_changes(&record.store, &record.owner, session).map_err(refused)?;
     if args.json {
         let messages = transcript.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
         let messages = messages.map_err(refused)?;
-        return print_json(context, &HumanJson { session, turnings, messages });
+        return print_json(app, &HumanJson { session, turnings, messages });
     }
-    let page = HumanPage {
+    let page = TranscriptPage {
         session: &Session { title: record.name_of(session)?, ..session.clone() },
         turnings: &turnings,
         transcript: &transcript,
         amount: amount(args),
         now: &record.now,
-        width: context.width,
+        width: app.width,
     };
-    context.print(&page.render())
+    app.print(&page.render())
 }
 
-fn model(args: &ShowArgs, context: &Context, record: &Record<'_>, session: &Session) -> Result<(), Failure> {
+fn model(
+    args: &SessionShowArgs,
+    app: &App,
+    record: &OpenRecord<'_>,
+    session: &Session,
+) -> Result<(), CliError> {
     let shown = record.store.view(&record.owner, &session.id, None).map_err(refused)?;
     if args.raw {
-        return print_raw(context, shown.iter().map(ViewMessage::json));
+        return print_raw(app, shown.iter().map(ViewMessage::json));
     }
     if args.json {
         let items = shown.iter().map(ItemEntry::of).collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let tokens = shown.iter().map(ViewMessage::tokens).sum();
-        return print_json(context, &ModelJson { session, tokens, items });
+        return print_json(app, &ModelJson { session, tokens, items });
     }
-    let page = ModelPage {
+    let page = ModelViewPage {
         session: &Session { title: record.name_of(session)?, ..session.clone() },
         shown: &shown,
         amount: amount(args),
         now: &record.now,
-        width: context.width,
+        width: app.width,
     };
-    context.print(&page.render())
+    app.print(&page.render())
 }
 
 /// Messages as a JSON list, one a line, each byte for byte.
-fn print_raw<'a>(context: &Context, messages: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+fn print_raw<'a>(app: &App, messages: impl Iterator<Item = &'a str>) -> Result<(), CliError> {
     let mut out = String::from("[");
     for (index, message) in messages.enumerate() {
         out.push_str(if index == 0 { "\n" } else { ",\n" });
         out.push_str(message);
     }
     out.push_str("\n]\n");
-    context.print_bytes(out.as_bytes())
+    app.print_bytes(out.as_bytes())
 }
 
 #[derive(Serialize)]

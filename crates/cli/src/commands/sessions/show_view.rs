@@ -9,7 +9,7 @@ use throughline_transcript::{Message, Role, SharedText, decode_message};
 
 use crate::args::time::Now;
 use crate::record::title_words;
-use crate::ui::messages::{Amount, MessageWriter};
+use crate::ui::messages::{MessageWriter, TextAmount};
 use crate::ui::text::{columns, counted, on_one_line, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
@@ -17,12 +17,12 @@ const INDENT: usize = 2;
 const COMPRESSION: &str = "compression";
 
 /// Everything that was said.
-pub(crate) struct HumanPage<'a> {
+pub(crate) struct TranscriptPage<'a> {
     pub(crate) session: &'a Session,
     /// Where it went on in another window.
     pub(crate) turnings: &'a [ViewChange],
     pub(crate) transcript: &'a [StoredMessage],
-    pub(crate) amount: Amount,
+    pub(crate) amount: TextAmount,
     pub(crate) now: &'a Now,
     pub(crate) width: usize,
 }
@@ -38,7 +38,7 @@ fn compactions(turnings: &[ViewChange]) -> (u64, u64) {
     (in_view, made.saturating_sub(in_view))
 }
 
-impl HumanPage<'_> {
+impl TranscriptPage<'_> {
     pub(crate) fn render(&self) -> String {
         let tokens = self.transcript.iter().map(|message| message.tokens).sum();
         let mut out = title(self.session, self.now, self.width);
@@ -104,15 +104,15 @@ impl HumanPage<'_> {
 }
 
 /// What a model would be sent.
-pub(crate) struct ModelPage<'a> {
+pub(crate) struct ModelViewPage<'a> {
     pub(crate) session: &'a Session,
     pub(crate) shown: &'a [ViewMessage],
-    pub(crate) amount: Amount,
+    pub(crate) amount: TextAmount,
     pub(crate) now: &'a Now,
     pub(crate) width: usize,
 }
 
-impl ModelPage<'_> {
+impl ModelViewPage<'_> {
     pub(crate) fn render(&self) -> String {
         let tokens = self.shown.iter().map(ViewMessage::tokens).sum();
         let mut out = title(self.session, self.now, self.width);

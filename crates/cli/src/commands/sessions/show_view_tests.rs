@@ -45,11 +45,11 @@ fn transcript(lineage: &[Session]) -> Vec<StoredMessage> {
 fn human(lineage: &[Session]) -> String {
     let transcript = transcript(lineage);
     let summaries = [summary(1, &lineage[1], &lineage[0])];
-    HumanPage {
+    TranscriptPage {
         session: &lineage[lineage.len() - 1],
         turnings: &view_changes_along(lineage, &summaries),
         transcript: &transcript,
-        amount: Amount::Beginning,
+        amount: TextAmount::Beginning,
         now: &noon(),
         width: 80,
     }
@@ -110,9 +110,14 @@ fn a_model_is_shown_what_it_is_sent_item_by_item() {
             tokens: 4,
         },
     ];
-    let page =
-        ModelPage { session: &lineage[1], shown: &shown, amount: Amount::Beginning, now: &noon(), width: 80 }
-            .render();
+    let page = ModelViewPage {
+        session: &lineage[1],
+        shown: &shown,
+        amount: TextAmount::Beginning,
+        now: &noon(),
+        width: 80,
+    }
+    .render();
     assert!(widest(&page) <= 80);
     insta::assert_snapshot!(plain(&page));
 }

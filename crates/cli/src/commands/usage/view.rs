@@ -8,12 +8,12 @@ use throughline_store::{Session, UsageTotal};
 use throughline_tokens::{PricedCall, Usage, cost};
 
 use crate::commands::usage::UsagePage;
-use crate::limits::Situation;
-use crate::record::session_context::InUse;
+use crate::limits::TranscriptLimits;
+use crate::record::session_context::ContextUse;
 use crate::record::title_words;
 use crate::ui::figures::{cost_words, dollars, rounded};
 use crate::ui::gauge::{Gauge, gauge_lines};
-use crate::ui::table::{Side, Table};
+use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{counted, on_one_line, percent, shorten, thousands, wrap};
 
 const INDENT: usize = 2;
@@ -67,7 +67,8 @@ pub(crate) const MISSES_HEADING: &str = "Cache misses, by reason";
 
 /// Why prompts were not read from a cache, how often, and how many tokens were sent anew.
 pub(crate) fn cache_misses(reasons: &[UsageTotal], width: usize) -> String {
-    let mut table = Table::new(&[("reason", Side::Left), ("calls", Side::Right), ("tokens", Side::Right)]);
+    let mut table =
+        TextTable::new(&[("reason", Side::Left), ("calls", Side::Right), ("tokens", Side::Right)]);
     for reason in reasons {
         table.row([
             shorten(&group_name(&reason.group), MAX_NAME_COLUMNS),
@@ -91,7 +92,7 @@ fn title(session: &Session, width: usize) -> String {
     )
 }
 
-fn context(in_use: &InUse, situation: &Situation, width: usize) -> String {
+fn context(in_use: &ContextUse, situation: &TranscriptLimits, width: usize) -> String {
     let gauge = Gauge {
         tokens: in_use.tokens(),
         window_tokens: situation.window.value,
@@ -133,7 +134,7 @@ fn tokens(total: &UsageTotal, width: usize) -> String {
     let usage = &total.usage;
     let prompt = usage.prompt();
     let mark = if total.estimated > 0 { "~" } else { "" };
-    let mut table = Table::new(&[("bucket", Side::Left), ("tokens", Side::Right), ("", Side::Left)]);
+    let mut table = TextTable::new(&[("bucket", Side::Left), ("tokens", Side::Right), ("", Side::Left)]);
     let mut row = |name: &str, tokens: u64, remark: String| {
         table.row([name.to_owned(), format!("{mark}{}", thousands(tokens)), remark]);
     };
@@ -198,8 +199,8 @@ pub(crate) fn saving_words(total: &UsageTotal) -> Option<String> {
 }
 
 /// Groups of calls, the dearest first.
-pub(crate) fn groups(name: &str, totals: &[UsageTotal]) -> Table {
-    let mut table = Table::new(&[
+pub(crate) fn groups(name: &str, totals: &[UsageTotal]) -> TextTable {
+    let mut table = TextTable::new(&[
         (name, Side::Left),
         ("calls", Side::Right),
         ("prompt", Side::Right),

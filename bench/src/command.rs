@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{chat, compare, estimate, focus, gateway, lcm, prepare, replay, retention, scale, speed, store};
+use crate::{
+    chat, compare, estimate, focus, gateway, lcm, prepare, replay, retention, scale, speed, store, takeover,
+};
 
 #[derive(Parser)]
 #[command(name = "throughline-bench", about = "Benchmarks that print tables")]
@@ -56,6 +58,36 @@ enum Command {
         /// Let the conversation's own model write summaries, at the client's expense.
         #[arg(long)]
         own_model: bool,
+    },
+    /// Whether an engineer could take over after a compaction: notes and views against what a reader marked as true.
+    Takeover {
+        /// Folder of recorded Claude Code sessions.
+        sessions: PathBuf,
+        /// Folder of marks, one file for each session.
+        #[arg(long)]
+        truth: PathBuf,
+        /// The model's window, in tokens.
+        #[arg(long, default_value_t = 200_000)]
+        window: u64,
+        /// Compact the past so many times, in parts of equal size, instead of where the recorded client did; several
+        /// numbers, parted by commas, give a column each.
+        #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=20))]
+        parts: Vec<u64>,
+        /// A setting over the defaults, for example compression.target_ratio=0.1 (repeatable).
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+        /// Folder of notes (NAME.md) that are played as a model's one answer and merged as the gateway merges them.
+        #[arg(long)]
+        words: Option<PathBuf>,
+        /// Only this session, with its notes beside the marks.
+        #[arg(long)]
+        show: Option<String>,
+        /// Write the notes of every column to this folder.
+        #[arg(long)]
+        dump: Option<PathBuf>,
+        /// Print figures as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// How much of a summary by rules is about its focus, in generated conversations with known topics.
     Focus,
@@ -153,6 +185,22 @@ pub fn main() -> ExitCode {
         Command::Compare { against, program, against_program, rounds, command } => {
             let before = compare::Build { bench: against, program: against_program };
             compare::run(&before, program, rounds, &command)
+        }
+        Command::Takeover { sessions, truth, window, parts, settings, words, show, dump, json } => {
+            let parts = parts.into_iter().filter_map(|count| usize::try_from(count).ok()).collect();
+            let window_tokens = window;
+            let asked = takeover::Takeover {
+                sessions,
+                truth,
+                window_tokens,
+                parts,
+                settings,
+                words,
+                show,
+                dump,
+                json,
+            };
+            takeover::run(&asked)
         }
         Command::Focus => focus::run(),
         Command::Speed => speed::run(),

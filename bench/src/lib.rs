@@ -21,6 +21,7 @@ mod scale;
 mod speed;
 mod store;
 mod store_texts;
+mod takeover;
 
 pub use command::main;
 pub use counts::{Allocations, main as count};

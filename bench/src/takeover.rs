@@ -1,0 +1,309 @@
+//! Could an engineer take over after a compaction? Notes and whole views against what a reader of the log marked as true.
+//!
+//! For each recorded session a file of marks says what was true at one line of it: the request being worked on, the fate
+//! of every request, constraints, decisions, outcomes of runs, open items, what came next, questions that the notes must
+//! answer, and statements that would be false. The arithmetic is that of `score.py`, which stands beside the marks;
+//! tokens are characters / 4.
+//!
+//! Columns: ours (every compaction that the recorded client made before the cut is made by rules), client (its own
+//! summary, where one stands at the cut), dialogue (the person's and the agent's words, within the size of our notes),
+//! list (the most frequent names, same size), prototype (the dialogue with a line for each edit, command and report, same
+//! size), model (notes that a strong model wrote, as they are), merged (the same notes played as a model's answer). Where
+//! notes have no sections, the whole text counts as every section, in their favour.
+
+mod baseline;
+mod compactor;
+mod log;
+mod marks;
+mod score;
+mod table;
+mod text;
+mod truth;
+
+use std::path::{Path, PathBuf};
+
+use self::baseline::{Baselines, newest};
+use self::compactor::Compactor;
+use self::log::{Spoken, Stage, part_ends, stages};
+use self::score::{NotesForm, Scorer, has};
+use self::table::{Tables, ViewRow};
+use self::text::{chars, fold, tokens};
+use self::truth::Truth;
+use crate::recorded::read;
+
+/// Sizes of views that baselines are measured with: tokens of the dialogue, and of the newest messages.
+const BASELINE_VIEWS: [(usize, usize); 2] = [(5_000, 3_000), (8_000, 5_000)];
+/// The tag that notes begin with.
+const NOTES_TAG: &str = "CONTEXT COMPACTION";
+/// Settings and window of smaller views.
+const SMALLER_RATIO: &str = "compression.target_ratio=0.1";
+const SMALLER_WINDOW_TOKENS: u64 = 100_000;
+
+/// What is measured.
+pub(crate) struct Takeover {
+    /// Folder of recorded Claude Code sessions.
+    pub(crate) sessions: PathBuf,
+    /// Folder of marks.
+    pub(crate) truth: PathBuf,
+    /// The model's window.
+    pub(crate) window_tokens: u64,
+    /// How often the past is compacted, in parts of equal size; none for as often as the client did.
+    pub(crate) parts: Vec<usize>,
+    /// Settings over the defaults.
+    pub(crate) settings: Vec<String>,
+    /// Folder of notes that are played as a model's answer.
+    pub(crate) words: Option<PathBuf>,
+    /// Only this session, with its notes beside the marks.
+    pub(crate) show: Option<String>,
+    /// Folder that all notes are written to.
+    pub(crate) dump: Option<PathBuf>,
+    /// Figures as JSON.
+    pub(crate) json: bool,
+}
+
+/// Notes of one column, in the view they stand in.
+struct Candidate {
+    column: String,
+    notes: String,
+    view: String,
+    form: NotesForm,
+}
+
+impl Candidate {
+    /// A text that is notes and view in one.
+    fn alone(column: &str, notes: String, form: NotesForm) -> Self {
+        Self { column: column.to_owned(), view: notes.clone(), notes, form }
+    }
+}
+
+/// One session with its marks.
+struct Marked {
+    truth: Truth,
+    marks: String,
+    stages: Vec<Stage>,
+}
+
+impl Marked {
+    fn past(&self) -> &[Spoken] {
+        self.stages.last().map(|stage| stage.past.as_slice()).unwrap_or_default()
+    }
+
+    fn client(&self) -> Option<&str> {
+        self.stages.last().and_then(|stage| stage.summary.as_deref())
+    }
+
+    /// Where the past is compacted: in parts, or where the client compacted.
+    fn ends(&self, parts: Option<usize>) -> Vec<usize> {
+        match parts {
+            Some(count) => part_ends(self.past(), count),
+            None => self.stages.iter().map(|stage| stage.past.len()).collect(),
+        }
+    }
+}
+
+/// Prints the tables.
+pub(crate) fn run(asked: &Takeover) -> Result<String, String> {
+    let sessions = marked_sessions(asked)?;
+    let bench = Bench::new(asked)?;
+    let mut tables = Tables::default();
+    let mut shown = String::new();
+    for marked in &sessions {
+        let candidates = bench.candidates(marked)?;
+        if asked.show.is_some() {
+            shown.push_str(&marks::beside(&marked.truth, &marked.marks, &candidates)?);
+        }
+        if let Some(folder) = &asked.dump {
+            dump(folder, &marked.truth.session, &candidates)?;
+        }
+        bench.views(marked, &candidates, &mut tables)?;
+        for candidate in &candidates {
+            let Candidate { column, notes, view, form } = candidate;
+            let rows = bench.scorer.score(&marked.truth, notes, view, *form)?;
+            tables.add(&marked.truth.session, column, tokens(notes), &rows);
+        }
+    }
+    Ok(if asked.json { tables.to_json() } else { format!("{shown}{}", tables.print()) })
+}
+
+/// The sessions that both folders have.
+fn marked_sessions(asked: &Takeover) -> Result<Vec<Marked>, String> {
+    if !asked.sessions.is_dir() {
+        return Err(format!("recorded sessions not found: {} is no folder", asked.sessions.display()));
+    }
+    if let Some(words) = asked.words.as_ref().filter(|words| !words.is_dir()) {
+        return Err(format!("the words of a model not found: {} is no folder", words.display()));
+    }
+    let mut found = Vec::new();
+    for (truth, marks) in truth::read_all(&asked.truth)? {
+        if asked.show.as_ref().is_some_and(|name| *name != truth.session) {
+            continue;
+        }
+        let paths =
+            ["jsonl.gz", "jsonl"].map(|ending| asked.sessions.join(format!("{}.{ending}", truth.session)));
+        let Some(path) = paths.iter().find(|path| path.is_file()) else { continue };
+        let log = String::from_utf8_lossy(&read(path)?).into_owned();
+        let stages = stages(&log, truth.cut);
+        found.push(Marked { truth, marks, stages });
+    }
+    match (&asked.show, found.is_empty()) {
+        (_, false) => Ok(found),
+        (Some(name), true) => Err(format!("no session {name} with marks")),
+        (None, true) => {
+            let (marks, sessions) = (asked.truth.display(), asked.sessions.display());
+            Err(format!("no session of {sessions} has marks in {marks}"))
+        }
+    }
+}
+
+struct Bench<'a> {
+    asked: &'a Takeover,
+    compactor: Compactor,
+    smaller: [(String, Compactor); 2],
+    baselines: Baselines,
+    scorer: Scorer,
+}
+
+impl<'a> Bench<'a> {
+    fn new(asked: &'a Takeover) -> Result<Self, String> {
+        let mut smaller = asked.settings.clone();
+        smaller.push(SMALLER_RATIO.to_owned());
+        let smaller_views = [asked.window_tokens, SMALLER_WINDOW_TOKENS].map(|window| {
+            let name = format!("ours, target_ratio 0.10, window {}", table::thousands(window));
+            Compactor::new(window, &smaller).map(|compactor| (name, compactor))
+        });
+        let [first, second] = smaller_views;
+        Ok(Self {
+            asked,
+            compactor: Compactor::new(asked.window_tokens, &asked.settings)?,
+            smaller: [first?, second?],
+            baselines: Baselines::new().map_err(|error| error.to_string())?,
+            scorer: Scorer::new().map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// The notes of every column.
+    fn candidates(&self, marked: &Marked) -> Result<Vec<Candidate>, String> {
+        let name = &marked.truth.session;
+        let past = marked.past();
+        let mut candidates = Vec::new();
+        for (column, parts) in self.ways() {
+            let view = compacted(&self.compactor, past, &marked.ends(parts))
+                .map_err(|error| format!("{name}: {error}"))?;
+            candidates.push(ours(column, &view));
+        }
+        let room = candidates.first().map_or(0, |first| chars(&first.notes));
+        if let Some(client) = marked.client() {
+            candidates.push(Candidate::alone("client", client.to_owned(), NotesForm::Whole));
+        }
+        let whole = |column: &str, notes: String| Candidate::alone(column, notes, NotesForm::Whole);
+        candidates.push(whole("dialogue", self.baselines.dialogue(past, room)));
+        candidates.push(whole("list", self.baselines.frequent(past, room)));
+        candidates.push(whole("prototype", self.baselines.prototype(past, room)));
+        let folder = self.asked.words.clone().unwrap_or_else(|| self.asked.truth.join("words"));
+        let Ok(words) = std::fs::read_to_string(folder.join(format!("{name}.md"))) else {
+            return Ok(candidates);
+        };
+        if self.asked.words.is_some() {
+            let view = self.merged(marked, &words).map_err(|error| format!("{name}: {error}"))?;
+            candidates.push(ours("merged".to_owned(), &view));
+        }
+        candidates.push(Candidate::alone("model", words, NotesForm::Sections));
+        Ok(candidates)
+    }
+
+    /// How often the past is compacted, each with its column.
+    fn ways(&self) -> Vec<(String, Option<usize>)> {
+        match self.asked.parts.as_slice() {
+            [] => vec![("ours".to_owned(), None)],
+            [count] => vec![("ours".to_owned(), Some(*count))],
+            counts => counts.iter().map(|count| (format!("ours {count}x"), Some(*count))).collect(),
+        }
+    }
+
+    /// The view after a compaction of the whole past for which a model wrote these words; after the parts before it were
+    /// compacted by rules, if there are parts.
+    fn merged(&self, marked: &Marked, words: &str) -> Result<Vec<Spoken>, String> {
+        let past = marked.past();
+        let ends = marked.ends(Some(self.asked.parts.first().copied().unwrap_or(1)));
+        let (last, earlier) =
+            ends.split_last().map_or((past.len(), &[][..]), |(last, earlier)| (*last, earlier));
+        let mut view = compacted(&self.compactor, past, earlier)?;
+        let at = earlier.last().copied().unwrap_or(0);
+        view.extend_from_slice(past.get(at..last).unwrap_or_default());
+        self.compactor.with_words(&view, words)
+    }
+
+    /// Probes answered by whole views of several sizes.
+    fn views(&self, marked: &Marked, candidates: &[Candidate], tables: &mut Tables) -> Result<(), String> {
+        let (truth, past) = (&marked.truth, marked.past());
+        let mut add = |name: &str, view: &str| {
+            let seen = fold(view);
+            let hits = truth.probes.iter().filter(|probe| has(&seen, &probe.keys)).count();
+            tables.add_view(ViewRow {
+                name: name.to_owned(),
+                tokens: tokens(view),
+                hits,
+                probes: truth.probes.len(),
+            });
+        };
+        for candidate in candidates.iter().filter(|c| c.column.starts_with("ours") || c.column == "merged") {
+            add(&candidate.column, &candidate.view);
+        }
+        for (name, compactor) in &self.smaller {
+            add(name, &view_text(&compacted(compactor, past, &marked.ends(None))?));
+        }
+        add(
+            "ours after three compactions",
+            &view_text(&compacted(&self.compactor, past, &marked.ends(Some(3)))?),
+        );
+        for (dialogue, tail) in BASELINE_VIEWS {
+            let sizes =
+                format!("{} + newest {}", table::thousands(dialogue as u64), table::thousands(tail as u64));
+            let tail = newest(past, tail * 4);
+            add(
+                &format!("dialogue {sizes}"),
+                &format!("{}\n{tail}", self.baselines.dialogue(past, dialogue * 4)),
+            );
+            add(
+                &format!("prototype {sizes}"),
+                &format!("{}\n{tail}", self.baselines.prototype(past, dialogue * 4)),
+            );
+        }
+        if let Some(client) = marked.client() {
+            add("client", client);
+        }
+        Ok(())
+    }
+}
+
+/// The view after compactions by rules at these places, each of what the last one left and what came since.
+fn compacted(compactor: &Compactor, past: &[Spoken], ends: &[usize]) -> Result<Vec<Spoken>, String> {
+    let (mut view, mut at): (Vec<Spoken>, usize) = (Vec::new(), 0);
+    for end in ends {
+        view.extend_from_slice(past.get(at..*end).unwrap_or_default());
+        view = compactor.by_rules(&view)?;
+        at = *end;
+    }
+    Ok(view)
+}
+
+/// The notes of a view of ours.
+fn ours(column: String, view: &[Spoken]) -> Candidate {
+    let notes = view.iter().map(Spoken::text).find(|text| text.contains(NOTES_TAG)).unwrap_or_default();
+    Candidate { column, notes, view: view_text(view), form: NotesForm::Sections }
+}
+
+fn view_text(view: &[Spoken]) -> String {
+    view.iter().map(Spoken::text).collect::<Vec<_>>().join("\n")
+}
+
+/// Writes the notes of a session, a file for each column.
+fn dump(folder: &Path, name: &str, candidates: &[Candidate]) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for candidate in candidates {
+        let column = candidate.column.replace(' ', "-");
+        std::fs::write(folder.join(format!("{name}.{column}.md")), &candidate.notes).map_err(failed)?;
+    }
+    Ok(())
+}

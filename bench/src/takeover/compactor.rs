@@ -13,9 +13,9 @@ use throughline_compaction::{
 };
 use throughline_config::{Loader, Settings};
 use throughline_engine::{
-    CompressRequest, Host, LimitSources, ModelSummaries, ModelWish, OwnModel, Pieces, PriceSource, Received,
-    Room, Snapshot, SummariserSource, SummaryRoute, SummarySetup, Target, ThresholdOrigin, Trigger,
-    Unanswered, Upstream, UpstreamFuture, resolve_limits,
+    CompressRequest, Headroom, Host, LimitSources, ModelSpec, ModelSummaries, ModelTarget, OwnModel,
+    PieceSender, PriceSource, Snapshot, SummariserSource, SummaryRoute, SummarySetup, ThresholdOrigin,
+    Trigger, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFuture, resolve_limits,
 };
 use throughline_provider::{CachePolicy, OutgoingCall, Trouble, TroubleKind};
 use throughline_redact::Redactor;
@@ -23,7 +23,7 @@ use throughline_store::{Holder, Millis, SessionId};
 use throughline_tokens::{
     Catalogue, LimitPolicy, Limits, TokenModel, profile_message, profile_system, profile_text, profile_tools,
 };
-use throughline_transcript::{DecodeOptions, Dialect, Groups, Message, Transcript, decode};
+use throughline_transcript::{DecodeOptions, Groups, Message, Transcript, WireFormat, decode};
 use throughline_wire::{AnswerDraft, decode_response, write_response};
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,7 @@ impl Compactor {
         let loader = Loader::new().flag("--window", "model.context_length", window_tokens.to_string());
         let loader = settings.iter().fold(loader, |loader, setting| loader.set(setting));
         let loaded = loader.load().map_err(|errors| errors.to_string())?;
-        let wish = ModelWish::main(&loaded.settings);
+        let wish = ModelSpec::main(&loaded.settings);
         let endpoint = wish.endpoint(|_| None).ok();
         let configured = loaded.window_setting();
         let limits = resolve_limits(&LimitSources {
@@ -60,7 +60,7 @@ impl Compactor {
             recorded: None,
             output_cap_tokens: loaded.settings.model.max_tokens,
         });
-        let model = TokenModel::of(limits.known.family_on(Dialect::Chat));
+        let model = TokenModel::of(limits.known.family_on(WireFormat::Chat));
         Ok(Self { policy: limits.policy, settings: loaded.settings, model })
     }
 
@@ -85,7 +85,7 @@ impl Compactor {
         let summariser = summaries.summariser_for(&CompressRequest {
             conversation: Snapshot {
                 session: SessionId::from_text("takeover"),
-                dialect: transcript.dialect,
+                wire_format: transcript.wire_format,
                 messages: Arc::new(transcript.messages.clone()),
                 prompt_tokens: sizes.iter().sum(),
                 sizes: Arc::new(sizes),
@@ -93,7 +93,7 @@ impl Compactor {
                 ride: None,
             },
             trigger: Trigger::Manual,
-            room: Room::Left,
+            room: Headroom::Left,
             focus: None,
             force: true,
             target_tokens: None,
@@ -127,7 +127,7 @@ impl Compactor {
         let limits = Limits::beside(&self.policy, fixed_tokens).map_err(|error| error.to_string())?;
         let budgets = Budgets::from(&limits);
         let conversation = Conversation {
-            dialect: transcript.dialect,
+            wire_format: transcript.wire_format,
             messages,
             groups: &groups,
             sizes: &sizes,
@@ -169,11 +169,11 @@ fn read(messages: &[Spoken]) -> Result<Transcript, String> {
 
 /// A model that gives one answer.
 fn played(words: &str) -> SummaryRoute {
-    let target = Target {
+    let target = ModelTarget {
         model: "played".to_owned(),
         provider: "bench".to_owned(),
         endpoint: "http://127.0.0.1/v1".to_owned(),
-        dialect: Dialect::Chat,
+        wire_format: WireFormat::Chat,
         policy: LimitPolicy::for_window(PLAYED_WINDOW_TOKENS),
         window_origin: String::new(),
         threshold_origin: ThresholdOrigin::General,
@@ -194,15 +194,15 @@ impl Upstream for Played {
     fn send<'a>(
         &'a self,
         _call: OutgoingCall,
-        _pieces: Option<&'a Pieces>,
+        _pieces: Option<&'a PieceSender>,
         _cancel: &'a CancellationToken,
     ) -> UpstreamFuture<'a> {
         let is_first = self.asked.fetch_add(1, Ordering::Relaxed) == 0;
         let draft = AnswerDraft { id: "played".to_owned(), ..AnswerDraft::text(self.words.clone()) };
-        let json = write_response(Dialect::Chat, &draft);
-        let answer = decode_response(Dialect::Chat, json.as_bytes()).ok().filter(|_| is_first);
-        let received = answer.map(|answer| Received { answer, first_content: None });
-        let refused = || Box::new(Unanswered::trouble(Trouble::of(TroubleKind::Overload)));
+        let json = write_response(WireFormat::Chat, &draft);
+        let answer = decode_response(WireFormat::Chat, json.as_bytes()).ok().filter(|_| is_first);
+        let received = answer.map(|answer| UpstreamAnswer { answer, first_content: None });
+        let refused = || Box::new(UpstreamFailure::trouble(Trouble::of(TroubleKind::Overload)));
         Box::pin(std::future::ready(received.ok_or_else(refused)))
     }
 }

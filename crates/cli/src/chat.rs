@@ -8,6 +8,7 @@
 //! Not for: any rule about context, which is the engine's, or about tools, which are the agent's.
 
 mod approval_prompt;
+mod args;
 mod commands;
 mod context_view;
 mod editor;
@@ -28,53 +29,17 @@ mod status_line;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::sync::Arc;
 
-use clap::Args;
+pub(crate) use args::ChatArgs;
 
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words};
-use setup::ChatSetup;
-
-/// Talk to a model that can work in this folder, in a conversation that never runs out
-#[derive(Clone, Debug, Default, Args)]
-#[command(after_help = "\
-Examples:
-  throughline chat
-  throughline chat --model claude-sonnet-4-5
-  throughline chat --resume last
-  throughline chat -q \"which tests cover the parser?\"
-  git diff | throughline chat -q \"review this\" --json
-
-The agent reads, searches and edits files in this folder and runs commands; it
-asks before it writes, runs or leaves the folder. Everything said is recorded;
-what no longer fits the window is folded into a summary and stays searchable.
-Ctrl-C stops an answer and keeps the conversation; twice leaves. /help lists
-what can be typed.")]
-pub(crate) struct ChatArgs {
-    /// The model, or provider:model
-    #[arg(long, short, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-    /// Who serves it: anthropic, openai, openrouter, ollama, llama.cpp, lmstudio, custom
-    #[arg(long, value_name = "PROVIDER")]
-    pub(crate) provider: Option<String>,
-    /// Go on with a conversation: an id, a unique prefix of one, a title, or last
-    #[arg(long, short, value_name = "ID")]
-    pub(crate) resume: Option<String>,
-    /// Do everything without asking
-    #[arg(long)]
-    pub(crate) yolo: bool,
-    /// Ask this, print the answer and leave
-    #[arg(long, short, value_name = "QUESTION")]
-    pub(crate) question: Option<String>,
-    /// With a question: print one JSON object with answer, tokens and cost
-    #[arg(long)]
-    pub(crate) json: bool,
-}
+use setup::{ChatSetup, RunCommand};
 
 /// What was piped in is taken up to here.
 const MAX_PIPED_BYTES: u64 = 4_000_000;
 
 /// Carries out the command.
-pub(crate) fn run(args: &ChatArgs, app: &App) -> Result<(), CliError> {
+pub(crate) fn run(args: &ChatArgs, app: &App, run_command: RunCommand) -> Result<(), CliError> {
     let piped = piped()?;
     let question = match (&args.question, piped) {
         (Some(question), Some(piped)) => Some(format!("{question}\n\n{piped}")),
@@ -99,7 +64,7 @@ pub(crate) fn run(args: &ChatArgs, app: &App) -> Result<(), CliError> {
             .because(io_words(&error))
     })?;
     let app = Arc::new(app.clone());
-    let setup = ChatSetup::open(&app, args)?;
+    let setup = ChatSetup::open(&app, args, run_command)?;
     let ended = match question {
         Some(question) => runtime.block_on(one_shot::run(&setup, args, &question)),
         None => repl::run(setup, args, &runtime),

@@ -1,6 +1,7 @@
 //! One module per command: its arguments, what it does, and beside it what it prints.
 
 pub(crate) mod backup;
+pub(crate) mod completions;
 pub(crate) mod compress;
 pub(crate) mod config;
 pub(crate) mod doctor;

@@ -1,5 +1,6 @@
 //! From settings to the engine of each conversation: who writes its summaries, and which engine `context.engine` means.
 
+pub(crate) mod manifest;
 mod services;
 
 use std::path::Path;
@@ -20,7 +21,7 @@ use throughline_store::{GuardScope, Owner, Store};
 use throughline_tokens::Catalogue;
 
 use crate::app::App;
-use crate::commands::plugins::{problem_with, read_manifest};
+use crate::engines::manifest::{problem_with, read_manifest};
 use crate::engines::services::Services;
 use crate::error::{CliError, Exit};
 use crate::files::engine_directories;

@@ -16,10 +16,10 @@ use throughline_transcript::{Source, Transcript};
 
 use crate::app::App;
 use crate::args::WindowArgs;
-use crate::commands::config::{SettingFlag, load_settings};
 use crate::error::{CliError, Exit};
 use crate::model_client::catalogue;
 use crate::record::OpenRecord;
+use crate::settings::{SettingFlag, load_settings};
 use crate::token_counter::TokenCounter;
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands};

@@ -4,6 +4,7 @@ mod access_token_file;
 mod app;
 mod args;
 mod chat;
+mod cli;
 mod commands;
 mod context_breakdown;
 mod engines;
@@ -17,16 +18,17 @@ mod model_client;
 mod recall_tools;
 mod record;
 mod serve;
+mod settings;
 mod token_counter;
 mod ui;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 
 use crate::app::{App, report_failure};
-use crate::args::{Cli, Command, WELCOME};
-use crate::error::{CliError, Exit};
+use crate::cli::{Cli, dispatch};
+use crate::error::Exit;
 
 fn main() -> ExitCode {
     let arguments = match Cli::try_parse() {
@@ -57,38 +59,6 @@ fn run(arguments: Cli) -> Exit {
         Err(failure) => {
             report_failure(&failure, Some(&app));
             failure.exit()
-        }
-    }
-}
-
-fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliError> {
-    match command {
-        // Whoever types the bare name at a terminal wants to talk; where there is nobody to talk to yet, that is helped.
-        None if app.can_ask => chat::run(&chat::ChatArgs::default(), app),
-        None => app.print(WELCOME),
-        Some(Command::Chat(arguments)) => chat::run(&arguments, app),
-        Some(Command::Compress(arguments)) => commands::compress::run(&arguments, app),
-        Some(Command::Inspect(arguments)) => commands::inspect::run(&arguments, app),
-        Some(Command::Replay(arguments)) => commands::replay::run(&arguments, app),
-        Some(Command::Import(arguments)) => commands::import::run(&arguments, app),
-        Some(Command::Sessions(arguments)) => commands::sessions::run(&arguments, app),
-        Some(Command::Search(arguments)) => commands::search::run(&arguments, app),
-        Some(Command::Lcm(arguments)) => commands::lcm::run(&arguments, app),
-        Some(Command::Usage(arguments)) => commands::usage::run(&arguments, app),
-        Some(Command::Insights(arguments)) => commands::insights::run(&arguments, app),
-        Some(Command::Doctor(arguments)) => commands::doctor::run(&arguments, app),
-        Some(Command::Backup(arguments)) => commands::backup::run(&arguments, app),
-        Some(Command::Models(arguments)) => commands::models::run(&arguments, app),
-        Some(Command::Serve(arguments)) => serve::run(&arguments, app),
-        Some(Command::Token(arguments)) => commands::token::run(&arguments, app),
-        Some(Command::Plugins(arguments)) => commands::plugins::run(&arguments, app),
-        Some(Command::Engine(arguments)) => commands::engine::run(&arguments, app),
-        Some(Command::Mcp(arguments)) => commands::mcp::run(&arguments, app),
-        Some(Command::Config(arguments)) => commands::config::run(arguments, app),
-        Some(Command::Completions(arguments)) => {
-            let mut script = Vec::new();
-            clap_complete::generate(arguments.shell, &mut Cli::command(), "throughline", &mut script);
-            app.print_bytes(&script)
         }
     }
 }

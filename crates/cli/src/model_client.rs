@@ -7,12 +7,14 @@ use std::io::ErrorKind;
 use std::num::NonZeroU32;
 
 use throughline_provider::{
-    Client, ClientOptions, Endpoint, EndpointError, RetryLimits, TimeLimits, Trouble, advice_on_list,
+    Client, ClientOptions, Endpoint, EndpointError, EndpointKind, KeySource, ListedModel, RetryLimits,
+    TimeLimits, Trouble, advice_on_list,
 };
 use throughline_tokens::Catalogue;
 
 use crate::app::App;
 use crate::error::{CliError, Exit, io_words, path_words};
+use crate::ui::text::{counted, on_one_line};
 
 /// The user's own catalogue, in the home directory.
 const CATALOGUE_FILE: &str = "models.json";
@@ -101,5 +103,85 @@ pub(crate) fn endpoint_problem(trouble: &Trouble, endpoint: &Endpoint, model: &s
     match advice_on_list(trouble, endpoint, model) {
         Some(advice) => format!("{bare}: {advice}"),
         None => format!("{bare}, by {}", endpoint.base.as_str()),
+    }
+}
+
+/// What would keep a model from answering, as far as the endpoint's list of models tells: nobody there, a key that is not
+/// accepted, another wire, a model it does not have.
+pub(crate) async fn model_problem(model: &str, endpoint: &Endpoint, client: &Client) -> Option<String> {
+    // It has no list.
+    if endpoint.kind == EndpointKind::OpenAiCodex {
+        return None;
+    }
+    match client.list_models(endpoint).await {
+        Err(trouble) => Some(endpoint_problem(&trouble, endpoint, model)),
+        Ok(listed) => not_listed(model, endpoint, &listed).map(|missing| {
+            format!(
+                "{missing}: set `{}.default` to one of them (`throughline models --list`)",
+                endpoint.settings_prefix
+            )
+        }),
+    }
+}
+
+/// Says that an endpoint does not list a model. `None` where it does, or lists nothing at all.
+pub(crate) fn not_listed(model: &str, endpoint: &Endpoint, listed: &[ListedModel]) -> Option<String> {
+    let is_there =
+        listed.iter().any(|one| is_meant(&one.id, model) || is_loaded_file(&one.id, model, endpoint));
+    if listed.is_empty() || is_there {
+        return None;
+    }
+    let model = on_one_line(model);
+    let address = endpoint.base.as_str();
+    Some(match (endpoint.kind, listed) {
+        // It takes any name for the one model it has loaded.
+        (EndpointKind::LlamaCpp, [only]) => format!(
+            "`{model}` is not at {address}: llama.cpp there has `{}` and answers with it whatever name is sent",
+            on_one_line(&only.id)
+        ),
+        _ => format!(
+            "`{model}` is not among the {} at {address}",
+            counted(listed.len() as u64, "model", "models")
+        ),
+    })
+}
+
+/// Whether a listed model is the one that is named: names may go without dates, variants and the tag for the latest.
+fn is_meant(listed: &str, named: &str) -> bool {
+    let (listed, named) = (listed.to_ascii_lowercase(), named.to_ascii_lowercase());
+    let without_variant = named.split_once(':').map_or(named.as_str(), |(name, _)| name);
+    let rest = listed.strip_prefix(named.as_str());
+    listed == without_variant || rest.is_some_and(|rest| matches!(rest, "" | ":latest") || is_date(rest))
+}
+
+/// Whether a llama.cpp server lists the file of the model that is named: it may list a path, and names of files end with how
+/// the model was quantised.
+fn is_loaded_file(listed: &str, named: &str, endpoint: &Endpoint) -> bool {
+    if endpoint.kind != EndpointKind::LlamaCpp || named.is_empty() {
+        return false;
+    }
+    let stem = |name: &str| {
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
+        file.strip_suffix(".gguf").map_or_else(|| file.clone(), str::to_owned)
+    };
+    let (listed, named) = (stem(listed), stem(named));
+    listed
+        .strip_prefix(named.as_str())
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
+}
+
+/// Whether the end of a name is a date: `-20260101`, `-2026-01-01`.
+fn is_date(end: &str) -> bool {
+    let Some(date) = end.strip_prefix('-') else { return false };
+    let year = date.split('-').next().unwrap_or_default();
+    year.len() >= 4 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+/// Where a key came from, in words; never the key.
+pub(crate) fn key_words(source: &KeySource) -> String {
+    match source {
+        KeySource::Setting(setting) => format!("key from {setting}"),
+        KeySource::Variable(name) => format!("key from ${name}"),
+        KeySource::NotNeeded => "no key".to_owned(),
     }
 }

@@ -99,14 +99,14 @@ pub(crate) fn tools() -> Vec<RecallTool> {
 
 /// Why a call has no result.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum RecallError {
+pub(crate) enum NoRecallResult {
     /// Nobody has this tool.
     UnknownTool,
     /// In words for the model.
     Words(String),
 }
 
-impl From<StoreError> for RecallError {
+impl From<StoreError> for NoRecallResult {
     fn from(error: StoreError) -> Self {
         Self::Words(error.to_string())
     }
@@ -118,18 +118,19 @@ pub(crate) fn call(
     owner: &Owner,
     name: &str,
     arguments: Value,
-) -> Result<String, RecallError> {
+) -> Result<String, NoRecallResult> {
     match name {
         "recall_search" => search(store, owner, read(arguments)?),
         "recall_sessions" => sessions(store, owner, &read(arguments)?),
         "recall_messages" => messages(store, owner, &read(arguments)?),
         "recall_artifact" => artifact(store, owner, &read(arguments)?),
-        _ => Err(RecallError::UnknownTool),
+        _ => Err(NoRecallResult::UnknownTool),
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, RecallError> {
-    serde_json::from_value(arguments).map_err(|error| RecallError::Words(format!("the arguments: {error}")))
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, NoRecallResult> {
+    serde_json::from_value(arguments)
+        .map_err(|error| NoRecallResult::Words(format!("the arguments: {error}")))
 }
 
 #[derive(Deserialize)]
@@ -140,9 +141,9 @@ struct SearchParams {
     limit: Option<usize>,
 }
 
-fn search(store: &dyn Store, owner: &Owner, asked: SearchParams) -> Result<String, RecallError> {
+fn search(store: &dyn Store, owner: &Owner, asked: SearchParams) -> Result<String, NoRecallResult> {
     if asked.query.trim().is_empty() {
-        return Err(RecallError::Words("`query` is empty".to_owned()));
+        return Err(NoRecallResult::Words("`query` is empty".to_owned()));
     }
     let session = match &asked.session {
         Some(reference) => Some(store.resolve(owner, reference)?.id),
@@ -178,7 +179,7 @@ struct SessionsParams {
     limit: Option<usize>,
 }
 
-fn sessions(store: &dyn Store, owner: &Owner, asked: &SessionsParams) -> Result<String, RecallError> {
+fn sessions(store: &dyn Store, owner: &Owner, asked: &SessionsParams) -> Result<String, NoRecallResult> {
     let limit = Some(asked.limit.unwrap_or(USUAL_SESSIONS).clamp(1, MOST_SESSIONS));
     let found = store.conversations(owner, &SessionFilter { limit, ..SessionFilter::default() })?;
     if found.is_empty() {
@@ -207,12 +208,12 @@ struct MessagesParams {
 }
 
 /// The newest session of the conversation that a reference means.
-pub(crate) fn tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session, RecallError> {
+pub(crate) fn tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Session, NoRecallResult> {
     let session = store.resolve(owner, reference)?;
     Ok(store.chain(owner, &session.id)?.pop().unwrap_or(session))
 }
 
-fn messages(store: &dyn Store, owner: &Owner, asked: &MessagesParams) -> Result<String, RecallError> {
+fn messages(store: &dyn Store, owner: &Owner, asked: &MessagesParams) -> Result<String, NoRecallResult> {
     let tip = tip(store, owner, &asked.session)?;
     let all = store.transcript(owner, &tip.id)?;
     let count = asked.count.unwrap_or(USUAL_MESSAGES).clamp(1, MOST_MESSAGES);
@@ -220,7 +221,10 @@ fn messages(store: &dyn Store, owner: &Owner, asked: &MessagesParams) -> Result<
     let mut found = all.iter().filter(|message| wanted.contains(&message.seq)).peekable();
     if found.peek().is_none() {
         let last = all.last().map_or(0, |message| message.seq);
-        return Err(RecallError::Words(format!("there is no message {}; the last is {last}", asked.first)));
+        return Err(NoRecallResult::Words(format!(
+            "there is no message {}; the last is {last}",
+            asked.first
+        )));
     }
     let mut out = String::new();
     let mut from_char = asked.from_char.unwrap_or(0);
@@ -258,13 +262,13 @@ struct ArtifactParams {
     count: Option<u64>,
 }
 
-fn artifact(store: &dyn Store, owner: &Owner, asked: &ArtifactParams) -> Result<String, RecallError> {
+fn artifact(store: &dyn Store, owner: &Owner, asked: &ArtifactParams) -> Result<String, NoRecallResult> {
     let tip = tip(store, owner, &asked.session)?;
     let all = store.artifacts(owner, &tip.id)?;
     let fitting: Vec<_> = all.iter().filter(|one| one.id.as_str().starts_with(&asked.artifact)).collect();
     let [only] = fitting.as_slice() else {
         let many = if fitting.is_empty() { "no artifact" } else { "more than one artifact" };
-        return Err(RecallError::Words(format!(
+        return Err(NoRecallResult::Words(format!(
             "{many} of this conversation begins with `{}`",
             asked.artifact
         )));

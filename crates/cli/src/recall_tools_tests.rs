@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use throughline_store::{MemoryStore, NewMessage, NewSession, Origin, Owner, SessionId, Store as _};
 use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 
-use super::{RecallError, call, tools};
+use super::{NoRecallResult, call, tools};
 
 fn recorded(owner: &Owner, id: &str, texts: &[&str]) -> MemoryStore {
     let store = MemoryStore::new();
@@ -28,7 +28,7 @@ fn recorded(owner: &Owner, id: &str, texts: &[&str]) -> MemoryStore {
     store
 }
 
-fn asked(store: &MemoryStore, name: &str, arguments: Value) -> Result<String, RecallError> {
+fn asked(store: &MemoryStore, name: &str, arguments: Value) -> Result<String, NoRecallResult> {
     call(store, &Owner::default(), name, arguments)
 }
 
@@ -82,12 +82,12 @@ fn what_is_wrong_is_said() {
         ("recall_messages", json!({ "session": "s1", "first": 0, "depth": 3 }), "unknown field `depth`"),
         ("recall_artifact", json!({ "session": "s1", "artifact": "abc" }), "no artifact"),
     ] {
-        let Err(RecallError::Words(said)) = asked(&store, name, arguments.clone()) else {
+        let Err(NoRecallResult::Words(said)) = asked(&store, name, arguments.clone()) else {
             unreachable!("{name} {arguments}")
         };
         assert!(said.contains(words), "{name} {arguments}: {said}");
     }
-    assert_eq!(asked(&store, "recall_everything", json!({})), Err(RecallError::UnknownTool));
+    assert_eq!(asked(&store, "recall_everything", json!({})), Err(NoRecallResult::UnknownTool));
 }
 
 #[test]

@@ -14,11 +14,10 @@ use throughline_transcript::{Message, Role, human_words};
 
 use crate::app::App;
 use crate::args::time::Now;
-use crate::commands::backup::words;
 use crate::error::{CliError, Exit, io_words, path_words};
 use crate::home;
 use crate::record::lock::{Lock, LockAttempt};
-use crate::ui::progress::ProgressLine;
+use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{glimpse, on_one_line, thousands};
 
@@ -47,7 +46,7 @@ pub(crate) fn open_store(app: &App) -> Result<SqliteStore, CliError> {
     let opened =
         SqliteStore::open_following(&app.record_path(), app.now().ms, &mut |progress: StoreProgress| {
             if line.is_due() {
-                line.show(&format!("bringing the record up to date: {}", words(progress)));
+                line.show(&format!("bringing the record up to date: {}", progress_words(progress)));
             }
         });
     line.end();

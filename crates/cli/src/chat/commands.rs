@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use clap::Parser as _;
 use owo_colors::OwoColorize as _;
 use throughline_engine::{CompactionResult, ManualCompaction};
 use throughline_store::{EndReason, Store as _, ViewItem};
@@ -13,26 +12,25 @@ use super::named_model::{self, ModelChoice};
 use super::repl::Repl;
 use super::slash::{COMMANDS, parse_compress_options};
 use crate::app::App;
-use crate::args::Cli;
 use crate::commands::config::with_origins;
-use crate::commands::models::model_problem;
 use crate::error::{CliError, Exit, path_words};
 use crate::model_client::client;
+use crate::model_client::model_problem;
 use crate::record::refused;
 use crate::ui::text::{columns, counted, labelled, printable, wrap};
 
 /// Whether the conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum AfterCommand {
     GoOn,
     Leave,
 }
 
 /// Carries out a command.
-pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Result<Flow, CliError> {
+pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Result<AfterCommand, CliError> {
     let id = repl.agent.session().id().to_string();
     match name {
-        "quit" => return Ok(Flow::Leave),
+        "quit" => return Ok(AfterCommand::Leave),
         "help" => repl.screen.say(&help(repl.setup.app.columns_now())),
         "status" => repl.show_status(),
         "compress" => compress(repl, arguments).await?,
@@ -95,7 +93,7 @@ pub(super) async fn dispatch(repl: &mut Repl, name: &str, arguments: &str) -> Re
         "tools" => repl.screen.say(&tools(repl)),
         _ => {}
     }
-    Ok(Flow::GoOn)
+    Ok(AfterCommand::GoOn)
 }
 
 /// A command of the program with whatever stands behind it.
@@ -180,15 +178,9 @@ fn export(repl: &Repl, id: &str, arguments: &str) -> Result<(), CliError> {
 
 fn run_in(app: &App, repl: &Repl, words: &[&str]) -> Result<(), CliError> {
     repl.screen.rest();
-    let line = std::iter::once("throughline").chain(words.iter().copied());
-    let parsed = Cli::try_parse_from(line).map_err(|error| {
-        let text = error.render().to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        CliError::new(Exit::Usage, first)
-    })?;
     // Some of them wait for the network in a way of their own.
     let app = app.resized().within_chat();
-    tokio::task::block_in_place(|| crate::dispatch(&app, parsed.command))
+    tokio::task::block_in_place(|| (repl.setup.run_command)(&app, words))
 }
 
 async fn compress(repl: &mut Repl, arguments: &str) -> Result<(), CliError> {

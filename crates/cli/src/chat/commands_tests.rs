@@ -1,6 +1,9 @@
 //! Help names every command, at any width.
 
+use clap::Parser as _;
+
 use super::*;
+use crate::cli::Cli;
 
 #[test]
 fn help_lists_every_command_and_fits() {

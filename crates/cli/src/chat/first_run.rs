@@ -10,7 +10,6 @@ use throughline_provider::{Endpoint, EndpointError, EndpointKind, KeySource, Lis
 
 use super::named_model::{self, ModelChoice};
 use super::setup::ChatSetup;
-use crate::args::Cli;
 use crate::error::{CliError, Exit};
 use crate::model_client::{client, not_configured, refused};
 use crate::ui::text::{counted, on_one_line, shorten};
@@ -257,14 +256,7 @@ fn save(setup: &ChatSetup, settings: &[(&str, &str)]) -> Result<(), CliError> {
         return Ok(());
     }
     for (key, value) in settings {
-        dispatch(setup, &["throughline", "config", "set", key, value])?;
+        (setup.run_command)(&setup.app, &["config", "set", key, value])?;
     }
     Ok(())
-}
-
-fn dispatch(setup: &ChatSetup, line: &[&str]) -> Result<(), CliError> {
-    use clap::Parser as _;
-    let parsed =
-        Cli::try_parse_from(line).map_err(|error| CliError::new(Exit::Internal, error.to_string()))?;
-    crate::dispatch(&setup.app, parsed.command)
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use throughline_engine::ModelSpec;
 use throughline_provider::{Endpoint, EndpointKind, ListedModel};
 
-use super::ChatArgs;
+use super::args::ChatArgs;
 use super::setup::ChatSetup;
-use crate::commands::models::{key_words, not_listed};
 use crate::error::{CliError, Exit};
 use crate::model_client::client;
+use crate::model_client::{key_words, not_listed};
 use crate::ui::text::{on_one_line, shorten};
 
 /// An endpoint is waited for this long before its list counts as not known.

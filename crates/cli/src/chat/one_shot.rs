@@ -8,8 +8,8 @@ use throughline_engine::SessionError;
 use throughline_wire::StopReason;
 use tokio_util::sync::CancellationToken;
 
-use super::ChatArgs;
 use super::approval_prompt::{answer_of, not_an_answer, question_words};
+use super::args::ChatArgs;
 use super::error::failure_of;
 use super::interrupts::Interrupts;
 use super::named_model::{self, ModelChoice};

@@ -10,9 +10,9 @@ use throughline_store::{CallFilter, Dependants, SessionFilter, Store as _, Usage
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::ChatArgs;
 use super::approval_prompt::{answer_of, not_an_answer, question_words};
-use super::commands::{self, Flow};
+use super::args::ChatArgs;
+use super::commands::{self, AfterCommand};
 use super::editor::{EditorEvent, LineEditor, PROMPT, ask_line};
 use super::error::failure_of;
 use super::first_run;
@@ -24,9 +24,9 @@ use super::setup::{ChatSetup, ConnectedModel, Frontend};
 use super::slash::{self, ParsedLine};
 use super::status_line;
 use crate::app::{ActiveSession, App, report_failure};
-use crate::commands::models::model_problem;
 use crate::error::CliError;
 use crate::model_client::client;
+use crate::model_client::model_problem;
 use crate::record::OpenRecord;
 use crate::ui::text::{counted, printable, wrap};
 
@@ -75,12 +75,12 @@ pub(super) async fn open(
     match known {
         None => {
             let new = setup.new_session(&connected);
-            let setup = setup.setup(&connected, &wish, &new.id, frontend).await?;
+            let setup = setup.agent_setup(&connected, &wish, &new.id, frontend).await?;
             let agent = Agent::begin(setup, new, &prompt).await.map_err(failure_of)?;
             Ok(OpenSession { agent, connected, wish, resumed: None })
         }
         Some((tip, name)) => {
-            let setup = setup.setup(&connected, &wish, &tip.id, frontend).await?;
+            let setup = setup.agent_setup(&connected, &wish, &tip.id, frontend).await?;
             let agent = Agent::resume(setup, &tip.id, &prompt).await.map_err(failure_of)?;
             let words = format!(
                 "{} with {} so far, {} in view",
@@ -247,12 +247,12 @@ pub(super) fn run(setup: ChatSetup, args: &ChatArgs, runtime: &Runtime) -> Resul
             }
             ParsedLine::Unknown { name, nearest } => {
                 repl.screen.note(&slash::unknown_words(name, nearest));
-                Ok(Flow::GoOn)
+                Ok(AfterCommand::GoOn)
             }
         };
         match after {
-            Ok(Flow::GoOn) => {}
-            Ok(Flow::Leave) => break,
+            Ok(AfterCommand::GoOn) => {}
+            Ok(AfterCommand::Leave) => break,
             Err(failure) => {
                 repl.screen.rest();
                 report_failure(&failure, Some(&app.within_chat()));
@@ -325,7 +325,7 @@ impl Repl {
     }
 
     /// A person said something.
-    async fn turn(&mut self, words: &str) -> Result<Flow, CliError> {
+    async fn turn(&mut self, words: &str) -> Result<AfterCommand, CliError> {
         let cancel = self.canceller.renew();
         let mut leave = false;
         self.interrupts.forget();
@@ -349,7 +349,7 @@ impl Repl {
         };
         self.screen.rest();
         if leave {
-            return Ok(Flow::Leave);
+            return Ok(AfterCommand::Leave);
         }
         self.warn_of_fading();
         match done {
@@ -372,14 +372,14 @@ impl Repl {
             Some(Ok(_)) | None => {}
         }
         self.show_status();
-        Ok(Flow::GoOn)
+        Ok(AfterCommand::GoOn)
     }
 
     /// Asks again for an answer to what was said last.
-    pub(super) async fn retry(&mut self) -> Result<Flow, CliError> {
+    pub(super) async fn retry(&mut self) -> Result<AfterCommand, CliError> {
         let Some(words) = self.agent.unanswered() else {
             self.screen.note("there is nothing to ask again: what you said last was answered");
-            return Ok(Flow::GoOn);
+            return Ok(AfterCommand::GoOn);
         };
         self.turn(&words).await
     }

@@ -19,20 +19,23 @@ use throughline_tokens::Catalogue;
 use throughline_transcript::WireFormat;
 use throughline_wire::can_translate;
 
-use super::ChatArgs;
+use super::args::ChatArgs;
 use crate::app::App;
-use crate::commands::config::load_settings;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
 use crate::model_client::{catalogue, client, configured_slots, not_configured};
 use crate::record::{open_store, refused};
+use crate::settings::load_settings;
 
 /// Ids that are tried for a new conversation.
 const ID_ATTEMPTS: usize = 8;
 /// How the model brings back what a summary replaced.
 const RECALL: &str =
     "Use the tool recall: query searches every word of this conversation, message reads one by its number.";
+
+/// Runs a command line of the program, given without the program's name.
+pub(crate) type RunCommand = fn(&App, &[&str]) -> Result<(), CliError>;
 
 /// Everything that stays the same for all conversations of a run.
 pub(super) struct ChatSetup {
@@ -45,6 +48,8 @@ pub(super) struct ChatSetup {
     pub(super) owner: Owner,
     pub(super) folder: PathBuf,
     asking: Asking,
+    /// For slash commands that are commands of the program.
+    pub(super) run_command: RunCommand,
     host: Arc<LocalHost>,
     health: Arc<RouteHealth>,
 }
@@ -82,7 +87,7 @@ fn not_reachable(error: &EndpointError, held_on: Option<WireFormat>) -> CliError
 
 impl ChatSetup {
     /// MarkdownStyle around; asks no model yet.
-    pub(super) fn open(app: &Arc<App>, args: &ChatArgs) -> Result<Self, CliError> {
+    pub(super) fn open(app: &Arc<App>, args: &ChatArgs, run_command: RunCommand) -> Result<Self, CliError> {
         let provider = args.provider.iter().map(|name| ("--provider", "model.provider", name.clone()));
         let flags: Vec<_> = provider.collect();
         let loaded = load_settings(app, &flags)?;
@@ -105,6 +110,7 @@ impl ChatSetup {
             owner: Owner::default(),
             folder,
             asking,
+            run_command,
             host: Arc::new(LocalHost::new(app, "chat")),
             health: Arc::default(),
             app: Arc::clone(app),
@@ -229,7 +235,7 @@ impl ChatSetup {
     }
 
     /// Everything an agent stands on, for the conversation that a session belongs to.
-    pub(super) async fn setup(
+    pub(super) async fn agent_setup(
         &self,
         connected: &ConnectedModel,
         wish: &ModelSpec,

@@ -7,8 +7,8 @@ use throughline_store::UsageTotal;
 use throughline_tokens::Usage;
 
 use super::setup::{ChatSetup, ConnectedModel};
-use crate::commands::models::key_words;
 use crate::error::path_words;
+use crate::model_client::key_words;
 use crate::ui::figures::{cost_words, rounded};
 use crate::ui::gauge::Gauge;
 use crate::ui::text::{columns, counted, labelled, percent, thousands};

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use owo_colors::OwoColorize;
-use throughline_store::{BackupReport, StoreProgress};
+use throughline_store::BackupReport;
 
 use crate::app::App;
 use crate::error::{CliError, Exit, path_words};
 use crate::record::{HOW_TO_BEGIN, OpenRecord, refused};
 use crate::ui::output::print_json;
-use crate::ui::progress::ProgressLine;
+use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{bytes_words, counted, on_one_line, wrap};
 
 /// Copy the record with its artifacts into one file, while others may go on using it
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
     }
     let record = OpenRecord::open_for_reading(app)?;
     let mut line = ProgressLine::new(app);
-    let report = record.store.back_up(&args.file, record.now.ms, &mut |progress| line.show(&words(progress)));
+    let report =
+        record.store.back_up(&args.file, record.now.ms, &mut |progress| line.show(&progress_words(progress)));
     line.end();
     let report = report.map_err(refused)?;
     for problem in &report.problems {
@@ -57,12 +58,6 @@ pub(crate) fn run(args: &BackupArgs, app: &App) -> Result<(), CliError> {
         app.print(&render(&report, app.width))?;
     }
     unhealthy(&report)
-}
-
-/// How far a long piece of work is.
-pub(crate) fn words(progress: StoreProgress) -> String {
-    let percent = progress.done.saturating_mul(100).checked_div(progress.total).unwrap_or(100);
-    format!("{} {percent} %", progress.what)
 }
 
 fn render(report: &BackupReport, width: usize) -> String {

@@ -2,7 +2,10 @@
 //!
 //! The report goes to stdout, warnings to stderr. Messages are passed through as the bytes they came as.
 
+mod args;
 mod view;
+
+pub(crate) use args::CompressArgs;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,7 +22,6 @@ use throughline_store::{CommitAs, SessionId, Store as _, StoreError};
 use throughline_transcript::{Groups, Message, RawJson, Source, Transcript, violations};
 
 use crate::app::App;
-use crate::args::CompressArgs;
 use crate::context_breakdown::MeasureTokens as _;
 use crate::error::{CliError, Exit};
 use crate::files::{STANDARD_STREAM, write_atomic};

@@ -11,12 +11,11 @@ use throughline_store::{
 };
 
 use crate::app::App;
-use crate::commands::backup::words;
 use crate::error::{CliError, Exit};
 use crate::host::process::is_alive;
 use crate::record::refused;
 use crate::ui::output::print_json;
-use crate::ui::progress::ProgressLine;
+use crate::ui::progress::{ProgressLine, progress_words};
 use crate::ui::text::{counted, on_one_line};
 
 /// Examine the record: database, indexes, views, artifacts; mend what can be mended
@@ -53,7 +52,7 @@ pub(crate) fn run(args: &DoctorArgs, app: &App) -> Result<(), CliError> {
     let mut line = ProgressLine::new(app);
     let mut follow = |progress: StoreProgress| {
         if line.is_due() {
-            line.show(&words(progress));
+            line.show(&progress_words(progress));
         }
     };
     if args.fix {

@@ -8,11 +8,11 @@ use throughline_plugin::serve_engine;
 use throughline_store::MemoryStore;
 
 use crate::app::App;
-use crate::commands::config::load_settings;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
 use crate::model_client::{catalogue, client_for_any};
+use crate::settings::load_settings;
 
 /// Be the context engine of another agent, over standard input and output
 #[derive(Debug, Args)]

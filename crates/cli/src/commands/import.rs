@@ -50,7 +50,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// A place where a program keeps its history.
-struct HistoryLocation {
+struct AgentHistory {
     program: &'static str,
     path: PathBuf,
 }
@@ -129,7 +129,7 @@ fn take_turns<'r, 'a>(record: &'r OpenRecord<'a>, app: &App) -> Result<Lock<'r, 
 /// Where histories are on this machine. What is not there is said.
 fn default_paths(app: &App) -> Result<Vec<PathBuf>, CliError> {
     let history_locations = history_locations(app);
-    let (found, missing): (Vec<HistoryLocation>, Vec<HistoryLocation>) =
+    let (found, missing): (Vec<AgentHistory>, Vec<AgentHistory>) =
         history_locations.into_iter().partition(|place| place.path.exists());
     if found.is_empty() {
         let looked: Vec<String> =
@@ -147,18 +147,18 @@ fn default_paths(app: &App) -> Result<Vec<PathBuf>, CliError> {
     Ok(found.into_iter().map(|place| place.path).collect())
 }
 
-fn history_locations(app: &App) -> Vec<HistoryLocation> {
+fn history_locations(app: &App) -> Vec<AgentHistory> {
     let home = app.user_home.clone().unwrap_or_default();
     let folder =
         |variable: &str, usual: &str| app.variable(variable).map_or_else(|| home.join(usual), PathBuf::from);
     vec![
-        HistoryLocation {
+        AgentHistory {
             program: "Claude Code",
             path: folder("CLAUDE_CONFIG_DIR", ".claude").join("projects"),
         },
-        HistoryLocation { program: "Codex", path: folder("CODEX_HOME", ".codex").join("sessions") },
-        HistoryLocation { program: "Codex", path: folder("CODEX_HOME", ".codex").join("archived_sessions") },
-        HistoryLocation { program: "Hermes", path: folder("HERMES_HOME", ".hermes").join("state.db") },
+        AgentHistory { program: "Codex", path: folder("CODEX_HOME", ".codex").join("sessions") },
+        AgentHistory { program: "Codex", path: folder("CODEX_HOME", ".codex").join("archived_sessions") },
+        AgentHistory { program: "Hermes", path: folder("HERMES_HOME", ".hermes").join("state.db") },
     ]
 }
 

@@ -2,17 +2,46 @@
 
 mod view;
 
+use clap::Args;
 use serde_json::json;
 use throughline_transcript::{Groups, Violation, violations};
 
 use crate::app::App;
-use crate::args::InspectArgs;
+use crate::args::{TranscriptArgs, WindowArgs};
 use crate::context_breakdown::ContextBreakdown;
 use crate::error::{CliError, Exit};
 use crate::input::{Original, TranscriptInput, load_input};
 use crate::limits::{CountMethod, TranscriptLimits};
 use crate::record::OpenRecord;
 use crate::record::session_context::context_of;
+
+/// Show what fills the context: size by role, tool and kind, groups, largest items, broken rules
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  throughline inspect session.jsonl
+  throughline inspect request.json --context-length 128k --top 20
+  throughline inspect rollout.jsonl.gz --json | jq .tokens
+  throughline inspect --session last
+  cat messages.json | throughline inspect -")]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    transcript: TranscriptArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+
+    /// How many of the largest messages and tools to list
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(..=10_000))]
+    top: u16,
+
+    /// Count with the model's own tokenizer where it is known (OpenAI encodings) instead of estimating
+    #[arg(long)]
+    exact: bool,
+
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
 
 /// Everything `inspect` found out.
 pub(crate) struct Inspection<'a> {

@@ -10,10 +10,10 @@ use throughline_store::{NodeHead, StoreError, SummaryId};
 use throughline_transcript::noun;
 
 use crate::app::App;
-use crate::commands::config::load_settings;
 use crate::engines::lcm_limits;
 use crate::error::{CliError, Exit};
 use crate::record::{OpenRecord, refused};
+use crate::settings::load_settings;
 use crate::ui::output::print_json;
 use crate::ui::text::{counted, on_one_line};
 

@@ -15,13 +15,13 @@ use throughline_lcm::RECALL_TOOLS;
 use throughline_store::{Owner, SqliteStore};
 
 use crate::app::App;
-use crate::commands::config::load_settings;
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit, io_words};
 use crate::host::LocalHost;
 use crate::model_client::{catalogue, client_for_any};
-use crate::recall_tools::{RecallError, call, tip, tools, tools_within};
+use crate::recall_tools::{NoRecallResult, call, tip, tools, tools_within};
 use crate::record::open_store;
+use crate::settings::load_settings;
 use crate::ui::output::print_json;
 
 /// How to add the server to the agents people use.
@@ -129,15 +129,15 @@ impl RecallServer {
     }
 
     /// Answers a call of the tools for one conversation, which is named among the arguments.
-    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, RecallError> {
+    async fn within(&self, name: &str, mut arguments: JsonObject) -> Result<String, NoRecallResult> {
         let Some(Value::String(reference)) = arguments.remove("session") else {
-            return Err(RecallError::Words(
+            return Err(NoRecallResult::Words(
                 "`session` says which conversation is meant, such as `last`".to_owned(),
             ));
         };
         let (store, owner) = (Arc::clone(&self.store), self.owner.clone());
         let found = tokio::task::spawn_blocking(move || tip(store.as_ref(), &owner, &reference)).await;
-        let session = found.map_err(|error| RecallError::Words(error.to_string()))??.id;
+        let session = found.map_err(|error| NoRecallResult::Words(error.to_string()))??.id;
         let call = ToolRequest {
             session,
             name: name.to_owned(),
@@ -145,16 +145,18 @@ impl RecallServer {
             max_chars: None,
         };
         match self.engines.recaller(&self.owner).call(&call).await {
-            None => Err(RecallError::UnknownTool),
+            None => Err(NoRecallResult::UnknownTool),
             Some(ToolAnswer { text, is_error: false }) => Ok(text),
-            Some(ToolAnswer { text, is_error: true }) => Err(RecallError::Words(text)),
+            Some(ToolAnswer { text, is_error: true }) => Err(NoRecallResult::Words(text)),
         }
     }
 
-    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, RecallError> {
+    async fn across(&self, name: &str, arguments: JsonObject) -> Result<String, NoRecallResult> {
         let (store, owner, name) = (Arc::clone(&self.store), self.owner.clone(), name.to_owned());
         let looking = move || call(store.as_ref(), &owner, &name, Value::Object(arguments));
-        tokio::task::spawn_blocking(looking).await.map_err(|error| RecallError::Words(error.to_string()))?
+        tokio::task::spawn_blocking(looking)
+            .await
+            .map_err(|error| NoRecallResult::Words(error.to_string()))?
     }
 }
 
@@ -193,8 +195,8 @@ impl ServerHandler for RecallServer {
         };
         let result = match answered {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(RecallError::Words(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
-            Err(RecallError::UnknownTool) => {
+            Err(NoRecallResult::Words(words)) => CallToolResult::error(vec![ContentBlock::text(words)]),
+            Err(NoRecallResult::UnknownTool) => {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
             }
         };

@@ -14,12 +14,12 @@ use throughline_transcript::{DecodeOptions, NOTE_OF_COMPACTION, NOTE_OF_SUB_AGEN
 
 use crate::app::App;
 use crate::args::WindowArgs;
-use crate::commands::config::SettingFlag;
 use crate::error::{CliError, Exit, path_words};
 use crate::files::{input_name, transcript_files};
 use crate::input::{Original, read_transcript};
 use crate::limits::{CountMethod, TranscriptLimits};
 use crate::model_client::{catalogue, wait_for};
+use crate::settings::SettingFlag;
 use crate::ui::output::print_json;
 use crate::ui::progress::ProgressLine;
 use crate::ui::text::{counted, on_one_line};

@@ -14,12 +14,12 @@ use throughline_store::{IdLength, Owner, Store};
 use throughline_transcript::WireFormat;
 
 use crate::app::App;
-use crate::commands::config::{SettingFlag, load_settings};
 use crate::engines::{EngineParts, Engines};
 use crate::error::{CliError, Exit};
 use crate::model_client::{catalogue, configured_slots, proxy};
 use crate::serve::log::ServeLog;
 use crate::serve::{ServeArgs, access, recall, upstreams};
+use crate::settings::{SettingFlag, load_settings};
 
 /// Where a configuration is read from.
 pub(super) struct ConfigSource {

@@ -10,7 +10,7 @@ use throughline_lcm::{QUESTION_TOOL, RECALL_TOOLS, recall_schemas};
 use throughline_store::{Owner, Store};
 
 use crate::engines::Engines;
-use crate::recall_tools::{self, RecallError};
+use crate::recall_tools::{self, NoRecallResult};
 
 /// How the model brings back what a summary replaced.
 pub(super) const HINT: &str = "Use the tool lcm_grep to find words of any earlier message of this conversation, and lcm_expand to \
@@ -86,8 +86,8 @@ impl GatewayTools {
         let work = move || recall_tools::call(store.as_ref(), &owner, &name, arguments);
         match tokio::task::spawn_blocking(work).await {
             Ok(Ok(text)) => ToolAnswer { text, is_error: false },
-            Ok(Err(RecallError::Words(words))) => ToolAnswer { text: words, is_error: true },
-            Ok(Err(RecallError::UnknownTool)) | Err(_) => {
+            Ok(Err(NoRecallResult::Words(words))) => ToolAnswer { text: words, is_error: true },
+            Ok(Err(NoRecallResult::UnknownTool)) | Err(_) => {
                 ToolAnswer { text: format!("there is no tool `{}`", call.name), is_error: true }
             }
         }

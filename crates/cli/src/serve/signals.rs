@@ -19,7 +19,7 @@ enum SignalAction {
 /// process at once, as it does anywhere.
 pub(super) async fn follow(source: ConfigSource, gateway: Gateway, bound: String, stop: CancellationToken) {
     let log = Arc::clone(&source.log);
-    let mut signals = Signals::new();
+    let mut signals = SignalStream::new();
     while let SignalAction::Reload = signals.next().await {
         source.reload(&gateway, &bound).await;
     }
@@ -32,16 +32,19 @@ pub(super) async fn follow(source: ConfigSource, gateway: Gateway, bound: String
     }
 }
 
-#[cfg(unix)]
-struct Signals {
+/// The signals a gateway reacts to. Without Unix signals only Ctrl-C is one.
+struct SignalStream {
+    #[cfg(unix)]
     terminate: Option<tokio::signal::unix::Signal>,
+    #[cfg(unix)]
     hang_up: Option<tokio::signal::unix::Signal>,
     /// Whether it was started at a terminal.
+    #[cfg(unix)]
     had_terminal: bool,
 }
 
 #[cfg(unix)]
-impl Signals {
+impl SignalStream {
     fn new() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
         Self {
@@ -80,12 +83,9 @@ fn has_terminal() -> bool {
 }
 
 #[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
+impl SignalStream {
     fn new() -> Self {
-        Self
+        Self {}
     }
 
     async fn next(&mut self) -> SignalAction {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use throughline_store::StoreProgress;
+
 use crate::app::App;
 use crate::ui::text::shorten;
 
@@ -48,4 +50,10 @@ impl<'a> ProgressLine<'a> {
             self.app.tell_raw(CLEAR_LINE);
         }
     }
+}
+
+/// How far a long piece of work is.
+pub(crate) fn progress_words(progress: StoreProgress) -> String {
+    let percent = progress.done.saturating_mul(100).checked_div(progress.total).unwrap_or(100);
+    format!("{} {percent} %", progress.what)
 }

@@ -4,7 +4,8 @@ use owo_colors::OwoColorize;
 use throughline_provider::WindowSource;
 use throughline_tokens::{OwnValue, PriceBasis, prices_as_of};
 
-use crate::commands::models::{ListedRow, MillionTokenPrices, ModelDetails, key_words};
+use super::{ListedRow, MillionTokenPrices, ModelDetails};
+use crate::model_client::key_words;
 use crate::ui::figures::{dollars, rounded};
 use crate::ui::table::{Side, TextTable};
 use crate::ui::text::{on_one_line, thousands, wrap};

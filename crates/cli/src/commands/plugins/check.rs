@@ -11,7 +11,7 @@ use throughline_plugin::{
 };
 
 use crate::app::App;
-use crate::commands::plugins::{missing_program, read_manifest};
+use crate::engines::manifest::{missing_program, read_manifest};
 use crate::error::{CliError, Exit, io_words, path_words};
 use crate::ui::output::print_json;
 use crate::ui::text::on_one_line;

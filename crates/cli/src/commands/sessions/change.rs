@@ -5,9 +5,9 @@
 use serde_json::json;
 use throughline_store::{Dependants, Selection, Session, Store as _, ViewMessage};
 
+use super::args::{DeleteArgs, RenameArgs, SelectArgs};
 use crate::app::App;
 use crate::args::WindowArgs;
-use crate::commands::sessions::{DeleteArgs, RenameArgs, SelectArgs};
 use crate::error::{CliError, Exit};
 use crate::record::session_context::in_use;
 use crate::record::{OpenRecord, refused, title_words};

@@ -3,8 +3,8 @@
 use throughline_redact::Redactor;
 use throughline_store::{ExportForm, ExportOptions, ExportSide, export};
 
+use super::args::{ExportArgs, FormatArg, ViewArg};
 use crate::app::App;
-use crate::commands::sessions::{ExportArgs, FormatArg, ViewArg};
 use crate::error::{CliError, path_words};
 use crate::files::{STANDARD_STREAM, write_private};
 use crate::record::{OpenRecord, refused};

@@ -5,9 +5,9 @@ use throughline_store::{
     ItemEntry, MessageEntry, Session, Store as _, ViewChange, ViewMessage, view_changes,
 };
 
+use super::args::{SessionShowArgs, ViewArg};
 use crate::app::App;
-use crate::commands::sessions::show_view::{ModelViewPage, TranscriptPage};
-use crate::commands::sessions::{SessionShowArgs, ViewArg};
+use crate::commands::sessions::show_view::{HumanViewPage, ModelViewPage};
 use crate::error::CliError;
 use crate::record::{OpenRecord, refused};
 use crate::ui::messages::TextAmount;
@@ -43,7 +43,7 @@ fn human(
         let messages = messages.map_err(refused)?;
         return print_json(app, &HumanJson { session, turnings, messages });
     }
-    let page = TranscriptPage {
+    let page = HumanViewPage {
         session: &Session { title: record.name_of(session)?, ..session.clone() },
         turnings: &turnings,
         transcript: &transcript,

@@ -17,7 +17,7 @@ const INDENT: usize = 2;
 const COMPRESSION: &str = "compression";
 
 /// Everything that was said.
-pub(crate) struct TranscriptPage<'a> {
+pub(crate) struct HumanViewPage<'a> {
     pub(crate) session: &'a Session,
     /// Where it went on in another window.
     pub(crate) turnings: &'a [ViewChange],
@@ -38,7 +38,7 @@ fn compactions(turnings: &[ViewChange]) -> (u64, u64) {
     (in_view, made.saturating_sub(in_view))
 }
 
-impl TranscriptPage<'_> {
+impl HumanViewPage<'_> {
     pub(crate) fn render(&self) -> String {
         let tokens = self.transcript.iter().map(|message| message.tokens).sum();
         let mut out = title(self.session, self.now, self.width);

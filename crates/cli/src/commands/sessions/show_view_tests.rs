@@ -45,7 +45,7 @@ fn transcript(lineage: &[Session]) -> Vec<StoredMessage> {
 fn human(lineage: &[Session]) -> String {
     let transcript = transcript(lineage);
     let summaries = [summary(1, &lineage[1], &lineage[0])];
-    TranscriptPage {
+    HumanViewPage {
         session: &lineage[lineage.len() - 1],
         turnings: &view_changes_along(lineage, &summaries),
         transcript: &transcript,

@@ -1,0 +1,176 @@
+//! The command line as a whole: the commands, the options that every command takes, and what runs them.
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+use crate::app::{App, ColourChoice};
+use crate::chat::{self, ChatArgs};
+use crate::commands;
+use crate::commands::backup::BackupArgs;
+use crate::commands::completions::CompletionsArgs;
+use crate::commands::compress::CompressArgs;
+use crate::commands::config::ConfigArgs;
+use crate::commands::doctor::DoctorArgs;
+use crate::commands::engine::EngineArgs;
+use crate::commands::import::ImportArgs;
+use crate::commands::insights::InsightsArgs;
+use crate::commands::inspect::InspectArgs;
+use crate::commands::lcm::LcmArgs;
+use crate::commands::mcp::McpArgs;
+use crate::commands::models::ModelsArgs;
+use crate::commands::plugins::PluginsArgs;
+use crate::commands::replay::ReplayArgs;
+use crate::commands::search::SearchArgs;
+use crate::commands::sessions::SessionsArgs;
+use crate::commands::token::TokenArgs;
+use crate::commands::usage::UsageArgs;
+use crate::error::{CliError, Exit};
+use crate::serve::{self, ServeArgs};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  a defect of Throughline itself
+  2  the command line makes no sense
+  3  the input is not a transcript, does not fit the given limits, or names
+     something that is not in the record
+  4  a setting is wrong (file, variable or --set)
+  5  the output could not be written
+  6  the input is missing or cannot be read
+  7  the record is damaged, of a newer version, or not ours
+  8  somebody else is at work on it; try again later
+  9  a model or its endpoint gave no answer
+
+Settings come from config.yaml in ~/.throughline (or $THROUGHLINE_HOME), from
+variables such as THROUGHLINE_COMPRESSION__THRESHOLD, and from --set.
+`throughline config show` lists them all with their origin.";
+
+/// What a person sees who types the bare name.
+pub(crate) const WELCOME: &str = "\
+Throughline keeps long agent conversations going.
+
+  throughline chat                      talk to an agent in this folder
+  throughline inspect session.jsonl     what fills the context, what is broken
+  throughline compress session.jsonl    compact it: what stays, what goes, why
+  throughline compress session.jsonl --preview
+                                        the plan only, nothing is changed
+  throughline replay ~/.claude/projects what your sessions cost, and would cost
+  throughline serve                     stand between your agent and its model
+  throughline import                    record the histories of your agents
+  throughline sessions                  what is recorded
+  throughline search \"waiting list\"     everything that was ever said
+  throughline insights                  calls, tokens, money, by day and model
+  throughline models                    windows, prices and caching of models
+  throughline config show               every setting and where it came from
+
+A transcript is a file, or - for stdin; .gz is read too. It may be a list of
+messages, a request body of Chat Completions, Responses or Anthropic Messages, a
+Claude Code session log, or a Codex rollout log. No key and no network needed.
+
+`throughline --help` says more, `throughline compress --help` says everything
+about one command.
+";
+
+/// Keeps long agent conversations going.
+///
+/// Reads a conversation of any agent, measures it, and compacts it: old tool output becomes one line each, the middle
+/// becomes a structured summary, the newest part stays word for word. Records conversations whole, and finds anything
+/// that was ever said in them. `chat` is an agent of its own, `serve` stands between yours and its model. Only these two
+/// and `models` talk to a server, the one you configured.
+#[derive(Debug, Parser)]
+#[command(name = "throughline", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// Override a setting for this run, for example --set compression.threshold=0.6 (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", global = true, display_order = 900)]
+    pub(crate) sets: Vec<String>,
+
+    /// When to use colours
+    #[arg(
+        long = "color",
+        visible_alias = "colour",
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        global = true,
+        display_order = 901,
+        long_help = "When to use colours: auto, always or never. NO_COLOR is honoured; nothing is told by colour alone"
+    )]
+    pub(crate) colour: ColourChoice,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Chat(ChatArgs),
+    Compress(CompressArgs),
+    Inspect(InspectArgs),
+    Replay(ReplayArgs),
+    Import(ImportArgs),
+    Sessions(SessionsArgs),
+    Search(SearchArgs),
+    Lcm(LcmArgs),
+    Usage(UsageArgs),
+    Insights(InsightsArgs),
+    Doctor(DoctorArgs),
+    Backup(BackupArgs),
+    Models(ModelsArgs),
+    Serve(ServeArgs),
+    Token(TokenArgs),
+    Plugins(PluginsArgs),
+    Engine(EngineArgs),
+    Mcp(McpArgs),
+    Config(ConfigArgs),
+    Completions(CompletionsArgs),
+}
+
+/// Runs one command line, given without the program's name: how the chat runs commands of the program.
+fn run_line(app: &App, words: &[&str]) -> Result<(), CliError> {
+    let line = std::iter::once("throughline").chain(words.iter().copied());
+    let parsed = Cli::try_parse_from(line).map_err(|error| {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        CliError::new(Exit::Usage, first)
+    })?;
+    dispatch(app, parsed.command)
+}
+
+/// Runs a parsed command.
+pub(crate) fn dispatch(app: &App, command: Option<Command>) -> Result<(), CliError> {
+    match command {
+        // Whoever types the bare name at a terminal wants to talk; where there is nobody to talk to yet, that is helped.
+        None if app.can_ask => chat::run(&ChatArgs::default(), app, run_line),
+        None => app.print(WELCOME),
+        Some(Command::Chat(arguments)) => chat::run(&arguments, app, run_line),
+        Some(Command::Compress(arguments)) => commands::compress::run(&arguments, app),
+        Some(Command::Inspect(arguments)) => commands::inspect::run(&arguments, app),
+        Some(Command::Replay(arguments)) => commands::replay::run(&arguments, app),
+        Some(Command::Import(arguments)) => commands::import::run(&arguments, app),
+        Some(Command::Sessions(arguments)) => commands::sessions::run(&arguments, app),
+        Some(Command::Search(arguments)) => commands::search::run(&arguments, app),
+        Some(Command::Lcm(arguments)) => commands::lcm::run(&arguments, app),
+        Some(Command::Usage(arguments)) => commands::usage::run(&arguments, app),
+        Some(Command::Insights(arguments)) => commands::insights::run(&arguments, app),
+        Some(Command::Doctor(arguments)) => commands::doctor::run(&arguments, app),
+        Some(Command::Backup(arguments)) => commands::backup::run(&arguments, app),
+        Some(Command::Models(arguments)) => commands::models::run(&arguments, app),
+        Some(Command::Serve(arguments)) => serve::run(&arguments, app),
+        Some(Command::Token(arguments)) => commands::token::run(&arguments, app),
+        Some(Command::Plugins(arguments)) => commands::plugins::run(&arguments, app),
+        Some(Command::Engine(arguments)) => commands::engine::run(&arguments, app),
+        Some(Command::Mcp(arguments)) => commands::mcp::run(&arguments, app),
+        Some(Command::Config(arguments)) => commands::config::run(arguments, app),
+        Some(Command::Completions(arguments)) => commands::completions::run(&arguments, Cli::command(), app),
+    }
+}
+
+#[cfg(test)]
+#[path = "cli_tests.rs"]
+mod tests;

@@ -1,0 +1,62 @@
+//! Installed engines as far as they can be judged without starting them: the manifest, and whether its program exists.
+
+use std::path::Path;
+
+use throughline_engine::EngineDirectory;
+use throughline_plugin::{Launch, MANIFEST_FILE, Manifest};
+
+use crate::app::App;
+use crate::error::path_words;
+use crate::ui::text::on_one_line;
+
+/// Where programs are looked for when nobody says so.
+const USUAL_PATH: &str = "/bin:/usr/bin";
+
+/// What is wrong with an engine, as far as can be seen without starting it.
+pub(crate) fn problem_with(app: &App, directory: &EngineDirectory) -> Option<String> {
+    match read_manifest(directory) {
+        Ok(manifest) => missing_program(app, &manifest.launch(&directory.path, Path::is_file)),
+        Err(problem) => Some(problem),
+    }
+}
+
+/// Says so when there is no program to be started.
+pub(crate) fn missing_program(app: &App, launch: &Launch) -> Option<String> {
+    let program = &launch.program;
+    let shown = path_words(program);
+    if program.components().count() > 1 {
+        // As the engine's own folder sees it.
+        let place = launch.folder.join(program);
+        return match (place.is_file(), is_executable(&place)) {
+            (false, _) => Some(format!("its program {shown} is not there")),
+            (true, false) => {
+                Some(format!("its program {shown} may not be run (chmod +x makes it a program)"))
+            }
+            (true, true) => None,
+        };
+    }
+    let searched = app.variable("PATH").unwrap_or(USUAL_PATH);
+    let found = std::env::split_paths(searched).any(|folder| is_executable(&folder.join(program)));
+    (!found).then(|| format!("its program {shown} is in no folder of PATH, nor beside its {MANIFEST_FILE}"))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
+}
+
+/// Reads the manifest of an engine, or says what is wrong with it.
+pub(crate) fn read_manifest(directory: &EngineDirectory) -> Result<Manifest, String> {
+    let path = directory.path.join(MANIFEST_FILE);
+    let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("{MANIFEST_FILE} is missing"),
+        _ => format!("{MANIFEST_FILE} cannot be read: {error}"),
+    })?;
+    Manifest::read(&directory.name, &bytes).map_err(|error| on_one_line(&error.to_string()))
+}

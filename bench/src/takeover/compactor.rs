@@ -90,7 +90,7 @@ impl Compactor {
                 prompt_tokens: sizes.iter().sum(),
                 sizes: Arc::new(sizes),
                 fixed_tokens: 0,
-                ride: None,
+                cached_prompt: None,
             },
             trigger: Trigger::Manual,
             room: Headroom::Left,

@@ -141,7 +141,7 @@ impl Agent {
                 if session.is_cache_cold() && keeps_all { (next, None) } else { (sent, Some(next)) }
             }
         };
-        session.leave_alone(engine_tools.iter().map(|schema| schema.name.clone()));
+        session.exempt_tools(engine_tools.iter().map(|schema| schema.name.clone()));
         let waiting = session.waiting_calls();
         let wire_format = session.wire_format();
         let first = envelope(&setup, wire_format, &standing)?;

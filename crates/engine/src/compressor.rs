@@ -28,46 +28,14 @@ use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
 use crate::context_engine::outcome::{
     AbortReason, CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth,
 };
-use crate::context_engine::registry::BUILT_IN_ENGINE;
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage};
-use crate::context_engine::{ContextEngine, EngineError, EngineFuture, answered};
+use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
 use crate::decide::trigger::{Automatic, Trigger, near_threshold, settled_tokens};
 use crate::limits::in_force::ModelInForce;
 use crate::limits::token_model::token_model_for;
-use crate::summary::{ModelAnswerFuture, ModelQuestion, SummaryHost};
+use crate::summary::{OneSummariser, SummariserSource, SummaryHost};
 use live_facts::LiveFacts;
-
-/// Gives the summariser for one request: which one, and knowing what else the request brings, is its own affair.
-pub trait SummariserSource: Send + Sync {
-    /// The summariser to be used now.
-    fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser>;
-
-    /// Where it is told of the conversation's own calls, if it wants to know.
-    fn main_line(&self) -> Option<Arc<SummaryHost>> {
-        None
-    }
-
-    /// Whether there is a model that answers questions.
-    fn can_answer(&self) -> bool {
-        false
-    }
-
-    /// Asks whoever writes summaries a question about texts that are given with it.
-    fn answer<'a>(&'a self, _question: &'a ModelQuestion<'a>) -> ModelAnswerFuture<'a> {
-        Box::pin(std::future::ready(Err("no model writes summaries here".to_owned())))
-    }
-}
-
-/// The same summariser every time.
-#[derive(Clone)]
-pub struct OneSummariser(pub Arc<dyn Summariser>);
-
-impl SummariserSource for OneSummariser {
-    fn summariser_for(&self, _request: &CompressRequest) -> Arc<dyn Summariser> {
-        Arc::clone(&self.0)
-    }
-}
 
 /// What to do when the summariser fails (`compression.abort_on_summary_failure`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,18 +322,6 @@ impl Compressor {
     }
 }
 
-/// The tail is the newest messages, so many and no more; `sizes` are those of all messages, `total_tokens` is the whole
-/// request.
-pub fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total_tokens: u64) {
-    budgets.protect_last_n = messages;
-    budgets.tail_tokens = sizes.iter().rev().take(messages).sum();
-    budgets.stretched_tail_tokens = budgets.tail_tokens.saturating_mul(3) / 2;
-    // All before them is summarised; a beginning that is large beside them is no exception.
-    budgets.head_tokens = budgets.head_tokens.min(budgets.tail_tokens / 2);
-    // Below the threshold the tail would be a share of what there is.
-    budgets.threshold_tokens = budgets.threshold_tokens.min(total_tokens).max(1);
-}
-
 fn mark_prepared(mut outcome: CompressOutcome) -> CompressOutcome {
     if let CompressOutcome::Completed(done) = &mut outcome {
         done.report.prepared = true;
@@ -469,8 +425,8 @@ impl ContextEngine for Compressor {
         answered(())
     }
 
-    fn main_line(&self) -> Option<Arc<SummaryHost>> {
-        self.setup.summarisers.main_line()
+    fn summary_host(&self) -> Option<Arc<SummaryHost>> {
+        self.setup.summarisers.summary_host()
     }
 
     fn summarisers(&self) -> Option<Arc<dyn SummariserSource>> {

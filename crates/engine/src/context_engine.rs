@@ -20,7 +20,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compressor::SummariserSource;
 use crate::context_engine::lifecycle::{Boundary, SessionEnd, SessionStart};
 use crate::context_engine::outcome::{CompressOutcome, CompressRequest, PrepareOutcome, Worth};
 use crate::context_engine::snapshot::Snapshot;
@@ -28,7 +27,10 @@ use crate::context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest}
 use crate::context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
 use crate::decide::trigger::Trigger;
 use crate::limits::in_force::ModelInForce;
-use crate::summary::SummaryHost;
+use crate::summary::{SummariserSource, SummaryHost};
+
+/// The name of the engine that needs no plugin.
+pub const BUILT_IN_ENGINE: &str = "compressor";
 
 /// An answer of an engine on its way.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send + 'a>>;
@@ -156,7 +158,7 @@ pub trait ContextEngine: Send + Sync {
 
     /// Where an engine in this process is told of the conversation's own calls, if it wants to know: its summaries may
     /// ride on them. Engines elsewhere do without.
-    fn main_line(&self) -> Option<Arc<SummaryHost>> {
+    fn summary_host(&self) -> Option<Arc<SummaryHost>> {
         None
     }
 

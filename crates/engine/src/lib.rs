@@ -21,23 +21,20 @@ mod summary;
 mod test_talk;
 mod upstream;
 
-pub use compressor::adapter::{Scale, aimed_at, new_item, pay_rule, scaled_budgets};
-pub use compressor::{
-    Compressor, CompressorSetup, OnSummaryFailure, OneSummariser, SummariserSource, keep_exactly,
-};
+pub use compressor::adapter::{Scale, aimed_at, keep_exactly, new_item, pay_rule, scaled_budgets};
+pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure};
 pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use context_engine::outcome::{
     AbortReason, BeforeAfter, CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom,
     NewItem, NoOpReason, PrepareOutcome, Quality, SummaryDraft, Worth,
 };
 pub use context_engine::registry::{
-    BUILT_IN_ENGINE, DirectoryEngines, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry,
-    RegistryError,
+    DirectoryEngines, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry, RegistryError,
 };
 pub use context_engine::snapshot::Snapshot;
 pub use context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
 pub use context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
-pub use context_engine::{ContextEngine, EngineError, EngineFuture, answered};
+pub use context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
 pub use decide::guard::{Admission, BlockCause, CompactionBlock, GUARD_NAME, GuardInput, GuardState};
 pub use decide::recovery::{
     AlternativeModel, FailureContext, PartialAnswer, RecoveryAction, RecoveryAdvice, RecoveryFailure,
@@ -60,19 +57,20 @@ pub use limits::threshold::{ThresholdChoice, ThresholdOrigin};
 pub use limits::token_model::token_model_for;
 pub use prompt::cached_prompt::CachedPrompt;
 pub use prompt::envelope::Envelope;
+pub use prompt::request_extras::RequestExtras;
 pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, StoredOutput, ToolOutputPolicy};
 pub use prompt::wire_tools::tools_json;
 pub use recorded_size::recorded_size;
 pub use session::{
     CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionDone, CompactionResult,
     Freshness, History, IncomingMessage, LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction,
-    RecordPolicy, RecordTiming, RequestExtras, SessionError, SessionSetup, learnt_window,
+    RecordPolicy, RecordTiming, SessionError, SessionSetup, learnt_window,
 };
 pub use summary::{
     BookingFuture, FormChoice, FormCost, FormFacts, InlineObstacle, ModelAnswer, ModelAnswerFuture,
-    ModelQuestion, ModelSummaries, OwnModel, QUESTION_TASK, RouteFailure, RouteHealth, RouteSearch,
-    SUMMARY_TASK, SummaryCalls, SummaryDefect, SummaryForm, SummaryHost, SummaryRoute, SummaryRoutes,
-    SummarySettings, SummarySetup, choose_form,
+    ModelQuestion, ModelSummaries, OneSummariser, OwnModel, QUESTION_TASK, RouteFailure, RouteHealth,
+    RouteSearch, SUMMARY_TASK, SummariserSource, SummaryCalls, SummaryDefect, SummaryForm, SummaryHost,
+    SummaryRoute, SummaryRoutes, SummarySettings, SummarySetup, choose_form,
 };
 pub use upstream::http::HttpUpstream;
 pub use upstream::translating::{OnOmission, TranslatingUpstream, headers_on};

@@ -9,6 +9,7 @@ pub(crate) mod envelope;
 pub(crate) mod estimate;
 pub(crate) mod images;
 pub(crate) mod pairs;
+pub(crate) mod request_extras;
 pub(crate) mod spare_body;
 pub(crate) mod tool_output;
 pub(crate) mod view;

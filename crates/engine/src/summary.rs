@@ -4,7 +4,7 @@
 //! Parts: `prompt`, `mark` and `transcript` what a model is sent; `riding` and `apart` the two forms, `form` the choice
 //! between them by cost; `reading` the answer; `desk` one call with its time limit and booking; `failure` and `route` what
 //! went wrong and who is left alone for how long; `summariser` one route after the other, `question` the same for an answer in plain words, `wishes` which
-//! routes the settings ask for; `main_line` what the managed call
+//! routes the settings ask for; `summary_host` what the managed call
 //! and the summariser tell each other.
 //!
 //! Not for: when a compaction is made, where it cuts, and the check of facts and secrets that every summary goes through.
@@ -21,6 +21,7 @@ mod question;
 mod quote_mark;
 mod route;
 mod settings;
+mod source;
 mod standalone;
 mod summariser;
 #[cfg(test)]
@@ -32,7 +33,9 @@ pub use failure::RouteFailure;
 pub use form::{FormChoice, FormCost, FormFacts, InlineObstacle, SummaryForm, choose_form};
 pub use host::{BookingFuture, SummaryCalls, SummaryHost};
 pub use parse::SummaryDefect;
-pub use question::{ModelAnswer, ModelAnswerFuture, ModelQuestion, QUESTION_TASK};
 pub use route::{RouteHealth, SummaryRoute};
 pub use settings::{RouteSearch, SummaryRoutes, SummarySettings};
+pub use source::{
+    ModelAnswer, ModelAnswerFuture, ModelQuestion, OneSummariser, QUESTION_TASK, SummariserSource,
+};
 pub use summariser::{ModelSummaries, OwnModel, SummarySetup};

@@ -37,7 +37,7 @@ pub(crate) fn snapshot(wire_format: WireFormat, messages: &[Message]) -> Snapsho
         messages: Arc::new(messages.to_vec()),
         sizes: Arc::new(sizes),
         fixed_tokens,
-        ride: None,
+        cached_prompt: None,
     }
 }
 

@@ -254,7 +254,7 @@ impl LcmEngine {
             Err(_) => return Ok(PrepareOutcome::Nothing),
         };
         let request = CompressRequest {
-            conversation: Snapshot { ride: None, ..conversation.clone() },
+            conversation: Snapshot { cached_prompt: None, ..conversation.clone() },
             trigger: Trigger::Ahead,
             room: Headroom::Left,
             focus: None,
@@ -300,7 +300,7 @@ impl LcmEngine {
 /// The request as it is shown to a summariser: nothing rides on the conversation, or a call would see all of it.
 fn apart(request: &CompressRequest) -> CompressRequest {
     CompressRequest {
-        conversation: Snapshot { ride: None, ..request.conversation.clone() },
+        conversation: Snapshot { cached_prompt: None, ..request.conversation.clone() },
         ..request.clone()
     }
 }
@@ -454,8 +454,8 @@ impl ContextEngine for LcmEngine {
         })
     }
 
-    fn main_line(&self) -> Option<Arc<SummaryHost>> {
-        self.setup.summarisers.main_line()
+    fn summary_host(&self) -> Option<Arc<SummaryHost>> {
+        self.setup.summarisers.summary_host()
     }
 
     fn summarisers(&self) -> Option<Arc<dyn SummariserSource>> {

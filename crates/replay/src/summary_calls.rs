@@ -40,8 +40,8 @@ impl SummariserSource for RuleWrittenSummaries {
         Arc::new(RuleWrittenSummariser { asked, provider: Arc::clone(&self.provider) })
     }
 
-    fn main_line(&self) -> Option<Arc<SummaryHost>> {
-        self.models.main_line()
+    fn summary_host(&self) -> Option<Arc<SummaryHost>> {
+        self.models.summary_host()
     }
 }
 

@@ -95,6 +95,18 @@ pub fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64) -> Bud
     }
 }
 
+/// The tail is the newest messages, so many and no more; `sizes` are those of all messages, `total_tokens` is the whole
+/// request.
+pub fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total_tokens: u64) {
+    budgets.protect_last_n = messages;
+    budgets.tail_tokens = sizes.iter().rev().take(messages).sum();
+    budgets.stretched_tail_tokens = budgets.tail_tokens.saturating_mul(3) / 2;
+    // All before them is summarised; a beginning that is large beside them is no exception.
+    budgets.head_tokens = budgets.head_tokens.min(budgets.tail_tokens / 2);
+    // Below the threshold the tail would be a share of what there is.
+    budgets.threshold_tokens = budgets.threshold_tokens.min(total_tokens).max(1);
+}
+
 /// On which terms a compaction has to pay for itself that comes about by this trigger.
 #[must_use]
 pub fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> PayRule {

@@ -7,9 +7,8 @@
 use throughline_compaction::{Budgets, PayCheck, PayRule, Payback, Plan, deep_target, payback, preview};
 
 use crate::compressor::adapter::{
-    AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, pay_rule, scaled_budgets,
+    AttemptSpec, CompactionInput, CompactionTools, Scale, aimed_at, keep_exactly, pay_rule, scaled_budgets,
 };
-use crate::compressor::keep_exactly;
 use crate::context_engine::outcome::{CompressRequest, Headroom, Worth};
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;

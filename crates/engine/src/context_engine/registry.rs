@@ -13,10 +13,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::context_engine::ContextEngine;
-
-/// The engine that is there without any plugin.
-pub const BUILT_IN_ENGINE: &str = "compressor";
+use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine};
 
 /// Makes an engine for one conversation.
 pub type EngineFactory = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;

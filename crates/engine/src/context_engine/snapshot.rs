@@ -29,7 +29,7 @@ pub struct Snapshot {
     /// Everything, as well as it is known: measured where it was, corrected by what was learnt of the model.
     pub prompt_tokens: u64,
     /// How its beginning was last sent, if it was in this process; it does not cross to an engine in another.
-    pub ride: Option<CachedPrompt>,
+    pub cached_prompt: Option<CachedPrompt>,
 }
 
 impl Snapshot {
@@ -110,7 +110,7 @@ impl<'de> Deserialize<'de> for Snapshot {
             sizes: Arc::new(sizes),
             fixed_tokens: form.fixed_tokens,
             prompt_tokens: form.prompt_tokens,
-            ride: None,
+            cached_prompt: None,
         })
     }
 }

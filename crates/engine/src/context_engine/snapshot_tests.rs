@@ -19,7 +19,7 @@ fn snapshot(messages: Vec<Message>) -> Snapshot {
         messages: Arc::new(messages),
         sizes: Arc::new(sizes),
         fixed_tokens: 7,
-        ride: None,
+        cached_prompt: None,
         prompt_tokens: 11,
     }
 }

@@ -16,8 +16,8 @@ use throughline_wire::{Request, RequestError, Streaming};
 use crate::limits::target::ModelTarget;
 use crate::prompt::encode::{CallOverrides, Marking, RequestEncoding};
 use crate::prompt::envelope::{Envelope, SystemNote};
+use crate::prompt::request_extras::RequestExtras;
 use crate::prompt::wire_form::WireForms;
-use crate::session::RequestExtras;
 
 /// A prompt that was sent, whose beginning the provider may still have in its cache.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct CachedPrompt {
     pub(crate) sent_at_ms: Millis,
     pub(crate) prompt_tokens: Option<u64>,
     pub(crate) cache_read_tokens: u64,
-    pub(crate) along: RequestExtras,
+    pub(crate) extras: RequestExtras,
     pub(crate) marking: Marking,
 }
 
@@ -68,8 +68,8 @@ impl CachedPrompt {
 
     /// What went along with it.
     #[must_use]
-    pub fn along(&self) -> &RequestExtras {
-        &self.along
+    pub fn extras(&self) -> &RequestExtras {
+        &self.extras
     }
 
     /// Its cap on output.

@@ -1,46 +1,17 @@
 //! Summaries prepared while the conversation goes on.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::task::JoinHandle;
-
 use super::ManagedSession;
-use crate::context_engine::EngineError;
+use super::compaction_state::{LONGEST_WAIT, PreparationProgress, PreparationTask};
 use crate::context_engine::outcome::PrepareOutcome;
 use crate::decide::trigger::{may_prepare_again, near_threshold};
 use crate::event::EngineEvent;
-
-/// An engine that takes longer than this over anything is given up. It has limits of its own; this is the net.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
-
-/// A summary on its way. Given up when dropped.
-pub(super) struct PreparationTask(JoinHandle<Result<PrepareOutcome, EngineError>>);
-
-impl Drop for PreparationTask {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// How far preparing has come, as people were told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PreparationProgress {
-    /// It began.
-    Begun,
-    /// A summary covers so many messages.
-    Covered(usize),
-    /// It was cancelled in favour of a request that somebody waits for.
-    Postponed,
-    /// It failed.
-    Failed,
-}
+use std::sync::Arc;
 
 impl ManagedSession {
     /// Whether a summary is on its way while the conversation goes on.
     #[must_use]
     pub fn is_preparing(&self) -> bool {
-        self.preparing.as_ref().is_some_and(|preparing| !preparing.0.is_finished())
+        self.compaction.task.as_ref().is_some_and(|preparing| !preparing.0.is_finished())
     }
 
     /// Starts preparing before a call is sent: the summary is written while the answer is. Where background requests give
@@ -57,12 +28,16 @@ impl ManagedSession {
             return;
         }
         self.finish_preparing().await;
-        let threshold_tokens = self.model.limits.threshold_tokens;
+        let threshold_tokens = self.budget.model.limits.threshold_tokens;
         if !near_threshold(self.setup.policy.automatic, tokens, threshold_tokens) {
             return;
         }
         // Begun again at once, it would be cancelled again at once.
-        if self.postponed_at_tokens.is_some_and(|at| !may_prepare_again(tokens, at, threshold_tokens)) {
+        if self
+            .compaction
+            .postponed_at_tokens
+            .is_some_and(|at| !may_prepare_again(tokens, at, threshold_tokens))
+        {
             return;
         }
         let (engine, snapshot) = (Arc::clone(&self.setup.engine), self.snapshot());
@@ -72,13 +47,13 @@ impl ManagedSession {
         if !near_threshold(self.setup.policy.automatic, tokens, due_at) {
             return;
         }
-        self.preparing_at_tokens = tokens;
-        if self.prepared.is_none() {
-            self.prepared = Some(PreparationProgress::Begun);
-            self.tell(EngineEvent::PreparationStarted);
+        self.compaction.task_started_at_tokens = tokens;
+        if self.compaction.progress.is_none() {
+            self.compaction.progress = Some(PreparationProgress::Begun);
+            self.emit(EngineEvent::PreparationStarted);
         }
         let task = tokio::spawn(async move { engine.prepare(&snapshot).await });
-        self.preparing = Some(PreparationTask(task));
+        self.compaction.task = Some(PreparationTask(task));
     }
 
     /// Waits until a summary that is on its way is there: for whoever holds the clock of a conversation, and whose next
@@ -91,18 +66,18 @@ impl ManagedSession {
     /// Waits for a summary that is on its way.
     pub(super) async fn finish_preparing(&mut self) {
         // It stays where it is until it is there: whoever stops waiting does not give it up.
-        let Some(preparing) = &mut self.preparing else { return };
+        let Some(preparing) = &mut self.compaction.task else { return };
         let outcome = match tokio::time::timeout(LONGEST_WAIT, &mut preparing.0).await {
             Ok(Ok(Ok(outcome))) => outcome,
             Ok(Ok(Err(error))) => PrepareOutcome::Failed { detail: error.to_string() },
             Ok(Err(error)) => PrepareOutcome::Failed { detail: error.to_string() },
             Err(_) => PrepareOutcome::Failed { detail: "it took too long".to_owned() },
         };
-        self.preparing = None;
+        self.compaction.task = None;
         let (reached, event) = match outcome {
             PrepareOutcome::Nothing => return,
             PrepareOutcome::Postponed => {
-                self.postponed_at_tokens = Some(self.preparing_at_tokens);
+                self.compaction.postponed_at_tokens = Some(self.compaction.task_started_at_tokens);
                 (PreparationProgress::Postponed, EngineEvent::PreparationPostponed)
             }
             PrepareOutcome::Ready { messages } => {
@@ -113,8 +88,8 @@ impl ManagedSession {
             }
         };
         // The same is not told with every call.
-        if self.prepared.replace(reached) != Some(reached) {
-            self.tell(event);
+        if self.compaction.progress.replace(reached) != Some(reached) {
+            self.emit(event);
         }
     }
 }

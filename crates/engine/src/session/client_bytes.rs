@@ -22,25 +22,25 @@ pub struct ClientBytes {
 impl ManagedSession {
     /// Whether anything in the view stands for something else.
     #[must_use]
-    pub fn is_folded(&self) -> bool {
-        self.first_own_item() > 0
+    pub fn is_compacted(&self) -> bool {
+        self.first_verbatim_item() > 0
     }
 
     /// The first item after everything that stands for something else: from there on the view is the conversation.
     #[must_use]
-    pub fn first_own_item(&self) -> usize {
+    pub fn first_verbatim_item(&self) -> usize {
         let is_message = |place: &RecordLocation| matches!(place, RecordLocation::Message { .. });
-        self.view.items().iter().rposition(|item| !is_message(&item.place)).map_or(0, |last| last + 1)
+        self.prompt.view.items().iter().rposition(|item| !is_message(&item.place)).map_or(0, |last| last + 1)
     }
 
     /// Takes over the client's words for what it said before, as far as that keeps what was sent.
-    pub fn reword(&mut self, rewording: ClientBytes) {
+    pub fn use_client_bytes(&mut self, rewording: ClientBytes) {
         let ClientBytes { from, mut worded } = rewording;
-        let from = from.max(self.first_own_item());
+        let from = from.max(self.first_verbatim_item());
         worded.retain(|(item, _)| *item >= from);
-        let is_folded = self.is_folded();
-        let (sent, messages) = (self.sent_items(), self.view.messages());
-        let mut is_changed = worded.len() != self.view.len().saturating_sub(from);
+        let is_folded = self.is_compacted();
+        let (sent, messages) = (self.prompt.sent_items(), self.prompt.view.messages());
+        let mut is_changed = worded.len() != self.prompt.view.len().saturating_sub(from);
         if is_folded && is_changed {
             // What the client leaves out was sent already; the rest is worded in its place.
             let mut all: Vec<(usize, Message)> = (from..).zip(messages.iter().skip(from).cloned()).collect();
@@ -54,7 +54,7 @@ impl ManagedSession {
         }
         for (item, message) in &mut worded {
             let Some(was) = messages.get(*item).filter(|was| was.json() != message.json()) else { continue };
-            let is_shown_otherwise = self.view.items().get(*item).is_some_and(
+            let is_shown_otherwise = self.prompt.view.items().get(*item).is_some_and(
                 |known| matches!(&known.place, RecordLocation::Message { changes, .. } if !changes.is_empty()),
             );
             let stays =
@@ -66,7 +66,7 @@ impl ManagedSession {
             }
         }
         if is_changed {
-            self.view.reword(from, worded);
+            self.prompt.view.reword(from, worded);
         }
     }
 }

@@ -2,143 +2,56 @@
 
 use std::sync::Arc;
 
-use throughline_store::{Holder, Millis, Session, SessionId, StoreError, Summary, Version, ViewItem};
+use throughline_store::{Session, SessionId, StoreError, Summary, Version, ViewItem};
 use throughline_tokens::TokenModel;
 
-use super::background::LONGEST_WAIT;
-use super::{ConversationLock, LockPolicy, ManagedSession, SessionError, record};
+use super::compaction_result::{CompactionDone, CompactionResult, CompactionSpec, event_of};
+use super::compaction_state::LONGEST_WAIT;
+use super::record::ConversationLock;
+use super::{LockPolicy, ManagedSession, SessionError, record};
 use crate::context_engine::EngineError;
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason};
 use crate::context_engine::outcome::{
-    AbortReason, CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom, NoOpReason,
-    Quality, Worth,
+    AbortReason, CompactedView, CompressOutcome, CompressRequest, Headroom, NoOpReason, Worth,
 };
-use crate::decide::guard::{Admission, CompactionBlock, GuardInput};
+use crate::decide::guard::{Admission, GuardInput};
 use crate::decide::trigger::{Trigger, Urgency};
 use crate::event::EngineEvent;
 use crate::new_view::{CommitInfo, check, continuation};
 
-/// How a compaction ended, whatever stood in its way.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CompactionResult {
-    /// The conversation goes on with a new view.
-    Completed(Box<CompactionDone>),
-    /// There was nothing to be done.
-    NoOp {
-        /// Why.
-        reason: NoOpReason,
-        /// In words.
-        detail: String,
-    },
-    /// Given up; the conversation is as it was.
-    Aborted {
-        /// Why; `None` when it was neither the summary nor the view.
-        reason: Option<AbortReason>,
-        /// In words.
-        detail: String,
-    },
-    /// Put off by a guard.
-    Blocked(CompactionBlock),
-    /// Somebody else is at work on the conversation.
-    Locked {
-        /// Who.
-        holder: Holder,
-        /// Until when at most.
-        until_ms: Millis,
-    },
-}
-
-/// A compaction that was committed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CompactionDone {
-    /// How good the summary is.
-    pub quality: Quality,
-    /// In figures.
-    pub report: CompressReport,
-    /// The session that was.
-    pub old: SessionId,
-    /// The session that is.
-    pub new: SessionId,
-}
-
-/// A compaction that a person asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ManualCompaction {
-    /// What most of the summary shall be about.
-    pub focus: Option<String>,
-    /// Newest exchanges, counted by what a person said, that stay as they are while all before them is folded.
-    pub keep_exchanges: Option<usize>,
-    /// What a memory has to say about the folded part.
-    pub memory_context: Option<String>,
-}
-
-/// A compaction to be made.
-#[derive(Clone, Debug)]
-pub(super) struct CompactionSpec {
-    pub(super) trigger: Trigger,
-    pub(super) urgency: Urgency,
-    pub(super) force: bool,
-    pub(super) target_tokens: Option<u64>,
-    pub(super) focus: Option<String>,
-    pub(super) keep_messages: Option<usize>,
-    pub(super) memory_context: Option<String>,
-}
-
-impl CompactionSpec {
-    pub(super) fn new(trigger: Trigger, urgency: Urgency) -> Self {
-        Self {
-            trigger,
-            urgency,
-            force: false,
-            target_tokens: None,
-            focus: None,
-            keep_messages: None,
-            memory_context: None,
-        }
-    }
-
-    /// Whether it asks for something that nobody could have prepared.
-    fn is_particular(&self) -> bool {
-        self.focus.is_some()
-            || self.target_tokens.is_some()
-            || self.keep_messages.is_some()
-            || self.memory_context.is_some()
-    }
-}
-
 impl ManagedSession {
     /// Makes a compaction, or says why not.
-    pub(super) async fn fold(&mut self, ask: CompactionSpec) -> CompactionResult {
+    pub(super) async fn run_compaction(&mut self, ask: CompactionSpec) -> CompactionResult {
         let trigger = ask.trigger;
-        let result = self.try_to_fold(ask).await;
-        self.keep_guard().await;
+        let result = self.try_compaction(ask).await;
+        self.store_guard().await;
         let waits = matches!(&result, CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, .. });
         // The same is not told with every call.
-        if !(waits && std::mem::replace(&mut self.told_of_waiting, true)) {
-            self.tell(told(trigger, &result));
+        if !(waits && std::mem::replace(&mut self.compaction.is_waiting_reported, true)) {
+            self.emit(event_of(trigger, &result));
         }
         result
     }
 
-    async fn try_to_fold(&mut self, ask: CompactionSpec) -> CompactionResult {
+    async fn try_compaction(&mut self, ask: CompactionSpec) -> CompactionResult {
         let moment = self.moment();
-        if let Admission::Blocked(block) = self.guard.admit(moment, ask.urgency) {
+        if let Admission::Blocked(block) = self.compaction.guard.admit(moment, ask.urgency) {
             return CompactionResult::Blocked(block);
         }
         if let Some(detail) = self.does_not_pay(&ask).await {
-            self.nothing_to_fold_at = Some(self.view.len());
+            self.compaction.nothing_to_compact_at = Some(self.prompt.view.len());
             return CompactionResult::NoOp { reason: NoOpReason::DoesNotPay, detail };
         }
         if let Err(error) = self.write_unrecorded().await {
             return aborted(format!("the record cannot be written: {error}"));
         }
-        self.tell(EngineEvent::CompactionStarted { trigger: ask.trigger });
+        self.emit(EngineEvent::CompactionStarted { trigger: ask.trigger });
         if ask.is_particular() {
             // What is being prepared does not answer this; nobody waits for it.
-            self.preparing = None;
+            self.compaction.task = None;
         }
         self.finish_preparing().await;
-        let _held = match self.hold_for_compaction().await {
+        let _held = match self.lock_for_compaction().await {
             Ok(held) => held,
             Err(SessionError::Locked { holder, until_ms }) => {
                 return CompactionResult::Locked { holder, until_ms };
@@ -160,7 +73,7 @@ impl ManagedSession {
         let outcome = match compressing.unwrap_or_else(|_| Err(too_late(self.setup.engine.name()))) {
             Ok(outcome) => outcome,
             Err(error) => {
-                self.guard.aborted(AbortReason::SummariserUnavailable, &error.to_string(), moment);
+                self.compaction.guard.aborted(AbortReason::SummariserUnavailable, &error.to_string(), moment);
                 return aborted(error.to_string());
             }
         };
@@ -171,17 +84,18 @@ impl ManagedSession {
                 let tokens = made.report.tokens;
                 let result = self.commit(*made, ask.trigger, moment).await;
                 if let CompactionResult::Completed(_) = &result {
-                    self.guard.completed(tokens, GuardInput { tokens: tokens.after, ..moment });
+                    self.compaction.guard.completed(tokens, GuardInput { tokens: tokens.after, ..moment });
                 }
                 result
             }
             CompressOutcome::NoOp { reason, detail } => {
-                self.guard.no_op(reason, moment);
-                self.nothing_to_fold_at = reason.is_structural().then_some(self.view.len());
+                self.compaction.guard.no_op(reason, moment);
+                self.compaction.nothing_to_compact_at =
+                    reason.is_structural().then_some(self.prompt.view.len());
                 CompactionResult::NoOp { reason, detail }
             }
             CompressOutcome::Aborted { reason, detail } => {
-                self.guard.aborted(reason, &detail, moment);
+                self.compaction.guard.aborted(reason, &detail, moment);
                 CompactionResult::Aborted { reason: Some(reason), detail }
             }
         }
@@ -207,21 +121,21 @@ impl ManagedSession {
         trigger: Trigger,
         moment: GuardInput,
     ) -> CompactionResult {
-        let sound = match check(&self.view, &made) {
+        let sound = match check(&self.prompt.view, &made) {
             Ok(sound) => sound,
             Err(problem) => {
                 let detail = format!("the new view was refused: {problem}");
-                self.guard.aborted(AbortReason::ResultInvalid, &detail, moment);
+                self.compaction.guard.aborted(AbortReason::ResultInvalid, &detail, moment);
                 return CompactionResult::Aborted { reason: Some(AbortReason::ResultInvalid), detail };
             }
         };
         let at_ms = self.setup.host.now_ms();
         let id = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
-        let continuation = continuation(&self.view, &made, &sound, CommitInfo { id, at_ms, trigger });
-        let expected_seq = self.view.session().next_seq;
+        let continuation = continuation(&self.prompt.view, &made, &sound, CommitInfo { id, at_ms, trigger });
+        let expected_seq = self.prompt.view.session().next_seq;
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
         let has_summary = made.summary.is_some();
-        let committed = self.move_on(move || {
+        let committed = self.switch_session(move || {
             let session = store.continue_session(&owner, continuation)?;
             if !has_summary {
                 return Ok((session, None));
@@ -238,20 +152,20 @@ impl ManagedSession {
             Ok(committed) => committed,
             Err(error) => return aborted(format!("the new view could not be recorded: {error}")),
         };
-        if session.first_seq != expected_seq && self.client_holds_history() {
+        if session.first_seq != expected_seq && self.client_owns_history() {
             // The view now shows what somebody else said as well, which is not part of this client's conversation. The
             // next write finds that, and goes on as a branch of what was there before.
-            self.writing = None;
+            self.persistence.write = None;
             return aborted("another process wrote to the conversation meanwhile".to_owned());
         }
         let old = self.id().clone();
-        if let Err(error) = self.go_on_in(session, &made, summary, expected_seq).await {
+        if let Err(error) = self.use_committed_view(session, &made, summary, expected_seq).await {
             return aborted(format!("the new view could not be read back: {error}"));
         }
-        self.writing = None;
-        self.compactions += 1;
-        self.told_of_engine.forget();
-        self.moved_on(BoundaryReason::Compression, old.clone()).await;
+        self.persistence.write = None;
+        self.compaction.count += 1;
+        self.engine_link.notices.forget();
+        self.enter_session(BoundaryReason::Compression, old.clone()).await;
         CompactionResult::Completed(Box::new(CompactionDone {
             quality: made.quality,
             report: made.report,
@@ -261,7 +175,7 @@ impl ManagedSession {
     }
 
     /// The view in memory becomes the one that was committed; it is read from the record only where more was said since.
-    async fn go_on_in(
+    async fn use_committed_view(
         &mut self,
         session: Session,
         made: &CompactedView,
@@ -271,41 +185,37 @@ impl ManagedSession {
         let undisturbed = session.first_seq == expected_seq;
         let id = session.id.clone();
         let next_seq = session.next_seq;
-        match self.view.refolded(session, &made.view, summary).filter(|_| undisturbed) {
+        match self.prompt.view.refolded(session, &made.view, summary).filter(|_| undisturbed) {
             Some(view) => {
-                self.view = view;
-                self.version = Version { tip: id, next_seq, last: None };
+                self.prompt.view = view;
+                self.persistence.version = Version { tip: id, next_seq, last: None };
             }
             None => {
                 let loaded = record::load(&self.setup, &id, self.setup.host.now_ms()).await?;
-                self.view = loaded.view;
-                self.version = loaded.version;
+                self.prompt.view = loaded.view;
+                self.persistence.version = loaded.version;
             }
         }
         Ok(())
     }
 
     /// The conversation goes on in another session: what was measured and prepared is about the old view.
-    pub(super) async fn moved_on(&mut self, reason: BoundaryReason, old: SessionId) {
-        self.estimator.forget_prompt();
-        self.forget_sent_items();
-        self.due = None;
-        self.preparing = None;
-        self.prepared = None;
-        self.postponed_at_tokens = None;
-        self.nothing_to_fold_at = None;
-        self.told_of_waiting = false;
-        self.idle_looked_at = None;
+    pub(super) async fn enter_session(&mut self, reason: BoundaryReason, old: SessionId) {
+        self.budget.estimator.forget_prompt();
+        self.prompt.forget_sent_items();
+        self.compaction.reset_for_new_view();
         let boundary = Boundary { reason, old, new: self.id().clone() };
         let told = self.setup.engine.boundary(&boundary).await;
         self.note_engine(told);
     }
 
-    async fn hold_for_compaction(&self) -> Result<Option<ConversationLock>, SessionError> {
+    async fn lock_for_compaction(&self) -> Result<Option<ConversationLock>, SessionError> {
         match self.setup.policy.lock {
             // Held already, and for longer.
             LockPolicy::WholeSession => Ok(None),
-            LockPolicy::Compactions => record::hold(&self.setup, self.view.session().chain).await.map(Some),
+            LockPolicy::Compactions => {
+                record::hold(&self.setup, self.prompt.view.session().chain).await.map(Some)
+            }
         }
     }
 
@@ -314,7 +224,7 @@ impl ManagedSession {
         GuardInput {
             now_ms: self.setup.host.now_ms(),
             tokens: self.pending().total_tokens,
-            threshold_tokens: self.model.limits.threshold_tokens,
+            threshold_tokens: self.budget.model.limits.threshold_tokens,
         }
     }
 
@@ -334,33 +244,4 @@ fn too_late(engine: &str) -> EngineError {
 
 fn aborted(detail: String) -> CompactionResult {
     CompactionResult::Aborted { reason: None, detail }
-}
-
-/// A result as it is told.
-fn told(trigger: Trigger, result: &CompactionResult) -> EngineEvent {
-    match result {
-        CompactionResult::Completed(done) => EngineEvent::CompactionCompleted {
-            trigger,
-            quality: done.quality,
-            report: Box::new(done.report.clone()),
-            old: done.old.clone(),
-            new: done.new.clone(),
-        },
-        CompactionResult::NoOp { reason, detail } => {
-            EngineEvent::CompactionNoOp { trigger, reason: *reason, detail: detail.clone() }
-        }
-        CompactionResult::Aborted { reason, detail } => {
-            EngineEvent::CompactionAborted { trigger, reason: *reason, detail: detail.clone() }
-        }
-        CompactionResult::Blocked(block) => EngineEvent::CompactionBlocked {
-            trigger,
-            cause: block.cause,
-            detail: block.detail.clone(),
-            until_ms: block.until_ms,
-            released_at_tokens: block.released_at_tokens,
-        },
-        CompactionResult::Locked { holder, until_ms } => {
-            EngineEvent::CompactionLocked { trigger, holder: holder.clone(), until_ms: *until_ms }
-        }
-    }
 }

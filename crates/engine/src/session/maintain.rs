@@ -6,8 +6,9 @@ use throughline_provider::CachePolicy;
 use throughline_store::{EndReason, Millis, NewSession, Selection, SessionId};
 use throughline_tokens::{LimitPolicy, ToolBudgets};
 
-use super::compaction::{CompactionResult, CompactionSpec, ManualCompaction};
-use super::{ManagedSession, SessionError, in_force, record};
+use super::compaction_result::{CompactionResult, CompactionSpec, ManualCompaction};
+use super::managed::in_force;
+use super::{ManagedSession, SessionError, record};
 use crate::compressor::{Compressor, CompressorSetup};
 use crate::context_engine::lifecycle::{BoundaryReason, SessionEnd, SessionStart};
 use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom};
@@ -28,10 +29,10 @@ const USUAL_CACHE_TTL_MS: u64 = 5 * 60 * 1_000;
 impl ManagedSession {
     /// What a conversation begins with.
     pub(super) async fn begin(&mut self) {
-        self.book_summaries();
-        self.tell_target();
+        self.set_summary_booking();
+        self.set_summary_target();
         self.inform_engine().await;
-        self.tell_of_raise().await;
+        self.report_raised_threshold().await;
     }
 
     /// Tells the engine what it is there for. One that cannot be told is no reason to stop: the conversation goes on
@@ -42,16 +43,16 @@ impl ManagedSession {
             session: self.id().clone(),
             conversation: self.conversation.clone(),
             wire_format: self.wire_format,
-            program: self.view.session().origin.program.clone(),
-            compactions: self.compactions,
+            program: self.prompt.view.session().origin.program.clone(),
+            compactions: self.compaction.count,
         };
-        let told = match engine.update_model(&self.model).await {
+        let told = match engine.update_model(&self.budget.model).await {
             Ok(()) => engine.session_started(&start).await,
             Err(error) => Err(error),
         };
-        self.is_engine_informed = told.is_ok();
+        self.engine_link.is_informed = told.is_ok();
         if let Err(error) = told
-            && self.told_of_engine.is_news(&error)
+            && self.engine_link.notices.is_news(&error)
         {
             self.notice(format!("{error}; the conversation goes on, and is not compacted until it answers"));
         }
@@ -62,7 +63,7 @@ impl ManagedSession {
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
-                if self.told_of_engine.is_news(&error) {
+                if self.engine_link.notices.is_news(&error) {
                     self.notice(error.to_string());
                 }
                 None
@@ -70,7 +71,7 @@ impl ManagedSession {
         }
     }
 
-    async fn tell_of_raise(&self) {
+    async fn report_raised_threshold(&self) {
         let target = &self.setup.target;
         if let Some(text) = target.threshold_origin.notice(&target.model) {
             self.notice_once(RAISE_TOLD, text).await;
@@ -89,13 +90,13 @@ impl ManagedSession {
         let keep_messages = keep_exchanges.map(|exchanges| self.messages_of_last(exchanges));
         let usual = CompactionSpec::new(Trigger::Manual, Urgency::Overdue);
         let ask = CompactionSpec { force: true, focus, keep_messages, memory_context, ..usual };
-        self.fold(ask).await
+        self.run_compaction(ask).await
     }
 
     /// What a compaction by hand would come to, by rules: nobody is asked and nothing is changed.
     pub async fn preview(&self, manual: &ManualCompaction) -> Result<CompressOutcome, EngineError> {
         let by_rules = Compressor::new(CompressorSetup::by_rules());
-        by_rules.update_model(&self.model).await?;
+        by_rules.update_model(&self.budget.model).await?;
         let request = CompressRequest {
             conversation: self.snapshot(),
             trigger: Trigger::Manual,
@@ -112,7 +113,7 @@ impl ManagedSession {
     /// How many messages of the view the newest exchanges are made of, counted by what a person said.
     #[must_use]
     pub fn messages_of_last(&self, exchanges: usize) -> usize {
-        let messages = self.view.messages();
+        let messages = self.prompt.view.messages();
         let mut human = messages.iter().enumerate().rev().filter(|(_, message)| message.is_human());
         let first = human.nth(exchanges.saturating_sub(1)).map_or(0, |(index, _)| index);
         messages.len() - first
@@ -127,24 +128,19 @@ impl ManagedSession {
             });
         }
         let prices = target.prices(self.setup.host.now_ms());
-        let model = in_force(&target, None, self.model.limits.fixed_tokens, prices)?;
+        let model = in_force(&target, None, self.budget.model.limits.fixed_tokens, prices)?;
         let calibrator = record::calibrator(&self.setup, target.scope(), self.setup.host.now_ms()).await?;
-        self.switch = switch(&self.model, &model);
+        self.budget.switch = switch(&self.budget.model, &model);
         self.setup.target = target;
-        self.tell_target();
-        self.model = model;
+        self.set_summary_target();
+        self.budget.model = model;
         self.update_engine().await;
-        self.view.set_model(self.token_model(), self.setup.target.cache);
-        self.estimator = Estimator::new(calibrator);
-        self.preparing = None;
-        self.prepared = None;
-        self.nothing_to_fold_at = None;
-        self.told_of_waiting = false;
-        self.forget_sent_items();
-        // What happened to compactions with the old model says nothing about the new one.
-        self.guard.reset();
-        self.keep_guard().await;
-        self.tell_of_raise().await;
+        self.prompt.view.set_model(self.token_model(), self.setup.target.cache);
+        self.budget.estimator = Estimator::new(calibrator);
+        self.compaction.reset_for_new_model();
+        self.prompt.forget_sent_items();
+        self.store_guard().await;
+        self.report_raised_threshold().await;
         Ok(())
     }
 
@@ -159,27 +155,28 @@ impl ManagedSession {
         let figures = self.while_idle()?;
         let CompactionVerdict::Compact { trigger, urgency } = while_idle(&figures) else { return None };
         // Whatever comes of it, the same view is not looked at again.
-        self.idle_looked_at = Some(self.view.len());
+        self.compaction.idle_checked_at = Some(self.prompt.view.len());
         let has_content = self.setup.engine.has_content_to_compress(&self.snapshot()).await;
         match self.note_engine(has_content) {
-            Some(true) => {
-                Some(self.fold(CompactionSpec { force: true, ..CompactionSpec::new(trigger, urgency) }).await)
-            }
+            Some(true) => Some(
+                self.run_compaction(CompactionSpec { force: true, ..CompactionSpec::new(trigger, urgency) })
+                    .await,
+            ),
             Some(false) | None => None,
         }
     }
 
     fn while_idle(&self) -> Option<IdleInput> {
-        if self.idle_looked_at == Some(self.view.len()) {
+        if self.compaction.idle_checked_at == Some(self.prompt.view.len()) {
             return None;
         }
         let cache_ttl_ms = self.cache_ttl_ms();
         Some(IdleInput {
             automatic: self.setup.policy.automatic,
             tokens: self.pending().total_tokens,
-            fixed_tokens: self.model.limits.fixed_tokens,
-            threshold_tokens: self.model.limits.threshold_tokens,
-            last_call_ms: self.last_call_ms?,
+            fixed_tokens: self.budget.model.limits.fixed_tokens,
+            threshold_tokens: self.budget.model.limits.threshold_tokens,
+            last_call_ms: self.prompt.last_call_ms?,
             cache_ttl_ms,
             now_ms: self.setup.host.now_ms(),
         })
@@ -200,18 +197,18 @@ impl ManagedSession {
         let old = self.id().clone();
         let at_ms = self.setup.host.now_ms();
         let successor = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
-        let limit_tokens = self.model.prompt_room_tokens().saturating_sub(self.fixed_tokens());
+        let limit_tokens = self.budget.model.prompt_room_tokens().saturating_sub(self.prompt.fixed_tokens());
         let (store, owner, from) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), old.clone());
         let select = move || store.select_view(&owner, &from, selection, successor, at_ms, limit_tokens);
-        let (session, _) = self.move_on(move || select().map(|session| (session, None))).await?;
+        let (session, _) = self.switch_session(move || select().map(|session| (session, None))).await?;
         let loaded = record::load(&self.setup, &session.id, at_ms).await?;
-        self.view = loaded.view;
-        self.version = loaded.version;
-        self.compactions = loaded.compactions;
-        self.writing = None;
-        self.moved_on(reason, old).await;
+        self.prompt.view = loaded.view;
+        self.persistence.version = loaded.version;
+        self.compaction.count = loaded.compactions;
+        self.persistence.write = None;
+        self.enter_session(reason, old).await;
         // Whoever chose this view does not want it folded as soon as they look away.
-        self.idle_looked_at = Some(self.view.len());
+        self.compaction.idle_checked_at = Some(self.prompt.view.len());
         Ok(())
     }
 
@@ -246,7 +243,7 @@ impl ManagedSession {
     }
 
     /// Results of these tools are never set aside: they are bounded where they are made.
-    pub fn leave_alone(&mut self, tools: impl IntoIterator<Item = String>) {
+    pub fn exempt_tools(&mut self, tools: impl IntoIterator<Item = String>) {
         let lookups = &mut self.setup.tool_output.lookups;
         for tool in tools {
             if !lookups.contains(&tool) {
@@ -259,7 +256,7 @@ impl ManagedSession {
     #[must_use]
     pub fn is_cache_cold(&self) -> bool {
         let age_ms = |last: Millis| u64::try_from(self.setup.host.now_ms().saturating_sub(last)).unwrap_or(0);
-        self.last_call_ms.is_some_and(|last| age_ms(last) > self.cache_ttl_ms())
+        self.prompt.last_call_ms.is_some_and(|last| age_ms(last) > self.cache_ttl_ms())
     }
 
     /// How long the provider keeps a prompt.
@@ -301,6 +298,6 @@ impl ManagedSession {
     /// Whether a model with less room has just taken over.
     #[must_use]
     pub fn has_switched_to_smaller(&self) -> bool {
-        self.switch == ModelSwitch::ToSmallerWindow
+        self.budget.switch == ModelSwitch::ToSmallerWindow
     }
 }

@@ -6,39 +6,18 @@
 use std::sync::Arc;
 
 use throughline_store::{
-    Millis, NewArtifact, NewMessage, Owner, Session, Store, StoreError, StoredRendition, Summary, Version,
+    Millis, NewArtifact, NewMessage, Owner, Store, StoreError, StoredRendition, Version,
 };
 use throughline_transcript::{Message, SharedText, decode_message};
 use throughline_wire::Answer;
-use tokio::task::JoinHandle;
 
+use super::persistence::{PendingMessage, PendingWrite, SessionMove};
 use super::{IncomingMessage, ManagedSession, RecordPolicy, SessionError, record};
 use crate::context_engine::lifecycle::BoundaryReason;
 use crate::event::EngineEvent;
 use crate::prompt::pairs::{Stubs, as_words, open_calls, stubs};
 use crate::prompt::tool_output::{FittedResult, ResultFitter, StoredOutput};
 use crate::prompt::view::RecordLocation;
-
-/// A write whose end has not been seen yet.
-pub(super) enum PendingWrite {
-    /// What was not recorded is being appended.
-    Append(JoinHandle<Result<Version, StoreError>>),
-    /// The conversation is being moved on to another session.
-    Move(JoinHandle<Result<SessionMove, StoreError>>),
-    /// The record has what the view in memory has not.
-    Ahead,
-}
-
-/// A message that the record does not have yet.
-#[derive(Clone)]
-pub(super) struct PendingMessage {
-    new: NewMessage,
-    /// Results of it that are kept as artifacts.
-    set_aside: Vec<StoredOutput>,
-}
-
-/// The session a conversation was moved on to, and its new summary, if it has one.
-pub(super) type SessionMove = (Session, Option<Summary>);
 
 /// A message that is new, with what is kept of it beside the record.
 struct FittedMessage {
@@ -53,21 +32,21 @@ const MENDED: &str = "mended";
 
 impl ManagedSession {
     /// Takes messages into the view, and begins to write them to the record.
-    pub(super) async fn begin_to_take_in(
+    pub(super) async fn begin_recording(
         &mut self,
         messages: Vec<IncomingMessage>,
     ) -> Result<(), SessionError> {
         let _ = self.finish_writing().await;
-        self.hear_out(messages)?;
-        if !self.unrecorded.is_empty() {
+        self.accept(messages)?;
+        if !self.persistence.unrecorded.is_empty() {
             self.begin_to_append();
         }
         Ok(())
     }
 
     /// Waits until what was taken in is written. Where it cannot be, it stays in memory and people are told.
-    pub(super) async fn finish_taking_in(&mut self) {
-        if self.writing.is_none() {
+    pub(super) async fn finish_recording(&mut self) {
+        if self.persistence.write.is_none() {
             return;
         }
         let written = match self.finish_writing().await {
@@ -75,36 +54,39 @@ impl ManagedSession {
             other => other,
         };
         if let Err(error) = written {
-            self.tell_of_unrecorded(&error);
+            self.report_unrecorded(&error);
         }
     }
 
     /// New messages as they are shown, in the view.
-    fn hear_out(&mut self, messages: Vec<IncomingMessage>) -> Result<(), SessionError> {
-        let messages = self.fit(self.paired(messages));
+    fn accept(&mut self, messages: Vec<IncomingMessage>) -> Result<(), SessionError> {
+        let messages = self.fit_results(self.pair_calls(messages));
         let asides: Vec<EngineEvent> =
             messages.iter().flat_map(|fitted| &fitted.set_aside).map(told).collect();
-        self.say(messages)?;
+        self.push_new(messages)?;
         for event in asides {
-            self.tell(event);
+            self.emit(event);
         }
         Ok(())
     }
 
     /// Takes messages into the record and the view. Where that fails and must not, they are not said.
-    pub(super) async fn take_in(&mut self, messages: Vec<IncomingMessage>) -> Result<(), SessionError> {
+    pub(super) async fn record_messages(
+        &mut self,
+        messages: Vec<IncomingMessage>,
+    ) -> Result<(), SessionError> {
         // What is left from before is not part of this: it stays whatever happens.
         let _ = self.finish_writing().await;
-        let before = self.unrecorded.len();
-        self.hear_out(messages)?;
+        let before = self.persistence.unrecorded.len();
+        self.accept(messages)?;
         match self.write_unrecorded().await {
             Ok(()) => Ok(()),
             Err(error) if self.setup.policy.record == RecordPolicy::GoOn => {
-                self.tell_of_unrecorded(&error);
+                self.report_unrecorded(&error);
                 Ok(())
             }
             Err(error) => {
-                self.unsay(before);
+                self.drop_new(before);
                 Err(error.into())
             }
         }
@@ -112,8 +94,8 @@ impl ManagedSession {
 
     /// Takes an answer into the record and the view. It stays in memory where it cannot be written, and is written
     /// before anything else is.
-    pub(super) async fn take_answer(&mut self, answer: &Answer) {
-        let said = self.say(
+    pub(super) async fn record_answer(&mut self, answer: &Answer) {
+        let said = self.push_new(
             answer
                 .messages
                 .iter()
@@ -122,17 +104,17 @@ impl ManagedSession {
         );
         debug_assert!(said.is_ok(), "an answer is shown as it is");
         if let Err(error) = self.write_unrecorded().await {
-            self.tell_of_unrecorded(&error);
+            self.report_unrecorded(&error);
         }
     }
 
-    fn tell_of_unrecorded(&self, error: &StoreError) {
+    fn report_unrecorded(&self, error: &StoreError) {
         self.notice(format!("what was just said could not be recorded and is kept in memory: {error}"));
     }
 
     /// New messages with every call answered and every result asked for: stubs and words stand in for what is not.
-    fn paired(&self, mut messages: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
-        let open = open_calls(self.wire_format, self.view.messages());
+    fn pair_calls(&self, mut messages: Vec<IncomingMessage>) -> Vec<IncomingMessage> {
+        let open = open_calls(self.wire_format, self.prompt.view.messages());
         if open.is_empty() && !messages.iter().any(|incoming| incoming.message.has_results()) {
             return messages;
         }
@@ -167,11 +149,11 @@ impl ManagedSession {
     }
 
     /// Long tool results among new messages give way to what is shown of them.
-    fn fit(&mut self, messages: Vec<IncomingMessage>) -> Vec<FittedMessage> {
+    fn fit_results(&mut self, messages: Vec<IncomingMessage>) -> Vec<FittedMessage> {
         let budgets = self.setup.target.tool_budgets();
         let fitting = ResultFitter::new(&budgets, &self.setup.tool_output);
         let own: Vec<&Message> = messages.iter().map(|incoming| &incoming.message).collect();
-        let fitted = fitting.fit(&own, &mut self.view.names);
+        let fitted = fitting.fit(&own, &mut self.prompt.view.names);
         let mut fitted = fitted.into_iter().flatten();
         let fit = |mut incoming: IncomingMessage| {
             let FittedResult { json, set_aside } = fitted.next().unwrap_or_default();
@@ -188,31 +170,31 @@ impl ManagedSession {
     }
 
     /// Puts messages into the view, to be recorded.
-    fn say(&mut self, messages: impl IntoIterator<Item = FittedMessage>) -> Result<(), SessionError> {
+    fn push_new(&mut self, messages: impl IntoIterator<Item = FittedMessage>) -> Result<(), SessionError> {
         let at_ms = self.setup.host.now_ms();
-        let before = self.unrecorded.len();
+        let before = self.persistence.unrecorded.len();
         for FittedMessage { incoming, set_aside } in messages {
             let (new, shown) = match self.read_incoming(incoming, at_ms) {
                 Ok(read) => read,
                 Err(error) => {
-                    self.unsay(before);
+                    self.drop_new(before);
                     return Err(error);
                 }
             };
             let changes = new.rendition.as_ref().map(|rendition| rendition.kinds.clone()).unwrap_or_default();
             // Where it is in the record is known once it is written.
             let place = RecordLocation::Message { session: self.id().clone(), seq: u64::MAX, changes };
-            self.view.push(place, shown);
-            self.unrecorded.push(PendingMessage { new, set_aside });
+            self.prompt.view.push(place, shown);
+            self.persistence.unrecorded.push(PendingMessage { new, set_aside });
         }
         Ok(())
     }
 
     /// Takes back what was not written, down to so many messages: the conversation is as it was.
-    fn unsay(&mut self, kept: usize) {
-        let surplus = self.unrecorded.len().saturating_sub(kept);
-        self.view.truncate(self.view.len().saturating_sub(surplus));
-        self.unrecorded.truncate(kept);
+    fn drop_new(&mut self, kept: usize) {
+        let surplus = self.persistence.unrecorded.len().saturating_sub(kept);
+        self.prompt.view.truncate(self.prompt.view.len().saturating_sub(surplus));
+        self.persistence.unrecorded.truncate(kept);
     }
 
     /// A message as it goes into the record, and as it is shown.
@@ -226,10 +208,10 @@ impl ManagedSession {
         let IncomingMessage { message, mut rendition } = incoming;
         let shown = if message.is_machine_written() { shown.marked_machine_written() } else { shown };
         if let Some(rendition) = &mut rendition {
-            rendition.tokens = self.view.estimate(&shown);
+            rendition.tokens = self.prompt.view.estimate(&shown);
         }
-        let tokens = self.view.estimate(&message);
-        let tools = self.view.names.tools_of(&message);
+        let tokens = self.prompt.view.estimate(&message);
+        let tools = self.prompt.view.names.tools_of(&message);
         Ok((NewMessage { message, tokens, at_ms, tools, rendition }, shown))
     }
 
@@ -237,8 +219,8 @@ impl ManagedSession {
     /// Otherwise the conversation follows the other writer, or becomes a branch.
     pub(super) async fn write_unrecorded(&mut self) -> Result<(), StoreError> {
         let written = match self.finish_writing().await {
-            Ok(()) if self.unrecorded.is_empty() => return Ok(()),
-            Ok(()) => self.append().await,
+            Ok(()) if self.persistence.unrecorded.is_empty() => return Ok(()),
+            Ok(()) => self.append_now().await,
             Err(error) => Err(error),
         };
         match written {
@@ -247,82 +229,83 @@ impl ManagedSession {
         }
     }
 
-    pub(super) async fn append(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn append_now(&mut self) -> Result<(), StoreError> {
         self.begin_to_append();
         self.finish_writing().await
     }
 
     fn begin_to_append(&mut self) {
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
-        let (version, unrecorded) = (self.version.clone(), self.unrecorded.clone());
-        let write = tokio::task::spawn_blocking(move || append(store.as_ref(), &owner, &version, unrecorded));
-        self.writing = Some(PendingWrite::Append(write));
+        let (version, unrecorded) = (self.persistence.version.clone(), self.persistence.unrecorded.clone());
+        let write =
+            tokio::task::spawn_blocking(move || append_now(store.as_ref(), &owner, &version, unrecorded));
+        self.persistence.write = Some(PendingWrite::Append(write));
     }
 
     /// Waits for a write and takes in what came of it. Nothing may be said between a write and this.
     pub(super) async fn finish_writing(&mut self) -> Result<(), StoreError> {
-        match &mut self.writing {
+        match &mut self.persistence.write {
             None => return Ok(()),
             Some(PendingWrite::Ahead) => {}
             Some(PendingWrite::Append(write)) => {
                 let appended = record::joined(write.await);
-                self.writing = None;
+                self.persistence.write = None;
                 let version = appended?;
-                let first_item = self.view.len().saturating_sub(self.unrecorded.len());
-                self.view.placed(first_item, self.version.next_seq);
-                self.view.set_next_seq(version.next_seq);
-                self.version = version;
-                self.unrecorded.clear();
+                let first_item = self.prompt.view.len().saturating_sub(self.persistence.unrecorded.len());
+                self.prompt.view.placed(first_item, self.persistence.version.next_seq);
+                self.prompt.view.set_next_seq(version.next_seq);
+                self.persistence.version = version;
+                self.persistence.unrecorded.clear();
                 return Ok(());
             }
             Some(PendingWrite::Move(write)) => {
                 let moved = record::joined(write.await);
-                self.writing = moved.is_ok().then_some(PendingWrite::Ahead);
+                self.persistence.write = moved.is_ok().then_some(PendingWrite::Ahead);
                 moved?;
             }
         }
-        self.follow_elsewhere().await?;
-        self.writing = None;
+        self.reload_view().await?;
+        self.persistence.write = None;
         Ok(())
     }
 
     /// Moves the conversation on to another session. Until the view is that session's, the record is ahead.
-    pub(super) async fn move_on(
+    pub(super) async fn switch_session(
         &mut self,
         act: impl FnOnce() -> Result<SessionMove, StoreError> + Send + 'static,
     ) -> Result<SessionMove, StoreError> {
-        self.writing = Some(PendingWrite::Move(tokio::task::spawn_blocking(act)));
-        let Some(PendingWrite::Move(write)) = &mut self.writing else {
+        self.persistence.write = Some(PendingWrite::Move(tokio::task::spawn_blocking(act)));
+        let Some(PendingWrite::Move(write)) = &mut self.persistence.write else {
             return Err(StoreError::ViewRefused { problem: "two writes at once" });
         };
         let moved = record::joined(write.await);
-        self.writing = moved.is_ok().then_some(PendingWrite::Ahead);
+        self.persistence.write = moved.is_ok().then_some(PendingWrite::Ahead);
         moved
     }
 
     /// Another process may have moved the conversation on: the record's view is ours now, with what was not written yet
     /// behind it.
-    pub(super) async fn follow_elsewhere(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn reload_view(&mut self) -> Result<(), StoreError> {
         let old = self.id().clone();
         let loaded = record::load(&self.setup, &old, self.setup.host.now_ms()).await?;
-        let kept = self.view.len().saturating_sub(self.unrecorded.len());
-        let unwritten: Vec<Message> = self.view.messages().iter().skip(kept).cloned().collect();
+        let kept = self.prompt.view.len().saturating_sub(self.persistence.unrecorded.len());
+        let unwritten: Vec<Message> = self.prompt.view.messages().iter().skip(kept).cloned().collect();
         let places: Vec<RecordLocation> =
-            self.view.items().iter().skip(kept).map(|item| item.place.clone()).collect();
-        self.view = loaded.view;
-        self.version = loaded.version;
-        self.compactions = loaded.compactions;
-        self.guard = loaded.guard.clone();
-        self.guard_as_kept = loaded.guard;
+            self.prompt.view.items().iter().skip(kept).map(|item| item.place.clone()).collect();
+        self.prompt.view = loaded.view;
+        self.persistence.version = loaded.version;
+        self.compaction.count = loaded.compactions;
+        self.compaction.guard = loaded.guard.clone();
+        self.compaction.stored_guard = loaded.guard;
         for (place, message) in places.into_iter().zip(unwritten) {
-            self.view.push(place, message);
+            self.prompt.view.push(place, message);
         }
         if *self.id() != old {
-            self.moved_on(BoundaryReason::Elsewhere, old).await;
+            self.enter_session(BoundaryReason::Elsewhere, old).await;
         } else {
             // Others said more: what was measured is about a part of it.
-            self.estimator.forget_prompt();
-            self.forget_sent_items();
+            self.budget.estimator.forget_prompt();
+            self.prompt.forget_sent_items();
         }
         Ok(())
     }
@@ -341,7 +324,7 @@ fn shown_as(incoming: &IncomingMessage) -> Option<Message> {
 }
 
 /// Writes messages, and before them the artifacts they name: one that nobody names does no harm.
-fn append(
+fn append_now(
     store: &dyn Store,
     owner: &Owner,
     version: &Version,

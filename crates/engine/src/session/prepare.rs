@@ -5,9 +5,11 @@ use std::sync::Arc;
 use throughline_provider::{CachePolicy, SentPrompt};
 use throughline_store::UsageKind;
 
-use super::call::CacheMarking;
+use super::call_input::CacheMarking;
+use super::managed::in_force;
+use super::prompt_state::{LastRequest, Responder};
 use super::record::LastCall;
-use super::{LastRequest, ManagedSession, Responder, SessionError, in_force};
+use super::{ManagedSession, SessionError};
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::PendingRequest;
 use crate::prompt::cached_prompt::CachedPrompt;
@@ -16,32 +18,34 @@ use crate::prompt::envelope::Envelope;
 
 impl ManagedSession {
     /// Takes up where the last call of the session left off: what was sent and how large it was is known again.
-    pub(super) fn take_up(&mut self, last: LastCall) {
+    pub(super) fn resume(&mut self, last: LastCall) {
         let LastCall { call, to_seq, preamble } = last;
         let Some(envelope) = Envelope::of_preamble(self.wire_format, &preamble) else { return };
-        self.known.update(&envelope);
-        self.kept_preambles.extend(self.known.preamble().map(|(_, id)| id.clone()));
+        self.prompt.envelope.update(&envelope);
+        self.persistence.stored_preambles.extend(self.prompt.envelope.preamble().map(|(_, id)| id.clone()));
         let target = &self.setup.target;
         let by = if call.model == target.model { Responder::OwnModel } else { Responder::Another };
-        let items = self.view.items_before(to_seq);
+        let items = self.prompt.view.items_before(to_seq);
         let measured = (call.usage_kind == UsageKind::Measured).then(|| call.usage.prompt());
         let model = Some(call.model).filter(|_| by == Responder::Another);
         let own = CallOverrides { model, output_cap_tokens: None };
         let sent = self.encoding(&envelope, target.cache, Marking::Ours, &own).fingerprint_of(items);
         let Ok(fingerprint) = sent else { return };
         if let Some(measured_tokens) = measured.filter(|_| by == Responder::OwnModel) {
-            let messages: u64 = self.view.sizes().iter().take(items).sum();
-            self.estimator.resume(measured_tokens, self.fixed_tokens().saturating_add(messages));
+            let messages: u64 = self.prompt.view.sizes().iter().take(items).sum();
+            self.budget
+                .estimator
+                .resume(measured_tokens, self.prompt.fixed_tokens().saturating_add(messages));
         }
         // The first prompt of a conversation may have been sent without marks; then the provider kept nothing of it.
-        let is_only_call = self.view.session().counters.calls <= 1 && self.compactions == 0;
+        let is_only_call = self.prompt.view.session().counters.calls <= 1 && self.compaction.count == 0;
         let is_cached = matches!(target.cache, CachePolicy::Key | CachePolicy::Unmarked)
             || !is_only_call
             || call.usage.cache_read + call.usage.cache_write > 0;
         let prompt = SentPrompt { fingerprint, sent_at_ms: call.at_ms, prompt_tokens: measured, is_cached };
         let cache_read_tokens = call.usage.cache_read;
-        self.last_sent = Some(LastRequest { prompt, items, by, cache_read_tokens, along: None });
-        self.last_call_ms = Some(call.at_ms.saturating_add_unsigned(call.latency_ms.unwrap_or(0)));
+        self.prompt.last_request = Some(LastRequest { prompt, items, by, cache_read_tokens, extras: None });
+        self.prompt.last_call_ms = Some(call.at_ms.saturating_add_unsigned(call.latency_ms.unwrap_or(0)));
     }
 
     /// The limits that hold for a request with this cap on output.
@@ -50,12 +54,12 @@ impl ManagedSession {
         output_cap_tokens: Option<u64>,
     ) -> Result<(), SessionError> {
         let fixed_tokens = self.fixed_for_limits();
-        let model = in_force(&self.setup.target, output_cap_tokens, fixed_tokens, self.model.prices)?;
-        if !self.is_engine_informed {
-            self.model = model;
+        let model = in_force(&self.setup.target, output_cap_tokens, fixed_tokens, self.budget.model.prices)?;
+        if !self.engine_link.is_informed {
+            self.budget.model = model;
             self.inform_engine().await;
-        } else if model != self.model {
-            self.model = model;
+        } else if model != self.budget.model {
+            self.budget.model = model;
             self.update_engine().await;
         }
         Ok(())
@@ -64,8 +68,8 @@ impl ManagedSession {
     /// Tells the engine that other limits hold.
     pub(super) async fn update_engine(&mut self) {
         let engine = Arc::clone(&self.setup.engine);
-        let told = engine.update_model(&self.model).await;
-        self.is_engine_informed &= told.is_ok();
+        let told = engine.update_model(&self.budget.model).await;
+        self.engine_link.is_informed &= told.is_ok();
         self.note_engine(told);
     }
 
@@ -73,21 +77,16 @@ impl ManagedSession {
     /// by little, so that limits do not move with every lesson about the model's tokens.
     fn fixed_for_limits(&self) -> u64 {
         const STEADY_WITHIN_PERCENT: u64 = 3;
-        let before = self.model.limits.fixed_tokens;
-        let now = self.estimator.calibrator().correct(self.fixed_tokens());
+        let before = self.budget.model.limits.fixed_tokens;
+        let now = self.budget.estimator.calibrator().correct(self.prompt.fixed_tokens());
         let is_steady =
             now.abs_diff(before).saturating_mul(100) <= before.saturating_mul(STEADY_WITHIN_PERCENT);
         if is_steady { before } else { now }
     }
 
-    /// Tokens of system prompt and tools, estimated.
-    pub(super) fn fixed_tokens(&self) -> u64 {
-        self.view.estimate_profile(self.known.profile())
-    }
-
     /// The whole request as it would be sent now.
     pub(super) fn pending(&self) -> PendingRequest {
-        self.estimator.pending(self.fixed_tokens(), self.view.estimated_tokens(), self.view.len())
+        self.budget.pending(&self.prompt)
     }
 
     /// The conversation as an engine sees it.
@@ -95,30 +94,34 @@ impl ManagedSession {
         Snapshot {
             session: self.id().clone(),
             wire_format: self.wire_format,
-            messages: Arc::clone(self.view.messages()),
-            sizes: Arc::clone(self.view.sizes()),
-            fixed_tokens: self.fixed_tokens(),
+            messages: Arc::clone(self.prompt.view.messages()),
+            sizes: Arc::clone(self.prompt.view.sizes()),
+            fixed_tokens: self.prompt.fixed_tokens(),
             prompt_tokens: self.pending().total_tokens,
-            ride: self.ride(),
+            cached_prompt: self.cached_prompt(),
         }
     }
 
     /// The prompt as the conversation's own model was last sent it, as long as it is the beginning of the view.
-    fn ride(&self) -> Option<CachedPrompt> {
-        let last = self.last_sent.as_ref().filter(|last| last.items > 0 && last.by == Responder::OwnModel)?;
+    fn cached_prompt(&self) -> Option<CachedPrompt> {
+        let last = self
+            .prompt
+            .last_request
+            .as_ref()
+            .filter(|last| last.items > 0 && last.by == Responder::OwnModel)?;
         Some(CachedPrompt {
             target: self.setup.target.clone(),
-            envelope: Arc::clone(self.known.envelope()?),
-            note: self.view.note(),
+            envelope: Arc::clone(self.prompt.envelope.envelope()?),
+            note: self.prompt.view.note(),
             conversation: self.conversation.as_str().to_owned(),
-            messages: Arc::clone(self.view.messages()),
+            messages: Arc::clone(self.prompt.view.messages()),
             sent: last.items,
             sent_at_ms: last.prompt.sent_at_ms,
             prompt_tokens: last.prompt.prompt_tokens,
             cache_read_tokens: last.cache_read_tokens,
-            along: last.along.clone()?,
+            extras: last.extras.clone()?,
             // What rides on a prompt reads it, so it is worth marks; its bytes are those that were sent.
-            marking: if self.has_placed_marks { Marking::Ours } else { Marking::OursFromNowOn },
+            marking: if self.prompt.has_placed_marks { Marking::Ours } else { Marking::OursFromNowOn },
         })
     }
 
@@ -131,13 +134,13 @@ impl ManagedSession {
     /// another. Whoever holds a conversation knows that. A gateway does not: agents, which nearly always go on, place marks
     /// themselves (those count from the first call on), and of programs that place none most ask once.
     pub(super) fn marking(&self, wish: CacheMarking) -> Marking {
-        if self.has_placed_marks || wish == CacheMarking::Always {
+        if self.prompt.has_placed_marks || wish == CacheMarking::Always {
             return Marking::Ours;
         }
-        let session = self.view.session();
+        let session = self.prompt.view.session();
         // What a branch or a continuation begins with was sent before.
         let goes_on = session.link.as_ref().is_some_and(|link| link.kind.shares_messages());
-        match self.last_sent.is_some() || self.compactions > 0 || goes_on {
+        match self.prompt.last_request.is_some() || self.compaction.count > 0 || goes_on {
             true => Marking::OursFromNowOn,
             false => Marking::OfClient,
         }
@@ -163,13 +166,13 @@ impl ManagedSession {
     ) -> RequestEncoding<'a> {
         RequestEncoding {
             envelope,
-            messages: self.view.messages(),
-            forms: self.view.forms(),
-            note: self.view.note(),
+            messages: self.prompt.view.messages(),
+            forms: self.prompt.view.forms(),
+            note: self.prompt.view.note(),
             cache,
             marking,
             conversation: self.conversation.as_str(),
-            sent_items: self.sent_items(),
+            sent_items: self.prompt.sent_items(),
             for_this_call,
         }
     }

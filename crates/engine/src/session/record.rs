@@ -10,7 +10,7 @@ use throughline_store::{
 use throughline_tokens::Calibrator;
 use tokio::task::JoinError;
 
-use super::{ManagedSession, SessionError, SessionSetup};
+use super::{SessionError, SessionSetup};
 use crate::decide::guard::{GUARD_NAME, GuardState};
 use crate::prompt::view::LiveView;
 
@@ -273,78 +273,6 @@ pub(super) async fn lock(setup: &SessionSetup, chain: u64) -> Result<(), Session
         LockOutcome::Taken { .. } => Ok(()),
         LockOutcome::HeldBy(held) => {
             Err(SessionError::Locked { holder: held.holder, until_ms: held.expires_ms })
-        }
-    }
-}
-
-impl ManagedSession {
-    /// Keeps the state of the guards, if it changed. A failure is told and does not stop anything: the state is in memory.
-    pub(super) async fn keep_guard(&mut self) {
-        if self.guard == self.guard_as_kept {
-            return;
-        }
-        let (store, guard) = (Arc::clone(&self.setup.store), self.guard.clone());
-        let scope = GuardScope::Chain(self.setup.owner.clone(), self.id().clone());
-        let now_ms = self.setup.host.now_ms();
-        let kept = blocking(move || {
-            let value =
-                Guard { name: GUARD_NAME.to_owned(), value: json!(guard), set_ms: now_ms, expires_ms: None };
-            store.set_guard(&scope, GUARD_NAME, (!guard.is_clear()).then_some(&value))
-        })
-        .await;
-        match kept {
-            Ok(()) => self.guard_as_kept = self.guard.clone(),
-            Err(error) => {
-                self.notice(format!("the guards of this conversation could not be recorded: {error}"))
-            }
-        }
-    }
-
-    /// Keeps what the conversation is held with, if that changed. Where it cannot be kept, commands show what the settings
-    /// say instead; the next call tries again.
-    pub(super) async fn keep_limits(&mut self) {
-        if self.limits_as_kept.as_ref().is_some_and(|kept| self.is_held_with(kept)) {
-            return;
-        }
-        let (store, owner, session) =
-            (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
-        let (now_ms, limits) = (self.setup.host.now_ms(), self.limits_in_use());
-        let kept = blocking(move || limits.save(store.as_ref(), owner, session, now_ms).map(|()| limits));
-        if let Ok(limits) = kept.await {
-            self.limits_as_kept = Some(limits);
-        }
-    }
-
-    /// Keeps a window that the provider stated.
-    pub(super) async fn keep_window(&self, scope: GuardScope, window_tokens: u64) {
-        let store = Arc::clone(&self.setup.store);
-        let now_ms = self.setup.host.now_ms();
-        let kept = blocking(move || {
-            let value = json!({ "tokens": window_tokens });
-            let guard = Guard { name: LEARNT_WINDOW.to_owned(), value, set_ms: now_ms, expires_ms: None };
-            store.set_guard(&scope, LEARNT_WINDOW, Some(&guard))
-        })
-        .await;
-        if let Err(error) = kept {
-            self.notice(format!("the window of {window_tokens} tokens could not be recorded: {error}"));
-        }
-    }
-
-    /// Says something once, for good.
-    pub(super) async fn notice_once(&self, key: &'static str, text: String) {
-        let store = Arc::clone(&self.setup.store);
-        let now_ms = self.setup.host.now_ms();
-        let first = blocking(move || {
-            if store.guard(&GuardScope::Global, key, now_ms)?.is_some() {
-                return Ok(false);
-            }
-            let guard = Guard { name: key.to_owned(), value: json!(true), set_ms: now_ms, expires_ms: None };
-            store.set_guard(&GuardScope::Global, key, Some(&guard)).map(|()| true)
-        })
-        .await;
-        // Where it cannot be remembered it is said again rather than never.
-        if first.unwrap_or(true) {
-            self.notice(text);
         }
     }
 }

@@ -7,9 +7,11 @@ use throughline_store::{NewCall, UsageKind};
 use throughline_tokens::Usage;
 use throughline_wire::Answer;
 
-use super::call::{CallOutcome, CallState, SentRequest};
+use super::call_input::CallOutcome;
+use super::call_state::{CallState, SentRequest};
+use super::prompt_state::{LastRequest, Responder};
 use super::record::BookingFailure;
-use super::{LastRequest, ManagedSession, Responder, record};
+use super::{ManagedSession, record};
 use crate::accounting::{CallRecord, CallUsage};
 use crate::context_engine::status::MeasuredUsage;
 use crate::decide::guard::GuardInput;
@@ -25,31 +27,31 @@ impl ManagedSession {
         &mut self,
         sent: SentRequest,
         received: UpstreamAnswer,
-        mut way: CallState,
+        mut state: CallState,
         task: &str,
     ) -> CallOutcome {
         let used = CallUsage::of(&received.answer, || self.estimated_usage(&sent, &received.answer));
         let usage = used.reading.usage;
-        let cache = self.cache_outcome(&sent, &used, &way);
-        let made = self.made(&sent, &way, task);
+        let cache = self.cache_outcome(&sent, &used, &state);
+        let made = self.call_record(&sent, &state, task);
         let (model, latency_ms) = (made.target.model.clone(), made.latency_ms);
         let cost = used.cost(made.target, sent.at_ms);
-        let by = if way.alternative.is_none() { Responder::OwnModel } else { Responder::Another };
+        let by = if state.alternative.is_none() { Responder::OwnModel } else { Responder::Another };
         let call = NewCall { cache_miss: missed(&cache), ..made.answered(&received, &used) };
-        let call = self.named(call, &sent);
+        let call = self.with_request_reference(call, &sent);
         let answer = received.answer;
-        self.note_sent(&sent, &used, by);
-        self.take_answer(&answer).await;
+        self.remember_request(&sent, &used, by);
+        self.record_answer(&answer).await;
         self.book(&sent, call).await;
-        if let Some(recorded) = way.on_recorded.take() {
+        if let Some(recorded) = state.on_recorded.take() {
             // Whoever asked may be gone.
             let _ = recorded.send(());
         }
         if by == Responder::OwnModel {
-            self.learn_from(&sent, &usage, used.kind).await;
+            self.learn_from_usage(&sent, &usage, used.kind).await;
         }
-        self.keep_guard().await;
-        self.keep_limits().await;
+        self.store_guard().await;
+        self.store_limits().await;
         let pressure = self.pressure();
         self.prepare_ahead(pressure.tokens).await;
         CallOutcome {
@@ -63,29 +65,34 @@ impl ManagedSession {
             marks: sent.encoded.marks,
             pressure,
             latency_ms,
-            tried: way.tried,
+            tried: state.tried,
         }
     }
 
     /// What a call must have used, by estimate.
     fn estimated_usage(&self, sent: &SentRequest, answer: &Answer) -> Usage {
-        let output = answer.messages.iter().map(|message| self.view.estimate(message)).sum();
+        let output = answer.messages.iter().map(|message| self.prompt.view.estimate(message)).sum();
         Usage { input: sent.pending.total_tokens, output, ..Usage::default() }
     }
 
     /// A call as the ledger wants it told.
-    fn made<'a>(&'a self, sent: &SentRequest, way: &CallState, task: &'a str) -> CallRecord<'a> {
-        CallRecord { target: self.asked(way), task, at_ms: sent.at_ms, latency_ms: sent.latency_ms() }
+    fn call_record<'a>(&'a self, sent: &SentRequest, state: &CallState, task: &'a str) -> CallRecord<'a> {
+        CallRecord {
+            target: self.called_target(state),
+            task,
+            at_ms: sent.at_ms,
+            latency_ms: sent.latency_ms(),
+        }
     }
 
     /// A call with what it sent.
-    fn named(&self, call: NewCall, sent: &SentRequest) -> NewCall {
-        let preamble = self.known.preamble().map(|(_, id)| id.clone());
+    fn with_request_reference(&self, call: NewCall, sent: &SentRequest) -> NewCall {
+        let preamble = self.prompt.envelope.preamble().map(|(_, id)| id.clone());
         NewCall { preamble, sent_to_seq: Some(sent.to_seq), ..call }
     }
 
-    fn cache_outcome(&self, sent: &SentRequest, used: &CallUsage, way: &CallState) -> CacheOutcome {
-        let target = self.asked(way);
+    fn cache_outcome(&self, sent: &SentRequest, used: &CallUsage, state: &CallState) -> CacheOutcome {
+        let target = self.called_target(state);
         let lifetime = match target.cache {
             CachePolicy::Marks { ttl, .. } => Some(ttl.duration()),
             CachePolicy::Key | CachePolicy::Unmarked => None,
@@ -98,11 +105,11 @@ impl ManagedSession {
             is_cached: is_cached(target.cache, sent),
         };
         let usage = used.tells_of_cache.then_some(&used.reading.usage);
-        cache_outcome(self.last_sent.as_ref().map(|last| &last.prompt), &now, usage, rules)
+        cache_outcome(self.prompt.last_request.as_ref().map(|last| &last.prompt), &now, usage, rules)
     }
 
     /// What the next call is compared with.
-    fn note_sent(&mut self, sent: &SentRequest, used: &CallUsage, by: Responder) {
+    fn remember_request(&mut self, sent: &SentRequest, used: &CallUsage, by: Responder) {
         let prompt_tokens = (used.kind == UsageKind::Measured).then(|| used.reading.usage.prompt());
         let prompt = SentPrompt {
             fingerprint: sent.encoded.fingerprint.clone(),
@@ -110,47 +117,51 @@ impl ManagedSession {
             prompt_tokens,
             is_cached: is_cached(self.setup.target.cache, sent),
         };
-        self.has_placed_marks |= sent.encoded.marks.are_ours();
-        self.last_sent = Some(LastRequest {
+        self.prompt.has_placed_marks |= sent.encoded.marks.are_ours();
+        self.prompt.last_request = Some(LastRequest {
             prompt,
             items: sent.pending.messages,
             by,
             cache_read_tokens: used.reading.usage.cache_read,
-            along: Some(sent.along.clone()),
+            extras: Some(sent.extras.clone()),
         });
-        self.last_call_ms = Some(self.setup.host.now_ms());
+        self.prompt.last_call_ms = Some(self.setup.host.now_ms());
     }
 
     /// What the measured prompt teaches: sizes, whether the last compaction was worth it, whether the next is due.
-    async fn learn_from(&mut self, sent: &SentRequest, usage: &Usage, kind: UsageKind) {
+    async fn learn_from_usage(&mut self, sent: &SentRequest, usage: &Usage, kind: UsageKind) {
         let engine = Arc::clone(&self.setup.engine);
         let session = self.id().clone();
         let measured = (kind == UsageKind::Measured).then_some(*usage);
         let told = engine.update_from_response(&MeasuredUsage { session, usage: measured }).await;
         self.note_engine(told);
         if measured.is_none() {
-            self.guard.unmeasured();
+            self.compaction.guard.unmeasured();
             return;
         }
         let tokens = settled_tokens(usage);
-        self.anchor_at(tokens, sent.estimated_tokens()).await;
-        let threshold_tokens = self.model.limits.threshold_tokens;
-        self.guard.measured(GuardInput { now_ms: self.setup.host.now_ms(), tokens, threshold_tokens });
+        self.anchor_estimate(tokens, sent.estimated_tokens()).await;
+        let threshold_tokens = self.budget.model.limits.threshold_tokens;
+        self.compaction.guard.measured(GuardInput {
+            now_ms: self.setup.host.now_ms(),
+            tokens,
+            threshold_tokens,
+        });
         let wants = engine.should_compress(tokens).await;
         let wants = self.note_engine(wants).unwrap_or(false);
         if let CompactionVerdict::Compact { .. } = after_answer(self.setup.policy.automatic, wants) {
-            self.due = Some(Trigger::Settle);
+            self.compaction.due = Some(Trigger::Settle);
         }
         let told = engine.messages_appended(&self.snapshot()).await;
         self.note_engine(told);
     }
 
     /// A provider counted a prompt that had been estimated: the next one is measured from there.
-    pub(super) async fn anchor_at(&mut self, measured_tokens: u64, estimated_tokens: u64) {
-        let Some(lesson) = self.estimator.measured(measured_tokens, estimated_tokens) else { return };
+    pub(super) async fn anchor_estimate(&mut self, measured_tokens: u64, estimated_tokens: u64) {
+        let Some(lesson) = self.budget.estimator.measured(measured_tokens, estimated_tokens) else { return };
         let now_ms = self.setup.host.now_ms();
         match record::learn(&self.setup, self.setup.target.scope(), lesson, now_ms).await {
-            Ok(calibrator) => self.estimator.set_calibrator(calibrator),
+            Ok(calibrator) => self.budget.estimator.set_calibrator(calibrator),
             Err(error) => self.notice(format!("what was learnt of the model could not be recorded: {error}")),
         }
     }
@@ -161,32 +172,37 @@ impl ManagedSession {
         sent: &SentRequest,
         error: &str,
         arrived: Option<&Answer>,
-        way: &CallState,
+        state: &CallState,
         task: &str,
     ) {
         let used =
             arrived.map(|answer| (answer, CallUsage::of_part(answer, || self.estimated_usage(sent, answer))));
-        let call = self.made(sent, way, task).failed(error, used);
-        self.book(sent, self.named(call, sent)).await;
+        let call = self.call_record(sent, state, task).failed(error, used);
+        self.book(sent, self.with_request_reference(call, sent)).await;
     }
 
     /// Writes a call into the ledger. One that cannot be written is kept and written with the next.
     async fn book(&mut self, sent: &SentRequest, call: NewCall) {
         // Taken out while they are written: a call that is given up meanwhile is not booked twice.
-        let mut calls = std::mem::take(&mut self.unbooked);
+        let mut calls = std::mem::take(&mut self.persistence.unbooked);
         calls.push((sent.session.clone(), call));
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
-        let preamble = self.known.preamble().filter(|(_, id)| !self.kept_preambles.contains(id)).cloned();
+        let preamble = self
+            .prompt
+            .envelope
+            .preamble()
+            .filter(|(_, id)| !self.persistence.stored_preambles.contains(id))
+            .cloned();
         let new_preamble = preamble.as_ref().map(|(_, id)| id.clone());
         let booked = record::blocking(move || {
             Ok(record::book(store.as_ref(), &owner, preamble.map(|(preamble, _)| preamble), calls))
         });
         match booked.await {
-            Ok(Ok(())) => self.kept_preambles.extend(new_preamble),
+            Ok(Ok(())) => self.persistence.stored_preambles.extend(new_preamble),
             Ok(Err(BookingFailure { error, mut rest })) => {
                 self.notice(format!("a call could not be booked yet: {error}"));
                 let surplus = rest.len().saturating_sub(MOST_UNBOOKED);
-                self.unbooked = rest.split_off(surplus);
+                self.persistence.unbooked = rest.split_off(surplus);
             }
             Err(error) => self.notice(format!("a call could not be booked: {error}")),
         }

@@ -35,8 +35,8 @@ impl SummaryCalls for SummaryBooking {
 
 impl ManagedSession {
     /// Where calls for summaries are booked, told once.
-    pub(super) fn book_summaries(&self) {
-        if let Some(line) = self.setup.engine.main_line() {
+    pub(super) fn set_summary_booking(&self) {
+        if let Some(line) = self.setup.engine.summary_host() {
             line.set_calls(Arc::new(SummaryBooking {
                 store: Arc::clone(&self.setup.store),
                 owner: self.setup.owner.clone(),
@@ -46,8 +46,8 @@ impl ManagedSession {
     }
 
     /// The model that holds the conversation from now on.
-    pub(super) fn tell_target(&self) {
-        if let Some(line) = self.setup.engine.main_line() {
+    pub(super) fn set_summary_target(&self) {
+        if let Some(line) = self.setup.engine.summary_host() {
             line.set_target(self.setup.target.clone());
         }
     }

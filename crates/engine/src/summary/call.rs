@@ -59,7 +59,7 @@ pub(crate) struct CallPurpose {
 
 /// Where calls for one summary are made from.
 pub(crate) struct SummaryCaller<'a> {
-    pub(crate) main_line: &'a SummaryHost,
+    pub(crate) summary_host: &'a SummaryHost,
     pub(crate) session: &'a SessionId,
     pub(crate) host: &'a dyn Host,
     /// Who waits for the summary.
@@ -164,7 +164,7 @@ impl SummaryCaller<'_> {
         }
         let error = read.as_ref().err().map(|failure| format!("{}: {failure}", errand.failed));
         self.tally().add(booked.usage, booked.cost_micro_usd);
-        self.main_line.book(self.session, NewCall { error, ..booked }).await;
+        self.summary_host.book(self.session, NewCall { error, ..booked }).await;
         read
     }
 }

@@ -50,8 +50,8 @@ fn money_decides_where_there_are_prices() {
     assert!(inline < standalone, "{inline} {standalone}");
     assert_eq!(
         choice.to_string(),
-        "inline (inline: 800 tokens new, 90000 from the cache, 1000 answered, $0.044400; \
-         standalone: 40000 tokens new, 0 from the cache, 1000 answered, $0.135000)"
+        "riding (riding: 800 tokens new, 90000 from the cache, 1000 answered, $0.044400; \
+         apart: 40000 tokens new, 0 from the cache, 1000 answered, $0.135000)"
     );
 }
 
@@ -60,7 +60,7 @@ fn why_not_is_said() {
     let choice = choose_form(&facts(Err(InlineObstacle::NoRoom), 40_000));
     assert_eq!(
         choice.to_string(),
-        "standalone (inline: not possible, the window has no room for it; \
-         standalone: 40000 tokens new, 0 from the cache, 1000 answered)"
+        "apart (riding: not possible, the window has no room for it; \
+         apart: 40000 tokens new, 0 from the cache, 1000 answered)"
     );
 }

@@ -42,28 +42,28 @@ pub(crate) struct InlineCall {
 impl InlineCall {
     /// The conversation as it was sent, with the request for notes behind it; or why that is not possible.
     pub(crate) fn on(
-        ride: &CachedPrompt,
+        cached_prompt: &CachedPrompt,
         request: &SummaryRequest<'_>,
         brief: &SummaryBrief<'_>,
         window_tokens: u64,
         now_ms: Millis,
     ) -> Result<Self, InlineObstacle> {
-        let target = ride.target();
+        let target = cached_prompt.target();
         let cut = request.plan.middle.end;
-        let kept = ride.messages().checked_sub(cut).ok_or(InlineObstacle::SentTooLittle)?;
-        if ride.request().leans_on_provider_state() {
+        let kept = cached_prompt.messages().checked_sub(cut).ok_or(InlineObstacle::SentTooLittle)?;
+        if cached_prompt.request().leans_on_provider_state() {
             return Err(InlineObstacle::ProviderState);
         }
-        if is_constrained(ride.request()) {
+        if is_constrained(cached_prompt.request()) {
             return Err(InlineObstacle::Constrained);
         }
         let instruction = instruction(request, brief, kept);
         let token_model = token_model_for(&target.model, target.wire_format);
         let instruction_tokens = token_model.estimate(&profile_text(&instruction));
-        let sent_tokens = ride.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
+        let sent_tokens = cached_prompt.prompt_tokens().unwrap_or_else(|| request.sizes.iter().sum());
         let prompt_tokens = sent_tokens.saturating_add(instruction_tokens);
         // Thinking as the conversation asks for it comes on top: asking for less would be another prompt to the cache.
-        let thinking_tokens = thinking_tokens(ride.request());
+        let thinking_tokens = thinking_tokens(cached_prompt.request());
         let wanted = answer_room(brief.budget_tokens, &target.model, window_tokens);
         let wanted = wanted.saturating_add(thinking_tokens);
         let room = window_tokens.saturating_sub(prompt_tokens);
@@ -72,7 +72,7 @@ impl InlineCall {
         if words_tokens.saturating_mul(100) < brief.budget_tokens.saturating_mul(LEAST_ANSWER_PERCENT) {
             return Err(InlineObstacle::NoRoom);
         }
-        let body = ride.body(&instruction).map_err(|_| InlineObstacle::NotSent)?;
+        let body = cached_prompt.body(&instruction).map_err(|_| InlineObstacle::NotSent)?;
         let mut body = Request::decode(target.wire_format, &body).map_err(|_| InlineObstacle::NotSent)?;
         body.set_streaming(Streaming::Streamed);
         body.ask_for_stream_usage();
@@ -82,10 +82,10 @@ impl InlineCall {
             Some(name) => body.set_output_cap_as(name, answer_tokens),
             None => {}
         }
-        let cached_tokens = cached_tokens(ride, sent_tokens, now_ms);
+        let cached_tokens = cached_tokens(cached_prompt, sent_tokens, now_ms);
         let call = OutgoingCall {
-            headers: ride.along().headers.clone(),
-            query: ride.along().query.clone(),
+            headers: cached_prompt.extras().headers.clone(),
+            query: cached_prompt.extras().query.clone(),
             ..OutgoingCall::of(&body, body.encode(), Some(window_tokens))
         };
         Ok(Self { call, cached_tokens, new_tokens: prompt_tokens - cached_tokens, answer_tokens })
@@ -118,19 +118,19 @@ fn instruction(request: &SummaryRequest<'_>, brief: &SummaryBrief<'_>, kept: usi
 }
 
 /// How much of what was sent last the provider still has.
-fn cached_tokens(ride: &CachedPrompt, sent_tokens: u64, now_ms: Millis) -> u64 {
-    let target = ride.target();
+fn cached_tokens(cached_prompt: &CachedPrompt, sent_tokens: u64, now_ms: Millis) -> u64 {
+    let target = cached_prompt.target();
     let ttl = match target.cache {
         CachePolicy::Marks { ttl, .. } => ttl.duration(),
         CachePolicy::Key | CachePolicy::Unmarked => USUAL_CACHE_TTL,
     };
-    let elapsed_ms = u64::try_from(now_ms.saturating_sub(ride.sent_at_ms())).unwrap_or(0);
+    let elapsed_ms = u64::try_from(now_ms.saturating_sub(cached_prompt.sent_at_ms())).unwrap_or(0);
     let is_warm = u128::from(elapsed_ms) < ttl.as_millis();
     let minimum = target.cache_minimum_tokens.unwrap_or(USUAL_CACHE_MINIMUM);
     let caches = match target.cache {
         CachePolicy::Marks { .. } | CachePolicy::Key => true,
         // Whoever read from a cache the last time has one.
-        CachePolicy::Unmarked => ride.cache_read_tokens() > 0,
+        CachePolicy::Unmarked => cached_prompt.cache_read_tokens() > 0,
     };
     if is_warm && caches && sent_tokens >= minimum { sent_tokens } else { 0 }
 }

@@ -2,65 +2,30 @@
 //!
 //! Not for: choosing what is quoted, or what becomes of the answer.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Mutex;
 
-use throughline_provider::Priority;
-use throughline_store::SessionId;
 use throughline_tokens::profile_text;
 
 use super::answer_budget::answer_room;
 use super::call::{CallPurpose, CallTotals, SummaryCaller};
 use super::failure::RouteFailure;
 use super::form::SummaryForm;
+use super::source::{ModelAnswer, ModelQuestion};
 use super::standalone::{Cap, plain_call};
 use super::summariser::ModelSummaries;
 use crate::limits::token_model::token_model_for;
-
-/// What calls for answers are booked as.
-pub const QUESTION_TASK: &str = "recall";
-
-/// A question with everything it is to be answered from.
-#[derive(Clone, Copy, Debug)]
-pub struct ModelQuestion<'a> {
-    /// The session it is asked in.
-    pub session: &'a SessionId,
-    /// What the call is booked as.
-    pub task: &'static str,
-    /// Whether anyone waits for the answer.
-    pub priority: Priority,
-    /// How to answer.
-    pub instructions: &'a str,
-    /// What is quoted, and the question.
-    pub text: &'a str,
-    /// Room for the answer.
-    pub answer_tokens: u64,
-}
-
-/// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelAnswer {
-    /// Its words.
-    pub text: String,
-    /// The model that gave it.
-    pub author: String,
-}
-
-/// An answer on its way; words when there is none.
-pub type ModelAnswerFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, String>> + Send + 'a>>;
 
 impl ModelSummaries {
     /// Asks one model after the other until one answers.
     pub(super) async fn ask(&self, question: &ModelQuestion<'_>) -> Result<ModelAnswer, String> {
         let mut problem = "no model is there to be asked".to_owned();
-        let (setup, main_line) = self.parts();
+        let (setup, summary_host) = self.parts();
         let host = setup.host.as_ref();
         // Whoever is asked may be another provider than the conversation's.
         let text =
             setup.redactor.as_ref().map_or_else(|| question.text.into(), |it| it.redact(question.text));
         let desk = SummaryCaller {
-            main_line,
+            summary_host,
             session: question.session,
             host,
             priority: question.priority,

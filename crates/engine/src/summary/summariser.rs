@@ -21,12 +21,11 @@ use super::host::SummaryHost;
 use super::inline::InlineCall;
 use super::parse::Notes;
 use super::prompt::SummaryBrief;
-use super::question::{ModelAnswerFuture, ModelQuestion};
 use super::quote_mark::QuoteMark;
 use super::route::{RouteHealth, SummaryRoute};
+use super::source::{ModelAnswerFuture, ModelQuestion, SummariserSource};
 use super::standalone::{AttemptLog, StandaloneCall, carry_rules, is_shorter};
 use super::transcript::RenderedTranscript;
-use crate::compressor::SummariserSource;
 use crate::context_engine::outcome::CompressRequest;
 use crate::decide::trigger::Trigger;
 use crate::host::Host;
@@ -71,18 +70,18 @@ pub struct SummarySetup {
 #[derive(Clone)]
 pub struct ModelSummaries {
     setup: SummarySetup,
-    main_line: Arc<SummaryHost>,
+    summary_host: Arc<SummaryHost>,
 }
 
 impl ModelSummaries {
     /// For a conversation that has not told anything yet.
     #[must_use]
     pub fn new(setup: SummarySetup) -> Self {
-        Self { setup, main_line: Arc::default() }
+        Self { setup, summary_host: Arc::default() }
     }
 
     pub(super) fn parts(&self) -> (&SummarySetup, &SummaryHost) {
-        (&self.setup, &self.main_line)
+        (&self.setup, &self.summary_host)
     }
 
     /// The models to be asked, in their order.
@@ -93,7 +92,7 @@ impl ModelSummaries {
             OwnModel::Last => routes.len(),
             OwnModel::Never => return routes,
         };
-        if let Some(target) = self.main_line.target()
+        if let Some(target) = self.summary_host.target()
             && !routes.iter().any(|route| route.is(&target))
         {
             routes.insert(place, SummaryRoute { target, time_limit: self.setup.time_limit });
@@ -106,10 +105,10 @@ impl SummariserSource for ModelSummaries {
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
         Arc::new(ModelSummariser {
             setup: self.setup.clone(),
-            main_line: Arc::clone(&self.main_line),
+            summary_host: Arc::clone(&self.summary_host),
             routes: self.routes(),
             session: request.conversation.session.clone(),
-            ride: request.conversation.ride.clone(),
+            cached_prompt: request.conversation.cached_prompt.clone(),
             memory: request.memory_context.clone(),
             rest: if request.trigger == Trigger::Manual { Rest::Ignored } else { Rest::Kept },
             priority: priority_of(request.trigger),
@@ -117,8 +116,8 @@ impl SummariserSource for ModelSummaries {
         })
     }
 
-    fn main_line(&self) -> Option<Arc<SummaryHost>> {
-        Some(Arc::clone(&self.main_line))
+    fn summary_host(&self) -> Option<Arc<SummaryHost>> {
+        Some(Arc::clone(&self.summary_host))
     }
 
     fn can_answer(&self) -> bool {
@@ -142,10 +141,10 @@ enum Rest {
 /// Writes the summary of one compaction.
 struct ModelSummariser {
     setup: SummarySetup,
-    main_line: Arc<SummaryHost>,
+    summary_host: Arc<SummaryHost>,
     routes: Vec<SummaryRoute>,
     session: SessionId,
-    ride: Option<CachedPrompt>,
+    cached_prompt: Option<CachedPrompt>,
     memory: Option<String>,
     rest: Rest,
     priority: Priority,
@@ -180,7 +179,7 @@ impl ModelSummariser {
             request,
             rendered: RenderedTranscript::of(request, redactor),
             desk: SummaryCaller {
-                main_line: &self.main_line,
+                summary_host: &self.summary_host,
                 session: &self.session,
                 host,
                 priority: self.priority,
@@ -305,12 +304,12 @@ impl ModelSummariser {
 
     /// The call behind the conversation, where this is the model that holds it.
     fn inline(&self, route: &SummaryRoute, work: &SummaryWork<'_>) -> Result<InlineCall, InlineObstacle> {
-        let main = self.main_line.target();
+        let main = self.summary_host.target();
         if !main.is_some_and(|main| route.is(&main)) {
             return Err(InlineObstacle::OtherModel);
         }
-        let ride = self.ride.as_ref().ok_or(InlineObstacle::NotSent)?;
-        if !route.is(ride.target()) {
+        let cached_prompt = self.cached_prompt.as_ref().ok_or(InlineObstacle::NotSent)?;
+        if !route.is(cached_prompt.target()) {
             return Err(InlineObstacle::OtherModel);
         }
         let host = self.setup.host.as_ref();
@@ -330,7 +329,7 @@ impl ModelSummariser {
             memory: self.memory.as_deref(),
             problem: None,
         };
-        InlineCall::on(ride, work.request, &brief, self.window_of(route), host.now_ms())
+        InlineCall::on(cached_prompt, work.request, &brief, self.window_of(route), host.now_ms())
     }
 
     async fn ask_riding(

@@ -13,7 +13,7 @@ use crate::context_engine::ContextEngine;
 use crate::context_engine::outcome::{AbortReason, CompactedView, CompressOutcome, Headroom, Quality};
 use crate::context_engine::snapshot::Snapshot;
 use crate::prompt::envelope::{Envelope, SystemNote};
-use crate::session::RequestExtras;
+use crate::prompt::request_extras::RequestExtras;
 use crate::test_talk::{MODEL, model_at_threshold, session, snapshot};
 
 /// A conversation that is due to be compacted, and the engine that shall do it.
@@ -42,7 +42,7 @@ impl Stage {
         };
         let summaries = ModelSummaries::new(setup);
         let book = Arc::new(Book::default());
-        summaries.main_line.set_calls(Arc::<Book>::clone(&book));
+        summaries.summary_host.set_calls(Arc::<Book>::clone(&book));
         let engine = Compressor::new(CompressorSetup {
             summarisers: Arc::new(summaries.clone()),
             redactor: Some(Redactor::new()),
@@ -55,7 +55,7 @@ impl Stage {
     fn main(mut self, script: &Arc<Scripted>, has_sent: HasSent) -> Self {
         let main = target(MODEL, self.conversation.prompt_tokens * 2, script);
         if has_sent == HasSent::Yes {
-            self.conversation.ride = Some(CachedPrompt {
+            self.conversation.cached_prompt = Some(CachedPrompt {
                 target: main.clone(),
                 envelope: Arc::new(envelope(self.conversation.wire_format)),
                 note: SystemNote::None,
@@ -65,7 +65,7 @@ impl Stage {
                 sent_at_ms: self.host.now_ms(),
                 prompt_tokens: Some(self.conversation.prompt_tokens),
                 cache_read_tokens: 0,
-                along: RequestExtras {
+                extras: RequestExtras {
                     headers: vec![("x-client".to_owned(), "test".to_owned())],
                     query: Some("beta=true".to_owned()),
                     ..RequestExtras::default()
@@ -73,7 +73,7 @@ impl Stage {
                 marking: crate::prompt::encode::Marking::Ours,
             });
         }
-        self.summaries.main_line.set_target(main);
+        self.summaries.summary_host.set_target(main);
         self
     }
 
@@ -201,8 +201,8 @@ async fn a_cold_cache_or_a_forced_tool_is_not_ridden_on() {
     let mut stage = Stage::new(WireFormat::Chat, vec![]).main(&own, HasSent::Yes);
     let mut request = envelope(WireFormat::Chat).request().clone();
     request.set_member("tool_choice", "\"required\"").unwrap();
-    if let Some(ride) = &mut stage.conversation.ride {
-        ride.envelope = Arc::new(Envelope::of_request(request));
+    if let Some(cached_prompt) = &mut stage.conversation.cached_prompt {
+        cached_prompt.envelope = Arc::new(Envelope::of_request(request));
     }
     assert_eq!(stage.completed().await.report.written_by.unwrap().form, "apart");
 }

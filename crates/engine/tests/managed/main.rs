@@ -5,6 +5,7 @@
 mod background;
 mod budgets;
 mod cache;
+mod cached_prompt;
 mod calls;
 mod compaction;
 mod engines;
@@ -15,6 +16,5 @@ mod processes;
 mod record;
 mod recorded;
 mod recovery;
-mod ride;
 mod support;
 mod tool_output;

@@ -111,7 +111,7 @@ impl Tenant {
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
         let kept = kept(turn.request.messages());
         let failed = |error: &_| self.call_failed(error);
-        session.hear(&Envelope::of_request(turn.request), new).await.map_err(|error| failed(&error))?;
+        session.append(&Envelope::of_request(turn.request), new).await.map_err(|error| failed(&error))?;
         let result = session.compact(ManualCompaction::default()).await;
         if let Some(why) = why_not(&result) {
             // The view is larger than it could be. That is for the next call to see to: nothing of it is lost.
@@ -120,7 +120,7 @@ impl Tenant {
         let history_keys =
             self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
         let said: Vec<MessageIdentity> = known.iter().filter_map(|known| known.identity).collect();
-        let folded = session.messages().get(..session.first_own_item()).unwrap_or_default();
+        let folded = session.messages().get(..session.first_verbatim_item()).unwrap_or_default();
         let stands_for = |message: &&Message| {
             !message.role().is_instructions()
                 && identity_of(message).is_some_and(|identity| !said.contains(&identity))

@@ -580,8 +580,8 @@ impl Tenant {
 
 /// What a conversation is recognised by, given its messages.
 pub(crate) fn history_keys(session: &ManagedSession, known: Vec<MessageKey>) -> HistoryKeys {
-    let own = session.messages().len().saturating_sub(session.first_own_item());
-    let folded = if session.is_folded() { known.len().saturating_sub(own) } else { 0 };
+    let own = session.messages().len().saturating_sub(session.first_verbatim_item());
+    let folded = if session.is_compacted() { known.len().saturating_sub(own) } else { 0 };
     HistoryKeys { tip: session.id().clone(), known, folded }
 }
 

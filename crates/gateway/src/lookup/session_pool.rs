@@ -228,7 +228,7 @@ impl Slot {
 
     /// Has the client know what the conversation consists of: it sends all of it with each request.
     pub(crate) fn follow_client(&self, session: &mut ManagedSession) {
-        if !session.client_holds_history() {
+        if !session.client_owns_history() {
             session.set_history(History::Client { branch_key: Some(self.key.text.clone()) });
         }
     }

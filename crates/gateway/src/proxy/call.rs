@@ -185,8 +185,8 @@ impl ClientHistory {
         let none = RecallNames::none();
         let names = if recall.names().is_taken(request) { &none } else { recall.names() };
         let projection = Projection::new(names, session.wire_format());
-        let (from, worded) = align(session.messages(), session.first_own_item(), &messages, projection);
-        session.reword(ClientBytes { from, worded });
+        let (from, worded) = align(session.messages(), session.first_verbatim_item(), &messages, projection);
+        session.use_client_bytes(ClientBytes { from, worded });
         let owed = PendingResults::of(recall, request, session, &new);
         owed.settle(recall, &gateway.setup.owner, session, &mut new, known).await;
         new.into_iter().map(IncomingMessage::from).collect()
@@ -227,7 +227,7 @@ impl Tenant {
         let objects_at = turn.objects_at.filter(|_| stores);
         let input = CallInput {
             pieces: Some(pieces),
-            along: RequestExtras {
+            extras: RequestExtras {
                 headers: turn.headers,
                 query: turn.query,
                 hold_back: HoldBack::UntilContent,

@@ -41,7 +41,7 @@ pub(crate) struct RecallLoop<'a> {
 struct RoundTemplate {
     envelope: Envelope,
     task: String,
-    along: RequestExtras,
+    extras: RequestExtras,
     waiting: WaitPolicy,
     recorded: RecordTiming,
     marking: CacheMarking,
@@ -53,7 +53,7 @@ impl RoundTemplate {
         CallInput {
             pieces,
             task: self.task.clone(),
-            along: self.along.clone(),
+            extras: self.extras.clone(),
             waiting: self.waiting,
             recorded: self.recorded,
             marking: self.marking,
@@ -79,14 +79,14 @@ impl RecallLoop<'_> {
             messages: mut new,
             pieces,
             task,
-            along,
+            extras,
             waiting,
             recorded,
             marking,
             cancel,
             on_recorded: _,
         } = input;
-        let kept = RoundTemplate { envelope, task, along, waiting, recorded, marking, cancel };
+        let kept = RoundTemplate { envelope, task, extras, waiting, recorded, marking, cancel };
         let (wire, streaming) = (session.wire_format(), kept.envelope.request().streaming());
         let mut back = RoundOutput::new(self, wire, streaming, pieces);
         let mut projection = Projection::new(self.recall.names(), wire);

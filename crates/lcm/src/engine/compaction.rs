@@ -263,7 +263,7 @@ impl NodeCompaction<'_> {
 
     /// Everything the record knows that matters here.
     async fn known(&self, plan: &Plan) -> StoreResult<NodeIndex> {
-        let conversation = Snapshot { ride: None, ..self.conversation.clone() };
+        let conversation = Snapshot { cached_prompt: None, ..self.conversation.clone() };
         let middle = plan.middle.clone();
         let session = conversation.session.clone();
         let (places, summaries, loose) = self

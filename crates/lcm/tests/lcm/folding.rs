@@ -119,7 +119,7 @@ async fn snapshot(stage: &Stage) -> (throughline_lcm::LcmEngine, Snapshot) {
         sizes: Arc::new(sizes),
         fixed_tokens: 0,
         prompt_tokens,
-        ride: None,
+        cached_prompt: None,
     };
     (engine, snapshot)
 }

@@ -111,7 +111,7 @@ pub(crate) struct Scripted(pub(crate) Arc<Script>);
 
 impl SummariserSource for Scripted {
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
-        assert!(request.conversation.ride.is_none(), "a call that rides would see everything");
+        assert!(request.conversation.cached_prompt.is_none(), "a call that rides would see everything");
         Arc::new(Scripted(Arc::clone(&self.0)))
     }
 

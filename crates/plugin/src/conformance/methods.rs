@@ -95,7 +95,7 @@ fn conversation(messages: Vec<String>) -> Result<Snapshot, String> {
         sizes: Arc::new(sizes),
         fixed_tokens: 100,
         prompt_tokens,
-        ride: None,
+        cached_prompt: None,
     })
 }
 

@@ -21,34 +21,34 @@ const WRITES_IN_A_ROW: usize = 8;
 impl ManagedSession {
     /// Who knows what the conversation consists of, from now on.
     pub fn set_history(&mut self, history: History) {
-        self.history = history;
+        self.persistence.history = history;
     }
 
     /// Whether the client knows what the conversation consists of.
     #[must_use]
-    pub fn client_holds_history(&self) -> bool {
-        matches!(self.history, History::Client { .. })
+    pub fn client_owns_history(&self) -> bool {
+        matches!(self.persistence.history, History::Client { .. })
     }
 
     /// The version of the record that the view is a copy of.
     #[must_use]
     pub fn version(&self) -> &Version {
-        &self.version
+        &self.persistence.version
     }
 
     /// Compares the session with the record, and loads it again where somebody else wrote to the conversation. What could
     /// not be written so far is written first.
     pub async fn refresh(&mut self) -> Result<Freshness, StoreError> {
-        let before = self.writing.is_some().then(|| self.version.clone());
+        let before = self.persistence.write.is_some().then(|| self.persistence.version.clone());
         self.write_unrecorded().await?;
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
         let now = record::blocking(move || store.version(&owner, &id)).await?;
-        if now == self.version {
+        if now == self.persistence.version {
             // Only a write whose end nobody saw may have loaded something else on the way.
-            let is_current = before.is_none_or(|before| self.version == before);
+            let is_current = before.is_none_or(|before| self.persistence.version == before);
             return Ok(if is_current { Freshness::Current } else { Freshness::Reloaded });
         }
-        self.follow_elsewhere().await?;
+        self.reload_view().await?;
         Ok(Freshness::Reloaded)
     }
 
@@ -56,12 +56,12 @@ impl ManagedSession {
     pub(super) async fn write_after_conflict(&mut self) -> Result<(), StoreError> {
         let mut written = Ok(());
         for _ in 0..WRITES_IN_A_ROW {
-            if !self.client_holds_history() || self.is_only_continued().await? {
-                self.follow_elsewhere().await?;
+            if !self.client_owns_history() || self.is_only_continued().await? {
+                self.reload_view().await?;
             } else {
                 self.become_branch().await?;
             }
-            written = self.append().await;
+            written = self.append_now().await;
             if !matches!(written, Err(StoreError::VersionConflict { .. })) {
                 return written;
             }
@@ -73,21 +73,21 @@ impl ManagedSession {
     async fn is_only_continued(&self) -> Result<bool, StoreError> {
         let (store, owner, id) = (Arc::clone(&self.setup.store), self.setup.owner.clone(), self.id().clone());
         let now = record::blocking(move || store.version(&owner, &id)).await?;
-        Ok(now.tip != self.version.tip && now.next_seq == self.version.next_seq)
+        Ok(now.tip != self.persistence.version.tip && now.next_seq == self.persistence.version.next_seq)
     }
 
     /// Goes on as a branch that leaves the conversation where the view was loaded.
     async fn become_branch(&mut self) -> Result<(), StoreError> {
         let old = self.id().clone();
         let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
-        let (conversation, version) = (self.conversation.clone(), self.version.clone());
+        let (conversation, version) = (self.conversation.clone(), self.persistence.version.clone());
         let at_ms = self.setup.host.now_ms();
         let id = SessionId::new(at_ms, self.setup.host.random(), self.setup.policy.ids);
-        let key = match &self.history {
+        let key = match &self.persistence.history {
             History::Client { branch_key } => branch_key.clone(),
             History::Record => None,
         };
-        let from = self.view.session().clone();
+        let from = self.prompt.view.session().clone();
         let opened = record::blocking(move || {
             let link = branch_link(store.as_ref(), &owner, &conversation, &from, &version)?;
             let new = NewSession {
@@ -107,12 +107,12 @@ impl ManagedSession {
             "another process wrote to {old} at the same time; this call is recorded as the branch {}",
             opened.id
         ));
-        self.version = Version { tip: opened.id.clone(), next_seq: opened.next_seq, last: None };
+        self.persistence.version = Version { tip: opened.id.clone(), next_seq: opened.next_seq, last: None };
         self.conversation = opened.id.clone();
-        self.branchings += 1;
-        self.compactions = 0;
-        self.view.set_session(opened);
-        self.moved_on(BoundaryReason::Elsewhere, old).await;
+        self.persistence.branchings += 1;
+        self.compaction.count = 0;
+        self.prompt.view.set_session(opened);
+        self.enter_session(BoundaryReason::Elsewhere, old).await;
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ struct Source(Arc<Offered>);
 
 impl SummariserSource for Source {
     fn summariser_for(&self, request: &CompressRequest) -> Arc<dyn Summariser> {
-        self.0.0.lock().unwrap().push(request.conversation.ride.clone());
+        self.0.0.lock().unwrap().push(request.conversation.cached_prompt.clone());
         Arc::new(RuleSummariser)
     }
 }
@@ -35,9 +35,10 @@ async fn a_ride_is_what_was_sent_and_one_message_more() {
         let rides = offered.0.lock().unwrap().clone();
         assert!(rides.len() >= 2, "{wire_format}");
         let sent: Vec<String> = stage.script.bodies().iter().map(|body| unmarked(body)).collect();
-        for ride in rides {
-            let ride = ride.unwrap();
-            let body = String::from_utf8(ride.body("Tell what happened.").unwrap().to_vec()).unwrap();
+        for cached_prompt in rides {
+            let cached_prompt = cached_prompt.unwrap();
+            let body =
+                String::from_utf8(cached_prompt.body("Tell what happened.").unwrap().to_vec()).unwrap();
             let bare = unmarked(&body);
             let is_prefix = |sent: &&String| bare.starts_with(&sent[..sent.len() - "]}".len()]);
             let longest = sent.iter().filter(is_prefix).max_by_key(|sent| sent.len()).unwrap();
@@ -47,12 +48,12 @@ async fn a_ride_is_what_was_sent_and_one_message_more() {
             let list = if wire_format == WireFormat::Responses { "input" } else { "messages" };
             let items = RawJson(&body).get(list).unwrap().elements().count();
             let apart = usize::from(wire_format == WireFormat::Chat);
-            assert_eq!(items, ride.messages() + 1 + apart, "{wire_format}");
+            assert_eq!(items, cached_prompt.messages() + 1 + apart, "{wire_format}");
             let marks: usize = RawJson(&body).members().map(|(_, value)| count_marks(value.0)).sum();
             assert!(marks <= MOST_MARKS, "{wire_format}: {marks}");
             assert_eq!(marks > 0, wire_format != WireFormat::Responses, "{wire_format}");
-            assert!(ride.prompt_tokens().unwrap() > 1_000, "{wire_format}");
-            assert_eq!(ride.target().model, "test-model");
+            assert!(cached_prompt.prompt_tokens().unwrap() > 1_000, "{wire_format}");
+            assert_eq!(cached_prompt.target().model, "test-model");
         }
     }
 }

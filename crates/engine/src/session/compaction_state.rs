@@ -1,0 +1,99 @@
+//! What a session remembers about its compactions: guards, summaries in preparation, attempts that changed nothing.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::context_engine::EngineError;
+use crate::context_engine::outcome::PrepareOutcome;
+use crate::decide::guard::GuardState;
+use crate::decide::trigger::Trigger;
+
+/// An engine that takes longer than this over anything is given up. It has limits of its own; this is the net.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
+
+/// A summary on its way. Given up when dropped.
+pub(super) struct PreparationTask(pub(super) JoinHandle<Result<PrepareOutcome, EngineError>>);
+
+impl Drop for PreparationTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// How far preparing has come, as people were told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PreparationProgress {
+    /// It began.
+    Begun,
+    /// A summary covers so many messages.
+    Covered(usize),
+    /// It was cancelled in favour of a request that somebody waits for.
+    Postponed,
+    /// It failed.
+    Failed,
+}
+
+/// State of the compactions of a session.
+pub(super) struct CompactionState {
+    /// Compactions of the conversation so far.
+    pub(super) count: u64,
+    pub(super) guard: GuardState,
+    /// The guard as the record has it.
+    pub(super) stored_guard: GuardState,
+    /// The trigger of a compaction that is due with the next call.
+    pub(super) due: Option<Trigger>,
+    /// A summary in preparation.
+    pub(super) task: Option<PreparationTask>,
+    /// The last progress that was reported for this view.
+    pub(super) progress: Option<PreparationProgress>,
+    /// Tokens of the prompt when the last preparation for this view began.
+    pub(super) task_started_at_tokens: u64,
+    /// The same for one that was cancelled in favour of another request.
+    pub(super) postponed_at_tokens: Option<u64>,
+    /// Items of the view when nothing in it could be compacted, or compacting it did not pay.
+    pub(super) nothing_to_compact_at: Option<usize>,
+    /// Whether it was reported that a compaction of this view does not pay yet.
+    pub(super) is_waiting_reported: bool,
+    /// Items of the view at the last idle check.
+    pub(super) idle_checked_at: Option<usize>,
+}
+
+impl CompactionState {
+    pub(super) fn new(guard: GuardState, count: u64) -> Self {
+        Self {
+            count,
+            stored_guard: guard.clone(),
+            guard,
+            due: None,
+            task: None,
+            progress: None,
+            task_started_at_tokens: 0,
+            postponed_at_tokens: None,
+            nothing_to_compact_at: None,
+            is_waiting_reported: false,
+            idle_checked_at: None,
+        }
+    }
+
+    /// The view is another one: what was due, prepared or tried concerned the old one.
+    pub(super) fn reset_for_new_view(&mut self) {
+        self.due = None;
+        self.task = None;
+        self.progress = None;
+        self.postponed_at_tokens = None;
+        self.nothing_to_compact_at = None;
+        self.is_waiting_reported = false;
+        self.idle_checked_at = None;
+    }
+
+    /// Another model reads the same view: what was prepared or tried concerned the old model.
+    pub(super) fn reset_for_new_model(&mut self) {
+        self.task = None;
+        self.progress = None;
+        self.nothing_to_compact_at = None;
+        self.is_waiting_reported = false;
+        // What happened to compactions with the old model says nothing about the new one.
+        self.guard.reset();
+    }
+}

@@ -124,7 +124,7 @@ fn before_trailing_block(inner: &str) -> Option<&str> {
 
 /// Whether nothing but injected blocks (or white space) is in a text.
 #[must_use]
-pub fn is_injected(text: &str) -> bool {
+pub(crate) fn is_injected(text: &str) -> bool {
     strip_injected(text).is_empty()
 }
 

@@ -4,12 +4,9 @@
 //! Nothing here is read unless it is asked for: [`Transcript::log_facts`] goes over the lines a second time. Facts are as
 //! the client wrote them; what they mean for a record is for others to decide.
 
-use crate::claude_facts;
-use crate::claude_log;
-use crate::codex_facts;
 use crate::message::Message;
 use crate::shared_text::SharedText;
-use crate::transcript::{Source, Transcript};
+use crate::transcript::Transcript;
 
 /// What a log says about the conversation as a whole, and about each message and call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,26 +99,4 @@ pub struct SubAgent {
     pub after_messages: usize,
     /// What was said. Its [`log_facts`](Transcript::log_facts) are its own.
     pub transcript: Transcript,
-}
-
-impl Transcript {
-    /// What the log this was read from knows beyond the messages; `None` for other documents.
-    #[must_use]
-    pub fn log_facts(&self) -> Option<LogFacts> {
-        let trace = self.log.as_ref()?;
-        Some(match self.source {
-            Source::CodexLog => codex_facts::read(trace),
-            _ => claude_facts::read(trace),
-        })
-    }
-
-    /// Conversations of sub-agents in the same log, in the order in which they began. A file that a client keeps for one
-    /// sub-agent alone has no messages of its own, and one of these.
-    #[must_use]
-    pub fn sub_agents(&self) -> Vec<SubAgent> {
-        match (&self.log, self.source) {
-            (Some(trace), Source::ClaudeCodeLog) if trace.agent.is_none() => claude_log::sub_agents(trace),
-            _ => Vec::new(),
-        }
-    }
 }

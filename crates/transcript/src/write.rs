@@ -38,12 +38,9 @@ impl fmt::Display for WireFormat {
     }
 }
 
-/// JSON of one message, ready for its wire.
-pub type WireMessage = String;
-
 /// A plain text message of ours in the form its wire wants.
 #[must_use]
-pub fn text_message(wire_format: WireFormat, role: Role, text: &str) -> WireMessage {
+pub fn text_message(wire_format: WireFormat, role: Role, text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16 + 64);
     match wire_format {
         WireFormat::Chat | WireFormat::Anthropic => {

@@ -47,11 +47,9 @@ pub use error_body::ErrorBody;
 pub use request::{CapMember, Request, RequestError, RequestParts, Streaming, System};
 pub use response::{ResponseError, decode_response};
 pub use shape::Shape;
-pub use sse_reader::{DEFAULT_MAX_EVENT_BYTES, SseError, SseFrame, SseFrames, SseReader};
+pub use sse_reader::{SseError, SseFrame, SseFrames, SseReader};
 pub use sse_writer::{DONE, WireEvent, write_comment, write_event};
-pub use stream::{
-    AnswerStream, DEFAULT_MAX_STREAM_BYTES, Flow, Interrupted, Interruption, StreamDecoder, StreamError,
-};
+pub use stream::{AnswerStream, Flow, Interrupted, Interruption, StreamDecoder, StreamError};
 pub use translate::{
     LiveTranslation, TranslatedRequest, TranslationBack, TranslationError, can_translate, translate_request,
 };

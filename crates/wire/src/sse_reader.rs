@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 /// What one event may weigh before the stream is given up.
-pub const DEFAULT_MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
+pub(crate) const DEFAULT_MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

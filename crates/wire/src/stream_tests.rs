@@ -217,7 +217,7 @@ fn bytes_become_an_answer() {
     assert_eq!(decoder.finish(&mut deltas).unwrap().text(), "né", "the last blank line is missing");
 
     let mut decoder = StreamDecoder::new(Chat);
-    let oversized = vec![b':'; crate::DEFAULT_MAX_EVENT_BYTES + 1];
+    let oversized = vec![b':'; crate::sse_reader::DEFAULT_MAX_EVENT_BYTES + 1];
     let error = decoder.feed(&oversized, &mut deltas).unwrap_err();
     assert!(matches!(error, StreamError::Framing(_)));
     assert_eq!(decoder.finish(&mut deltas).unwrap_err().cause, Interruption::Failed(error));

@@ -9,14 +9,17 @@
 mod anthropic;
 mod chat;
 mod responses;
+mod shared;
 
 use throughline_transcript::WireFormat;
 
-use crate::answer::StopReason;
-use crate::draft::{AnswerDraft, ReportedUsage, StreamShape};
+use crate::draft::{AnswerDraft, StreamShape};
 use crate::error_body::ErrorBody;
 use crate::json_object::ObjectWriter;
 use crate::sse_writer::WireEvent;
+
+pub(crate) use shared::stop_word;
+pub use shared::write_usage;
 
 /// The body of a whole response.
 #[must_use]
@@ -75,66 +78,6 @@ pub fn write_error_event(wire_format: WireFormat, error: &ErrorBody, number: u64
             WireEvent::named("error", data.finish())
         }
     }
-}
-
-/// A report of usage in the form of a wire.
-#[must_use]
-pub fn write_usage(wire_format: WireFormat, reported: &ReportedUsage) -> String {
-    let usage = reported.usage;
-    let cached = || {
-        let details = ObjectWriter::new().number("cached_tokens", usage.cache_read);
-        details.number("cache_write_tokens", usage.cache_write).finish()
-    };
-    let reasoning = || ObjectWriter::new().number("reasoning_tokens", usage.reasoning).finish();
-    match wire_format {
-        WireFormat::Chat => ObjectWriter::new()
-            .number("prompt_tokens", usage.prompt())
-            .number("completion_tokens", usage.output)
-            .number("total_tokens", usage.total())
-            .raw("prompt_tokens_details", &cached())
-            .raw("completion_tokens_details", &reasoning())
-            .finish(),
-        WireFormat::Responses => ObjectWriter::new()
-            .number("input_tokens", usage.prompt())
-            .raw("input_tokens_details", &cached())
-            .number("output_tokens", usage.output)
-            .raw("output_tokens_details", &reasoning())
-            .number("total_tokens", usage.total())
-            .finish(),
-        WireFormat::Anthropic => anthropic::usage(reported),
-    }
-}
-
-/// The word of a wire for a reason to stop; `None` where it says nothing. A wire that lacks a reason says the nearest.
-pub(crate) fn stop_word(wire_format: WireFormat, reason: StopReason) -> Option<&'static str> {
-    let [chat, responses, anthropic] = match reason {
-        StopReason::EndOfTurn | StopReason::Other => ["stop", "completed", "end_turn"],
-        StopReason::StopSequence => ["stop", "completed", "stop_sequence"],
-        StopReason::ToolCalls => ["tool_calls", "completed", "tool_use"],
-        StopReason::OutputLimit => ["length", "max_output_tokens", "max_tokens"],
-        StopReason::WindowLimit => ["length", "max_output_tokens", "model_context_window_exceeded"],
-        StopReason::Refused => ["content_filter", "content_filter", "refusal"],
-        StopReason::Paused => ["stop", "completed", "pause_turn"],
-        StopReason::Compacted => ["stop", "completed", "compaction"],
-        StopReason::Cancelled => ["stop", "cancelled", "end_turn"],
-        StopReason::Unstated => return None,
-    };
-    Some(match wire_format {
-        WireFormat::Chat => chat,
-        WireFormat::Responses => responses,
-        WireFormat::Anthropic => anthropic,
-    })
-}
-
-/// A text in pieces of at most `chars` characters; none for no text.
-pub(crate) fn pieces(text: &str, chars: usize) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let end = rest.char_indices().nth(chars.max(1)).map_or(rest.len(), |(at, _)| at);
-        let (piece, after) = rest.split_at_checked(end)?;
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
 }
 
 #[cfg(test)]

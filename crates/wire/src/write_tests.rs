@@ -3,9 +3,10 @@
 
 use throughline_tokens::Usage;
 
+use super::shared::pieces;
 use super::*;
-use crate::answer::{AnswerPart, Seal, ToolCall};
-use crate::draft::StreamUsage;
+use crate::answer::{AnswerPart, Seal, StopReason, ToolCall};
+use crate::draft::{ReportedUsage, StreamUsage};
 
 fn draft() -> AnswerDraft {
     let call = |id: &str, name: &str, arguments: &str| {

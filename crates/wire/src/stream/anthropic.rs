@@ -12,8 +12,8 @@ use crate::json_tree::{Node, TextTap, inside, members_of, slot, write_object};
 use crate::json_value::{as_count, is_json, is_json_object, member, non_empty_text, text_member};
 use crate::parts::{BROKEN_INPUT, block as block_part};
 use crate::response::{assistant_message, envelope, is_extra, settle};
-use crate::stream::Assembled;
 use crate::stream::chat::{push_text, set};
+use crate::stream::outcome::Assembled;
 
 /// What has been received of an Anthropic stream.
 #[derive(Clone, Debug)]

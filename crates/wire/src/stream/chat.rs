@@ -13,8 +13,8 @@ use crate::json_tree::{Node, TextTap, inside, slot, write_object};
 use crate::json_value::{as_count, member, non_empty_text, pick, text_member};
 use crate::parts::{detail_text, is_empty_message};
 use crate::response::{is_extra, settle, to_message};
-use crate::stream::Assembled;
 use crate::stream::chat_calls::Calls;
+use crate::stream::outcome::Assembled;
 use throughline_transcript::WireFormat;
 
 /// What has been received of a chat stream.

@@ -16,7 +16,7 @@ use crate::json_tree::{Node, TextTap, inside, slot};
 use crate::json_value::{as_count, non_empty_text, pick, text_member};
 use crate::parts::{block as block_part, reasoning_item};
 use crate::response::{envelope, settle, to_message};
-use crate::stream::Assembled;
+use crate::stream::outcome::Assembled;
 
 /// What has been received of a Responses stream.
 #[derive(Clone, Debug, Default)]

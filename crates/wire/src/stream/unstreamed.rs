@@ -5,7 +5,7 @@ use throughline_transcript::WireFormat;
 use crate::answer::{Answer, AnswerPart};
 use crate::delta::Delta;
 use crate::response::{ResponseError, decode_response};
-use crate::stream::StreamError;
+use crate::stream::outcome::StreamError;
 
 /// Reads such a body; `None` when it is too broken to say what it is.
 pub(super) fn read(

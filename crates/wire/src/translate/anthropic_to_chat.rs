@@ -2,10 +2,11 @@
 
 use throughline_transcript::{Message, RawJson};
 
+use super::chat_messages;
 use super::chat_messages::{
     ChatContent, assistant_message, call, kind_of, named_choice, tool_message, user_message, words_message,
 };
-use super::{RequestDraft, TranslationError, chat_messages};
+use super::draft::{RequestDraft, TranslationError};
 use crate::json_object::list;
 use crate::json_value::{member, text_member};
 use crate::request::{CapMember, Request, Streaming};

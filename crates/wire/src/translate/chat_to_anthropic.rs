@@ -2,7 +2,7 @@
 
 use throughline_transcript::{Message, RawJson, compact_json_string};
 
-use super::{RequestDraft, TranslationError, USUAL_OUTPUT_TOKENS};
+use super::draft::{RequestDraft, TranslationError, USUAL_OUTPUT_TOKENS};
 use crate::json_object::{ObjectWriter, list};
 use crate::json_value::{is_json_object, member, non_empty_text, text_member};
 use crate::request::Request;

@@ -2,7 +2,7 @@
 
 use throughline_transcript::{WireFormat, compact_json_string};
 
-use super::TranslationBack;
+use super::back::{TranslationBack, custom_call};
 use super::live::{Segment, SegmentKind};
 use crate::answer::StopReason;
 use crate::draft::ReportedUsage;
@@ -261,7 +261,7 @@ impl Form {
         if let Some(mut call) = segment.call() {
             if self.back.is_custom(&call.name) {
                 text.clone_into(&mut call.arguments);
-                return super::custom_call(&id, &call);
+                return custom_call(&id, &call);
             }
             return ObjectWriter::new()
                 .text("id", &id)

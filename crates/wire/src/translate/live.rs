@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
+use super::back::{TranslationBack, reported};
 use super::forms::Form;
-use super::{TranslationBack, reported};
 use crate::answer::{Answer, AnswerPart, ToolCall};
 use crate::delta::Delta;
 use crate::sse_writer::WireEvent;

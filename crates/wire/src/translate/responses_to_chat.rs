@@ -2,10 +2,12 @@
 
 use throughline_transcript::{Message, RawJson};
 
+use super::back::CUSTOM_INPUT;
+use super::chat_messages;
 use super::chat_messages::{
     ChatContent, assistant_message, call, kind_of, named_choice, tool_message, user_message, words_message,
 };
-use super::{CUSTOM_INPUT, RequestDraft, TranslationError, chat_messages};
+use super::draft::{RequestDraft, TranslationError};
 use crate::json_object::{ObjectWriter, list};
 use crate::json_value::{member, text_member};
 use crate::request::{CapMember, Request, Streaming};

@@ -9,7 +9,7 @@ use crate::json_object::{ObjectWriter, list};
 use crate::json_value::{is_json, is_json_object};
 use crate::parts::BROKEN_INPUT;
 use crate::sse_writer::WireEvent;
-use crate::write::{pieces, stop_word};
+use crate::write::shared::{anthropic_usage, pieces, stop_word};
 
 /// A content block: how it begins, and the deltas that complete it.
 struct Block<'a> {
@@ -73,23 +73,6 @@ fn input_json(arguments: &str) -> String {
     }
 }
 
-pub(crate) fn usage(reported: &ReportedUsage) -> String {
-    let Usage { input, output, cache_read, cache_write, reasoning } = reported.usage;
-    let long = reported.cache_write_1h.min(cache_write);
-    let by_lifetime = ObjectWriter::new()
-        .number("ephemeral_5m_input_tokens", cache_write - long)
-        .number("ephemeral_1h_input_tokens", long);
-    let thinking = (reasoning > 0).then(|| ObjectWriter::new().number("thinking_tokens", reasoning).finish());
-    ObjectWriter::new()
-        .number("input_tokens", input)
-        .number("cache_creation_input_tokens", cache_write)
-        .number("cache_read_input_tokens", cache_read)
-        .raw("cache_creation", &by_lifetime.finish())
-        .number("output_tokens", output)
-        .maybe("output_tokens_details", thinking.as_deref())
-        .finish()
-}
-
 fn message(draft: &AnswerDraft, content: &str, stop: Option<&str>, usage: Option<&str>) -> String {
     ObjectWriter::new()
         .text("id", &draft.id)
@@ -105,7 +88,7 @@ fn message(draft: &AnswerDraft, content: &str, stop: Option<&str>, usage: Option
 
 pub(crate) fn response(draft: &AnswerDraft) -> String {
     let blocks: Vec<String> = draft.parts.iter().filter_map(Block::of).map(|block| block.whole).collect();
-    let usage = draft.usage.map(|reported| usage(&reported));
+    let usage = draft.usage.map(|reported| anthropic_usage(&reported));
     message(draft, &list(&blocks), stop_word(WireFormat::Anthropic, draft.stop), usage.as_deref())
 }
 
@@ -119,7 +102,7 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
     // At the beginning only the prompt has been counted, and the first token of the answer.
     let at_start = draft.usage.map(|reported| {
         let counted = Usage { output: reported.usage.output.min(1), reasoning: 0, ..reported.usage };
-        usage(&ReportedUsage { usage: counted, ..reported })
+        anthropic_usage(&ReportedUsage { usage: counted, ..reported })
     });
     push("message_start", &[("message", &message(draft, "[]", None, at_start.as_deref()))]);
     push("ping", &[]);

@@ -6,7 +6,7 @@ use crate::answer::{AnswerPart, Seal, ToolCall};
 use crate::draft::{AnswerDraft, StreamShape, StreamUsage};
 use crate::json_object::{ObjectWriter, list};
 use crate::sse_writer::{DONE, WireEvent};
-use crate::write::{pieces, stop_word, write_usage};
+use crate::write::shared::{pieces, stop_word, write_usage};
 
 /// The pieces of a draft that a chat message has a place for.
 struct Content<'a> {

@@ -7,7 +7,7 @@ use crate::draft::{AnswerDraft, StreamShape};
 use crate::json_object::{ObjectWriter, list};
 use crate::json_value::is_json_object;
 use crate::sse_writer::WireEvent;
-use crate::write::{pieces, stop_word, write_usage};
+use crate::write::shared::{pieces, stop_word, write_usage};
 
 /// An output item.
 enum Item<'a> {

@@ -1,0 +1,71 @@
+//! A request under construction on another wire format, and why one cannot be translated.
+
+use throughline_transcript::WireFormat;
+
+use crate::request::Request;
+
+/// Output a model may write when the request does not say and the wire demands a figure.
+pub(super) const USUAL_OUTPUT_TOKENS: u64 = 8_192;
+
+/// Why a request cannot be put on another wire.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TranslationError {
+    /// Nobody goes this way.
+    #[error("requests of the {from} wire cannot be put on the {to} wire")]
+    NoWay {
+        /// The wire it is on.
+        from: WireFormat,
+        /// The wire that was wanted.
+        to: WireFormat,
+    },
+    /// The other wire has nothing for it, and leaving it out would change what the caller gets.
+    #[error("the {to} wire has nothing for {what}")]
+    NoPlace {
+        /// What.
+        what: String,
+        /// The wire.
+        to: WireFormat,
+    },
+}
+
+/// A request under construction.
+pub(super) struct RequestDraft {
+    pub(super) members: Vec<(&'static str, String)>,
+    pub(super) left_out: Vec<String>,
+    pub(super) to: WireFormat,
+}
+
+impl RequestDraft {
+    pub(super) fn raw(&mut self, name: &'static str, json: impl Into<String>) {
+        self.members.push((name, json.into()));
+    }
+
+    /// Takes members over that mean the same on both wires.
+    pub(super) fn carry(&mut self, request: &Request, names: &[(&str, &'static str)]) {
+        for (from, to) in names {
+            if let Some(value) = request.member(from).filter(|value| value.0 != "null") {
+                self.raw(to, value.0);
+            }
+        }
+    }
+
+    pub(super) fn leave_out(&mut self, what: impl Into<String>) {
+        let what = what.into();
+        if !self.left_out.contains(&what) {
+            self.left_out.push(what);
+        }
+    }
+
+    pub(super) fn no_place(&self, what: impl Into<String>) -> TranslationError {
+        TranslationError::NoPlace { what: what.into(), to: self.to }
+    }
+
+    /// Names members that are not among the known ones.
+    pub(super) fn leave_out_others(&mut self, request: &Request, known: &[&str]) {
+        for (name, value) in request.members() {
+            if !known.contains(&name) && value.0 != "null" {
+                self.leave_out(format!("`{name}`"));
+            }
+        }
+    }
+}

@@ -1,13 +1,13 @@
 //! Recall, asked rightly and wrongly.
 
 use serde_json::{Value, json};
-use throughline_store::{MemoryStore, NewMessage, NewSession, Origin, Owner, SessionId, Store as _};
+use throughline_store::{NewMessage, NewSession, Origin, Owner, SessionId, SqliteStore, Store as _};
 use throughline_transcript::{Role, SharedText, WireFormat, decode_message, text_message};
 
 use super::{NoRecallResult, call, tools};
 
-fn recorded(owner: &Owner, id: &str, texts: &[&str]) -> MemoryStore {
-    let store = MemoryStore::new();
+fn recorded(owner: &Owner, id: &str, texts: &[&str]) -> SqliteStore {
+    let store = SqliteStore::in_memory().unwrap();
     let new = NewSession {
         id: SessionId::from_text(id),
         owner: owner.clone(),
@@ -28,7 +28,7 @@ fn recorded(owner: &Owner, id: &str, texts: &[&str]) -> MemoryStore {
     store
 }
 
-fn asked(store: &MemoryStore, name: &str, arguments: Value) -> Result<String, NoRecallResult> {
+fn asked(store: &SqliteStore, name: &str, arguments: Value) -> Result<String, NoRecallResult> {
     call(store, &Owner::default(), name, arguments)
 }
 

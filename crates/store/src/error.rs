@@ -13,6 +13,12 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
+    /// This kind of store cannot do that.
+    #[error("this store does not support {what}")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// No session by this id, prefix or title, for this owner.
     #[error("there is no session `{reference}`")]
     UnknownSession {

@@ -1,7 +1,7 @@
 //! The durable record: everything said, kept once and findable; what a model sees is a view on it.
 //!
-//! [`Store`] is the door. [`SqliteStore`] keeps the record in one database file with a folder of artifacts beside it;
-//! [`MemoryStore`] is its twin for tests and passing work. Types are plain: nothing here knows a terminal, a home
+//! [`Store`] is the interface. [`SqliteStore`] keeps the record in one database file with a folder of artifacts beside it,
+//! or in memory; [`MemoryStore`] is a small store without SQLite and without search, for embedding and tests. Types are plain: nothing here knows a terminal, a home
 //! directory, the environment or the clock; times and random numbers are passed in.
 //!
 //! Not for: deciding when to compact, talking to models, printing.
@@ -64,3 +64,13 @@ pub use views::node::{
 pub use views::node_graph::{NodeLink, node_problems};
 pub use views::page::{ItemEntry, MessageEntry};
 pub use views::summary::{Continuation, MessageRun, NewSummary, Selection, Summary, SummaryId};
+
+/// Tests that compare the stores with each other and with a plain scan, written against the public names.
+#[cfg(test)]
+extern crate self as throughline_store;
+#[cfg(test)]
+#[path = "../tests/model/search_scan.rs"]
+mod search_scan;
+#[cfg(test)]
+#[path = "../tests/model/twins.rs"]
+mod twins;

@@ -68,6 +68,7 @@ pub(crate) fn speaks_as(message: &Message) -> Role {
 
 impl StoredMessage {
     /// Who really speaks in it.
+    #[cfg(test)]
     pub(crate) fn speaker(&self) -> Role {
         self.decode().map_or(self.role, |message| speaks_as(&message))
     }

@@ -31,7 +31,6 @@ mod rows;
 mod search;
 mod sessions;
 mod store_impl;
-mod tar;
 mod views;
 
 use std::path::{Path, PathBuf};
@@ -77,6 +76,8 @@ pub struct SqliteStore {
     migration: Option<Migration>,
     /// The file that was opened.
     file: Option<connection::FileId>,
+    /// For a store in memory: where its artifacts are. It has one connection, which reads and writes.
+    temporary: Option<tempfile::TempDir>,
 }
 
 /// A record was of an older version when it was opened, and is not any more.
@@ -176,6 +177,32 @@ impl SqliteStore {
                 SchemaState::AsItWas | SchemaState::Made => None,
             },
             file: connection::file_id(path),
+            temporary: None,
+        })
+    }
+
+    /// An empty store in memory, with everything a store in a file can do but backups and other processes. Its artifacts
+    /// are in a temporary folder. All of it is gone when the store is dropped.
+    pub fn in_memory() -> Result<Self> {
+        let path = Path::new(connection::IN_MEMORY);
+        let folder = tempfile::tempdir()
+            .map_err(|source| error::told_io("making a temporary folder", path, source))?;
+        let connect = || -> TxResult<Connection> {
+            let mut conn = connection::connect_in_memory()?;
+            migrate::bring_up_to_date(&mut conn, path, STEPS, 0, connection::BUSY_TIMEOUT, &mut |_| ())?;
+            Ok(conn)
+        };
+        let conn = connect().map_err(|trouble| trouble.told("opening a store in memory", path))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            artifacts: ArtifactFolder::open(folder.path().join(connection::ARTIFACTS))?,
+            busy_timeout: connection::BUSY_TIMEOUT,
+            writer: Some(Mutex::new(WriteConnection { conn, set_for: None })),
+            readers: Mutex::new(Vec::new()),
+            read_access: OpenMode::Read,
+            migration: None,
+            file: None,
+            temporary: Some(folder),
         })
     }
 
@@ -205,6 +232,7 @@ impl SqliteStore {
             read_access,
             migration: None,
             file: connection::file_id(path),
+            temporary: None,
         })
     }
 
@@ -229,6 +257,10 @@ impl SqliteStore {
     /// Does `work` on a snapshot of the record.
     fn read<T>(&self, what: &'static str, work: impl FnOnce(&Connection) -> TxResult<T>) -> Result<T> {
         let told = |trouble: TxError| trouble.told(what, &self.path);
+        if self.temporary.is_some() {
+            let mut writer = self.writer()?;
+            return in_transaction(&mut writer.conn, TransactionBehavior::Deferred, work).map_err(told);
+        }
         let mut conn = self.reader().map_err(|error| told(error.into()))?;
         let answer = in_transaction(&mut conn, TransactionBehavior::Deferred, work).map_err(told);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,6 +271,9 @@ impl SqliteStore {
     }
 
     fn reader(&self) -> rusqlite::Result<Connection> {
+        if self.temporary.is_some() {
+            return Err(rusqlite::Error::InvalidPath(self.path.clone()));
+        }
         let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match kept {
             Some(conn) => Ok(conn),

@@ -1,12 +1,12 @@
 //! What was said is found and read back as it was.
 
-use throughline_store::{IdLength, MemoryStore, NewArtifact, NewMessage, NewSession, Origin};
+use throughline_store::{IdLength, NewArtifact, NewMessage, NewSession, Origin, SqliteStore};
 use throughline_transcript::{WireFormat, decode_message_text};
 
 use super::*;
 
 fn recall(texts: &[&str]) -> Recall {
-    let store = MemoryStore::default();
+    let store = SqliteStore::in_memory().unwrap();
     let owner = Owner::default();
     let id = SessionId::new(1_000, 7, IdLength::Local);
     let new = NewSession {

@@ -20,7 +20,7 @@ use throughline_provider::{
     CachePolicy, CacheSeller, CacheTtl, Client, ClientOptions, Endpoint, EndpointSettings, PrefixCache,
     RetryLimits, TimeLimits,
 };
-use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
+use throughline_store::{Holder, IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_testkit::{RecordedRequest, Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::LimitPolicy;
 use throughline_transcript::WireFormat;
@@ -86,7 +86,7 @@ impl Stage {
         Self {
             folder: tempfile::tempdir().unwrap(),
             upstream: ScriptedUpstream::start_with(options, script).await.unwrap(),
-            store: Arc::new(MemoryStore::new()),
+            store: Arc::new(SqliteStore::in_memory().unwrap()),
             events: Arc::default(),
             approver: Arc::new(Always { answer: Answer::Once, asked: Mutex::default() }),
             wire_format,

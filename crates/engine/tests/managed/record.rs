@@ -7,12 +7,7 @@ use throughline_engine::{
     CompactionResult, EngineEvent, ManagedSession, ManualCompaction, RecordPolicy, SessionError,
 };
 use throughline_store::{
-    AppendRange, Artifact, ArtifactId, ArtifactRange, CallFilter, Continuation, Conversation, Dependants,
-    EndReason, Guard, GuardScope, Holder, Link, LockOutcome, LockRecord, LockRequest, MemoryStore,
-    MessageRun, Millis, NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner, PreambleId,
-    Result, SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, Store, StoreError,
-    StoredCall, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy, UsageTotal, Version,
-    ViewItem, ViewMessage,
+    MemoryStore, Owner, Result, Store as _, StoreError, StoreLayer, StoreMethod, ViewMessage,
 };
 use throughline_transcript::WireFormat;
 
@@ -66,86 +61,22 @@ impl FullDisk {
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
     }
-
-    fn write<T>(&self, act: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
-        let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.full.load(Ordering::Relaxed) || number == self.failing.load(Ordering::Relaxed) {
-            return Err(StoreError::DiskFull { path: "record.db".into() });
-        }
-        act(&self.inner)
-    }
 }
 
-macro_rules! passed_on {
-    ($($how:ident fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
-        $(passed_on!(@ $how $name ($($argument: $type),*) -> $answer);)*
-    };
-    (@ read $name:ident ($($argument:ident: $type:ty),*) -> $answer:ty) => {
-        fn $name(&self $(, $argument: $type)*) -> $answer {
-            self.gate.pass();
-            self.inner.$name($($argument),*)
-        }
-    };
-    (@ write $name:ident ($($argument:ident: $type:ty),*) -> $answer:ty) => {
-        fn $name(&self $(, $argument: $type)*) -> $answer {
-            self.gate.pass();
-            self.write(|inner| inner.$name($($argument),*))
-        }
-    };
-    (@ ungated $name:ident ($($argument:ident: $type:ty),*) -> $answer:ty) => {
-        fn $name(&self $(, $argument: $type)*) -> $answer { self.write(|inner| inner.$name($($argument),*)) }
-    };
-}
+impl StoreLayer for FullDisk {
+    type Inner = MemoryStore;
 
-impl Store for FullDisk {
-    passed_on! {
-        write fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session>;
-        read fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session>;
-        read fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
-        read fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>>;
-        read fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Result<Vec<Session>>;
-        read fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>>;
-        read fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
-        read fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
-        write fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()>;
-        write fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()>;
-        write fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>>;
-        write fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
-        read fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
-        write fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
-        read fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>>;
-        write fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
-        read fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
-        read fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
-        read fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
-        read fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;
-        write fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
-        write fn select_view(
-            &self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis,
-            limit_tokens: u64
-        ) -> Result<Session>;
-        read fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
-        read fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
-        write fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
-        read fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
-        read fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
-        read fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>>;
-        write fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
-        read fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
-        write fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;
-        read fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>>;
-        read fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
-        read fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>>;
-        write fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact>;
-        read fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact>;
-        read fn read_artifact(&self, owner: &Owner, id: &ArtifactId, range: ArtifactRange) -> Result<String>;
-        read fn artifacts(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>>;
-        read fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer>;
-        write fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()>;
-        read fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
-        write fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
-        ungated fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
-        read fn locks(&self) -> Result<Vec<LockRecord>>;
+    fn around<T>(&self, method: StoreMethod, run: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
+        if method.name != "unlock" {
+            self.gate.pass();
+        }
+        if method.writes {
+            let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
+            if self.full.load(Ordering::Relaxed) || number == self.failing.load(Ordering::Relaxed) {
+                return Err(StoreError::DiskFull { path: "record.db".into() });
+            }
+        }
+        run(&self.inner)
     }
 }
 

@@ -12,7 +12,7 @@ use throughline_engine::{
     UpstreamFailureCause, UpstreamFuture,
 };
 use throughline_provider::{CachePolicy, CacheSeller, CacheTtl, OutgoingCall, Trouble, TroubleKind};
-use throughline_store::{Holder, IdLength, MemoryStore, Millis, NewSession, Origin, Owner, SessionId, Store};
+use throughline_store::{Holder, IdLength, Millis, NewSession, Origin, Owner, SessionId, SqliteStore, Store};
 use throughline_tokens::{LimitPolicy, Usage};
 use throughline_transcript::{Message, RawJson, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{
@@ -203,7 +203,7 @@ impl Upstream for Script {
 /// Everything a session is made of, with handles to look at it.
 pub(crate) struct Stage {
     pub(crate) host: Arc<TestHost>,
-    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) store: Arc<SqliteStore>,
     pub(crate) script: Arc<Script>,
     pub(crate) events: Arc<Mutex<Vec<EngineEvent>>>,
     pub(crate) setup: SessionSetup,
@@ -246,13 +246,13 @@ impl Stage {
         engine: Arc<dyn ContextEngine>,
     ) -> Self {
         let host = Arc::new(TestHost::default());
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(SqliteStore::in_memory().unwrap());
         let script = Script::new(wire_format);
         let events: Arc<Mutex<Vec<EngineEvent>>> = Arc::default();
         let told = Arc::clone(&events);
         let upstream: Arc<dyn Upstream> = Arc::<Script>::clone(&script);
         let setup = SessionSetup {
-            store: Arc::<MemoryStore>::clone(&store),
+            store: Arc::<SqliteStore>::clone(&store),
             owner: Owner::default(),
             engine,
             host: Arc::<TestHost>::clone(&host),

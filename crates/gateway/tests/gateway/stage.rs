@@ -20,7 +20,7 @@ use throughline_provider::{
     BaseUrl, CacheStyle, Client, ClientOptions, EndpointKind, HoldLimits, PrefixCache, RetryLimits,
     SecretKey, TimeLimits,
 };
-use throughline_store::{Holder, IdLength, MemoryStore, Millis, Owner, Store};
+use throughline_store::{Holder, IdLength, Millis, Owner, SqliteStore, Store};
 use throughline_testkit::{Reply, Script, ScriptedUpstream, ServedModel, UpstreamOptions};
 use throughline_tokens::Catalogue;
 use throughline_transcript::WireFormat;
@@ -118,7 +118,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// A gateway before an upstream whose model has this window; both know it.
     pub(crate) async fn new(window_tokens: Option<u64>, script: impl Into<Script>) -> Self {
-        Self::with_store(window_tokens, Arc::new(MemoryStore::new()), script).await
+        Self::with_store(window_tokens, Arc::new(SqliteStore::in_memory().unwrap()), script).await
     }
 
     /// A gateway whose upstream speaks one wire only.
@@ -159,7 +159,7 @@ impl Stage {
 
     /// A gateway whose upstream has answers to other paths too.
     pub(crate) async fn with_pages(pages: Vec<(String, Reply)>, script: impl Into<Script>) -> Self {
-        Self::with_all(None, Arc::new(MemoryStore::new()), pages, script).await
+        Self::with_all(None, Arc::new(SqliteStore::in_memory().unwrap()), pages, script).await
     }
 
     /// A gateway whose sessions are named otherwise than those of another one on the same record.

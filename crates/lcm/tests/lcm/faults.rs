@@ -11,12 +11,8 @@ use std::time::Duration;
 use throughline_engine::{CompactionResult, ManagedSession, ManualCompaction};
 use throughline_lcm::LcmLimits;
 use throughline_store::{
-    AppendRange, Artifact, ArtifactId, ArtifactRange, CallFilter, Continuation, Conversation, Dependants,
-    Depth, EndReason, Examination, Guard, GuardScope, Holder, Link, LockOutcome, LockRecord, LockRequest,
-    MemoryStore, MessageRun, Millis, NewArtifact, NewCall, NewMessage, NewNode, NewSession, NodeHead, Owner,
-    PreambleId, Result, SearchAnswer, SearchQuery, Selection, Session, SessionFilter, SessionId, SqliteStore,
-    Store, StoreError, StoredCall, StoredMessage, StoredPreamble, Summary, SummaryId, ToolCount, UsageBy,
-    UsageTotal, Version, ViewItem, ViewMessage, diagnose,
+    Depth, Examination, MemoryStore, Owner, Result, SessionId, SqliteStore, Store, StoreError, StoreLayer,
+    StoreMethod, diagnose,
 };
 use throughline_testkit::big_transcript;
 use throughline_transcript::{DecodeOptions, Message, WireFormat, decode};
@@ -34,14 +30,16 @@ struct Faulty {
     late: AtomicBool,
 }
 
-impl Faulty {
-    fn call<T>(&self, _name: &str, act: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
+impl StoreLayer for Faulty {
+    type Inner = MemoryStore;
+
+    fn around<T>(&self, _: StoreMethod, run: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
         if number != self.failing.load(Ordering::SeqCst) {
-            return act(&self.inner);
+            return run(&self.inner);
         }
         if self.late.load(Ordering::SeqCst) {
-            act(&self.inner)?;
+            run(&self.inner)?;
         }
         Err(StoreError::Database { what: "this call", source: "it was made to fail".into() })
     }
@@ -60,107 +58,24 @@ struct Stopping {
     stop_before: usize,
 }
 
-/// Calls that change the record. A kill before a call that only reads leaves what a kill after the last write leaves.
-const WRITES: &[&str] = &[
-    "open_session",
-    "rename",
-    "end_session",
-    "delete",
-    "append",
-    "continue_session",
-    "select_view",
-    "put_node",
-    "put_preamble",
-    "record_calls",
-    "put_artifact",
-    "set_guard",
-    "lock",
-    "unlock",
-];
+impl StoreLayer for Stopping {
+    type Inner = SqliteStore;
 
-impl Stopping {
-    fn call<T>(&self, name: &'static str, act: impl FnOnce(&SqliteStore) -> Result<T>) -> Result<T> {
-        if self.armed.load(Ordering::SeqCst) && WRITES.contains(&name) {
+    fn around<T>(&self, method: StoreMethod, run: impl FnOnce(&SqliteStore) -> Result<T>) -> Result<T> {
+        if self.armed.load(Ordering::SeqCst) && method.writes {
             let mut writes = self.writes.lock().unwrap();
-            writes.push(name);
+            writes.push(method.name);
             if writes.len() == self.stop_before {
-                std::fs::write(self.home.join("stopped"), name).unwrap();
+                std::fs::write(self.home.join("stopped"), method.name).unwrap();
                 // Nothing more happens until this process is killed.
                 loop {
                     std::thread::park();
                 }
             }
         }
-        act(&self.inner)
+        run(&self.inner)
     }
 }
-
-macro_rules! calls {
-    ($(fn $name:ident(&self $(, $argument:ident: $kind:ty)* $(,)?) -> $result:ty;)*) => {
-        $(fn $name(&self $(, $argument: $kind)*) -> $result {
-            self.call(stringify!($name), |inner| inner.$name($($argument),*))
-        })*
-    };
-}
-
-macro_rules! store_of_calls {
-    ($store:ty) => {
-impl Store for $store {
-    calls! {
-        fn open_session(&self, new: NewSession, view: Option<Vec<ViewItem>>) -> Result<Session>;
-        fn session(&self, owner: &Owner, id: &SessionId) -> Result<Session>;
-        fn resolve(&self, owner: &Owner, reference: &str) -> Result<Session>;
-        fn session_by_origin(&self, owner: &Owner, program: &str, key: &str) -> Result<Option<Session>>;
-        fn sessions_by_origin(&self, owner: &Owner, program: &str, key_start: &str) -> Result<Vec<Session>>;
-        fn conversations(&self, owner: &Owner, filter: &SessionFilter) -> Result<Vec<Conversation>>;
-        fn chain(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
-        fn family(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Session>>;
-        fn rename(&self, owner: &Owner, id: &SessionId, title: Option<&str>) -> Result<()>;
-        fn end_session(&self, owner: &Owner, id: &SessionId, reason: &EndReason, at_ms: Millis) -> Result<()>;
-        fn delete(&self, owner: &Owner, id: &SessionId, dependants: Dependants) -> Result<Vec<SessionId>>;
-        fn attach(&self, owner: &Owner, id: &SessionId, link: &Link) -> Result<Session>;
-        fn version(&self, owner: &Owner, id: &SessionId) -> Result<Version>;
-        fn append_at(&self, owner: &Owner, version: &Version, messages: Vec<NewMessage>) -> Result<Version>;
-        fn call_by_key(&self, owner: &Owner, key: &str) -> Result<Option<StoredCall>>;
-        fn append(&self, owner: &Owner, id: &SessionId, messages: Vec<NewMessage>) -> Result<AppendRange>;
-        fn messages(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
-        fn transcript(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredMessage>>;
-        fn view_items(&self, owner: &Owner, id: &SessionId) -> Result<Vec<ViewItem>>;
-        fn view(&self, owner: &Owner, id: &SessionId, to_seq: Option<u64>) -> Result<Vec<ViewMessage>>;
-        fn continue_session(&self, owner: &Owner, continuation: Continuation) -> Result<Session>;
-        fn select_view(
-            &self, owner: &Owner, id: &SessionId, selection: Selection, successor: SessionId, at_ms: Millis,
-            limit_tokens: u64,
-        ) -> Result<Session>;
-        fn summary(&self, owner: &Owner, id: SummaryId) -> Result<Summary>;
-        fn summaries(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Summary>>;
-        fn put_node(&self, owner: &Owner, id: &SessionId, node: NewNode, at_ms: Millis) -> Result<SummaryId>;
-        fn node_heads(&self, owner: &Owner, ids: &[SummaryId]) -> Result<Vec<NodeHead>>;
-        fn nodes_since(&self, owner: &Owner, id: &SessionId, after: SummaryId) -> Result<Vec<NodeHead>>;
-        fn messages_of_run(&self, owner: &Owner, run: &MessageRun) -> Result<Vec<StoredMessage>>;
-        fn put_preamble(&self, preamble: &StoredPreamble) -> Result<PreambleId>;
-        fn preamble(&self, id: &PreambleId) -> Result<Option<StoredPreamble>>;
-        fn record_calls(&self, owner: &Owner, id: &SessionId, calls: Vec<NewCall>) -> Result<u64>;
-        fn calls(&self, owner: &Owner, id: &SessionId) -> Result<Vec<StoredCall>>;
-        fn usage(&self, owner: &Owner, filter: &CallFilter, by: UsageBy) -> Result<Vec<UsageTotal>>;
-        fn tool_counts(&self, owner: &Owner, since_ms: Option<Millis>) -> Result<Vec<ToolCount>>;
-        fn put_artifact(&self, owner: &Owner, artifact: NewArtifact<'_>) -> Result<Artifact>;
-        fn artifact(&self, owner: &Owner, id: &ArtifactId) -> Result<Artifact>;
-        fn read_artifact(&self, owner: &Owner, id: &ArtifactId, range: ArtifactRange) -> Result<String>;
-        fn artifacts(&self, owner: &Owner, id: &SessionId) -> Result<Vec<Artifact>>;
-        fn search(&self, owner: &Owner, query: &SearchQuery) -> Result<SearchAnswer>;
-        fn set_guard(&self, scope: &GuardScope, name: &str, guard: Option<&Guard>) -> Result<()>;
-        fn guard(&self, scope: &GuardScope, name: &str, now_ms: Millis) -> Result<Option<Guard>>;
-        fn lock(&self, request: &LockRequest, is_alive: &dyn Fn(&Holder) -> bool) -> Result<LockOutcome>;
-        fn unlock(&self, name: &str, holder: &Holder) -> Result<()>;
-        fn locks(&self) -> Result<Vec<LockRecord>>;
-    }
-}
-    };
-}
-
-store_of_calls!(Faulty);
-store_of_calls!(Stopping);
 
 fn coding(messages: usize, seed: u64) -> Vec<Message> {
     let json = big_transcript(WireFormat::Chat, messages * 600, messages, seed);

@@ -16,8 +16,8 @@ use throughline_engine::{
 use throughline_lcm::{LcmEngine, LcmLimits, LcmSetup, RecallLimits, RecallReader};
 use throughline_provider::{CachePolicy, OutgoingCall};
 use throughline_store::{
-    CallNames, Holder, IdLength, MemoryStore, Millis, NewMessage, NewSession, NodeLink, Origin, Owner,
-    SessionId, Store, SummaryId, ViewMessage, node_problems,
+    CallNames, Holder, IdLength, Millis, NewMessage, NewSession, NodeLink, Origin, Owner, SessionId,
+    SqliteStore, Store, SummaryId, ViewMessage, node_problems,
 };
 use throughline_tokens::{LimitPolicy, profile_message};
 use throughline_transcript::{Groups, Message, WireFormat, violations};
@@ -174,7 +174,7 @@ pub(crate) fn owner() -> Owner {
 
 impl Stage {
     pub(crate) fn new(wire_format: WireFormat, window_tokens: u64, limits: LcmLimits) -> Self {
-        Self::over(Arc::new(MemoryStore::new()), wire_format, window_tokens, limits)
+        Self::over(Arc::new(SqliteStore::in_memory().unwrap()), wire_format, window_tokens, limits)
     }
 
     pub(crate) fn over(

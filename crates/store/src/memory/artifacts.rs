@@ -18,12 +18,12 @@ pub(super) struct MemoryArtifact {
     pub(super) number: u64,
     pub(super) text: String,
     /// One a session and message, in the order in which they were tied.
-    pub(super) ties: Vec<ArtifactReference>,
+    pub(super) ties: Vec<MemoryReference>,
 }
 
 /// A session that refers to an artifact.
 #[derive(Clone, Debug)]
-pub(super) struct ArtifactReference {
+pub(super) struct MemoryReference {
     pub(super) session: u64,
     /// The message the text was cut out of; `None` when it came by itself.
     pub(super) message: Option<u64>,
@@ -53,7 +53,7 @@ impl MemoryState {
             MemoryArtifact { number: self.last_artifact, text: new.text.to_owned(), ties: Vec::new() }
         });
         if !kept.ties.iter().any(|tie| tie.session == ordinal && tie.message == message) {
-            kept.ties.push(ArtifactReference { session: ordinal, message, artifact });
+            kept.ties.push(MemoryReference { session: ordinal, message, artifact });
         }
     }
 
@@ -100,7 +100,7 @@ impl MemoryState {
 
     /// An artifact as an owner knows it: by the first of their sessions that referred to it.
     fn first_tie<'a>(&self, owner: &Owner, kept: &'a MemoryArtifact) -> Option<&'a Artifact> {
-        let owned = |tie: &&ArtifactReference| {
+        let owned = |tie: &&MemoryReference| {
             self.sessions.get(&tie.session).is_some_and(|session| session.owner == *owner)
         };
         let first = kept.ties.iter().filter(owned).min_by_key(|tie| (tie.session, tie.message));

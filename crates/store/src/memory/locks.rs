@@ -9,13 +9,13 @@ use super::state::MemoryState;
 
 /// A guard's place: what it is about, with a chain named by its first session so that every member finds it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum GuardKey {
+pub(super) enum MemoryGuardKey {
     Chain(u64),
     Model(String, String),
     Global,
 }
 
-impl GuardKey {
+impl MemoryGuardKey {
     /// Whether it is about a chain that began with one of these.
     pub(super) fn is_of(&self, chains: &std::collections::BTreeSet<u64>) -> bool {
         matches!(self, Self::Chain(chain) if chains.contains(chain))
@@ -23,11 +23,11 @@ impl GuardKey {
 }
 
 impl MemoryState {
-    fn guard_place(&self, scope: &GuardScope) -> Result<GuardKey> {
+    fn guard_place(&self, scope: &GuardScope) -> Result<MemoryGuardKey> {
         Ok(match scope {
-            GuardScope::Chain(owner, id) => GuardKey::Chain(self.find(owner, id)?.chain),
-            GuardScope::Model { endpoint, model } => GuardKey::Model(endpoint.clone(), model.clone()),
-            GuardScope::Global => GuardKey::Global,
+            GuardScope::Chain(owner, id) => MemoryGuardKey::Chain(self.find(owner, id)?.chain),
+            GuardScope::Model { endpoint, model } => MemoryGuardKey::Model(endpoint.clone(), model.clone()),
+            GuardScope::Global => MemoryGuardKey::Global,
         })
     }
 

@@ -14,7 +14,7 @@ use crate::views::item::ViewItem;
 use crate::views::summary::Summary;
 
 use super::artifacts::MemoryArtifact;
-use super::locks::GuardKey;
+use super::locks::MemoryGuardKey;
 
 /// Everything in it.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub(super) struct MemoryState {
     pub(super) preambles: BTreeMap<PreambleId, StoredPreamble>,
     pub(super) calls: BTreeMap<u64, StoredCall>,
     pub(super) artifacts: BTreeMap<ArtifactId, MemoryArtifact>,
-    pub(super) guards: BTreeMap<(GuardKey, String), Guard>,
+    pub(super) guards: BTreeMap<(MemoryGuardKey, String), Guard>,
     pub(super) locks: BTreeMap<String, LockRecord>,
     pub(super) last_ordinal: u64,
     pub(super) last_message: u64,

@@ -6,7 +6,7 @@
 //! name is never overwritten.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -20,7 +20,6 @@ use crate::ids::Millis;
 use super::connection::{self, ARTIFACTS, OpenMode, make_private_file};
 use super::error::{TxError, TxResult, told_io};
 use super::progress::StoreProgress;
-use super::tar::{TarWriter, read_tar};
 use super::{SqliteStore, artifacts};
 
 /// Name of the database in a backup.
@@ -286,7 +285,7 @@ fn finish(
     Ok(bytes)
 }
 
-/// Writes the note and the files, and tells the hash of each file.
+/// Writes the note and the files, and returns the hash of each file.
 fn pack(
     archive: &File,
     entries: &[ArchiveEntry],
@@ -296,19 +295,58 @@ fn pack(
 ) -> io::Result<Vec<blake3::Hash>> {
     let total = entries.iter().map(|entry| entry.size).sum();
     let mut done = 0;
-    let mut writer =
-        TarWriter::new(BufWriter::new(archive), u64::try_from(now_ms / 1_000).unwrap_or_default());
-    writer.file(NOTE, note.len() as u64, &mut note.as_bytes(), &mut |_| ())?;
+    let mtime_secs = u64::try_from(now_ms / 1_000).unwrap_or_default();
+    let mut builder = tar::Builder::new(BufWriter::new(archive));
+    builder.append(&header(NOTE, note.len() as u64, mtime_secs)?, note.as_bytes())?;
     let mut hashes = Vec::with_capacity(entries.len());
     for entry in entries {
-        let mut file = File::open(&entry.path)?;
-        hashes.push(writer.file(&entry.name, entry.size, &mut file, &mut |bytes| {
-            done += bytes;
-            progress(StoreProgress { what: "packing", done, total });
-        })?);
+        // A file that grew meanwhile is cut at the size its header says; one that shrank is an error.
+        let mut content = HashedReader {
+            inner: File::open(&entry.path)?.take(entry.size),
+            hasher: blake3::Hasher::new(),
+            on_bytes: |bytes| {
+                done += bytes;
+                progress(StoreProgress { what: "packing", done, total });
+            },
+        };
+        builder.append(&header(&entry.name, entry.size, mtime_secs)?, &mut content)?;
+        if content.inner.limit() > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        hashes.push(content.hasher.finalize());
     }
-    writer.finish()?;
+    builder.into_inner()?.flush()?;
     Ok(hashes)
+}
+
+/// The header of a file in the archive. Files are readable by their owner only.
+fn header(name: &str, size: u64, mtime_secs: u64) -> io::Result<tar::Header> {
+    let mut header = tar::Header::new_ustar();
+    header.set_path(name)?;
+    header.set_mode(0o600);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(size);
+    header.set_mtime(mtime_secs);
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_cksum();
+    Ok(header)
+}
+
+/// Hashes what is read through it, and reports how many bytes were read.
+struct HashedReader<R, F> {
+    inner: R,
+    hasher: blake3::Hasher,
+    on_bytes: F,
+}
+
+impl<R: Read, F: FnMut(u64)> Read for HashedReader<R, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.hasher.update(buffer.get(..read).unwrap_or_default());
+        (self.on_bytes)(read as u64);
+        Ok(read)
+    }
 }
 
 /// Reads the archive back and compares every file with what was to go in.
@@ -322,25 +360,26 @@ fn verify(
     let total = entries.iter().map(|entry| entry.size).sum();
     let mut done = 0;
     let mut expected = entries.iter().zip(hashes);
-    read_tar(BufReader::new(File::open(archive)?), |found, content| {
-        if found.name == NOTE {
-            return Ok(());
+    for found in tar::Archive::new(BufReader::new(File::open(archive)?)).entries()? {
+        let found = found?;
+        let (name, size) = (found.path()?.to_string_lossy().into_owned(), found.size());
+        if name == NOTE {
+            continue;
         }
         let (entry, hash) = expected.next().ok_or_else(differs)?;
-        let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            let read = content.read(&mut buffer)?;
-            if read == 0 {
-                break;
-            }
-            hasher.update(buffer.get(..read).unwrap_or_default());
-            done += read as u64;
-            progress(StoreProgress { what: "comparing", done, total });
+        let mut content = HashedReader {
+            inner: found,
+            hasher: blake3::Hasher::new(),
+            on_bytes: |bytes| {
+                done += bytes;
+                progress(StoreProgress { what: "comparing", done, total });
+            },
+        };
+        io::copy(&mut content, &mut io::sink())?;
+        if name != entry.name || size != entry.size || content.hasher.finalize() != *hash {
+            return Err(differs());
         }
-        let is_equal = found.name == entry.name && found.size == entry.size && hasher.finalize() == *hash;
-        if is_equal { Ok(()) } else { Err(differs()) }
-    })?;
+    }
     if expected.next().is_some() { Err(differs()) } else { Ok(()) }
 }
 

@@ -224,3 +224,83 @@ fn files_of_a_record_that_cannot_be_opened_are_packed_as_they_lie() {
     assert_eq!(fs::read(restored.path().join("record.db-wal")).unwrap(), b"a journal");
     assert_eq!(ArtifactFolder::at(restored.path().join(ARTIFACTS)).list().unwrap(), folder.list().unwrap());
 }
+
+/// A header as builds before the `tar` crate wrote it.
+fn old_header(name: &str, size: u64) -> [u8; 512] {
+    fn octal(field: &mut [u8], value: u64) {
+        let digits = format!("{value:0width$o}", width = field.len() - 1);
+        field[..digits.len()].copy_from_slice(digits.as_bytes());
+    }
+    let mut block = [0_u8; 512];
+    block[..name.len()].copy_from_slice(name.as_bytes());
+    octal(&mut block[100..108], 0o600);
+    octal(&mut block[108..116], 0);
+    octal(&mut block[116..124], 0);
+    octal(&mut block[124..136], size);
+    octal(&mut block[136..148], 1_700_000_000);
+    block[156] = b'0';
+    block[257..265].copy_from_slice(b"ustar\x0000");
+    block[148..156].fill(b' ');
+    let sum = block.iter().map(|byte| u64::from(*byte)).sum();
+    octal(&mut block[148..155], sum);
+    block
+}
+
+#[test]
+fn headers_are_the_bytes_that_earlier_builds_wrote() {
+    for (name, size) in [(DATABASE, 0), (NOTE, 513), ("artifacts/ab/cdef.zst", 0o777_7777_7777)] {
+        assert_eq!(header(name, size, 1_700_000_000).unwrap().as_bytes(), &old_header(name, size), "{name}");
+    }
+}
+
+#[test]
+fn a_backup_of_an_earlier_build_is_restored_by_unpacking_it() {
+    let home = tempfile::tempdir().unwrap();
+    drop(filled(home.path()));
+    let folder = ArtifactFolder::at(home.path().join(ARTIFACTS));
+    let mut files = vec![(NOTE.to_owned(), b"how to restore it".to_vec())];
+    files.push((DATABASE.to_owned(), fs::read(home.path().join(DATABASE)).unwrap()));
+    for id in folder.list().unwrap().artifacts {
+        let path = folder.file_path(&id);
+        files.push((name_in_archive(&folder, &path), fs::read(path).unwrap()));
+    }
+    let mut bytes = Vec::new();
+    for (name, content) in &files {
+        bytes.extend(old_header(name, content.len() as u64));
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1_024, 0);
+    let backup = home.path().join("old.tar");
+    fs::write(&backup, bytes).unwrap();
+    let restored = unpack(&backup);
+    for (name, content) in &files[1..] {
+        assert_eq!(fs::read(restored.path().join(name)).unwrap(), *content, "{name}");
+    }
+    // The archive is also read by what checks new ones.
+    let entries: Vec<ArchiveEntry> = files[1..]
+        .iter()
+        .map(|(name, _)| ArchiveEntry::of_file(name.clone(), &restored.path().join(name)).unwrap())
+        .collect();
+    let hashes: Vec<blake3::Hash> = files[1..].iter().map(|(_, content)| blake3::hash(content)).collect();
+    verify(&backup, &entries, &hashes, &mut |_| ()).unwrap();
+    SqliteStore::open(&restored.path().join(DATABASE), 1).unwrap();
+}
+
+#[test]
+fn sizes_beyond_eight_gigabytes_survive() {
+    for size in [0o777_7777_7777, 0o777_7777_7777 + 1, 1 << 40] {
+        assert_eq!(header(DATABASE, size, 0).unwrap().entry_size().unwrap(), size);
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_packed_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, vec![7; 5_000]).unwrap();
+    let entries = vec![ArchiveEntry::of_file("file".into(), &path).unwrap()];
+    fs::write(&path, vec![7; 4_000]).unwrap();
+    let archive = File::create(folder.path().join("archive.tar")).unwrap();
+    pack(&archive, &entries, "note", 0, &mut |_| ()).unwrap_err();
+}

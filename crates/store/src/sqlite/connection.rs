@@ -1,4 +1,4 @@
-//! The one door to database files: how they are made, opened and recognised. Nothing else in the workspace opens one.
+//! Connections to database files: how files are created, opened and recognised. Nothing else in the workspace opens one.
 //!
 //! A connection waits for others rather than failing at once, and keeps its journal beside the file (WAL, so that
 //! readers and a writer do not wait for one another). The file is not mapped into memory: a page that cannot be read
@@ -24,6 +24,9 @@ pub(super) const APPLICATION_ID: i64 = 0x5468_7275;
 
 /// Name of the folder of artifacts beside the database.
 pub(super) const ARTIFACTS: &str = "artifacts";
+
+/// What SQLite and error messages call a database in memory.
+pub(super) const IN_MEMORY: &str = ":memory:";
 
 /// How long a connection waits for another process before it gives up.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -67,6 +70,20 @@ pub(super) fn connect(path: &Path, access: OpenMode, busy_timeout: Duration) -> 
             open_file(&unchanging_uri(path), flags)?
         }
     };
+    configure(&conn, access, busy_timeout)?;
+    Ok(conn)
+}
+
+/// Opens a new, empty database in memory. It lives as long as the connection.
+pub(super) fn connect_in_memory() -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = open_file(Path::new(IN_MEMORY), flags)?;
+    configure(&conn, OpenMode::Write, BUSY_TIMEOUT)?;
+    Ok(conn)
+}
+
+fn configure(conn: &Connection, access: OpenMode, busy_timeout: Duration) -> rusqlite::Result<()> {
     conn.busy_timeout(busy_timeout)?;
     // A statement is planned once, not again for other values: that would cost more than most of them do.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -79,7 +96,7 @@ pub(super) fn connect(path: &Path, access: OpenMode, busy_timeout: Duration) -> 
         // The store decides when the journal goes into the database, so that no short write pays for a long one.
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
     }
-    Ok(conn)
+    Ok(())
 }
 
 /// Whether somebody else has a database open. Of one that SQLite cannot open any more it cannot be told.
@@ -108,7 +125,7 @@ pub(crate) fn open_foreign(path: &Path) -> Result<Connection> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one door")]
+#[expect(clippy::disallowed_methods, reason = "the one place that opens databases")]
 fn open_file(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(path, flags)
 }

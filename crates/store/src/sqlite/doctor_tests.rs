@@ -350,13 +350,12 @@ fn what_nobody_refers_to_is_removed_and_strange_files_are_not() {
     assert!(findings.contains(&RecordProblem::StrangeFiles { paths: vec![strange.clone()] }));
     let report = home.repair_all_but(&["strange_files"]);
     assert!(!folder.file_path(&orphan).exists() && !abandoned.exists() && strange.exists());
-    let mut names = Vec::new();
     let backup = fs::File::open(report.backup.unwrap()).unwrap();
-    crate::sqlite::tar::read_tar(backup, |entry, _| {
-        names.push(entry.name.clone());
-        Ok(())
-    })
-    .unwrap();
+    let names: Vec<String> = tar::Archive::new(backup)
+        .entries()
+        .unwrap()
+        .map(|entry| entry.unwrap().path().unwrap().to_string_lossy().into_owned())
+        .collect();
     assert!(
         names.iter().any(|name| name.contains(orphan.as_str())),
         "the backup has what was removed: {names:?}"

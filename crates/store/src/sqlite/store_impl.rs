@@ -247,7 +247,8 @@ impl Store for SqliteStore {
 
     fn check_writable(&self) -> Result<()> {
         // A file that was removed or replaced can still be written, but nobody finds again what is in it.
-        if connection::file_id(&self.path).is_none_or(|found| Some(found) != self.file) {
+        let is_gone = || connection::file_id(&self.path).is_none_or(|found| Some(found) != self.file);
+        if self.temporary.is_none() && is_gone() {
             let source =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the file that was opened is gone");
             return Err(StoreError::Io { what: "looking for the record", path: self.path.clone(), source });

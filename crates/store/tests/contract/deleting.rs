@@ -117,7 +117,6 @@ fn numbers_are_not_given_out_again(store: &dyn Store) {
 }
 
 on_every_backend!(
-    everything_of_a_chain_goes_with_any_member,
     a_chain_others_hang_on_is_not_deleted_by_accident,
     what_hangs_on_a_dependant_s_continuation_goes_too,
     a_branch_goes_alone,
@@ -125,3 +124,4 @@ on_every_backend!(
     artifacts_go_when_nobody_refers_to_them_any_more,
     numbers_are_not_given_out_again,
 );
+on_sqlite!(searching; everything_of_a_chain_goes_with_any_member);

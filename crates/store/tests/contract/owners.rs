@@ -165,10 +165,10 @@ fn owners_may_call_their_sessions_alike(store: &dyn Store) {
 
 on_every_backend!(
     a_stranger_finds_no_session,
-    a_stranger_reads_no_words,
     a_stranger_changes_nothing,
     a_stranger_hangs_nothing_on_mine_and_shows_nothing_of_it,
     a_stranger_counts_nothing,
     a_stranger_gets_no_artifact_until_they_have_the_text_themselves,
     owners_may_call_their_sessions_alike,
 );
+on_sqlite!(searching; a_stranger_reads_no_words);

@@ -7,20 +7,44 @@ use throughline_store::{
 };
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
-/// Runs the functions of a module on every implementation of the record. One that is left out is dead code.
+/// Runs the functions of a module on every implementation of the store. One that is left out is dead code.
 macro_rules! on_every_backend {
     ($($name:ident),* $(,)?) => {
         mod memory {
             $(#[test] fn $name() { super::$name(&throughline_store::MemoryStore::new()); })*
         }
-        mod sqlite {
-            $(#[test] fn $name() {
-                let home = tempfile::tempdir().unwrap();
-                super::$name(&$crate::support::sqlite_in(home.path()));
-            })*
+        on_sqlite!($($name),*);
+    };
+}
+
+/// The same for functions that search, which the small store in memory cannot.
+macro_rules! on_sqlite {
+    ($($name:ident),* $(,)?) => {
+        $crate::support::on_sqlite_as!(sqlite; $($name),*);
+    };
+    ($module:ident; $($name:ident),* $(,)?) => {
+        $crate::support::on_sqlite_as!($module; $($name),*);
+    };
+}
+
+macro_rules! on_sqlite_as {
+    ($module:ident; $($name:ident),*) => {
+        mod $module {
+            mod in_memory {
+                $(#[test] fn $name() {
+                    super::super::$name(&throughline_store::SqliteStore::in_memory().unwrap());
+                })*
+            }
+            mod on_disk {
+                $(#[test] fn $name() {
+                    let home = tempfile::tempdir().unwrap();
+                    super::super::$name(&$crate::support::sqlite_in(home.path()));
+                })*
+            }
         }
     };
 }
+pub(crate) use on_sqlite_as;
 
 /// A new record in a database.
 pub(crate) fn sqlite_in(folder: &std::path::Path) -> throughline_store::SqliteStore {

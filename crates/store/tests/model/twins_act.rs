@@ -8,7 +8,7 @@ use throughline_store::{
 use throughline_tokens::Usage;
 use throughline_transcript::{Role, WireFormat, decode_message_text, text_message};
 
-use crate::script::{Said, Shown, Step};
+use super::script::{Said, Shown, Step};
 
 const OWNERS: [&str; 2] = ["local", "stranger"];
 const TITLES: [Option<&str>; 4] = [None, Some("Roof"), Some("roof "), Some("\u{5c4b}\u{9876}")];

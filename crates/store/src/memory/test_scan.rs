@@ -1,5 +1,5 @@
-//! Search of the record in memory: every text is read, and the same rules as everywhere decide what fits, in which order
-//! it comes and what is shown of it.
+//! A model of search for tests: every text of the store in memory is read, and the same rules as everywhere decide what
+//! matches, in which order hits come and what is shown of them.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ use crate::search::snippet::{beginning, passage};
 use crate::sessions::chain::LinePart;
 use crate::sessions::session::Session;
 
-use super::artifacts::{ArtifactReference, MemoryArtifact};
+use super::artifacts::{MemoryArtifact, MemoryReference};
 use super::state::MemoryState;
 
 /// What a candidate is: a message by its number, or a piece of an artifact by the artifact's number and its own. Pieces
@@ -142,7 +142,7 @@ impl MemoryState {
     /// The newest reference to an artifact that a search may see. One that came by itself belongs to the last thing said
     /// in its session, or stands for a tool's answer.
     fn newest_reference(&self, scope: &MemoryScope<'_>, kept: &MemoryArtifact) -> Option<MemoryHit<'_>> {
-        let mut ties: Vec<&ArtifactReference> = kept.ties.iter().collect();
+        let mut ties: Vec<&MemoryReference> = kept.ties.iter().collect();
         ties.sort_by_key(|tie| std::cmp::Reverse((tie.session, tie.message)));
         ties.into_iter()
             .filter_map(|tie| {

@@ -1,20 +1,27 @@
 //! Everything that can be asked of a record after a script.
 
 use throughline_store::{
-    ArtifactRange, CallFilter, GuardScope, Owner, SearchMode, SearchQuery, SessionFilter, SessionId, Store,
-    UsageBy,
+    ArtifactRange, CallFilter, GuardScope, Owner, SearchAnswer, SearchMode, SearchQuery, SessionFilter,
+    SessionId, Store, UsageBy,
 };
 use throughline_transcript::Role;
 
-use crate::act::{WORDS, comparable, name, owner, told};
-use crate::script::Step;
+use super::act::{WORDS, comparable, name, owner, told};
+use super::script::Step;
+
+/// How a store is searched.
+pub(crate) type Search<'a> = dyn Fn(&Owner, &SearchQuery) -> throughline_store::Result<SearchAnswer> + 'a;
 
 /// Answers one after the other, each with its question.
-pub(crate) fn everything<'a>(store: &'a dyn Store, script: &'a [Step]) -> impl Iterator<Item = String> + 'a {
+pub(crate) fn everything<'a>(
+    store: &'a dyn Store,
+    search: &'a Search<'a>,
+    script: &'a [Step],
+) -> impl Iterator<Item = String> + 'a {
     [owner(0), owner(1)].into_iter().flat_map(move |owner| {
         let of_sessions: Vec<String> =
             (0..script.len()).flat_map(|at| about(store, &owner, &name(at))).collect();
-        of_sessions.into_iter().chain(lists(store, &owner)).chain(searches(store, &owner, script.len()))
+        of_sessions.into_iter().chain(lists(store, &owner)).chain(searches(search, &owner, script.len()))
     })
 }
 
@@ -97,7 +104,7 @@ fn lists(store: &dyn Store, owner: &Owner) -> Vec<String> {
     answers
 }
 
-fn searches(store: &dyn Store, owner: &Owner, steps: usize) -> Vec<String> {
+fn searches(search: &Search<'_>, owner: &Owner, steps: usize) -> Vec<String> {
     let phrases =
         ["quick brown", "\"brown fox\"", "conf*", "user", "needle", "kept text", "\u{4eac}", "e", "zzz"];
     let mut answers = Vec::new();
@@ -110,7 +117,7 @@ fn searches(store: &dyn Store, owner: &Owner, steps: usize) -> Vec<String> {
                 limit: 50,
                 ..SearchQuery::default()
             };
-            answers.push(format!("{text} ({mode:?}): {}", told(store.search(owner, &query))));
+            answers.push(format!("{text} ({mode:?}): {}", told(search(owner, &query))));
         }
     }
     let all = SearchQuery { text: "quick".into(), ..SearchQuery::default() };
@@ -121,10 +128,10 @@ fn searches(store: &dyn Store, owner: &Owner, steps: usize) -> Vec<String> {
         SearchQuery { until_ms: Some(2_500), mode: SearchMode::Substring, ..all.clone() },
         SearchQuery { limit: 1, ..all.clone() },
     ];
-    answers.extend(narrowed.iter().map(|query| format!("{query:?}: {}", told(store.search(owner, query)))));
+    answers.extend(narrowed.iter().map(|query| format!("{query:?}: {}", told(search(owner, query)))));
     for at in 0..steps {
         let within = SearchQuery { session: Some(name(at)), ..all.clone() };
-        answers.push(format!("within {at}: {}", told(store.search(owner, &within))));
+        answers.push(format!("within {at}: {}", told(search(owner, &within))));
     }
     answers
 }

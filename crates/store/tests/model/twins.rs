@@ -1,14 +1,15 @@
 //! Any sequence of operations has the same effect on every record: made-up ones are carried out on the record in memory
 //! and on the record on disk, and whatever can be asked is answered alike, errors and numbers included.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
-
+#[path = "twins_act.rs"]
 mod act;
+#[path = "twins_ask.rs"]
 mod ask;
+#[path = "twins_script.rs"]
 mod script;
 
 use proptest::prelude::*;
-use throughline_store::{MemoryStore, SqliteStore};
+use throughline_store::{MemoryStore, SqliteStore, Store as _};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
@@ -23,12 +24,12 @@ proptest! {
             let got = act::carry_out(&on_disk, &script, at);
             prop_assert_eq!(got, expected, "step {}: {:?}", at, step);
         }
-        for (in_memory, on_disk) in ask::everything(&in_memory, &script).zip(ask::everything(&on_disk, &script)) {
+        for (in_memory, on_disk) in ask::everything(&in_memory, &|owner, query| in_memory.scan(owner, query), &script).zip(ask::everything(&on_disk, &|owner, query| on_disk.search(owner, query), &script)) {
             prop_assert_eq!(on_disk, in_memory);
         }
         drop(on_disk);
         let reopened = SqliteStore::open(&home.path().join("record.db"), 1).unwrap();
-        for (in_memory, on_disk) in ask::everything(&in_memory, &script).zip(ask::everything(&reopened, &script)) {
+        for (in_memory, on_disk) in ask::everything(&in_memory, &|owner, query| in_memory.scan(owner, query), &script).zip(ask::everything(&reopened, &|owner, query| reopened.search(owner, query), &script)) {
             prop_assert_eq!(on_disk, in_memory, "after opening it again");
         }
     }

@@ -24,7 +24,7 @@ mod testing;
 mod views;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::value::RawValue;
 use throughline_tokens::Catalogue;
@@ -43,29 +43,6 @@ use recorder::Recorder;
 
 pub(crate) use recorder::PREAMBLE_GUARD;
 pub use report::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport};
-
-/// A place where a program keeps its history.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistoryLocation {
-    /// The program.
-    pub program: &'static str,
-    /// The file or folder.
-    pub path: PathBuf,
-}
-
-/// Where programs keep their histories below a home directory, whether they are there or not.
-#[must_use]
-pub fn history_locations(home: &Path) -> Vec<HistoryLocation> {
-    [
-        (claude_code::PROGRAM, ".claude/projects"),
-        (codex::PROGRAM, ".codex/sessions"),
-        (codex::PROGRAM, ".codex/archived_sessions"),
-        (hermes::PROGRAM, ".hermes/state.db"),
-    ]
-    .into_iter()
-    .map(|(program, below)| HistoryLocation { program, path: home.join(below) })
-    .collect()
-}
 
 /// Brings histories into a record.
 pub struct Importer<'a> {

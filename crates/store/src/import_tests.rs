@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::testing::{World, answer, user};
-use super::{FileOutcome, ImportEvent, ImportReport, Importer, history_locations};
+use super::{FileOutcome, ImportEvent, ImportReport, Importer};
 use crate::ids::{IdLength, Millis, Owner, SessionId};
 
 #[test]
@@ -220,19 +220,4 @@ fn owners_do_not_see_each_others_imports() {
     world.owner = Owner::new("another");
     assert_eq!(world.counts(&log).new, 1);
     assert_eq!(world.counts(&log).unchanged, 1);
-}
-
-#[test]
-fn the_places_of_histories() {
-    let places = history_locations(Path::new("/home/u"));
-    let told: Vec<(&str, &Path)> = places.iter().map(|place| (place.program, place.path.as_path())).collect();
-    assert_eq!(
-        told,
-        [
-            ("claude-code", Path::new("/home/u/.claude/projects")),
-            ("codex", Path::new("/home/u/.codex/sessions")),
-            ("codex", Path::new("/home/u/.codex/archived_sessions")),
-            ("hermes", Path::new("/home/u/.hermes/state.db")),
-        ]
-    );
 }

@@ -24,7 +24,6 @@ mod store;
 mod views;
 
 pub use artifacts::artifact::{Artifact, ArtifactId, ArtifactRange, NewArtifact, count_lines};
-pub use artifacts::folder::{ArtifactFile, ArtifactFolder, FolderListing};
 pub use call::{
     CallFilter, NewCall, PreambleId, StoredCall, StoredPreamble, ToolCount, UsageBy, UsageKind, UsageTotal,
 };
@@ -32,34 +31,29 @@ pub use commit::{CommitAs, LoadedView};
 pub use error::{Result, StoreError};
 pub use export::{Export, ExportForm, ExportOptions, ExportSide, export, last_preamble};
 pub use ids::{IdLength, Millis, Owner, SessionId};
-pub use import::{
-    FileOutcome, FileReport, HistoryLocation, ImportCounts, ImportEvent, ImportReport, Importer,
-    history_locations,
-};
+pub use import::{FileOutcome, FileReport, ImportCounts, ImportEvent, ImportReport, Importer};
 pub use layer::{StoreLayer, StoreMethod};
 pub use memory::MemoryStore;
 pub use message::{AppendRange, CallNames, NewMessage, StoredMessage, StoredRendition};
 pub use overview::{UsageOverview, cache_misses};
-pub use search::request::{ArtifactLocation, Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
+pub use search::request::{Hit, Neighbour, SearchAnswer, SearchMode, SearchQuery, Snippet};
 pub use sessions::chain::compactions_in_view;
 pub use sessions::guard::{Guard, GuardScope};
-pub use sessions::lineage::{ViewChange, find_session, find_tip, lineage, view_changes, view_changes_along};
+pub use sessions::lineage::{ViewChange, find_session, find_tip, view_changes, view_changes_along};
 pub use sessions::lock::{Holder, LockOutcome, LockRecord, LockRequest, conversation_lock};
 pub use sessions::session::{
     Conversation, EndReason, Link, LinkKind, ListCursor, MAX_NUMBERED, NewSession, Origin, Session,
     SessionCounters, SessionFilter, numbered_key,
 };
-pub use sessions::version::{LastMessage, Version};
+pub use sessions::version::Version;
 pub use sqlite::{
-    BackupReport, Depth, Diagnosis, Examination, LostArtifact, MessageLocation, Migration, RecordProblem,
-    Remedy, RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress, diagnose,
-    repair,
+    BackupReport, Depth, Diagnosis, Examination, LostArtifact, Migration, RecordProblem, Remedy,
+    RepairReport, SalvageReport, SalvagedTable, Severity, SqliteStore, StoreProgress, diagnose, repair,
 };
 pub use store::{Dependants, Store};
 pub use views::item::{NewViewItem, ViewItem, ViewMessage};
 pub use views::node::{
-    Child, LEAF_LEVEL, NewNode, NodeHead, SummaryNode, TOP_LEVEL, TOP_NODES, bounds, holds,
-    joined as joined_runs,
+    Child, LEAF_LEVEL, NewNode, NodeHead, SummaryNode, TOP_LEVEL, TOP_NODES, joined as joined_runs,
 };
 pub use views::node_graph::{NodeLink, node_problems};
 pub use views::page::{ItemEntry, MessageEntry};

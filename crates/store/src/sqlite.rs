@@ -50,8 +50,8 @@ use migrate::{STEPS, SchemaState};
 pub use backup::BackupReport;
 pub(crate) use connection::open_foreign;
 pub use doctor::{
-    Depth, Diagnosis, Examination, LostArtifact, MessageLocation, RecordProblem, Remedy, RepairReport,
-    SalvageReport, SalvagedTable, Severity, diagnose, repair,
+    Depth, Diagnosis, Examination, LostArtifact, RecordProblem, Remedy, RepairReport, SalvageReport,
+    SalvagedTable, Severity, diagnose, repair,
 };
 pub use progress::StoreProgress;
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use throughline_engine::{CompactionResult, ManagedSession, ManualCompaction};
 use throughline_lcm::LcmLimits;
 use throughline_store::{
-    Depth, Examination, MemoryStore, Owner, Result, SessionId, SqliteStore, Store, StoreError, StoreLayer,
+    Depth, Examination, MemoryStore, Result, SessionId, SqliteStore, Store, StoreError, StoreLayer,
     StoreMethod, diagnose,
 };
 use throughline_testkit::big_transcript;

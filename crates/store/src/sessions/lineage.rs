@@ -87,7 +87,7 @@ pub fn find_tip(store: &dyn Store, owner: &Owner, reference: &str) -> Result<Ses
 }
 
 /// The sessions a transcript went through, oldest first: up the links that share what was said.
-pub fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Session>> {
+fn lineage(store: &dyn Store, owner: &Owner, session: &Session) -> Result<Vec<Session>> {
     let mut lineage = vec![session.clone()];
     let mut seen: HashSet<SessionId> = HashSet::from([session.id.clone()]);
     while let Some(link) = lineage.last().and_then(|session| session.link.clone()) {

@@ -109,14 +109,12 @@ impl NodeHead {
 }
 
 /// Whether runs hold a message.
-#[must_use]
-pub fn holds(runs: &[MessageRun], session: &SessionId, seq: u64) -> bool {
+fn holds(runs: &[MessageRun], session: &SessionId, seq: u64) -> bool {
     runs.iter().any(|run| run.session == *session && (run.first_seq..run.end_seq).contains(&seq))
 }
 
 /// The places runs lie between: of the first message, and after the last.
-#[must_use]
-pub fn bounds(runs: &[MessageRun]) -> (u64, u64) {
+fn bounds(runs: &[MessageRun]) -> (u64, u64) {
     let first = runs.iter().map(|run| run.first_seq).min().unwrap_or(0);
     (first, runs.iter().map(|run| run.end_seq).max().unwrap_or(first))
 }

@@ -18,7 +18,7 @@ use throughline_gateway::{EngineSource, RecallOffer};
 use throughline_lcm::{LcmEngine, LcmSetup};
 use throughline_provider::EndpointKind;
 use throughline_redact::Redactor;
-use throughline_store::{MemoryStore, Owner, Store};
+use throughline_store::{Owner, SqliteStore, Store};
 use throughline_testkit::{
     RecordedRequest, Reply, Script, check_golden, check_golden_folder, json_lines, updates_golden,
 };
@@ -569,7 +569,7 @@ async fn compactions_prepared_ahead_arrive_as_recorded() {
 
 #[tokio::test]
 async fn compactions_by_the_lossless_engine_arrive_as_recorded() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
     let kept = Arc::clone(&store);
     let engine: EngineSource = Arc::new(move |owner: &Owner| {
         let setup = LcmSetup::by_rules(Arc::clone(&kept), owner.clone(), Arc::new(StillHost::default()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use throughline_store::{
-    Dependants, LinkKind, MemoryStore, Owner, Selection, SessionFilter, SessionId, SqliteStore, Store,
+    Dependants, LinkKind, Owner, Selection, SessionFilter, SessionId, SqliteStore, Store,
 };
 use throughline_testkit::{Reply, Script};
 use throughline_transcript::{WireFormat, decode_message_text};
@@ -88,7 +88,7 @@ async fn a_conversation_that_alternates_between_two_gateways_is_recorded_once() 
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("record.db");
     for store in [
-        Arc::new(MemoryStore::new()) as Arc<dyn Store>,
+        Arc::new(SqliteStore::in_memory().unwrap()) as Arc<dyn Store>,
         Arc::new(SqliteStore::open(&path, 0).unwrap()) as Arc<dyn Store>,
     ] {
         let stages = two_on(Arc::clone(&store)).await;
@@ -160,7 +160,7 @@ async fn the_first_requests_of_one_conversation_at_two_gateways_are_both_recorde
 
 #[tokio::test]
 async fn an_answer_that_comes_after_somebody_else_wrote_goes_into_a_branch() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
     let other = Arc::clone(&store);
     // While the provider works, another program says something in the same conversation.
     let script = Script::answering(move |request| {
@@ -202,7 +202,7 @@ async fn an_answer_that_comes_after_somebody_else_wrote_goes_into_a_branch() {
 
 #[tokio::test]
 async fn a_conversation_that_was_compacted_or_undone_elsewhere_is_followed() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
     let stage = Stage::with_store(None, Arc::clone(&store), telling()).await;
     let mut talk = Vec::new();
     for turn in 0..12 {
@@ -237,7 +237,7 @@ async fn a_conversation_that_was_compacted_or_undone_elsewhere_is_followed() {
 
 #[tokio::test]
 async fn a_conversation_that_was_deleted_elsewhere_begins_again() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
     let stage = Stage::with_store(None, Arc::clone(&store), telling()).await;
     let mut talk = vec![user("one")];
     ask(&stage, &mut talk).await;

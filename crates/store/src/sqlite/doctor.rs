@@ -38,7 +38,7 @@ use super::progress::StoreProgress;
 use examination::CheckedStore;
 
 pub use examination::{Depth, Examination};
-pub use problem::{LostArtifact, MessageLocation, RecordProblem, Remedy, Severity};
+pub use problem::{LostArtifact, RecordProblem, Remedy, Severity};
 pub use repair::{RepairReport, repair};
 pub use salvage::{SalvageReport, SalvagedTable};
 

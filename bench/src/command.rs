@@ -62,10 +62,14 @@ enum Command {
     /// Whether an engineer could take over after a compaction: notes and views against what a reader marked as true.
     Takeover {
         /// Folder of recorded Claude Code sessions.
-        sessions: PathBuf,
+        #[arg(required_unless_present = "generated")]
+        sessions: Option<PathBuf>,
         /// Folder of marks, one file for each session.
-        #[arg(long)]
-        truth: PathBuf,
+        #[arg(long, required_unless_present = "generated")]
+        truth: Option<PathBuf>,
+        /// So many generated conversations instead, of which it is known what became of every request.
+        #[arg(long, value_name = "N", conflicts_with_all = ["sessions", "truth"])]
+        generated: Option<u64>,
         /// The model's window, in tokens.
         #[arg(long, default_value_t = 200_000)]
         window: u64,
@@ -85,6 +89,9 @@ enum Command {
         /// Write the notes of every column to this folder.
         #[arg(long)]
         dump: Option<PathBuf>,
+        /// Print beside the tables what must not be lost: prompts, re-reads spared, anchors, shares of the sections.
+        #[arg(long)]
+        floors: bool,
         /// Print figures as JSON.
         #[arg(long)]
         json: bool,
@@ -186,7 +193,23 @@ pub fn main() -> ExitCode {
             let before = compare::Build { bench: against, program: against_program };
             compare::run(&before, program, rounds, &command)
         }
-        Command::Takeover { sessions, truth, window, parts, settings, words, show, dump, json } => {
+        Command::Takeover { generated: Some(count), window, settings, json, .. } => {
+            takeover::run_generated(count, window, &settings, json)
+        }
+        Command::Takeover {
+            sessions,
+            truth,
+            window,
+            parts,
+            settings,
+            words,
+            show,
+            dump,
+            floors,
+            json,
+            ..
+        } => {
+            let (sessions, truth) = (sessions.unwrap_or_default(), truth.unwrap_or_default());
             let parts = parts.into_iter().filter_map(|count| usize::try_from(count).ok()).collect();
             let window_tokens = window;
             let asked = takeover::Takeover {
@@ -198,6 +221,7 @@ pub fn main() -> ExitCode {
                 words,
                 show,
                 dump,
+                floors,
                 json,
             };
             takeover::run(&asked)

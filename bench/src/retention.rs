@@ -269,6 +269,20 @@ pub(crate) fn run(folder: &Path, detail: Detail) -> Result<String, String> {
     Ok(out)
 }
 
+/// What is found in strings at the default target, in a few lines.
+pub(crate) fn in_short(folder: &Path) -> Result<String, String> {
+    let estimator = Estimator::default();
+    let finder = AnchorFinder::new().map_err(|e| e.to_string())?;
+    let mut results = Vec::new();
+    for session in &sessions(folder)? {
+        for percent in [40, 70] {
+            let way = (0.20, Counting::Strings);
+            results.extend(measure_cut(session, percent, &estimator, &finder, way)?);
+        }
+    }
+    Ok(totals(&results).trim().to_owned())
+}
+
 /// How much the table tells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {

@@ -13,6 +13,8 @@
 
 mod baseline;
 mod compactor;
+mod floors;
+mod generated;
 mod log;
 mod marks;
 mod score;
@@ -24,12 +26,14 @@ use std::path::{Path, PathBuf};
 
 use self::baseline::{Baselines, newest};
 use self::compactor::Compactor;
+use self::floors::{Floors, Session};
 use self::log::{Spoken, Stage, part_ends, stages};
 use self::score::{NotesForm, Scorer, has};
 use self::table::{Tables, ViewRow};
 use self::text::{chars, fold, tokens};
 use self::truth::Truth;
 use crate::recorded::read;
+use crate::retention;
 
 /// Sizes of views that baselines are measured with: tokens of the dialogue, and of the newest messages.
 const BASELINE_VIEWS: [(usize, usize); 2] = [(5_000, 3_000), (8_000, 5_000)];
@@ -57,6 +61,8 @@ pub(crate) struct Takeover {
     pub(crate) show: Option<String>,
     /// Folder that all notes are written to.
     pub(crate) dump: Option<PathBuf>,
+    /// Print what must not be lost beside the tables.
+    pub(crate) floors: bool,
     /// Figures as JSON.
     pub(crate) json: bool,
 }
@@ -80,6 +86,7 @@ impl Candidate {
 struct Marked {
     truth: Truth,
     marks: String,
+    log: String,
     stages: Vec<Stage>,
 }
 
@@ -107,6 +114,7 @@ pub(crate) fn run(asked: &Takeover) -> Result<String, String> {
     let bench = Bench::new(asked)?;
     let mut tables = Tables::default();
     let mut shown = String::new();
+    let mut floors = asked.floors.then(Floors::default);
     for marked in &sessions {
         let candidates = bench.candidates(marked)?;
         if asked.show.is_some() {
@@ -116,13 +124,33 @@ pub(crate) fn run(asked: &Takeover) -> Result<String, String> {
             dump(folder, &marked.truth.session, &candidates)?;
         }
         bench.views(marked, &candidates, &mut tables)?;
+        if let Some(floors) = &mut floors {
+            bench.floors(marked, floors)?;
+        }
         for candidate in &candidates {
             let Candidate { column, notes, view, form } = candidate;
             let rows = bench.scorer.score(&marked.truth, notes, view, *form)?;
             tables.add(&marked.truth.session, column, tokens(notes), &rows);
         }
     }
-    Ok(if asked.json { tables.to_json() } else { format!("{shown}{}", tables.print()) })
+    if let Some(floors) = &mut floors {
+        floors.set_anchors(format!("anchors: {}", retention::in_short(&asked.sessions)?));
+    }
+    if asked.json {
+        return Ok(tables.to_json(floors.as_ref().map(Floors::to_json)));
+    }
+    let floors = floors.as_ref().map(Floors::print).unwrap_or_default();
+    Ok(format!("{shown}{}{floors}", tables.print()))
+}
+
+/// Compacts generated conversations by rules and prints what became of their requests.
+pub(crate) fn run_generated(
+    count: u64,
+    window_tokens: u64,
+    settings: &[String],
+    as_json: bool,
+) -> Result<String, String> {
+    generated::run(count, &Compactor::new(window_tokens, settings)?, as_json)
 }
 
 /// The sessions that both folders have.
@@ -143,7 +171,7 @@ fn marked_sessions(asked: &Takeover) -> Result<Vec<Marked>, String> {
         let Some(path) = paths.iter().find(|path| path.is_file()) else { continue };
         let log = String::from_utf8_lossy(&read(path)?).into_owned();
         let stages = stages(&log, truth.cut);
-        found.push(Marked { truth, marks, stages });
+        found.push(Marked { truth, marks, log, stages });
     }
     match (&asked.show, found.is_empty()) {
         (_, false) => Ok(found),
@@ -231,6 +259,18 @@ impl<'a> Bench<'a> {
         let at = earlier.last().copied().unwrap_or(0);
         view.extend_from_slice(past.get(at..last).unwrap_or_default());
         self.compactor.with_words(&view, words)
+    }
+
+    /// What must not be lost, after compactions where the client made them, and after one and three in a row.
+    fn floors(&self, marked: &Marked, floors: &mut Floors) -> Result<(), String> {
+        let (name, past) = (marked.truth.session.as_str(), marked.past());
+        let session = Session { name, log: &marked.log, cut: marked.truth.cut, past };
+        for (way, parts) in [("as the client", None), ("once", Some(1)), ("three times", Some(3))] {
+            let view = compacted(&self.compactor, past, &marked.ends(parts))?;
+            let notes = ours(way.to_owned(), &view).notes;
+            floors.add(way, &session, &notes, &view, &self.baselines);
+        }
+        Ok(())
     }
 
     /// Probes answered by whole views of several sizes.

@@ -67,7 +67,12 @@ impl Compactor {
     /// Compacts messages by rules.
     pub(super) fn by_rules(&self, messages: &[Spoken]) -> Result<Vec<Spoken>, String> {
         let transcript = read(messages)?;
-        pollster::block_on(self.attempt(&transcript, &RuleSummariser))
+        spoken(pollster::block_on(self.attempt(&transcript, &RuleSummariser))?)
+    }
+
+    /// The messages of the view after a compaction by rules, each as JSON.
+    pub(super) fn view_of(&self, transcript: &Transcript) -> Result<Vec<String>, String> {
+        pollster::block_on(self.attempt(transcript, &RuleSummariser))
     }
 
     /// Compacts messages with these words as the answer of a model.
@@ -101,7 +106,8 @@ impl Compactor {
             memory_context: None,
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.map_err(|error| error.to_string())?.block_on(self.attempt(&transcript, summariser.as_ref()))
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        spoken(runtime.block_on(self.attempt(&transcript, summariser.as_ref()))?)
     }
 
     fn size(&self, message: &Message) -> u64 {
@@ -113,7 +119,7 @@ impl Compactor {
         &self,
         transcript: &Transcript,
         summariser: &dyn Summariser,
-    ) -> Result<Vec<Spoken>, String> {
+    ) -> Result<Vec<String>, String> {
         let messages = &transcript.messages;
         let groups = Groups::of(messages);
         let redactor = self.settings.security.redact_secrets.then(Redactor::new);
@@ -157,8 +163,12 @@ impl Compactor {
         if let Outcome::Aborted { detail, .. } = &attempt.outcome {
             return Err(format!("a compaction was given up: {detail}"));
         }
-        attempt.items.iter().map(|item| Spoken::parse(item.json(messages))).collect()
+        Ok(attempt.items.iter().map(|item| item.json(messages).to_owned()).collect())
     }
+}
+
+fn spoken(items: Vec<String>) -> Result<Vec<Spoken>, String> {
+    items.iter().map(|json| Spoken::parse(json)).collect()
 }
 
 fn read(messages: &[Spoken]) -> Result<Transcript, String> {

@@ -1,6 +1,6 @@
 //! Messages of a recorded Claude Code session up to a line of its log, in the form of Chat Completions.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -137,6 +137,20 @@ pub(super) fn stages(log: &str, cut: usize) -> Vec<Stage> {
         stages.push(Stage { past, summary: None });
     }
     stages
+}
+
+/// The calls from a line of a log on, each with its result.
+pub(super) fn later_calls(log: &str, from: usize) -> Vec<(Call, Option<String>)> {
+    let rows = log.split('\n').skip(from.saturating_sub(1));
+    let rows: Vec<Value> = rows.filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let rows: Vec<Value> = rows.into_iter().filter(|row| !is_true(row, "isCompactSummary")).collect();
+    let later = messages(&rows);
+    let results: HashMap<&str, &str> = later
+        .iter()
+        .filter_map(|message| Some((message.answers.as_deref()?, message.content.as_str())))
+        .collect();
+    let calls = later.iter().flat_map(|message| message.calls.iter());
+    calls.map(|call| (call.clone(), results.get(call.id.as_str()).map(|text| (*text).to_owned()))).collect()
 }
 
 fn is_true(row: &Value, name: &str) -> bool {

@@ -25,7 +25,7 @@ pub(super) const SECTIONS: [&str; 13] = [
     "Critical Context",
 ];
 /// Those that say what is being done now.
-const NOW: [&str; 4] = ["Active Task", "In Progress", "Pending User Asks", "Remaining Work"];
+pub(super) const NOW: [&str; 4] = ["Active Task", "In Progress", "Pending User Asks", "Remaining Work"];
 /// So many characters tell one command from another.
 const COMMAND_CHARS: usize = 36;
 
@@ -264,6 +264,11 @@ impl<'a> Text<'a> {
             Self { notes, form, whole: fold(notes), seen: fold(view), raw, folded, now: String::new() };
         text.now = NOW.map(|section| text.section(section)).join(" ");
         text
+    }
+
+    /// The sections about now, folded.
+    pub(super) fn now(&self) -> &str {
+        &self.now
     }
 
     pub(super) fn raw(&self, section: &str) -> &str {

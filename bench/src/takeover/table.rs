@@ -123,7 +123,7 @@ impl Tables {
     }
 
     /// The same as JSON: `[hits, of]` for each row and column.
-    pub(super) fn to_json(&self) -> String {
+    pub(super) fn to_json(&self, floors: Option<Value>) -> String {
         let sums = |sums: &Vec<Sum>| -> Value {
             sums.iter()
                 .map(|sum| (sum.column.clone(), json!([sum.hits, sum.of])))
@@ -145,6 +145,7 @@ impl Tables {
             "tokens": sizes.collect::<Map<_, _>>(),
             "views": views.collect::<Vec<_>>(),
             "sessions": sessions.collect::<Vec<_>>(),
+            "floors": floors,
         })
         .to_string()
     }

@@ -4,6 +4,7 @@
 //! a few hundred messages, which shrink to the few messages that matter; [`broken_conversation`] gives lists with one
 //! thing wrong. [`from_picture`] writes small lists from a row of letters. [`big_transcript`] writes a coding session of
 //! any size for benchmarks. [`topic_conversation`] writes one about several topics, and knows what belongs to which.
+//! [`scenario()`] writes one in which it is known what became of every request.
 //! [`claude_code_log`] and [`codex_log`] wrap a list the way those clients log it.
 //! With the feature `upstream`, [`ScriptedUpstream`] answers over HTTP as a test wants it to.
 //! [`check_golden`] compares a text with its golden file, byte for byte.
@@ -28,6 +29,7 @@ mod pen;
 mod plan;
 mod responses_wire;
 mod rng;
+mod scenario;
 mod skip;
 mod strategy;
 mod tools;
@@ -46,6 +48,7 @@ pub use mutate::mutate;
 pub use notation::{from_picture, group_kinds, group_picture, picture};
 pub use plan::{ConversationOptions, Ending};
 pub use rng::Rng;
+pub use scenario::{RequestFate, Scenario, ScenarioOptions, ScenarioRequest, scenario};
 pub use skip::{Missing, SkipReport, skip, skip_file};
 pub use strategy::{
     ConversationTree, Conversations, any_conversation, conversation, conversation_from_seed,

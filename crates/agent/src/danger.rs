@@ -3,12 +3,13 @@
 //!
 //! A command line is read by a shell's grammar (`shell`), and so is every command line inside of it: in `sh -c`, `eval`,
 //! here-documents and what is piped into a shell. Parts: `program` what single programs do, `wrapper` programs that run
-//! others, `places` files that matter whoever touches them, `code` other languages as far as their words tell.
+//! others, `kind` what a danger is called, `places` files that matter whichever program touches them, `code` other languages as far as their words tell.
 //!
 //! Not a fence: programs can do anything, and files and variables are not looked into. It is there so that nobody says yes
 //! to one of these in passing. What cannot be read, or is only made while it runs, is dangerous for that reason.
 
 mod code;
+mod kind;
 mod places;
 mod program;
 mod wrapper;
@@ -18,82 +19,12 @@ use std::ops::Range;
 use crate::shell::{Redirect, Script, Step, Word};
 use places::Use;
 
+pub use kind::{Danger, FileKind};
+
 /// Command lines within command lines; people nest two or three.
 const MAX_NESTED: usize = 8;
 /// Command lines that are read for one command altogether.
 const MAX_SCRIPTS: usize = 64;
-
-/// Why a command is dangerous, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Danger {
-    /// Holds characters that are not shown, or that change how others are shown.
-    Hidden,
-    /// Runs what was just fetched from the network.
-    RunsFetched,
-    /// Starts processes without end.
-    Floods,
-    /// Acts as another user or changes what the system allows.
-    Privilege,
-    /// Writes to devices or filesystems.
-    Device,
-    /// Deletes files.
-    Deletes,
-    /// Deletes data or machines that are not files here.
-    LosesData,
-    /// Throws away work that git keeps, or history that others have.
-    LosesHistory,
-    /// Replaces what a file holds.
-    Replaces,
-    /// Sends files or secrets away, or acts on another machine.
-    Sends,
-    /// Gives something to the public.
-    Publishes,
-    /// Shows keys or passwords.
-    ShowsSecrets,
-    /// Changes what is run later on.
-    RunsLater,
-    /// Stops the machine or processes.
-    Stops,
-    /// Cannot be read, or runs something that is only made while it runs.
-    Unclear,
-}
-
-impl Danger {
-    /// In words, to stand after "this".
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Hidden => {
-                "holds characters that are invisible or change how text looks (written out above)"
-            }
-            Self::RunsFetched => "runs what it fetches from the network",
-            Self::Floods => "starts processes without end",
-            Self::Privilege => "acts with other rights than yours, or changes rights",
-            Self::Device => "writes to a device or a filesystem",
-            Self::Deletes => "deletes files for good",
-            Self::LosesData => "deletes data, containers or machines for good",
-            Self::LosesHistory => "throws away work or history in git",
-            Self::Replaces => "replaces what a file holds",
-            Self::Sends => "may send files or keys away, or act on another machine",
-            Self::Publishes => "publishes something under your name",
-            Self::ShowsSecrets => "shows keys or passwords to the model",
-            Self::RunsLater => "changes what git or the system run later on",
-            Self::Stops => "stops the machine or processes",
-            Self::Unclear => "cannot be analysed: it may do more than can be seen here",
-        }
-    }
-}
-
-/// What there is at a path that a command names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// Nothing, or nothing that could be lost.
-    Nothing,
-    /// A file with something in it.
-    File,
-    /// A folder.
-    Folder,
-}
 
 /// What makes a command dangerous, the worst first. `files` knows what there is at a path named in it.
 #[must_use]

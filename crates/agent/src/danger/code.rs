@@ -1,6 +1,6 @@
 //! Code in languages other than the shell's, as far as its words tell.
 
-use super::Danger;
+use super::kind::Danger;
 
 const TELLING: [(Danger, &[&str]); 6] = [
     (

@@ -1,6 +1,6 @@
 //! Files and folders that matter whoever reads or writes them.
 
-use super::Danger;
+use super::kind::Danger;
 
 /// What is done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What single programs do, by their names and arguments.
 
+use super::kind::{Danger, FileKind};
 use super::places::{self, Use};
-use super::{Analysis, Danger, FileKind, code};
+use super::{Analysis, code};
 use crate::shell::{Script, Word};
 
 /// What a program that runs its input takes it for.

@@ -46,7 +46,7 @@ impl Stage {
         // No clock: what a round does must not depend on when it is done.
         let attempt = self.estimator.compact(&conversation, &budgets, &self.redactor, &|| 0);
         match attempt.outcome {
-            Outcome::Completed { .. } => Ok(()),
+            Outcome::Completed(_) => Ok(()),
             outcome => Err(format!("the transcript was not compacted: {outcome:?}")),
         }
     }

@@ -14,7 +14,7 @@ use crate::document::SummaryDocument;
 use crate::earlier::{EarlierSummary, find_earlier, nothing_said_since};
 use crate::ledger::{CountMessage, Ledger};
 use crate::merge::trim_to_budget;
-use crate::outcome::{AbortReason, NoOpReason, Outcome, Quality};
+use crate::outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
 use crate::pay::{PayCheck, PayFigures, growth_per_call, payback};
 use crate::plan::{CutBudget, NoPlan, Plan, PlanInput, plan};
 use crate::preface::{Maker, SummaryFrame, summary_text};
@@ -437,7 +437,7 @@ pub async fn compact(
         Maker::Rules => (Quality::Rules, "folded with the built-in rules; no model was used"),
         Maker::Model => (Quality::Model, "folded with a model's summary, checked against the record"),
     };
-    let outcome = Outcome::Completed { quality, reason: reason.to_owned() };
+    let outcome = Outcome::Completed(Completion { quality, reason: reason.to_owned() });
     Attempt { outcome, report, items, summary: Some(document), plan: Some(plan) }
 }
 

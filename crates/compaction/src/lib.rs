@@ -38,7 +38,7 @@ pub use earlier::EarlierSummary;
 pub use ledger::{AnchorInfo, CountMessage, Ledger, SeenBy};
 pub use mend::{Repairs, STUB_RESULT};
 pub use merge::{is_momentary, merge_parts, trim_to_budget};
-pub use outcome::{AbortReason, NoOpReason, Outcome, Quality};
+pub use outcome::{AbortReason, Completion, NoOpReason, Outcome, Quality};
 pub use pay::{CacheState, PayCheck, PayFigures, PayRule, Payback, deep_target, growth_per_call, payback};
 pub use plan::{CutBudget, Earlier, NoPlan, Plan, PlanInput, plan};
 pub use preface::{

@@ -1,9 +1,13 @@
-//! How an attempt ended. Every attempt ends in one of these, and the user sees which.
+//! The outcome of a compaction: the one vocabulary of the compaction itself, of context engines and of sessions.
+//!
+//! Every attempt ends in one of these, and the user sees which. The names are part of `--json` and of the engine protocol.
+
+use serde::{Deserialize, Serialize};
 
 use crate::plan::NoPlan;
 
 /// How good the summary of a completed compaction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quality {
     /// Written by a model and checked.
@@ -13,7 +17,7 @@ pub enum Quality {
 }
 
 /// Why nothing was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOpReason {
     /// The conversation is below the threshold.
@@ -41,6 +45,13 @@ impl From<NoPlan> for NoOpReason {
 }
 
 impl NoOpReason {
+    /// Whether the shape of the conversation leaves nothing to compact, or nothing that pays: no work was done, so none was
+    /// in vain.
+    #[must_use]
+    pub fn is_structural(self) -> bool {
+        !matches!(self, Self::WouldNotShrink)
+    }
+
     /// In words, for people.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -58,7 +69,7 @@ impl NoOpReason {
 }
 
 /// Why an attempt was given up. The conversation is unchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AbortReason {
     /// The summariser failed for now.
@@ -71,31 +82,35 @@ pub enum AbortReason {
     ResultInvalid,
 }
 
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+/// How an attempt ended. `C` is what a completed one made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Outcome {
-    /// The view was replaced.
-    Completed {
-        /// How good the summary is.
-        quality: Quality,
-        /// In words.
-        reason: String,
-    },
-    /// Nothing was to be done.
+pub enum Outcome<C = Completion> {
+    /// There is a new view.
+    Completed(C),
+    /// There was nothing to do.
     NoOp {
-        /// Why.
+        /// The rule that applied.
         reason: NoOpReason,
-        /// In words.
+        /// The same in words, with figures.
         detail: String,
     },
-    /// Given up, unchanged.
+    /// The attempt failed; nothing changed.
     Aborted {
-        /// Why.
+        /// The kind of failure.
         reason: AbortReason,
-        /// In words.
+        /// The same in words.
         detail: String,
     },
+}
+
+/// A completed compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completion {
+    /// How good the summary is.
+    pub quality: Quality,
+    /// Why the view was replaced, in words.
+    pub reason: String,
 }
 
 impl Outcome {
@@ -103,17 +118,29 @@ impl Outcome {
         Self::NoOp { reason, detail: reason.words().to_owned() }
     }
 
-    /// The same with the sum behind it, where there is one.
+    /// The same followed by the calculation, where there is one.
     pub(crate) fn no_op_with(reason: NoOpReason, sum: Option<String>) -> Self {
         match sum.filter(|_| reason == NoOpReason::DoesNotPay) {
             Some(sum) => Self::NoOp { reason, detail: format!("{}: {sum}", reason.words()) },
             None => Self::no_op(reason),
         }
     }
+}
 
-    /// Whether the view was replaced.
+impl<C> Outcome<C> {
+    /// Whether there is a new view.
     #[must_use]
     pub fn is_completed(&self) -> bool {
-        matches!(self, Self::Completed { .. })
+        matches!(self, Self::Completed(_))
+    }
+
+    /// The same outcome with something else for a completed attempt.
+    #[must_use]
+    pub fn map<D>(self, completed: impl FnOnce(C) -> D) -> Outcome<D> {
+        match self {
+            Self::Completed(made) => Outcome::Completed(completed(made)),
+            Self::NoOp { reason, detail } => Outcome::NoOp { reason, detail },
+            Self::Aborted { reason, detail } => Outcome::Aborted { reason, detail },
+        }
     }
 }

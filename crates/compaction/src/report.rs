@@ -8,7 +8,7 @@ use crate::rendition::PruneCounts;
 use crate::summarise::WrittenBy;
 
 /// A figure before and after.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BeforeAfter {
     /// Before the attempt.
     pub before: u64,

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use throughline_compaction::{
-    Attempt, Budgets, Maker, NoOpReason, Outcome, PayCheck, PruneRules, RuleSummariser, Summariser, preview,
+    AbortReason, Attempt, Budgets, Maker, NoOpReason, Outcome, PayCheck, PruneRules, RuleSummariser,
+    Summariser, preview,
 };
 use throughline_redact::Redactor;
 use throughline_tokens::TokenModel;
@@ -25,9 +26,7 @@ use crate::compressor::adapter::{AttemptSpec, CompactionInput, CompactionTools, 
 use crate::compressor::decision::{automatic, decide, due_at};
 use crate::compressor::preparation::PreparedSummary;
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason, SessionStart};
-use crate::context_engine::outcome::{
-    AbortReason, CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth,
-};
+use crate::context_engine::outcome::{CompressOutcome, CompressRequest, Headroom, PrepareOutcome, Worth};
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::{EngineStatus, MeasuredUsage};
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};

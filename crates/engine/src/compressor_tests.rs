@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use throughline_compaction::SummariseError;
+use throughline_compaction::{AbortReason, NoOpReason, Quality};
 use throughline_store::SessionId;
 use throughline_tokens::Usage;
 use throughline_transcript::{Groups, Message, SharedText, WireFormat, decode_message, violations};
@@ -12,8 +13,7 @@ use super::{Compressor, CompressorSetup, OnSummaryFailure, OneSummariser};
 use crate::context_engine::ContextEngine;
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason};
 use crate::context_engine::outcome::{
-    AbortReason, CompactedView, CompressOutcome, CompressRequest, Headroom, NewItem, NoOpReason,
-    PrepareOutcome, Quality,
+    CompactedView, CompressOutcome, CompressRequest, Headroom, NewItem, PrepareOutcome,
 };
 use crate::context_engine::snapshot::Snapshot;
 use crate::context_engine::status::MeasuredUsage;

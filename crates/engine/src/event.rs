@@ -2,9 +2,10 @@
 //! context.
 
 use serde::{Deserialize, Serialize};
+use throughline_compaction::{AbortReason, NoOpReason, Quality};
 use throughline_store::{ArtifactId, Holder, Millis, SessionId};
 
-use crate::context_engine::outcome::{AbortReason, CompressReport, NoOpReason, Quality};
+use crate::context_engine::outcome::CompressReport;
 use crate::context_engine::status::{Pressure, SizeBasis};
 use crate::decide::guard::BlockCause;
 use crate::decide::recovery::RecoveryAction;

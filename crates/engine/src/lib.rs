@@ -25,8 +25,8 @@ pub use compressor::adapter::{Scale, aimed_at, keep_exactly, new_item, pay_rule,
 pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure};
 pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use context_engine::outcome::{
-    AbortReason, BeforeAfter, CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom,
-    NewItem, NoOpReason, PrepareOutcome, Quality, SummaryDraft, Worth,
+    CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom, NewItem, PrepareOutcome,
+    SummaryDraft, Worth,
 };
 pub use context_engine::registry::{
     DirectoryEngines, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry, RegistryError,
@@ -78,4 +78,5 @@ pub use upstream::{
     AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
 };
 
+pub use throughline_compaction::{AbortReason, BeforeAfter, NoOpReason, Quality};
 pub use throughline_provider::Priority;

@@ -308,10 +308,10 @@ fn apart(request: &CompressRequest) -> CompressRequest {
 fn stopped_outcome(stopped: CompactionStop) -> Result<CompressOutcome, EngineError> {
     match stopped {
         CompactionStop::Nothing(reason) => {
-            Ok(CompressOutcome::NoOp { reason: reason.into(), detail: reason.words().to_owned() })
+            Ok(CompressOutcome::NoOp { reason, detail: reason.words().to_owned() })
         }
         CompactionStop::Writing(why) => {
-            Ok(CompressOutcome::Aborted { reason: why.reason.into(), detail: why.detail })
+            Ok(CompressOutcome::Aborted { reason: why.reason, detail: why.detail })
         }
         CompactionStop::Store(error) => Err(LcmEngine::unavailable(error.to_string())),
     }
@@ -322,7 +322,7 @@ fn outcome_of(made: LcmView, request: &CompressRequest) -> CompressOutcome {
     let before = conversation.estimated_tokens();
     if made.tokens_after >= before {
         let reason = NoOpReason::WouldNotShrink;
-        return CompressOutcome::NoOp { reason: reason.into(), detail: reason.words().to_owned() };
+        return CompressOutcome::NoOp { reason, detail: reason.words().to_owned() };
     }
     let scale = Scale::of(conversation);
     let LcmView { items, plan, nodes, document, tokens_after, summary_tokens, told } = made;

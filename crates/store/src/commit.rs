@@ -7,7 +7,8 @@
 
 use serde_json::json;
 use throughline_compaction::{
-    Attempt, CountMessage, Outcome, Plan, Quality, RenditionKind, Report, Synthetic, ViewItem as MadeItem,
+    Attempt, Completion, CountMessage, Outcome, Plan, Quality, RenditionKind, Report, Synthetic,
+    ViewItem as MadeItem,
 };
 use throughline_transcript::{Message, SharedText, decode_message};
 
@@ -92,7 +93,7 @@ impl LoadedView {
             let report = &attempt.report;
             NewSummary {
                 author: match attempt.outcome {
-                    Outcome::Completed { quality: Quality::Rules, .. } => RULES.to_owned(),
+                    Outcome::Completed(Completion { quality: Quality::Rules, .. }) => RULES.to_owned(),
                     _ => report.summariser.clone().unwrap_or_default(),
                 },
                 document: document.to_markdown(),

@@ -93,7 +93,7 @@ fn attempt(items: Vec<MadeItem>, middle: Range<usize>, pinned: Option<Range<usiz
     document.add(Section::Goal, "to arrive".to_owned());
     let report = Report { summariser: Some("built-in rules".to_owned()), ..Report::default() };
     Attempt {
-        outcome: Outcome::Completed { quality: Quality::Rules, reason: String::new() },
+        outcome: Outcome::Completed(Completion { quality: Quality::Rules, reason: String::new() }),
         report,
         items,
         summary: Some(document),
@@ -167,7 +167,7 @@ fn a_summary_stands_for_what_it_folds_and_what_the_one_it_takes_up_stood_for() {
 #[test]
 fn a_model_is_named_as_the_author() {
     let mut by_model = attempt(Vec::new(), 1..6, None);
-    by_model.outcome = Outcome::Completed { quality: Quality::Model, reason: String::new() };
+    by_model.outcome = Outcome::Completed(Completion { quality: Quality::Model, reason: String::new() });
     by_model.report.summariser = Some("some-model".to_owned());
     assert_eq!(commit(&by_model).unwrap().summary.unwrap().author, "some-model");
 }

@@ -4,8 +4,8 @@
 use std::sync::Mutex;
 
 use throughline_compaction::{
-    AbortReason, Attempt, FactKind, Maker, NOT_IN_RECORD, Outcome, Quality, Section, SummariseError,
-    Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
+    AbortReason, Attempt, Completion, FactKind, Maker, NOT_IN_RECORD, Outcome, Quality, Section,
+    SummariseError, Summariser, SummaryDocument, SummaryFuture, SummaryRequest,
 };
 use throughline_transcript::WireFormat;
 
@@ -98,7 +98,7 @@ fn what_a_model_left_out_is_attached() {
     let (case, attempt) = run(&model);
     check(&case, &attempt).unwrap();
     assert!(
-        matches!(attempt.outcome, Outcome::Completed { quality: Quality::Model, .. }),
+        matches!(attempt.outcome, Outcome::Completed(Completion { quality: Quality::Model, .. })),
         "{:?}",
         attempt.outcome
     );
@@ -168,7 +168,7 @@ fn the_rules_quote_and_are_not_searched_for_inventions() {
     let attempt = case.compact(&setup());
     assert_eq!(attempt.report.facts.removed, 0);
     assert!(
-        matches!(attempt.outcome, Outcome::Completed { quality: Quality::Rules, .. }),
+        matches!(attempt.outcome, Outcome::Completed(Completion { quality: Quality::Rules, .. })),
         "{:?}",
         attempt.outcome
     );

@@ -22,7 +22,7 @@ pub(crate) use hold;
 /// Everything that must hold for a conversation a provider accepts.
 pub(crate) fn check(case: &Case, attempt: &Attempt) -> Check {
     match &attempt.outcome {
-        Outcome::Completed { .. } => check_completed(case, attempt),
+        Outcome::Completed(_) => check_completed(case, attempt),
         Outcome::NoOp { .. } => check_unchanged(case, attempt),
         Outcome::Aborted { detail, .. } => Err(format!("aborted: {detail}")),
     }

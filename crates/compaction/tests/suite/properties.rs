@@ -144,7 +144,7 @@ fn accepted(case: &Case, setup: &Setup, reached: &Reached) -> Check {
 impl Reached {
     fn note(&self, case: &Case, attempt: &Attempt) {
         match &attempt.outcome {
-            Outcome::Completed { .. } => self.lists.note("outcome: completed"),
+            Outcome::Completed(_) => self.lists.note("outcome: completed"),
             Outcome::NoOp { reason, .. } => self.lists.note(format!("outcome: no-op, {reason:?}")),
             Outcome::Aborted { reason, .. } => self.lists.note(format!("outcome: aborted, {reason:?}")),
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use throughline_compaction::{
-    Attempt, Budgets, CacheState, Conversation, CountMessage, CountTokens, Ledger, Options, Outcome,
+    Attempt, BeforeAfter, Budgets, CacheState, Conversation, CountMessage, CountTokens, Ledger, Options,
     PayCheck, PayRule, PruneRules, RenditionKind, Report, Summariser, Synthetic, ViewItem, compact,
 };
 use throughline_redact::Redactor;
@@ -16,7 +16,7 @@ use throughline_tokens::{TokenModel, profile_message, profile_text};
 use throughline_transcript::{Groups, Message};
 
 use crate::context_engine::outcome::{
-    BeforeAfter, CompactedView, CompressOutcome, CompressReport, CompressRequest, NewItem, SummaryDraft,
+    CompactedView, CompressOutcome, CompressReport, CompressRequest, NewItem, SummaryDraft,
 };
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
@@ -244,20 +244,14 @@ impl CompactionInput {
 
 /// An attempt as the outcome of a request.
 pub(crate) fn outcome_of(attempt: &Attempt, request: &CompressRequest) -> CompressOutcome {
-    match &attempt.outcome {
-        Outcome::Completed { quality, .. } => CompressOutcome::Completed(Box::new(CompactedView {
+    attempt.outcome.clone().map(|completion| {
+        Box::new(CompactedView {
             view: attempt.items.iter().map(new_item).collect(),
             summary: new_summary(attempt),
-            quality: (*quality).into(),
+            quality: completion.quality,
             report: report_of(&attempt.report, Scale::of(&request.conversation)),
-        })),
-        Outcome::NoOp { reason, detail } => {
-            CompressOutcome::NoOp { reason: (*reason).into(), detail: detail.clone() }
-        }
-        Outcome::Aborted { reason, detail } => {
-            CompressOutcome::Aborted { reason: (*reason).into(), detail: detail.clone() }
-        }
-    }
+        })
+    })
 }
 
 fn new_summary(attempt: &Attempt) -> Option<SummaryDraft> {
@@ -320,7 +314,7 @@ fn report_of(report: &Report, scale: Scale) -> CompressReport {
             before: scale.to_real(report.tokens.before),
             after: scale.to_real(report.tokens.after),
         },
-        messages: BeforeAfter { before: report.messages.before, after: report.messages.after },
+        messages: report.messages,
         summary_tokens: scale.to_real(report.summary_tokens),
         facts_important: report.facts.important,
         facts_kept: report.facts.kept,

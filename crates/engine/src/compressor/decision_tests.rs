@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use throughline_compaction::NoOpReason;
 use throughline_tokens::{CachePrices, LimitPolicy, Limits};
 use throughline_transcript::WireFormat;
 
 use super::*;
 use crate::compressor::{Compressor, CompressorSetup, OneSummariser};
 use crate::context_engine::ContextEngine as _;
-use crate::context_engine::outcome::{CompressOutcome, NoOpReason};
+use crate::context_engine::outcome::CompressOutcome;
 use crate::limits::in_force::EngineLimits;
 use crate::test_talk::{Diary, MODEL, session, snapshot};
 

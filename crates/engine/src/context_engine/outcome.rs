@@ -1,7 +1,7 @@
-//! What an engine is asked when it shall compact, and what it may answer. Every attempt ends in one of these.
+//! The request for a compaction to an engine, and its result: a view in terms of the conversation it received.
 
 use serde::{Deserialize, Serialize};
-use throughline_compaction::{self as compaction, Payback, WrittenBy};
+use throughline_compaction::{BeforeAfter, Outcome, Payback, Quality, WrittenBy};
 
 use crate::context_engine::snapshot::Snapshot;
 use crate::decide::trigger::Trigger;
@@ -42,45 +42,8 @@ pub enum Headroom {
     None,
 }
 
-/// How a compaction ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum CompressOutcome {
-    /// There is a new view.
-    Completed(Box<CompactedView>),
-    /// Nothing was to be done.
-    NoOp {
-        /// Why.
-        reason: NoOpReason,
-        /// In words.
-        detail: String,
-    },
-    /// Given up; nothing changed.
-    Aborted {
-        /// Why.
-        reason: AbortReason,
-        /// In words.
-        detail: String,
-    },
-}
-
-/// Why there was nothing to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoOpReason {
-    /// The conversation is below the threshold.
-    BelowThreshold,
-    /// There is no message.
-    Empty,
-    /// Everything is protected as head or tail.
-    NothingInTheMiddle,
-    /// Nothing was said since the last summary that could be folded.
-    NothingNew,
-    /// The result would not have been smaller.
-    WouldNotShrink,
-    /// It would free too little to pay for itself; the view grows until it does, or until the hard limit.
-    DoesNotPay,
-}
+/// How a compaction by an engine ended.
+pub type CompressOutcome = Outcome<Box<CompactedView>>;
 
 /// Whether a compaction would pay for itself now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,72 +56,6 @@ pub enum Worth {
         /// The sum, in words.
         detail: String,
     },
-}
-
-impl NoOpReason {
-    /// Whether the shape of the conversation leaves nothing to fold, or nothing that pays, so that no work was done and
-    /// none was in vain.
-    #[must_use]
-    pub fn is_structural(self) -> bool {
-        !matches!(self, Self::WouldNotShrink)
-    }
-}
-
-impl From<compaction::NoOpReason> for NoOpReason {
-    fn from(reason: compaction::NoOpReason) -> Self {
-        match reason {
-            compaction::NoOpReason::BelowThreshold => Self::BelowThreshold,
-            compaction::NoOpReason::Empty => Self::Empty,
-            compaction::NoOpReason::NothingInTheMiddle => Self::NothingInTheMiddle,
-            compaction::NoOpReason::NothingNew => Self::NothingNew,
-            compaction::NoOpReason::WouldNotShrink => Self::WouldNotShrink,
-            compaction::NoOpReason::DoesNotPay => Self::DoesNotPay,
-        }
-    }
-}
-
-/// Why an attempt was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AbortReason {
-    /// Whoever writes summaries is not to be had for now.
-    SummariserUnavailable,
-    /// It failed and will fail again.
-    SummariserFailed,
-    /// It answered with nothing of use.
-    SummaryUnusable,
-    /// The result broke a rule of its wire.
-    ResultInvalid,
-}
-
-impl From<compaction::AbortReason> for AbortReason {
-    fn from(reason: compaction::AbortReason) -> Self {
-        match reason {
-            compaction::AbortReason::SummariserUnavailable => Self::SummariserUnavailable,
-            compaction::AbortReason::SummariserFailed => Self::SummariserFailed,
-            compaction::AbortReason::SummaryUnusable => Self::SummaryUnusable,
-            compaction::AbortReason::ResultInvalid => Self::ResultInvalid,
-        }
-    }
-}
-
-/// How good a summary is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quality {
-    /// Written by a model and checked.
-    Model,
-    /// Made by rules.
-    Rules,
-}
-
-impl From<compaction::Quality> for Quality {
-    fn from(quality: compaction::Quality) -> Self {
-        match quality {
-            compaction::Quality::Model => Self::Model,
-            compaction::Quality::Rules => Self::Rules,
-        }
-    }
 }
 
 /// A new view and how it came about.
@@ -221,15 +118,6 @@ pub struct SummaryDraft {
     /// Further figures of the engine's own.
     #[serde(default)]
     pub figures: serde_json::Value,
-}
-
-/// A figure before and after.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BeforeAfter {
-    /// Before.
-    pub before: u64,
-    /// After.
-    pub after: u64,
 }
 
 /// What a compaction did, in figures people are shown.

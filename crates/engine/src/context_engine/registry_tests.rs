@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{EngineDirectory, EngineFactory, Registry, RegistryError};
-use crate::context_engine::outcome::{CompressOutcome, CompressRequest, NoOpReason};
+use crate::context_engine::outcome::{CompressOutcome, CompressRequest};
 use crate::context_engine::status::{EngineStatus, MeasuredUsage, Pressure};
 use crate::context_engine::tool::ToolRequest;
 use crate::context_engine::{ContextEngine, EngineFuture, answered};
 use crate::limits::in_force::ModelInForce;
+use throughline_compaction::NoOpReason;
 
 /// The least an engine has to implement.
 struct Plain(&'static str);

@@ -9,9 +9,9 @@
 //! Not for: blocking what a person asks for, or what must happen for anything to be sent.
 
 use serde::{Deserialize, Serialize};
+use throughline_compaction::{AbortReason, BeforeAfter, NoOpReason};
 use throughline_store::Millis;
 
-use crate::context_engine::outcome::{AbortReason, BeforeAfter, NoOpReason};
 use crate::decide::trigger::Urgency;
 
 /// The name the state is kept under.

@@ -5,10 +5,11 @@
 //! new model. `due N`, `overdue N` and `must N` ask whether an attempt may be made with N thousand tokens. The threshold
 //! is 100 thousand.
 
+use throughline_compaction::{AbortReason, BeforeAfter, NoOpReason};
 use throughline_store::Millis;
 
 use super::{Admission, BlockCause, GuardInput, GuardState};
-use crate::context_engine::outcome::{AbortReason, BeforeAfter, NoOpReason};
+
 use crate::decide::trigger::Urgency;
 
 fn thousand(word: &str) -> u64 {

@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 
-use throughline_compaction::{Earlier, Ledger, Plan, PruneRules, Rendition, RenditionKind, prune};
+use throughline_compaction::{
+    BeforeAfter, Earlier, Ledger, Plan, PruneRules, Quality, Rendition, RenditionKind, prune,
+};
 use throughline_transcript::{Groups, Role};
 
 use crate::compressor::adapter::change_name;
-use crate::context_engine::outcome::{BeforeAfter, CompactedView, CompressReport, NewItem, Quality};
+use crate::context_engine::outcome::{CompactedView, CompressReport, NewItem};
 use crate::prompt::view::LiveView;
 
 /// Messages with labels in place of old pictures.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use throughline_compaction::{AbortReason, NoOpReason};
 use throughline_store::{Session, SessionId, StoreError, Summary, Version, ViewItem};
 use throughline_tokens::TokenModel;
 
@@ -11,9 +12,7 @@ use super::record::ConversationLock;
 use super::{LockPolicy, ManagedSession, SessionError, record};
 use crate::context_engine::EngineError;
 use crate::context_engine::lifecycle::{Boundary, BoundaryReason};
-use crate::context_engine::outcome::{
-    AbortReason, CompactedView, CompressOutcome, CompressRequest, Headroom, NoOpReason, Worth,
-};
+use crate::context_engine::outcome::{CompactedView, CompressOutcome, CompressRequest, Headroom, Worth};
 use crate::decide::guard::{Admission, GuardInput};
 use crate::decide::trigger::{Trigger, Urgency};
 use crate::event::EngineEvent;

@@ -1,8 +1,9 @@
 //! A compaction that a session is asked for, and how it ends.
 
+use throughline_compaction::{AbortReason, NoOpReason, Quality};
 use throughline_store::{Holder, Millis, SessionId};
 
-use crate::context_engine::outcome::{AbortReason, CompressReport, NoOpReason, Quality};
+use crate::context_engine::outcome::CompressReport;
 use crate::decide::guard::CompactionBlock;
 use crate::decide::recovery::RecoveryAction;
 use crate::decide::trigger::{Trigger, Urgency};

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use throughline_compaction::{AbortReason, Quality};
 use throughline_provider::Trouble;
 use throughline_transcript::{Message, Role, SharedText, WireFormat, decode_message, text_message};
 use throughline_wire::{AnswerDraft, AnswerPart, Request, RequestParts, Streaming, System, ToolCall};
@@ -10,7 +11,7 @@ use super::super::test_upstream::{Act, Book, Scripted, TestHost, notes, route, t
 use super::*;
 use crate::compressor::{Compressor, CompressorSetup};
 use crate::context_engine::ContextEngine;
-use crate::context_engine::outcome::{AbortReason, CompactedView, CompressOutcome, Headroom, Quality};
+use crate::context_engine::outcome::{CompactedView, CompressOutcome, Headroom};
 use crate::context_engine::snapshot::Snapshot;
 use crate::prompt::envelope::{Envelope, SystemNote};
 use crate::prompt::request_extras::RequestExtras;

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use owo_colors::OwoColorize;
-use throughline_compaction::{Outcome, PlanReport, Quality, Repairs, Report, Section, Stretch, Timings};
+use throughline_compaction::{
+    Completion, Outcome, PlanReport, Quality, Repairs, Report, Section, Stretch, Timings,
+};
 
 use crate::commands::compress::Compaction;
 use crate::error::path_words;
@@ -67,7 +69,7 @@ pub(crate) fn plan(compaction: &Compaction<'_>, width: usize, in_chat: bool) -> 
     let mut page = ReportPage { text: String::new(), width };
     let report = &compaction.attempt.report;
     match &compaction.attempt.outcome {
-        Outcome::Completed { .. } => {
+        Outcome::Completed(_) => {
             let after = report.tokens.after;
             page.title(&format!(
                 "Would compact {}: {} -> {} tokens ({})",
@@ -121,7 +123,7 @@ impl ReportPage {
         let report = &compaction.attempt.report;
         let name = &compaction.input.name;
         match &compaction.attempt.outcome {
-            Outcome::Completed { quality, .. } => {
+            Outcome::Completed(Completion { quality, .. }) => {
                 self.title(&format!(
                     "Compacted {name}: {} -> {} tokens ({}), {} -> {} messages",
                     thousands(report.tokens.before),

@@ -21,29 +21,21 @@ mod summary;
 mod test_talk;
 mod upstream;
 
-pub use compressor::adapter::{Scale, aimed_at, keep_exactly, new_item, pay_rule, scaled_budgets};
+pub use compressor::adapter::{Scale, keep_exactly, new_item, scaled_budgets};
 pub use compressor::{Compressor, CompressorSetup, OnSummaryFailure};
 pub use context_engine::lifecycle::{Boundary, BoundaryReason, SessionEnd, SessionStart};
 pub use context_engine::outcome::{
     CompactedView, CompressOutcome, CompressReport, CompressRequest, Headroom, NewItem, PrepareOutcome,
     SummaryDraft, Worth,
 };
-pub use context_engine::registry::{
-    DirectoryEngines, EngineDirectory, EngineFactory, EngineListing, EnginePlace, Registry, RegistryError,
-};
+pub use context_engine::registry::{EngineDirectory, Registry, RegistryError};
 pub use context_engine::snapshot::Snapshot;
 pub use context_engine::status::{EngineStatus, MeasuredUsage, PendingRequest, Pressure, SizeBasis};
 pub use context_engine::tool::{ToolAnswer, ToolRequest, ToolSchema};
 pub use context_engine::{BUILT_IN_ENGINE, ContextEngine, EngineError, EngineFuture, answered};
-pub use decide::guard::{Admission, BlockCause, CompactionBlock, GUARD_NAME, GuardInput, GuardState};
-pub use decide::recovery::{
-    AlternativeModel, FailureContext, PartialAnswer, RecoveryAction, RecoveryAdvice, RecoveryFailure,
-    RecoveryStep, WaitPolicy, next_step,
-};
-pub use decide::trigger::{
-    Automatic, CompactionVerdict, IdleInput, ModelSwitch, PreflightInput, StayReason, Trigger, Urgency,
-    after_answer, before_call, idle_in_ms, near_threshold, settled_tokens, switch, while_idle,
-};
+pub use decide::guard::BlockCause;
+pub use decide::recovery::{PartialAnswer, RecoveryAction, RecoveryFailure, WaitPolicy};
+pub use decide::trigger::{Automatic, Trigger, settled_tokens};
 pub use dedup_notice::NoticeFilter;
 pub use event::{EngineEvent, EventSink};
 pub use host::Host;
@@ -53,27 +45,26 @@ pub use limits::model_spec::{KnownFacts, ModelAtEndpoint, ModelSpec, learnt_scop
 pub use limits::price_source::PriceSource;
 pub use limits::resolve::{LimitSources, RecordedClient, ResolvedLimits, resolve_limits};
 pub use limits::target::ModelTarget;
-pub use limits::threshold::{ThresholdChoice, ThresholdOrigin};
+pub use limits::threshold::ThresholdOrigin;
 pub use limits::token_model::token_model_for;
 pub use prompt::cached_prompt::CachedPrompt;
 pub use prompt::envelope::Envelope;
 pub use prompt::request_extras::RequestExtras;
-pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, StoredOutput, ToolOutputPolicy};
+pub use prompt::tool_output::{FittedResult, LongResults, ResultFitter, ToolOutputPolicy};
 pub use prompt::wire_tools::tools_json;
 pub use recorded_size::recorded_size;
 pub use session::{
-    CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionDone, CompactionResult,
-    Freshness, History, IncomingMessage, LEARNT_WINDOW, LockPolicy, ManagedSession, ManualCompaction,
-    RecordPolicy, RecordTiming, SessionError, SessionSetup, learnt_window,
+    CacheMarking, CallInput, CallOutcome, CallPolicy, ClientBytes, CompactionResult, Freshness, History,
+    IncomingMessage, LockPolicy, ManagedSession, ManualCompaction, RecordPolicy, RecordTiming, SessionError,
+    SessionSetup, learnt_window,
 };
 pub use summary::{
-    BookingFuture, FormChoice, FormCost, FormFacts, InlineObstacle, ModelAnswer, ModelAnswerFuture,
-    ModelQuestion, ModelSummaries, OneSummariser, OwnModel, QUESTION_TASK, RouteFailure, RouteHealth,
-    RouteSearch, SUMMARY_TASK, SummariserSource, SummaryCalls, SummaryDefect, SummaryForm, SummaryHost,
-    SummaryRoute, SummaryRoutes, SummarySettings, SummarySetup, choose_form,
+    ModelAnswer, ModelAnswerFuture, ModelQuestion, ModelSummaries, OneSummariser, OwnModel, QUESTION_TASK,
+    RouteHealth, RouteSearch, SUMMARY_TASK, SummariserSource, SummaryHost, SummaryRoute, SummarySettings,
+    SummarySetup,
 };
 pub use upstream::http::HttpUpstream;
-pub use upstream::translating::{OnOmission, TranslatingUpstream, headers_on};
+pub use upstream::translating::headers_on;
 pub use upstream::{
     AnswerPiece, PieceSender, Upstream, UpstreamAnswer, UpstreamFailure, UpstreamFailureCause, UpstreamFuture,
 };

@@ -39,9 +39,9 @@ mod summary_host;
 
 pub use call_input::{CacheMarking, CallInput, CallOutcome, RecordTiming};
 pub use client_bytes::ClientBytes;
-pub use compaction_result::{CompactionDone, CompactionResult, ManualCompaction};
+pub use compaction_result::{CompactionResult, ManualCompaction};
 pub use error::SessionError;
 pub use managed::ManagedSession;
 pub(crate) use record::learnt_calibration;
-pub use record::{LEARNT_WINDOW, learnt_window};
+pub use record::learnt_window;
 pub use setup::{CallPolicy, Freshness, History, IncomingMessage, LockPolicy, RecordPolicy, SessionSetup};

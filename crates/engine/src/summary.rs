@@ -29,12 +29,10 @@ mod test_upstream;
 mod transcript;
 
 pub use call::SUMMARY_TASK;
-pub use failure::RouteFailure;
-pub use form::{FormChoice, FormCost, FormFacts, InlineObstacle, SummaryForm, choose_form};
-pub use host::{BookingFuture, SummaryCalls, SummaryHost};
-pub use parse::SummaryDefect;
+pub use host::SummaryHost;
+pub(crate) use host::{BookingFuture, SummaryCalls};
 pub use route::{RouteHealth, SummaryRoute};
-pub use settings::{RouteSearch, SummaryRoutes, SummarySettings};
+pub use settings::{RouteSearch, SummarySettings};
 pub use source::{
     ModelAnswer, ModelAnswerFuture, ModelQuestion, OneSummariser, QUESTION_TASK, SummariserSource,
 };

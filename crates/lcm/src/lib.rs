@@ -14,9 +14,8 @@ mod recall;
 
 pub use engine::{LCM_ENGINE, LcmEngine, LcmSetup};
 pub use limits::{LcmLimits, RecallLimits};
-pub use recall::expand::{ExpandQuery, ExpandResult, ExpandedItem, Expansion};
-pub use recall::grep::{GrepAnswer, GrepHit, GrepPattern, GrepQuery};
-pub use recall::question::{RecallAnswer, RecallQuestion};
+pub use recall::expand::{ExpandQuery, ExpandedItem, Expansion};
+pub use recall::grep::{GrepPattern, GrepQuery};
 pub use recall::tools::{QUESTION_TOOL, RECALL_TOOLS, RecallToolset, is_lookup, schemas as recall_schemas};
-pub use recall::tree::{NodeTree, TreeNode};
+pub use recall::tree::TreeNode;
 pub use recall::{NodeDescription, RecallError, RecallReader};

@@ -9,7 +9,7 @@ use throughline_engine::{
 };
 
 /// Told when the other one stepped in, and why; once as long as that is the same.
-pub type OnFallback = Arc<dyn Fn(&EngineError) + Send + Sync>;
+pub(crate) type OnFallback = Arc<dyn Fn(&EngineError) + Send + Sync>;
 
 /// An engine and its stand-in.
 pub struct FallbackEngine {

@@ -26,14 +26,11 @@ pub use conformance::{
     CheckEnvironment, CheckVerdict, ConformanceCheck, MakeEngine, check_engine, check_process,
 };
 pub use connection::{EngineBounds, Launch};
-pub use fallback::{FallbackEngine, OnFallback};
+pub use fallback::FallbackEngine;
 pub use health::EngineHealth;
-pub use manifest::{MANIFEST_FILE, Manifest, ManifestError};
+pub use manifest::{MANIFEST_FILE, Manifest};
 pub use process_engine::ProcessEngine;
-pub use protocol::{
-    Capabilities, InitializeParams, InitializeResult, PROTOCOL_SCHEMA, PROTOCOL_VERSION, RpcError,
-    SummaryParams, SummaryText, code, method,
-};
+pub use protocol::{PROTOCOL_SCHEMA, PROTOCOL_VERSION, SummaryParams, SummaryText};
 pub use serve::serve_engine;
 pub use services::{HostServices, PlainServices, ServiceFuture};
 pub use unavailable::UnavailableEngine;

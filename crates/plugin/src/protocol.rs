@@ -14,69 +14,69 @@ pub const PROTOCOL_VERSION: u64 = 1;
 pub const PROTOCOL_SCHEMA: &str = include_str!("../../../docs/engine-protocol.schema.json");
 
 /// Methods a host asks an engine.
-pub mod method {
+pub(crate) mod method {
     /// Says who is there. Before anything else.
-    pub const INITIALIZE: &str = "initialize";
+    pub(crate) const INITIALIZE: &str = "initialize";
     /// The model and its limits.
-    pub const UPDATE_MODEL: &str = "update_model";
+    pub(crate) const UPDATE_MODEL: &str = "update_model";
     /// What a call used.
-    pub const UPDATE_FROM_RESPONSE: &str = "update_from_response";
+    pub(crate) const UPDATE_FROM_RESPONSE: &str = "update_from_response";
     /// Whether a measured prompt calls for a compaction.
-    pub const SHOULD_COMPRESS: &str = "should_compress";
+    pub(crate) const SHOULD_COMPRESS: &str = "should_compress";
     /// Whether a pending request does.
-    pub const SHOULD_COMPRESS_PREFLIGHT: &str = "should_compress_preflight";
+    pub(crate) const SHOULD_COMPRESS_PREFLIGHT: &str = "should_compress_preflight";
     /// Whether there is anything to fold.
-    pub const HAS_CONTENT: &str = "has_content_to_compress";
+    pub(crate) const HAS_CONTENT: &str = "has_content_to_compress";
     /// Make a new view.
-    pub const COMPRESS: &str = "compress";
+    pub(crate) const COMPRESS: &str = "compress";
     /// Get ready for that.
-    pub const PREPARE: &str = "prepare";
+    pub(crate) const PREPARE: &str = "prepare";
     /// The conversation has grown.
-    pub const MESSAGES_APPENDED: &str = "messages_appended";
+    pub(crate) const MESSAGES_APPENDED: &str = "messages_appended";
     /// A conversation begins.
-    pub const SESSION_STARTED: &str = "session_started";
+    pub(crate) const SESSION_STARTED: &str = "session_started";
     /// It is over.
-    pub const SESSION_ENDED: &str = "session_ended";
+    pub(crate) const SESSION_ENDED: &str = "session_ended";
     /// It begins anew.
-    pub const SESSION_RESET: &str = "session_reset";
+    pub(crate) const SESSION_RESET: &str = "session_reset";
     /// It goes on in another session.
-    pub const BOUNDARY: &str = "boundary";
+    pub(crate) const BOUNDARY: &str = "boundary";
     /// Tools for the model.
-    pub const TOOL_SCHEMAS: &str = "get_tool_schemas";
+    pub(crate) const TOOL_SCHEMAS: &str = "get_tool_schemas";
     /// A call of one.
-    pub const TOOL_CALL: &str = "handle_tool_call";
+    pub(crate) const TOOL_CALL: &str = "handle_tool_call";
     /// How it stands.
-    pub const STATUS: &str = "get_status";
+    pub(crate) const STATUS: &str = "get_status";
     /// Asked of the host: a summary by whoever writes them.
-    pub const HOST_SUMMARISE: &str = "host/summarise";
+    pub(crate) const HOST_SUMMARISE: &str = "host/summarise";
     /// Asked of the host: a value of the engine's own store.
-    pub const HOST_STORE_GET: &str = "host/store_get";
+    pub(crate) const HOST_STORE_GET: &str = "host/store_get";
     /// Asked of the host: keep a value.
-    pub const HOST_STORE_PUT: &str = "host/store_put";
+    pub(crate) const HOST_STORE_PUT: &str = "host/store_put";
     /// Asked of the host: forget a value.
-    pub const HOST_STORE_DELETE: &str = "host/store_delete";
+    pub(crate) const HOST_STORE_DELETE: &str = "host/store_delete";
     /// Asked of the host: the names of values that begin with something.
-    pub const HOST_STORE_LIST: &str = "host/store_list";
+    pub(crate) const HOST_STORE_LIST: &str = "host/store_list";
     /// Told to the host: a line for its log.
-    pub const HOST_LOG: &str = "host/log";
+    pub(crate) const HOST_LOG: &str = "host/log";
 }
 
 /// Codes of errors.
-pub mod code {
+pub(crate) mod code {
     /// The line is no JSON.
-    pub const NOT_JSON: i64 = -32_700;
+    pub(crate) const NOT_JSON: i64 = -32_700;
     /// It is no request.
-    pub const NOT_A_REQUEST: i64 = -32_600;
+    pub(crate) const NOT_A_REQUEST: i64 = -32_600;
     /// Nobody knows the method.
-    pub const UNKNOWN_METHOD: i64 = -32_601;
+    pub(crate) const UNKNOWN_METHOD: i64 = -32_601;
     /// The parameters are not those of the method.
-    pub const BAD_PARAMETERS: i64 = -32_602;
+    pub(crate) const BAD_PARAMETERS: i64 = -32_602;
     /// It failed; the message says how.
-    pub const FAILED: i64 = -32_000;
+    pub(crate) const FAILED: i64 = -32_000;
     /// There is no such tool.
-    pub const UNKNOWN_TOOL: i64 = -32_001;
+    pub(crate) const UNKNOWN_TOOL: i64 = -32_001;
     /// What was asked of the host cannot be had now.
-    pub const UNAVAILABLE: i64 = -32_002;
+    pub(crate) const UNAVAILABLE: i64 = -32_002;
 }
 
 /// A line, whoever wrote it.
@@ -96,7 +96,7 @@ pub(crate) struct RpcLine<'a> {
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RpcError {
+pub(crate) struct RpcError {
     /// See [`code`].
     pub code: i64,
     /// In words.
@@ -152,7 +152,7 @@ fn as_line<T: Serialize>(value: &T) -> serde_json::Result<String> {
 
 /// What a host says of itself at the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InitializeParams {
+pub(crate) struct InitializeParams {
     /// The version of the protocol it speaks.
     pub protocol: u64,
     /// The program, with its version.

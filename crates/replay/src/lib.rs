@@ -20,7 +20,6 @@ mod replay;
 mod reread;
 mod summary_calls;
 
-pub use baseline::PromptError;
 pub use bill::{Bill, SummaryCost};
-pub use recording::{RecordedCall, RecordedCompaction, Recording};
+pub use recording::{RecordedCall, Recording};
 pub use replay::{ReplayError, ReplayOptions, SessionReplay, replay};

@@ -79,7 +79,7 @@ pub fn scaled_budgets(budgets: &Budgets, target_tokens: Option<u64>, of: &Snapsh
 
 /// Budgets that bring a whole request with this fixed part below a target, all in one unit.
 #[must_use]
-pub fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64) -> Budgets {
+pub(crate) fn aimed_at(budgets: &Budgets, target_tokens: u64, fixed_tokens: u64) -> Budgets {
     let room = target_tokens.saturating_sub(fixed_tokens);
     let tail_tokens = budgets.tail_tokens.min(room.saturating_mul(TARGET_TAIL_PERCENT) / 100);
     let summary_cap_tokens =
@@ -109,7 +109,7 @@ pub fn keep_exactly(budgets: &mut Budgets, messages: usize, sizes: &[u64], total
 
 /// On which terms a compaction has to pay for itself that comes about by this trigger.
 #[must_use]
-pub fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> PayRule {
+pub(crate) fn pay_rule(model: &ModelInForce, trigger: Trigger, asks_model: bool) -> PayRule {
     let cache = match trigger {
         // Time has passed, or the conversation goes to somebody who never saw it.
         Trigger::Idle | Trigger::ModelSwitch => CacheState::Cold,

@@ -16,10 +16,10 @@ use serde::Serialize;
 use crate::context_engine::{BUILT_IN_ENGINE, ContextEngine};
 
 /// Makes an engine for one conversation.
-pub type EngineFactory = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;
+pub(crate) type EngineFactory = Arc<dyn Fn() -> Arc<dyn ContextEngine> + Send + Sync>;
 
 /// Makes the engine of a directory, or says why it cannot be run.
-pub type DirectoryEngines<'a> = &'a dyn Fn(&EngineDirectory) -> Result<Arc<dyn ContextEngine>, String>;
+pub(crate) type DirectoryEngines<'a> = &'a dyn Fn(&EngineDirectory) -> Result<Arc<dyn ContextEngine>, String>;
 
 /// A directory under `plugins/context_engine/`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use throughline_store::Millis;
 use crate::decide::trigger::Urgency;
 
 /// The name the state is kept under.
-pub const GUARD_NAME: &str = "compaction";
+pub(crate) const GUARD_NAME: &str = "compaction";
 
 /// Saving less than this is no progress.
 const LEAST_PROGRESS_PERCENT: u64 = 5;
@@ -62,7 +62,7 @@ pub struct CompactionBlock {
 
 /// Whether an attempt may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub(crate) enum Admission {
     /// It may.
     Go,
     /// Not now.
@@ -72,7 +72,7 @@ pub enum Admission {
 /// What happened to a conversation's compactions lately.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct GuardState {
+pub(crate) struct GuardState {
     /// Compactions in vain, in a row.
     strikes: u32,
     /// Failures of the summariser, in a row.
@@ -85,7 +85,7 @@ pub struct GuardState {
 
 /// Figures of the moment something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GuardInput {
+pub(crate) struct GuardInput {
     /// Now.
     pub now_ms: Millis,
     /// The prompt as well as it is known.
@@ -97,19 +97,13 @@ pub struct GuardInput {
 impl GuardState {
     /// Whether there is nothing to remember.
     #[must_use]
-    pub fn is_clear(&self) -> bool {
+    pub(crate) fn is_clear(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// The block in force, whatever may override it.
-    #[must_use]
-    pub fn block(&self) -> Option<&CompactionBlock> {
-        self.block.as_ref()
     }
 
     /// Whether an attempt may be made.
     #[must_use]
-    pub fn admit(&self, moment: GuardInput, urgency: Urgency) -> Admission {
+    pub(crate) fn admit(&self, moment: GuardInput, urgency: Urgency) -> Admission {
         match &self.block {
             Some(block)
                 if urgency == Urgency::Due
@@ -123,7 +117,7 @@ impl GuardState {
     }
 
     /// A compaction was completed.
-    pub fn completed(&mut self, tokens: BeforeAfter, moment: GuardInput) {
+    pub(crate) fn completed(&mut self, tokens: BeforeAfter, moment: GuardInput) {
         self.failures = 0;
         self.block = None;
         let saved = tokens.before.saturating_sub(tokens.after);
@@ -138,7 +132,7 @@ impl GuardState {
     }
 
     /// A provider counted a prompt. The first after a compaction tells whether it was worth it.
-    pub fn measured(&mut self, moment: GuardInput) {
+    pub(crate) fn measured(&mut self, moment: GuardInput) {
         let verdict_due = std::mem::take(&mut self.verdict_due);
         if moment.tokens < moment.threshold_tokens {
             self.strikes = 0;
@@ -152,19 +146,19 @@ impl GuardState {
     }
 
     /// An answer came without figures: nothing can be said about the last compaction.
-    pub fn unmeasured(&mut self) {
+    pub(crate) fn unmeasured(&mut self) {
         self.verdict_due = false;
     }
 
     /// Nothing was done.
-    pub fn no_op(&mut self, reason: NoOpReason, moment: GuardInput) {
+    pub(crate) fn no_op(&mut self, reason: NoOpReason, moment: GuardInput) {
         if !reason.is_structural() {
             self.strike("a compaction would not have made the conversation smaller".to_owned(), moment);
         }
     }
 
     /// An attempt was given up.
-    pub fn aborted(&mut self, reason: AbortReason, detail: &str, moment: GuardInput) {
+    pub(crate) fn aborted(&mut self, reason: AbortReason, detail: &str, moment: GuardInput) {
         let (cause, ladder) = match reason {
             AbortReason::SummariserUnavailable => (BlockCause::SummariserFailed, PASSING_LADDER_MS),
             AbortReason::SummaryUnusable => (BlockCause::SummariserFailed, PASSING_LADDER_MS),
@@ -176,7 +170,7 @@ impl GuardState {
     }
 
     /// Another model or another summariser: what happened before says nothing about it.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
 

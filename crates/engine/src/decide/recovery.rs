@@ -42,7 +42,7 @@ pub(crate) const SMALLEST_BELIEVABLE_WINDOW: u64 = 512;
 
 /// Figures of the call that failed.
 #[derive(Clone, Copy, Debug)]
-pub struct FailureContext<'a> {
+pub(crate) struct FailureContext<'a> {
     /// Whether compaction happens on its own.
     pub automatic: Automatic,
     /// Who waits when a provider is busy.
@@ -76,7 +76,7 @@ pub enum PartialAnswer {
 
 /// Another model that could be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlternativeModel {
+pub(crate) struct AlternativeModel {
     /// Its name.
     pub model: String,
     /// The largest prompt that leaves room for its answer.
@@ -95,7 +95,7 @@ pub enum WaitPolicy {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RecoveryStep {
+pub(crate) enum RecoveryStep {
     /// Compact and send again.
     Compact {
         /// The window the provider stated, where it is smaller than the one we believed in.
@@ -242,7 +242,11 @@ impl std::error::Error for RecoveryFailure {}
 
 /// Decides the next step.
 #[must_use]
-pub fn next_step(trouble: &Trouble, tried: &[RecoveryAction], here: &FailureContext<'_>) -> RecoveryStep {
+pub(crate) fn next_step(
+    trouble: &Trouble,
+    tried: &[RecoveryAction],
+    here: &FailureContext<'_>,
+) -> RecoveryStep {
     if here.answer == PartialAnswer::Begun {
         return RecoveryStep::GiveUp(RecoveryAdvice::AskAgain);
     }

@@ -75,7 +75,7 @@ pub enum Automatic {
 /// How much a compaction matters, which decides what may stand in its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Urgency {
+pub(crate) enum Urgency {
     /// It saves money and keeps the model sharp; guards may put it off.
     Due,
     /// It was put off for too long, or a person wants it: guards no longer count.
@@ -86,7 +86,7 @@ pub enum Urgency {
 
 /// Whether the conversation shall be compacted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompactionVerdict {
+pub(crate) enum CompactionVerdict {
     /// It stays as it is.
     Stay(StayReason),
     /// It shall be compacted.
@@ -100,7 +100,7 @@ pub enum CompactionVerdict {
 
 /// Why a conversation stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StayReason {
+pub(crate) enum StayReason {
     /// Automatic compaction is turned off.
     TurnedOff,
     /// There is room.
@@ -111,7 +111,7 @@ pub enum StayReason {
 
 /// Figures before a call.
 #[derive(Clone, Copy, Debug)]
-pub struct PreflightInput<'a> {
+pub(crate) struct PreflightInput<'a> {
     /// Whether compaction happens on its own.
     pub automatic: Automatic,
     /// What the engine said about the pending request.
@@ -130,7 +130,7 @@ pub struct PreflightInput<'a> {
 
 /// Which call it is since the conversation was opened or resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallSince {
+pub(crate) enum CallSince {
     /// The first: the last net before the window is full holds for it.
     Opened,
     /// A later one.
@@ -139,7 +139,7 @@ pub enum CallSince {
 
 /// Whether the model changed since the last call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModelSwitch {
+pub(crate) enum ModelSwitch {
     /// It did not, or its window is no smaller.
     No,
     /// Its window is smaller.
@@ -153,7 +153,7 @@ const PREPARE_FROM_PERCENT: u64 = 80;
 
 /// Decides before a call.
 #[must_use]
-pub fn before_call(figures: &PreflightInput<'_>) -> CompactionVerdict {
+pub(crate) fn before_call(figures: &PreflightInput<'_>) -> CompactionVerdict {
     let limits = &figures.model.limits;
     if figures.automatic == Automatic::Off {
         return CompactionVerdict::Stay(StayReason::TurnedOff);
@@ -184,7 +184,7 @@ pub fn settled_tokens(usage: &Usage) -> u64 {
 
 /// Decides after an answer, by what the engine said about the measured prompt.
 #[must_use]
-pub fn after_answer(automatic: Automatic, engine_wants: bool) -> CompactionVerdict {
+pub(crate) fn after_answer(automatic: Automatic, engine_wants: bool) -> CompactionVerdict {
     match (automatic, engine_wants) {
         (Automatic::Off, _) => CompactionVerdict::Stay(StayReason::TurnedOff),
         (Automatic::On, false) => CompactionVerdict::Stay(StayReason::RoomLeft),
@@ -196,7 +196,7 @@ pub fn after_answer(automatic: Automatic, engine_wants: bool) -> CompactionVerdi
 
 /// Whether a summary should be prepared in the background.
 #[must_use]
-pub fn near_threshold(automatic: Automatic, tokens: u64, threshold_tokens: u64) -> bool {
+pub(crate) fn near_threshold(automatic: Automatic, tokens: u64, threshold_tokens: u64) -> bool {
     automatic == Automatic::On
         && tokens.saturating_mul(100) >= threshold_tokens.saturating_mul(PREPARE_FROM_PERCENT)
 }
@@ -214,7 +214,7 @@ pub(crate) fn may_prepare_again(tokens: u64, cancelled_at: u64, threshold_tokens
 
 /// Figures while nothing happens.
 #[derive(Clone, Copy, Debug)]
-pub struct IdleInput {
+pub(crate) struct IdleInput {
     /// Whether compaction happens on its own.
     pub automatic: Automatic,
     /// The prompt as the next call would send it.
@@ -239,7 +239,7 @@ const IDLE_FROM_PERCENT: u64 = 75;
 
 /// Decides while nothing happens: a cold cache makes a new view cost nothing that is not lost already.
 #[must_use]
-pub fn while_idle(figures: &IdleInput) -> CompactionVerdict {
+pub(crate) fn while_idle(figures: &IdleInput) -> CompactionVerdict {
     if figures.automatic == Automatic::Off {
         return CompactionVerdict::Stay(StayReason::TurnedOff);
     }
@@ -256,7 +256,7 @@ pub fn while_idle(figures: &IdleInput) -> CompactionVerdict {
 
 /// How long until [`while_idle`] should be asked; `None` when time alone will not make a difference.
 #[must_use]
-pub fn idle_in_ms(figures: &IdleInput) -> Option<u64> {
+pub(crate) fn idle_in_ms(figures: &IdleInput) -> Option<u64> {
     match while_idle(figures) {
         CompactionVerdict::Stay(StayReason::CacheWarm) => {
             Some(figures.cache_ttl_ms.saturating_sub(idle_for_ms(figures)))
@@ -273,7 +273,7 @@ fn idle_for_ms(figures: &IdleInput) -> u64 {
 
 /// Whether one model taking over from another leaves less room.
 #[must_use]
-pub fn switch(old: &ModelInForce, new: &ModelInForce) -> ModelSwitch {
+pub(crate) fn switch(old: &ModelInForce, new: &ModelInForce) -> ModelSwitch {
     if new.prompt_room_tokens() < old.prompt_room_tokens()
         || new.limits.threshold_tokens < old.limits.threshold_tokens
     {

@@ -17,7 +17,7 @@ use crate::prompt::view::LiveView;
 /// What was learnt about a model's tokens is kept under this name.
 pub(super) const CALIBRATION: &str = "calibration";
 /// A window that an error stated is kept under this name, with its model and endpoint.
-pub const LEARNT_WINDOW: &str = "window";
+pub(super) const LEARNT_WINDOW: &str = "window";
 /// How often a conversation is read that somebody else keeps writing to.
 const READS_IN_A_ROW: usize = 4;
 /// A lock lasts this long unless it is renewed; dead holders lose it at once.

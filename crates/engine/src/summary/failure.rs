@@ -29,7 +29,7 @@ const SECOND_TRY_WAIT: Duration = Duration::from_secs(1);
 
 /// Why one way to a summary did not lead there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RouteFailure {
+pub(crate) enum RouteFailure {
     /// The provider did not answer, or not all.
     Trouble(Box<Trouble>),
     /// It kept silent for too long, or did not come to an end.
@@ -64,7 +64,7 @@ pub enum RouteFailure {
 impl RouteFailure {
     /// Whether it may work later without anybody changing anything.
     #[must_use]
-    pub fn passes(&self) -> bool {
+    pub(crate) fn passes(&self) -> bool {
         match self {
             Self::Trouble(trouble) => trouble.retry() != Retry::No,
             Self::TookTooLong { .. } | Self::Postponed => true,
@@ -75,7 +75,7 @@ impl RouteFailure {
 
     /// How long to wait before the same is tried once more; `None` when that would help nobody.
     #[must_use]
-    pub fn second_try(&self) -> Option<Duration> {
+    pub(crate) fn second_try(&self) -> Option<Duration> {
         match self {
             // Another answer to the same question may be better.
             Self::Defect(SummaryDefect::Declined { .. }) => None,
@@ -97,7 +97,7 @@ impl RouteFailure {
 
     /// How long the way is left alone after it failed so often before in a row; `None` when trying it costs nothing.
     #[must_use]
-    pub fn rest_ms(&self, failures_before: u32) -> Option<u64> {
+    pub(crate) fn rest_ms(&self, failures_before: u32) -> Option<u64> {
         let rung = |ladder: [u64; 3]| ladder[(failures_before as usize).min(ladder.len() - 1)];
         Some(match self {
             Self::Trouble(trouble) => match &trouble.kind {

@@ -13,7 +13,7 @@ use throughline_tokens::{PricedCall, Usage, cost};
 /// How a model is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SummaryForm {
+pub(crate) enum SummaryForm {
     /// Behind the conversation it holds already.
     Inline,
     /// With the messages quoted.
@@ -33,7 +33,7 @@ impl fmt::Display for SummaryForm {
 /// Why a conversation cannot be ridden on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum InlineObstacle {
+pub(super) enum InlineObstacle {
     /// Another model is asked than the one that holds it.
     OtherModel,
     /// It has not been sent in its present form yet.
@@ -66,7 +66,7 @@ impl fmt::Display for InlineObstacle {
 
 /// What each form would send.
 #[derive(Clone, Copy, Debug)]
-pub struct FormFacts<'a> {
+pub(super) struct FormFacts<'a> {
     /// The model that would be asked.
     pub model: &'a str,
     /// Who serves it.
@@ -85,7 +85,7 @@ pub struct FormFacts<'a> {
 
 /// What a form would send and cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct FormCost {
+pub(super) struct FormCost {
     /// Tokens by bucket.
     pub usage: Usage,
     /// By list price, in millionths of a dollar; `None` where there is none.
@@ -97,7 +97,7 @@ pub struct FormCost {
 
 /// A choice with its sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct FormChoice {
+pub(super) struct FormChoice {
     /// What was chosen.
     pub form: SummaryForm,
     /// What inline would cost, or why it is not possible.
@@ -108,7 +108,7 @@ pub struct FormChoice {
 
 /// Chooses the cheaper form.
 #[must_use]
-pub fn choose_form(facts: &FormFacts<'_>) -> FormChoice {
+pub(super) fn choose_form(facts: &FormFacts<'_>) -> FormChoice {
     let price = |usage: Usage| FormCost {
         usage,
         micro_usd: cost(&PricedCall {

@@ -13,7 +13,7 @@ use throughline_store::{NewCall, SessionId};
 use crate::limits::target::ModelTarget;
 
 /// Books a call; whoever made it waits until that is done.
-pub type BookingFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+pub(crate) type BookingFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Told of every call that was made for a summary, failed ones too.
 pub trait SummaryCalls: Send + Sync {

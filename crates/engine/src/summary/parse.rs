@@ -22,7 +22,7 @@ const LONGEST_QUOTE_CHARS: usize = 120;
 
 /// Why an answer is no summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SummaryDefect {
+pub(crate) enum SummaryDefect {
     /// There was nothing in it.
     Empty,
     /// There was nothing but white space in it.

@@ -30,10 +30,10 @@ const NOT_OF_THIS_BODY: [&str; 3] = ["content-type", "content-length", "content-
 const ANTHROPIC_HEADERS: &str = "anthropic-";
 
 /// Told what the other wire has no place for.
-pub type OnOmission = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type OnOmission = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// An upstream that speaks another wire.
-pub struct TranslatingUpstream {
+pub(crate) struct TranslatingUpstream {
     inner: Arc<dyn Upstream>,
     /// The wire it speaks.
     spoken: WireFormat,
@@ -48,7 +48,7 @@ pub struct TranslatingUpstream {
 impl TranslatingUpstream {
     /// Puts calls on the wire that `inner` speaks.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         inner: Arc<dyn Upstream>,
         spoken: WireFormat,
         cap: CapMember,

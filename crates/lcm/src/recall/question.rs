@@ -14,7 +14,7 @@ const INSTRUCTIONS: &str = include_str!("../prompts/question.md");
 
 /// A question about what was folded away.
 #[derive(Clone, Debug, Default)]
-pub struct RecallQuestion {
+pub(crate) struct RecallQuestion {
     /// In words.
     pub text: String,
     /// Only messages these stand for.
@@ -25,7 +25,7 @@ pub struct RecallQuestion {
 
 /// An answer and what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RecallAnswer {
+pub(crate) struct RecallAnswer {
     /// In words.
     pub answer: String,
     /// Messages it names as its sources.

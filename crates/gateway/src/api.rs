@@ -14,20 +14,20 @@ mod events;
 mod manage;
 mod query;
 mod read;
+mod response;
 mod routes;
 mod session_handle;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, Response, StatusCode};
-use serde::Serialize;
 
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
+use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::InboundRequest;
+use crate::tenant::Tenant;
 
 use error::ApiError;
 use query::Query;
@@ -94,30 +94,7 @@ async fn answered(
 }
 
 fn described() -> Response<ResponseBody> {
-    whole(StatusCode::OK, Bytes::from_static(OPENAPI.as_bytes()))
-}
-
-/// A value as the answer.
-fn json(value: &impl Serialize) -> Result<Response<ResponseBody>, ApiError> {
-    let bytes = serde_json::to_vec(value).map_err(|_| ApiError::internal())?;
-    Ok(whole(StatusCode::OK, Bytes::from(bytes)))
-}
-
-fn whole(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::whole(json));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // What was said to a model is nobody's to keep on the way.
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-/// An answer that comes as events.
-fn event_stream(body: ResponseBody) -> Response<ResponseBody> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    response::whole(StatusCode::OK, Bytes::from_static(OPENAPI.as_bytes()))
 }
 
 #[cfg(test)]

@@ -2,5 +2,7 @@
 
 pub(crate) mod access_tokens;
 pub(crate) mod admission;
+pub(crate) mod policy;
 pub(crate) mod rate_limit;
+pub(crate) mod spend;
 pub(crate) mod token_headers;

@@ -5,14 +5,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use throughline_config::{Settings, WindowSetting};
-use throughline_engine::{CallPolicy, ContextEngine, ToolOutputPolicy};
+use throughline_engine::{CallPolicy, ContextEngine, Host, ToolOutputPolicy};
 use throughline_provider::Client;
-use throughline_store::Owner;
+use throughline_store::{Owner, Store};
 use throughline_tokens::Catalogue;
 
+use crate::compaction::seal::SealKey;
 use crate::proxy::provider_paths::TenantPaths;
 use crate::proxy::upstreams::Upstreams;
 use crate::recall::RecallConfig;
+use crate::telemetry::event::GatewayEvents;
 
 /// Makes the engine of one conversation of an owner.
 pub type EngineSource = Arc<dyn Fn(&Owner) -> Arc<dyn ContextEngine> + Send + Sync>;
@@ -44,6 +46,53 @@ pub struct GatewayConfig {
     pub tenant_paths: TenantPaths,
     /// How long a stream may be silent before it is cut; the limit that suits the endpoint where nothing is said.
     pub silence: Option<Duration>,
+}
+
+/// What is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayLimits {
+    /// Conversations that are kept at hand; the others are read from the record again.
+    pub pooled_sessions: usize,
+    /// Connections that are open at the same time; further ones wait.
+    pub connections: usize,
+    /// Bytes of all bodies that are being read or worked on.
+    pub all_bodies_bytes: usize,
+    /// How long a client may take for the head of a request.
+    pub head_time: Duration,
+    /// How long it may say nothing in the middle of a body, ...
+    pub body_silence: Duration,
+    /// ... and how long it may take for all of it.
+    pub body_time: Duration,
+}
+
+impl Default for GatewayLimits {
+    fn default() -> Self {
+        Self {
+            pooled_sessions: 2_000,
+            connections: 8_192,
+            all_bodies_bytes: 512 * 1024 * 1024,
+            head_time: Duration::from_secs(30),
+            body_silence: Duration::from_secs(30),
+            body_time: Duration::from_secs(300),
+        }
+    }
+}
+
+/// What a gateway is made of.
+#[derive(Clone)]
+pub struct GatewaySetup {
+    /// The record.
+    pub store: Arc<dyn Store>,
+    /// Whose conversations.
+    pub owner: Owner,
+    /// Time, chance and liveness.
+    pub host: Arc<dyn Host>,
+    /// What is too much.
+    pub limits: GatewayLimits,
+    /// What clients are given to keep is sealed with this.
+    pub seal_key: SealKey,
+    /// Who is told.
+    pub events: Arc<dyn GatewayEvents>,
 }
 
 /// The configuration in force.

@@ -4,14 +4,11 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use throughline_engine::{RecoveryFailure, SessionError};
-use throughline_provider::{Refusal, TroubleKind};
+use throughline_provider::TroubleKind;
 use throughline_transcript::WireFormat;
 use throughline_wire::{ErrorBody, write_error};
 
-use crate::gateway::Tenant;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::put_headers;
-use crate::telemetry::event::GatewayEvent;
 
 /// What errors of the record are called.
 const UNRECORDED: &str = "record_error";
@@ -90,7 +87,7 @@ impl GatewayError {
     }
 
     /// Why a call could not be made, in words for clients; which setting would help is not for them.
-    fn of_call(error: &SessionError) -> Self {
+    pub(crate) fn of_call(error: &SessionError) -> Self {
         let (status, kind) = match error {
             SessionError::Exhausted(gave_up) => of_trouble(gave_up),
             SessionError::FixedTooLarge { .. }
@@ -116,21 +113,6 @@ impl GatewayError {
         *response.status_mut() = self.status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
-    }
-}
-
-impl Tenant {
-    /// The refusal of a call that could not be made. Whoever runs the gateway is told all of it.
-    pub(crate) fn call_failed(&self, error: &SessionError) -> GatewayError {
-        match error {
-            SessionError::Record(error) => self.record_failed(error),
-            // The client hung up.
-            SessionError::Cancelled => GatewayError::of_call(error),
-            _ => {
-                self.tell(GatewayEvent::Warning(error.to_string()));
-                GatewayError::of_call(error)
-            }
-        }
     }
 }
 
@@ -161,12 +143,4 @@ fn of_trouble(gave_up: &RecoveryFailure) -> (StatusCode, &'static str) {
         TroubleKind::Timeout => (status.unwrap_or(StatusCode::GATEWAY_TIMEOUT), "timeout_error"),
         _ => (status.unwrap_or(StatusCode::BAD_GATEWAY), "api_error"),
     }
-}
-
-/// What a provider answered instead of an answer, passed on as it came.
-pub(crate) fn passed_on(refusal: &Refusal) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::whole(refusal.body.clone()));
-    *response.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    put_headers(&mut response, &refusal.headers);
-    response
 }

@@ -1,5 +1,6 @@
 //! The HTTP surface: connections, routes, bodies, errors of the transport.
 
+pub(crate) mod inbound;
 pub(crate) mod path;
 pub(crate) mod peer;
 pub(crate) mod readiness;

@@ -19,6 +19,7 @@
 
 mod api;
 mod auth;
+mod blocking;
 mod compaction;
 mod config;
 mod error;
@@ -27,14 +28,17 @@ mod http;
 mod lookup;
 mod proxy;
 mod recall;
+mod shared;
 mod telemetry;
+mod tenant;
 
 pub use auth::access_tokens::{
     AccessTokens, TOKEN_PREFIX, TokenEntry, TokenError, TokenLimits, random_token_bytes,
 };
+pub use auth::policy::{AccessPolicy, PeerCheck, PeerUser};
 pub use compaction::seal::SealKey;
-pub use config::{EngineSource, GatewayConfig};
-pub use gateway::{AccessPolicy, Gateway, GatewayLimits, GatewaySetup, PeerCheck, PeerUser};
+pub use config::{EngineSource, GatewayConfig, GatewayLimits, GatewaySetup};
+pub use gateway::Gateway;
 pub use http::server::serve;
 pub use http::tls::{Tls, TlsError};
 pub use proxy::provider_paths::TenantPaths;

@@ -2,6 +2,7 @@
 
 pub(crate) mod client_info;
 pub(crate) mod message_key;
+pub(crate) mod open_session;
 pub(crate) mod prefix_match;
 pub(crate) mod previous_response;
 pub(crate) mod quotes;

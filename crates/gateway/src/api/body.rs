@@ -6,8 +6,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize as _, Deserializer};
 
 use super::error::ApiError;
+use crate::http::inbound::InboundRequest;
 use crate::http::request_body;
-use crate::http::router::InboundRequest;
 
 /// Up to here every whole number is one as a fraction too.
 const EXACT: f64 = 9_007_199_254_740_992.0;

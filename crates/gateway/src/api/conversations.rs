@@ -20,15 +20,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::body;
 use super::error::ApiError;
+use super::response;
 use super::session_handle::endpoint;
-use crate::gateway::Tenant;
+use crate::blocking::blocking;
+use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::InboundRequest;
-use crate::lookup::session_lookup::blocking;
-use crate::lookup::session_pool::{Slot, SlotKey};
+use crate::lookup::session_pool::{SessionSlot, SlotKey};
 use crate::recall::{RecallLoop, RoundDelivery};
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
+use crate::tenant::Tenant;
 
 /// What the record calls conversations that are kept here.
 const PROGRAM: &str = "api";
@@ -53,7 +54,7 @@ struct MessageBody {
 
 /// Everything a call takes.
 struct PreparedCall {
-    slot: Arc<Slot>,
+    slot: Arc<SessionSlot>,
     session: OwnedMutexGuard<ManagedSession>,
     input: CallInput,
     key: String,
@@ -179,7 +180,7 @@ async fn slot(
     known: Option<&ExistingConversation>,
     endpoint: &Endpoint,
     model: &str,
-) -> Result<Arc<Slot>, ApiError> {
+) -> Result<Arc<SessionSlot>, ApiError> {
     let slot_key = SlotKey { owner: gateway.setup.owner.clone(), text: format!("{PROGRAM}/{key}") };
     // One at a time, so that two first messages of a conversation open it once.
     let _opening = gateway.opening.lock().await;
@@ -263,7 +264,7 @@ async fn whole(gateway: &Arc<Tenant>, ready: PreparedCall) -> Result<Response<Re
     // A client that hangs up calls the call off, as on every wire.
     let _guard = cancel.drop_guard();
     let work = gateway.tasks.spawn(in_request_context(async move { call(&own, ready).await }));
-    super::json(&work.await.map_err(|_| ApiError::internal())??)
+    response::json(&work.await.map_err(|_| ApiError::internal())??)
 }
 
 fn streamed(gateway: &Arc<Tenant>, mut ready: PreparedCall) -> Response<ResponseBody> {
@@ -300,7 +301,7 @@ fn streamed(gateway: &Arc<Tenant>, mut ready: PreparedCall) -> Response<Response
         };
         let _ = sender.send(Bytes::from(last.to_bytes())).await;
     });
-    super::event_stream(body)
+    response::event_stream(body)
 }
 
 fn event_of(delta: &Delta) -> Option<WireEvent> {

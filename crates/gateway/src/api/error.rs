@@ -7,10 +7,11 @@ use throughline_engine::SessionError;
 use throughline_provider::TroubleKind;
 use throughline_store::StoreError;
 
+use super::response;
 use crate::error::{GatewayError, words_for_clients};
-use crate::gateway::Tenant;
 use crate::http::response_body::ResponseBody;
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +116,6 @@ impl ApiError {
     }
 
     pub(super) fn respond(&self) -> Response<ResponseBody> {
-        super::whole(self.status, Bytes::from(self.json()))
+        response::whole(self.status, Bytes::from(self.json()))
     }
 }

@@ -12,12 +12,13 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::error::ApiError;
 use super::query::Query;
-use crate::gateway::Tenant;
+use super::response;
+use crate::blocking::blocking;
+use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::InboundRequest;
-use crate::lookup::session_lookup::blocking;
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::event_feed::FeedEntry;
+use crate::tenant::Tenant;
 
 /// How often a line shows that the connection lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
@@ -71,7 +72,7 @@ pub(super) async fn stream(
             }
         }
     });
-    Ok(super::event_stream(body))
+    Ok(response::event_stream(body))
 }
 
 /// The sessions of a conversation that somebody wants to hear of.

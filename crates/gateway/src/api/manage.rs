@@ -9,12 +9,13 @@ use throughline_engine::{CompactionResult, CompressOutcome, ManualCompaction};
 
 use super::body;
 use super::error::ApiError;
+use super::response;
 use super::session_handle::SessionHandle;
-use crate::gateway::Tenant;
+use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::InboundRequest;
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::in_request_context;
+use crate::tenant::Tenant;
 
 /// The longest topic.
 const MAX_FOCUS_CHARS: usize = 2_000;
@@ -56,7 +57,7 @@ pub(super) async fn compact(
             gateway.tell(GatewayEvent::Warning(error.to_string()));
             ApiError::internal()
         })?;
-        return super::json(&previewed_json(&outcome, json!(session)));
+        return response::json(&previewed_json(&outcome, json!(session)));
     }
     let own = Arc::clone(gateway);
     // Whoever asked may leave; what was begun is brought to its end and seen to.
@@ -66,7 +67,7 @@ pub(super) async fn compact(
         (result, json!(in_hand.session.id()))
     }));
     let (result, session) = work.await.map_err(|_| ApiError::internal())?;
-    super::json(&compacted_json(&result, session))
+    response::json(&compacted_json(&result, session))
 }
 
 fn compacted_json(result: &CompactionResult, session: Value) -> Value {
@@ -167,5 +168,5 @@ pub(super) async fn select(
         })
     }));
     let done = work.await.map_err(|_| ApiError::internal())?;
-    super::json(&done.map_err(|error| ApiError::of_call(gateway, &error))?)
+    response::json(&done.map_err(|error| ApiError::of_call(gateway, &error))?)
 }

@@ -14,11 +14,11 @@ use throughline_transcript::Role;
 
 use super::body::is_blank;
 use super::error::ApiError;
-use super::json as as_json;
 use super::query::Query;
-use crate::gateway::Tenant;
+use super::response::json as as_json;
+use crate::blocking::blocking;
 use crate::http::response_body::ResponseBody;
-use crate::lookup::session_lookup::blocking;
+use crate::tenant::Tenant;
 
 /// Conversations and hits when nothing else is asked for.
 const USUAL_LISTED: usize = 20;
@@ -94,7 +94,7 @@ pub(super) async fn session(gateway: &Tenant, reference: &str) -> Result<Respons
 }
 
 #[derive(Serialize)]
-struct TranscriptPage<'a> {
+struct TranscriptResponse<'a> {
     session: &'a Session,
     turnings: Vec<ViewChange>,
     messages: Vec<MessageEntry<'a>>,
@@ -121,7 +121,7 @@ pub(super) async fn transcript(
     said.truncate(limit);
     let messages = said.iter().map(MessageEntry::of).collect::<Result<Vec<_>, _>>();
     let messages = messages.map_err(|error| ApiError::of_store(gateway, &error))?;
-    as_json(&TranscriptPage { session: &session, turnings, messages, next_seq })
+    as_json(&TranscriptResponse { session: &session, turnings, messages, next_seq })
 }
 
 #[derive(Serialize)]

@@ -9,18 +9,17 @@ use throughline_transcript::WireFormat;
 use tokio::sync::OwnedMutexGuard;
 
 use super::error::ApiError;
-use crate::gateway::Tenant;
-use crate::http::router::InboundRequest;
+use crate::blocking::blocking;
+use crate::http::inbound::{InboundRequest, client_headers, is_key};
 use crate::lookup::client_info::UPSTREAM_HEADER;
-use crate::lookup::session_lookup::blocking;
-use crate::lookup::session_pool::Slot;
-use crate::proxy::passthrough::{client_headers, is_key};
+use crate::lookup::session_pool::SessionSlot;
+use crate::tenant::Tenant;
 
 /// A conversation that nobody else works on meanwhile.
 pub(super) struct SessionHandle {
     pub(super) session: OwnedMutexGuard<ManagedSession>,
     /// Where clients' requests find it, if they do at the moment.
-    pub(super) slot: Option<Arc<Slot>>,
+    pub(super) slot: Option<Arc<SessionSlot>>,
 }
 
 impl SessionHandle {

@@ -17,21 +17,25 @@ use throughline_store::Owner;
 use tokio::time::Instant;
 
 use crate::auth::access_tokens::TokenLimits;
+use crate::auth::policy::AccessPolicy;
 use crate::auth::rate_limit::{Permit, RateLimitError, spent};
+use crate::auth::spend::SpendPolicy;
+use crate::auth::spend::no_money;
 use crate::auth::token_headers::{TOKEN_HEADER, take_tokens};
+use crate::blocking::blocking;
 use crate::error::GatewayError;
-use crate::gateway::{AccessPolicy, Shared, Tenant};
 use crate::http::peer::Peer;
 use crate::http::response_body::ResponseBody;
-use crate::lookup::session_lookup::blocking;
+use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// In which browsers say how the page that asks stands to whoever is asked.
 const FETCH_SITE: &str = "sec-fetch-site";
 const MICROS_IN_A_DOLLAR: f64 = 1_000_000.0;
 
 /// Somebody who was let in.
-pub(crate) struct Admission {
+pub(crate) struct AuthorizedRequest {
     /// The gateway in their name.
     pub(crate) tenant: Arc<Tenant>,
     /// Bytes of a body they may send.
@@ -42,15 +46,6 @@ pub(crate) struct Admission {
     pub(crate) multi_tenant: bool,
     /// Their place among the requests at the same time, for as long as the answer takes.
     pub(crate) permit: Option<Permit>,
-}
-
-/// Whether it matters what calls cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SpendPolicy {
-    /// It does: what cannot be counted is refused.
-    Limited,
-    /// It does not.
-    Unlimited,
 }
 
 /// Somebody who was not.
@@ -82,19 +77,19 @@ pub(crate) async fn admit(
     shared: &Shared,
     head: &mut Parts,
     peer: Option<&Peer>,
-) -> Result<Admission, AuthError> {
+) -> Result<AuthorizedRequest, AuthError> {
     let presented = take_tokens(head)?;
     let body_bytes = shared.config.now().body_bytes;
     let access = shared.access();
     let AccessPolicy::Tokens(book) = access.as_ref() else {
         from_here(head)?;
         if let Some(peer) = peer
-            && !peer.is_allowed(shared).await
+            && !peer.is_allowed(shared.peer_check()).await
         {
             return Err(AuthError::from(other_user()));
         }
         let tenant = shared.tenant(&shared.setup.owner);
-        return Ok(Admission {
+        return Ok(AuthorizedRequest {
             tenant,
             body_bytes,
             spend: SpendPolicy::Unlimited,
@@ -110,7 +105,7 @@ pub(crate) async fn admit(
         check_spend(&tenant, &entry.owner, entry.limits).await?;
     }
     let body_bytes = entry.limits.body_bytes.map_or(body_bytes, |own| own.min(body_bytes));
-    Ok(Admission { tenant, body_bytes, spend, multi_tenant: true, permit: Some(permit) })
+    Ok(AuthorizedRequest { tenant, body_bytes, spend, multi_tenant: true, permit: Some(permit) })
 }
 
 fn unknown() -> AuthError {
@@ -151,24 +146,6 @@ async fn check_spend(tenant: &Tenant, owner: &Owner, limits: TokenLimits) -> Res
         Err(error) => {
             tenant.tell(GatewayEvent::Warning(format!("what was spent is not known: {error}")));
             Err(AuthError::from(GatewayError::internal()))
-        }
-    }
-}
-
-/// A refusal because of money.
-pub(crate) fn no_money(message: String) -> GatewayError {
-    GatewayError { status: StatusCode::PAYMENT_REQUIRED, kind: "billing_error", message }
-}
-
-impl SpendPolicy {
-    /// Refuses what passes without being counted, where that matters.
-    pub(crate) fn refuse_uncounted(self) -> Result<(), GatewayError> {
-        match self {
-            Self::Unlimited => Ok(()),
-            Self::Limited => Err(no_money(
-                "the token has a limit on what calls cost, and this one would pass without being counted"
-                    .to_owned(),
-            )),
         }
     }
 }

@@ -21,13 +21,14 @@ use throughline_wire::{
 use crate::compaction::compaction_item::{COMPACTION, refuse_foreign};
 use crate::compaction::seal::Sealed;
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
+use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::InboundRequest;
 use crate::lookup::message_key::{MessageIdentity, identity_of};
 use crate::lookup::session_lookup::ResolvedRequest;
-use crate::proxy::call::{ClientHistory, ManagedRequest, checked_turn};
+use crate::proxy::client_history::ClientHistory;
+use crate::proxy::managed_request::{ManagedRequest, checked_turn};
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// The path that is asked.
 pub(crate) const PATH: &str = "/v1/responses/compact";

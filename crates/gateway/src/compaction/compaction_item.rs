@@ -8,12 +8,12 @@ use std::collections::HashSet;
 use throughline_store::{SessionId, StoreError};
 use throughline_transcript::{Message, RawJson, SharedText, decode_message};
 
+use crate::blocking::blocking;
 use crate::compaction::seal::SEALED_BY_US;
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
 use crate::lookup::message_key::{MessageIdentity, MessageKey, identity_of};
-use crate::lookup::session_lookup::blocking;
-use crate::proxy::call::ManagedRequest;
+use crate::proxy::managed_request::ManagedRequest;
+use crate::tenant::Tenant;
 
 /// The type of an item that stands for what was let go.
 pub(crate) const COMPACTION: &str = "compaction";

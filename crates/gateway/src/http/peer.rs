@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 
-use crate::gateway::{PeerUser, Shared};
-use crate::lookup::session_lookup::blocking;
+use crate::auth::policy::{PeerCheck, PeerUser};
+use crate::blocking::blocking;
 
 /// The two ends of a connection, and whose the other one is once that is known. It goes along with every request.
 #[derive(Clone)]
@@ -23,8 +23,8 @@ impl Peer {
     }
 
     /// Whether the other end is a program of the user who runs the gateway, where that matters and can be told.
-    pub(crate) async fn is_allowed(&self, shared: &Shared) -> bool {
-        let Some(check) = shared.peer_check() else { return true };
+    pub(crate) async fn is_allowed(&self, check: Option<PeerCheck>) -> bool {
+        let Some(check) = check else { return true };
         let Some((peer, own)) = self.addresses else { return false };
         let find = || async move {
             let found = blocking(move || Ok::<_, throughline_store::StoreError>(check(peer, own))).await;

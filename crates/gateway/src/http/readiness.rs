@@ -5,11 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use throughline_store::Store;
 use tokio::time::Instant;
 
-use crate::gateway::Shared;
-use crate::lookup::session_lookup::blocking;
-use crate::telemetry::event::GatewayEvent;
+use crate::blocking::blocking;
 
 /// How long the record may take to show that it can be written.
 const WITHIN: Duration = Duration::from_secs(2);
@@ -24,33 +23,33 @@ pub(crate) struct Readiness {
     found: tokio::sync::Mutex<Option<(Instant, bool)>>,
 }
 
-impl Shared {
+impl Readiness {
     /// Whether requests can be recorded.
-    pub(crate) async fn is_ready(&self) -> bool {
+    pub(crate) async fn is_ready(&self, store: &Arc<dyn Store>, warn: impl Fn(String)) -> bool {
         // Whoever asks meanwhile gets the same finding.
-        let mut found = self.readiness.found.lock().await;
+        let mut found = self.found.lock().await;
         if let Some((at, is_ready)) = *found
             && at.elapsed() < if is_ready { READY_HOLDS } else { NOT_READY_HOLDS }
         {
             return is_ready;
         }
-        let is_ready = self.can_record().await;
+        let is_ready = can_record(store, warn).await;
         *found = Some((Instant::now(), is_ready));
         is_ready
     }
+}
 
-    async fn can_record(&self) -> bool {
-        let store = Arc::clone(&self.setup.store);
-        match tokio::time::timeout(WITHIN, blocking(move || store.check_writable())).await {
-            Ok(Ok(())) => true,
-            Ok(Err(error)) => {
-                self.tell(GatewayEvent::Warning(format!("not ready: {error}")));
-                false
-            }
-            Err(_) => {
-                self.tell(GatewayEvent::Warning("not ready: the record does not answer".to_owned()));
-                false
-            }
+async fn can_record(store: &Arc<dyn Store>, warn: impl Fn(String)) -> bool {
+    let store = Arc::clone(store);
+    match tokio::time::timeout(WITHIN, blocking(move || store.check_writable())).await {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            warn(format!("not ready: {error}"));
+            false
+        }
+        Err(_) => {
+            warn("not ready: the record does not answer".to_owned());
+            false
         }
     }
 }

@@ -10,8 +10,8 @@ use hyper::HeaderMap;
 use hyper::body::Body;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 
+use crate::config::GatewayLimits;
 use crate::error::GatewayError;
-use crate::gateway::GatewayLimits;
 
 /// All bodies that are being read or worked on, whose bytes are counted.
 #[derive(Debug, Default)]

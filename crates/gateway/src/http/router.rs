@@ -4,82 +4,32 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Body;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use throughline_transcript::WireFormat;
-use tokio_util::sync::CancellationToken;
 
 use crate::api;
 use crate::auth::access_tokens::TOKEN_PREFIX;
-use crate::auth::admission::{self, Admission, SpendPolicy};
+use crate::auth::admission::{self, AuthorizedRequest};
 use crate::compaction::compact;
 use crate::error::GatewayError;
-use crate::gateway::{Shared, Tenant};
+use crate::http::inbound::InboundRequest;
 use crate::http::path::has_dot_segments;
 use crate::http::peer::Peer;
 use crate::http::response_body::ResponseBody;
-use crate::lookup::client_info::{OWN_HEADERS, REQUEST_HEADER};
+use crate::lookup::client_info::REQUEST_HEADER;
 use crate::proxy::count_tokens;
+use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 use crate::telemetry::request_context::{RequestContext, RequestInfo};
-
-/// Headers of one connection, or that the server sets itself.
-const NOT_PASSED_ON: [&str; 8] = [
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
+use crate::tenant::Tenant;
 
 /// Where the figures are.
 const METRICS_PATH: &str = "/metrics";
 
 /// As much of a path stands in the log.
 const MOST_PATH_CHARS: usize = 200;
-
-/// A request whose body was read.
-pub(crate) struct InboundRequest {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) query: Option<String>,
-    pub(crate) headers: HeaderMap,
-    /// The body as it was sent.
-    pub(crate) packed: Bytes,
-    /// What it may come to, unpacked.
-    pub(crate) body_bytes: usize,
-    /// Whether it matters what it costs.
-    pub(crate) spend: SpendPolicy,
-    /// Whether others use the gateway too, each with an access token.
-    pub(crate) multi_tenant: bool,
-    /// Cancelled when whoever asks may not any more.
-    pub(crate) revoked: CancellationToken,
-}
-
-impl InboundRequest {
-    /// Headers for whoever is asked next: those meant for the gateway and for this connection are left out.
-    pub(crate) fn headers_to_pass(&self) -> Vec<(String, String)> {
-        let of_connection: Vec<String> = self
-            .headers
-            .get_all(CONNECTION)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|names| names.split(',').map(|name| name.trim().to_ascii_lowercase()))
-            .collect();
-        let named = self.headers.iter().filter(|(name, _)| {
-            !name.as_str().starts_with(OWN_HEADERS)
-                && !NOT_PASSED_ON.contains(&name.as_str())
-                && !of_connection.iter().any(|own| own == name.as_str())
-        });
-        let readable =
-            named.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?)));
-        readable.map(|(name, value)| (name, value.to_owned())).collect()
-    }
-}
 
 /// The wire that is spoken at a path.
 fn wire_at(method: &Method, path: &str) -> Option<WireFormat> {
@@ -188,7 +138,7 @@ where
 {
     let what = RequestLine::of(&head);
     let refuse = |refused: &GatewayError| form.refuse(shared, refused, &what);
-    let Admission { tenant, body_bytes, spend, multi_tenant, permit } =
+    let AuthorizedRequest { tenant, body_bytes, spend, multi_tenant, permit } =
         match admission::admit(shared, &mut head, peer.as_ref()).await {
             Ok(admitted) => admitted,
             Err(denied) => {
@@ -356,17 +306,4 @@ fn text(is_head: bool, status: StatusCode, words: &'static str) -> Response<Resp
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
-}
-
-/// Takes over the headers of whoever answered, except those of its own connection.
-pub(crate) fn put_headers(response: &mut Response<ResponseBody>, headers: &[(String, String)]) {
-    for (name, value) in headers {
-        if NOT_PASSED_ON.contains(&name.as_str()) {
-            continue;
-        }
-        let name = HeaderName::from_bytes(name.as_bytes());
-        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
-            response.headers_mut().append(name, value);
-        }
-    }
 }

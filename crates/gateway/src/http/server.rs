@@ -15,9 +15,10 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::gateway::{Gateway, Shared};
+use crate::gateway::Gateway;
 use crate::http::peer::Peer;
 use crate::http::router::handle;
+use crate::shared::Shared;
 use crate::telemetry::event::GatewayEvent;
 
 /// How long is waited when the machine has no room for another connection.

@@ -12,8 +12,6 @@ use std::fmt::Write as _;
 use throughline_transcript::{Message, Part, Role, strip_injected};
 use twox_hash::XxHash3_128;
 
-use crate::recall::client_view::ClientForm;
-
 /// What a message is recognised by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct MessageIdentity([u8; 16]);
@@ -78,6 +76,28 @@ impl MessageKey {
     pub(crate) fn is(&self, identity: Option<MessageIdentity>) -> bool {
         self.identity == identity
             || identity.is_some_and(|identity| self.seen.is_some_and(|seen| seen.is(identity)))
+    }
+}
+
+/// How a message may come back from a client that never heard of the calls in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientForm {
+    /// Whether it may be missing: the client was shown nothing of it, or shown it as part of the next answer.
+    pub(crate) may_lack: bool,
+    /// What is left of it without the calls.
+    pub(crate) alone: Option<MessageIdentity>,
+    /// The same, with what earlier rounds of the answer said before it.
+    pub(crate) joined: Option<MessageIdentity>,
+    /// The same for clients that make one text of an answer, with nothing or an empty line between its parts.
+    pub(crate) as_one: [Option<MessageIdentity>; 2],
+}
+
+impl ClientForm {
+    /// A message the client knows nothing of.
+    pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None, as_one: [None; 2] };
+
+    pub(crate) fn is(&self, identity: MessageIdentity) -> bool {
+        [self.alone, self.joined].iter().chain(&self.as_one).any(|known| *known == Some(identity))
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use throughline_transcript::{Message, Role, is_client_summary};
 
-use crate::lookup::message_key::{ByteHash, MessageIdentity, MessageKey, bytes_of, identity_of};
-use crate::recall::client_view::{ClientForm, Projection};
+use crate::lookup::message_key::{ByteHash, ClientForm, MessageIdentity, MessageKey, bytes_of, identity_of};
+use crate::recall::client_view::Projection;
 
 /// A message of a request. Most come back unchanged, so who they are is worked out only when their bytes do not tell.
 pub(crate) struct ClientMessage<'a> {

@@ -10,9 +10,9 @@ use throughline_store::{SessionId, StoredMessage};
 use throughline_transcript::{Message, RawJson, Role, WireFormat};
 use throughline_wire::Request;
 
-use crate::gateway::Tenant;
-use crate::lookup::session_lookup::blocking;
-use crate::proxy::call::ManagedRequest;
+use crate::blocking::blocking;
+use crate::proxy::managed_request::ManagedRequest;
+use crate::tenant::Tenant;
 
 /// The member that names an answer.
 const PREVIOUS: &str = "previous_response_id";

@@ -9,18 +9,20 @@
 use std::sync::Arc;
 
 use throughline_store::{Link, LinkKind, Owner, Session, SessionFilter, SessionId, Store, StoreError};
-use throughline_transcript::{Message, Role, asks_for_summary, human_words, is_client_summary};
-use throughline_wire::Request;
+use throughline_transcript::{Message, Role, asks_for_summary, is_client_summary};
 
+use crate::blocking::blocking;
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
-use crate::lookup::client_info::CODEX;
+use crate::lookup::open_session::has_tools;
+use crate::lookup::open_session::is_empty_list;
+use crate::lookup::open_session::{NewSlotKey, SlotCandidate};
 use crate::lookup::prefix_match::{ClientMessage, shared_answers};
 use crate::lookup::quotes::{QuoteRequirement, QuoteSearch, words_of};
-use crate::lookup::session_lookup::{NewSlotKey, SlotCandidate, blocking, own_id};
-use crate::lookup::session_pool::{Slot, key_start};
-use crate::proxy::call::ManagedRequest;
+use crate::lookup::session_lookup::own_id;
+use crate::lookup::session_pool::{SessionSlot, key_start};
+use crate::proxy::managed_request::ManagedRequest;
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// A side call has no more messages than this: instructions, a question in a few pieces, an answer.
 const MOST_SIDE_CALL_MESSAGES: usize = 8;
@@ -38,26 +40,6 @@ enum ConversationRole {
     SideCall,
     /// One that hangs on another already.
     Attached,
-}
-
-/// Whether a request brings tools. Some clients send an empty list with side calls.
-pub(crate) fn has_tools(request: &Request) -> bool {
-    request.tools().is_some_and(|tools| !is_empty_list(tools.0))
-}
-
-fn is_empty_list(json: &str) -> bool {
-    let inner = json.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    inner.is_some_and(|inner| inner.trim().is_empty())
-}
-
-/// Notes of a conversation what its next side calls are filed by.
-pub(crate) fn note_request(slot: &Slot, turn: &ManagedRequest) {
-    slot.note_tools(has_tools(&turn.request) && !turn.client.is_side_call);
-    // Of the clients that name no conversation in side calls, only Codex asks while it is being answered.
-    if turn.client.program == CODEX {
-        let mut said = turn.request.messages().iter().rev();
-        slot.note_question(said.find_map(human_words));
-    }
 }
 
 impl Tenant {
@@ -127,7 +109,7 @@ impl Tenant {
         &self,
         turn: &ManagedRequest,
         key: &NewSlotKey,
-        slot: &Slot,
+        slot: &SessionSlot,
         is_answered: bool,
     ) -> Result<SlotCandidate, GatewayError> {
         let (store, owner, id) =
@@ -212,7 +194,7 @@ impl Tenant {
     }
 
     /// Files side calls that came before the conversation whose question they quote.
-    async fn file_waiting(&self, slot: &Slot) {
+    async fn file_waiting(&self, slot: &SessionSlot) {
         let Some(question) = slot.question() else { return };
         for other in self.pool.of_owner(&self.setup.owner) {
             let words = other.waiting_side_call();
@@ -307,7 +289,7 @@ fn part_of(
     store: &dyn Store,
     owner: &Owner,
     session: &Session,
-    at_hand: Option<&Slot>,
+    at_hand: Option<&SessionSlot>,
 ) -> Result<ConversationRole, StoreError> {
     if session.link.as_ref().is_some_and(|link| link.kind.is_attached()) {
         return Ok(ConversationRole::Attached);
@@ -319,7 +301,7 @@ fn part_of(
         Ok(chain.len() == 1 && messages.len() <= MOST_SIDE_CALL_MESSAGES && answers <= 1)
     };
     let is_busy = at_hand.is_some_and(|slot| slot.session.try_lock().is_err());
-    match at_hand.and_then(Slot::has_tools) {
+    match at_hand.and_then(SessionSlot::has_tools) {
         Some(true) if is_busy => return Ok(ConversationRole::Main),
         Some(false) if is_short()? => return Ok(ConversationRole::SideCall),
         _ => {}

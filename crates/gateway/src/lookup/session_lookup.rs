@@ -3,35 +3,34 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use throughline_engine::{Freshness, ManagedSession, ModelTarget, SessionError, SessionSetup};
-use throughline_store::{
-    Link, LinkKind, MAX_NUMBERED, NewSession, Origin, Owner, SessionId, StoreError, StoredMessage,
-    numbered_key,
-};
-use throughline_transcript::{Message, Role, WireFormat, asks_for_summary};
+use throughline_engine::{Freshness, ManagedSession, ModelTarget};
+use throughline_store::{Link, LinkKind, MAX_NUMBERED, Owner, SessionId, StoreError, numbered_key};
+use throughline_transcript::{Message, Role, asks_for_summary};
 use tokio::sync::OwnedMutexGuard;
 
+use crate::blocking::blocking;
 use crate::compaction::compaction_item::{
     CompactedPrefix, ExpandedHistory, last_compaction_item, unknown_of,
 };
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
 use crate::lookup::message_key::MessageKey;
+use crate::lookup::open_session::NewSlotKey;
+use crate::lookup::open_session::SlotCandidate;
+use crate::lookup::open_session::note_request;
 use crate::lookup::prefix_match::{
     ClientMessage, PrefixMatch, compare, has_new_summary, is_compacted, refreshed,
 };
-use crate::lookup::relations::note_request;
-use crate::lookup::session_pool::{HistoryKeys, Slot, SlotKey};
-use crate::proxy::call::ManagedRequest;
-use crate::recall::client_view::Projection;
+use crate::lookup::session_pool::{SessionSlot, SlotKey};
+use crate::proxy::managed_request::ManagedRequest;
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// How often a conversation is looked for that others keep moving on.
 const MOST_LOOKS: usize = 8;
 
 /// Where a request stands.
 pub(crate) struct ResolvedRequest {
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) slot: Arc<SessionSlot>,
     pub(crate) session: OwnedMutexGuard<ManagedSession>,
     /// The conversation as the client tells it, without what it has let go.
     pub(crate) messages: Vec<Message>,
@@ -41,33 +40,9 @@ pub(crate) struct ResolvedRequest {
     pub(crate) known: Vec<MessageKey>,
 }
 
-/// A conversation that was looked for.
-pub(crate) struct SlotCandidate {
-    slot: Arc<Slot>,
-    /// There for one that was opened for this very request: nobody else gets it first.
-    session: Option<OwnedMutexGuard<ManagedSession>>,
-}
-
-impl SlotCandidate {
-    /// One that others may use too.
-    fn at_hand(slot: Arc<Slot>) -> Self {
-        Self { slot, session: None }
-    }
-
-    pub(crate) fn slot(&self) -> &Arc<Slot> {
-        &self.slot
-    }
-}
-
-/// Under what a new conversation is filed: the first number that no other conversation that begins alike has.
-pub(crate) struct NewSlotKey {
-    key: SlotKey,
-    number: usize,
-}
-
 /// A conversation, before the messages of the request are at hand again.
 struct LockedSlot {
-    slot: Arc<Slot>,
+    slot: Arc<SessionSlot>,
     session: OwnedMutexGuard<ManagedSession>,
     known: Vec<MessageKey>,
     repeated: usize,
@@ -161,7 +136,7 @@ impl Tenant {
 
     /// Compares a conversation at hand with the record, and loads it again where somebody else wrote to it. Whether it is
     /// still there. Where the record cannot be read, what is at hand is all there is.
-    async fn refresh(&self, slot: &Slot, session: &mut ManagedSession) -> bool {
+    async fn refresh(&self, slot: &SessionSlot, session: &mut ManagedSession) -> bool {
         slot.follow_client(session);
         let tick = self.pool.tick();
         let refreshed = session.refresh().await;
@@ -187,7 +162,7 @@ impl Tenant {
     }
 
     /// Has a seat follow its session to a branch, and tells of it.
-    pub(crate) fn follow(&self, slot: &Slot, session: &ManagedSession) {
+    pub(crate) fn follow(&self, slot: &SessionSlot, session: &ManagedSession) {
         if let Some(left) = slot.follow(session) {
             let link = Some((left, LinkKind::Branch.name()));
             self.tell(GatewayEvent::Opened { session: session.conversation().clone(), link });
@@ -200,7 +175,7 @@ impl Tenant {
             let session = Arc::clone(&slot.session).try_lock_owned().ok()?;
             Some((slot, session))
         });
-        let idle: Vec<(Arc<Slot>, OwnedMutexGuard<ManagedSession>)> = idle.collect();
+        let idle: Vec<(Arc<SessionSlot>, OwnedMutexGuard<ManagedSession>)> = idle.collect();
         if idle.is_empty() {
             return;
         }
@@ -208,7 +183,7 @@ impl Tenant {
         let tick = self.pool.tick();
         // All of them at once: a conversation that is asked again and again has many branches.
         let outdated = blocking(move || {
-            let is_outdated = |(slot, session): &mut (Arc<Slot>, OwnedMutexGuard<ManagedSession>)| {
+            let is_outdated = |(slot, session): &mut (Arc<SessionSlot>, OwnedMutexGuard<ManagedSession>)| {
                 let version = session.version();
                 let is_current = session.is_written()
                     && store.version(&owner, &version.tip).is_ok_and(|now| now == *version);
@@ -238,7 +213,7 @@ impl Tenant {
 
     /// The edition in force, if a conversation was opened with another. One that has something to write first stays as it
     /// is until that is written.
-    pub(crate) fn outdated(&self, slot: &Slot, session: &ManagedSession) -> Option<u64> {
+    pub(crate) fn outdated(&self, slot: &SessionSlot, session: &ManagedSession) -> Option<u64> {
         let edition = self.config.edition();
         (slot.edition() != edition && session.is_written()).then_some(edition)
     }
@@ -246,7 +221,7 @@ impl Tenant {
     /// Opens a conversation at hand again.
     pub(crate) async fn reopen(
         &self,
-        slot: &Slot,
+        slot: &SessionSlot,
         session: &mut ManagedSession,
         target: ModelTarget,
         edition: u64,
@@ -256,31 +231,6 @@ impl Tenant {
         *session = ManagedSession::open(setup, &id).await.map_err(|error| self.call_failed(&error))?;
         slot.set_edition(edition);
         Ok(())
-    }
-
-    /// What a conversation is recognised by, as the record has it at the version that the session is a copy of. What others
-    /// wrote since is not part of its view, so a request that says it does not repeat it.
-    pub(crate) async fn read_history_keys(
-        &self,
-        session: &ManagedSession,
-    ) -> Result<HistoryKeys, StoreError> {
-        let id = session.id().clone();
-        let mut transcript = self.transcript(id).await?;
-        let version = session.version();
-        transcript.retain(|message| message.session != version.tip || message.seq < version.next_seq);
-        Ok(history_keys(session, self.keys_of(&transcript, session.wire_format())))
-    }
-
-    /// What messages of the record are recognised by.
-    pub(crate) fn keys_of(&self, transcript: &[StoredMessage], wire: WireFormat) -> Vec<MessageKey> {
-        let config = self.config.now();
-        let messages: Vec<Message> = transcript.iter().filter_map(StoredMessage::decode).collect();
-        Projection::new(config.recall.names(), wire).known(&messages)
-    }
-
-    pub(crate) async fn transcript(&self, id: SessionId) -> Result<Vec<StoredMessage>, StoreError> {
-        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
-        blocking(move || store.transcript(&owner, &id)).await
     }
 
     /// The conversation a request belongs to: one at hand, one of the record, or a new one.
@@ -344,7 +294,7 @@ impl Tenant {
         &self,
         turn: &ManagedRequest,
         id: &SessionId,
-    ) -> Result<Arc<Slot>, GatewayError> {
+    ) -> Result<Arc<SessionSlot>, GatewayError> {
         let at_hand = || self.pool.of_conversation(&self.setup.owner, id);
         if let Some(slot) = at_hand() {
             return Ok(slot);
@@ -363,7 +313,7 @@ impl Tenant {
     async fn slot_after(
         &self,
         turn: &ManagedRequest,
-        slot: &Arc<Slot>,
+        slot: &Arc<SessionSlot>,
         client_messages: &[ClientMessage<'_>],
         sealed: &CompactedPrefix,
     ) -> Result<SlotCandidate, GatewayError> {
@@ -451,27 +401,12 @@ impl Tenant {
         found.await.map_err(|error| self.record_failed(&error))
     }
 
-    /// Takes a conversation of the record up again.
-    async fn take_up(
-        &self,
-        turn: &ManagedRequest,
-        key: &SlotKey,
-        id: &SessionId,
-    ) -> Result<SlotCandidate, GatewayError> {
-        let (edition, tick) = (self.config.edition(), self.pool.tick());
-        let setup = self.session_setup(turn, id).await?;
-        let session = ManagedSession::open(setup, id).await.map_err(|error| self.call_failed(&error))?;
-        let slot = self.slot(key, session, edition).await?.slot;
-        slot.set_checked(tick);
-        Ok(SlotCandidate::at_hand(slot))
-    }
-
     /// A conversation that leaves another one where the request says something else.
     async fn branch(
         &self,
         turn: &ManagedRequest,
         key: &NewSlotKey,
-        slot: &Slot,
+        slot: &SessionSlot,
         client_messages: &[ClientMessage<'_>],
         compacted: usize,
     ) -> Result<SlotCandidate, GatewayError> {
@@ -505,84 +440,6 @@ impl Tenant {
         let kind = if is_aside { LinkKind::SideBranch } else { LinkKind::Branch };
         self.open(turn, key, Some(Link { parent: last.session.clone(), kind, leaves_at })).await
     }
-
-    pub(crate) async fn open(
-        &self,
-        turn: &ManagedRequest,
-        free: &NewSlotKey,
-        link: Option<Link>,
-    ) -> Result<SlotCandidate, GatewayError> {
-        let (edition, tick) = (self.config.edition(), self.pool.tick());
-        let NewSlotKey { key, number } = free;
-        let host = &self.setup.host;
-        let now_ms = host.now_ms();
-        let id = SessionId::new(now_ms, host.random(), self.config.now().policy.ids);
-        let new = NewSession {
-            id: id.clone(),
-            owner: self.setup.owner.clone(),
-            link: link.clone(),
-            started_ms: now_ms,
-            model: Some(turn.model.clone()),
-            title: None,
-            origin: Origin {
-                program: turn.client.program.to_owned(),
-                key: (*number < MAX_NUMBERED).then(|| numbered_key(&key.text, *number)),
-                project: None,
-            },
-            wire_format: turn.request.wire_format(),
-        };
-        let setup = self.session_setup(turn, &id).await?;
-        let session = match ManagedSession::create(setup, new).await {
-            // Another gateway on the same home opened it first. Whether the request belongs there is found out by comparing.
-            Err(SessionError::Record(StoreError::SessionExists { id: other })) if other != id => {
-                return self.take_up(turn, key, &other).await;
-            }
-            created => created.map_err(|error| self.call_failed(&error))?,
-        };
-        let link = link.map(|link| (link.parent, link.kind.name()));
-        self.tell(GatewayEvent::Opened { session: id, link });
-        let opened = self.slot(key, session, edition).await?;
-        opened.slot.set_checked(tick);
-        note_request(&opened.slot, turn);
-        Ok(opened)
-    }
-
-    /// A session at hand, opened with an edition of the configuration.
-    pub(crate) async fn slot(
-        &self,
-        key: &SlotKey,
-        session: ManagedSession,
-        edition: u64,
-    ) -> Result<SlotCandidate, GatewayError> {
-        let history_keys =
-            self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
-        let slot = Arc::new(Slot::new(key.clone(), session, history_keys, edition));
-        // Before anybody else finds it.
-        let session = Arc::clone(&slot.session).try_lock_owned().ok();
-        self.pool.add(Arc::clone(&slot));
-        Ok(SlotCandidate { slot, session })
-    }
-
-    async fn session_setup(
-        &self,
-        turn: &ManagedRequest,
-        conversation: &SessionId,
-    ) -> Result<SessionSetup, GatewayError> {
-        let target = self.target_of(turn).await?;
-        Ok(self.session_setup_with(target, conversation))
-    }
-
-    pub(crate) fn record_failed(&self, error: &StoreError) -> GatewayError {
-        self.tell(GatewayEvent::Warning(format!("the record cannot be used: {error}")));
-        GatewayError::unrecorded()
-    }
-}
-
-/// What a conversation is recognised by, given its messages.
-pub(crate) fn history_keys(session: &ManagedSession, known: Vec<MessageKey>) -> HistoryKeys {
-    let own = session.messages().len().saturating_sub(session.first_verbatim_item());
-    let folded = if session.is_compacted() { known.len().saturating_sub(own) } else { 0 };
-    HistoryKeys { tip: session.id().clone(), known, folded }
 }
 
 /// What a client calls its session, with the wire: sessions of one client on two wires are two.
@@ -592,10 +449,10 @@ pub(crate) fn own_id(turn: &ManagedRequest) -> Option<String> {
 
 /// The one of several conversations that a request repeats most of.
 fn best(
-    slots: Vec<Arc<Slot>>,
+    slots: Vec<Arc<SessionSlot>>,
     client_messages: &[ClientMessage<'_>],
     compacted: usize,
-) -> Option<(Arc<Slot>, (PrefixMatch, bool))> {
+) -> Option<(Arc<SessionSlot>, (PrefixMatch, bool))> {
     let compared = slots.into_iter().map(|slot| {
         let found = slot.compare(client_messages, compacted);
         (slot, found)
@@ -606,14 +463,4 @@ fn best(
 /// Under what a conversation is looked for by those who know its id.
 fn key_of_conversation(owner: &Owner, id: &SessionId) -> SlotKey {
     SlotKey { owner: owner.clone(), text: format!("conversation/{id}") }
-}
-
-/// Reads or writes the record on a thread of its own.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(_) => Err(StoreError::ViewRefused { problem: "the record was not reached" }),
-    }
 }

@@ -74,7 +74,7 @@ impl HistoryKeys {
 }
 
 /// A conversation at hand.
-pub(crate) struct Slot {
+pub(crate) struct SessionSlot {
     /// Under what it is looked for.
     pub(crate) key: SlotKey,
     /// Another one once a call went on as a branch, because somebody else wrote to the conversation.
@@ -98,7 +98,7 @@ pub(crate) struct Slot {
     side_call: Mutex<Option<String>>,
 }
 
-impl Slot {
+impl SessionSlot {
     pub(crate) fn new(
         key: SlotKey,
         session: ManagedSession,
@@ -272,7 +272,7 @@ impl Slot {
 pub(crate) struct SessionPool {
     most: usize,
     clock: AtomicU64,
-    all: Mutex<HashMap<SlotKey, Vec<Arc<Slot>>>>,
+    all: Mutex<HashMap<SlotKey, Vec<Arc<SessionSlot>>>>,
 }
 
 impl SessionPool {
@@ -281,18 +281,22 @@ impl SessionPool {
     }
 
     /// The slots under a key, the newest last.
-    pub(crate) fn under(&self, key: &SlotKey) -> Vec<Arc<Slot>> {
+    pub(crate) fn under(&self, key: &SlotKey) -> Vec<Arc<SessionSlot>> {
         lock(&self.all).get(key).cloned().unwrap_or_default()
     }
 
     /// All conversations of an owner.
-    pub(crate) fn of_owner(&self, owner: &Owner) -> Vec<Arc<Slot>> {
+    pub(crate) fn of_owner(&self, owner: &Owner) -> Vec<Arc<SessionSlot>> {
         let all = lock(&self.all);
         all.iter().filter(|(key, _)| key.owner == *owner).flat_map(|(_, slots)| slots).cloned().collect()
     }
 
     /// A conversation, whatever it is looked for under.
-    pub(crate) fn of_conversation(&self, owner: &Owner, conversation: &SessionId) -> Option<Arc<Slot>> {
+    pub(crate) fn of_conversation(
+        &self,
+        owner: &Owner,
+        conversation: &SessionId,
+    ) -> Option<Arc<SessionSlot>> {
         let all = lock(&self.all);
         let own = all.iter().filter(|(key, _)| key.owner == *owner).flat_map(|(_, slots)| slots);
         own.filter(|slot| slot.is_of(conversation)).max_by_key(|slot| slot.last_used()).cloned()
@@ -303,12 +307,12 @@ impl SessionPool {
         self.clock.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(crate) fn touch(&self, slot: &Slot) {
+    pub(crate) fn touch(&self, slot: &SessionSlot) {
         slot.last_used.store(self.tick(), Ordering::Relaxed);
     }
 
     /// Lets a conversation go that the record no longer has.
-    pub(crate) fn remove(&self, slot: &Slot) {
+    pub(crate) fn remove(&self, slot: &SessionSlot) {
         let mut all = lock(&self.all);
         if let Some(slots) = all.get_mut(&slot.key) {
             slots.retain(|other| !std::ptr::eq(other.as_ref(), slot));
@@ -319,7 +323,7 @@ impl SessionPool {
     }
 
     /// Takes a conversation in. The one nobody has used for longest leaves when there are too many.
-    pub(crate) fn add(&self, slot: Arc<Slot>) {
+    pub(crate) fn add(&self, slot: Arc<SessionSlot>) {
         self.touch(&slot);
         let mut all = lock(&self.all);
         all.entry(slot.key.clone()).or_default().push(slot);

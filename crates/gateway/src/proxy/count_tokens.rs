@@ -11,12 +11,12 @@ use throughline_transcript::WireFormat;
 use throughline_wire::Request;
 
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
+use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::InboundRequest;
-use crate::proxy::call::checked_turn;
+use crate::proxy::managed_request::checked_turn;
 use crate::proxy::passthrough::pass_body_on;
 use crate::proxy::provider_paths::AnswerNames;
+use crate::tenant::Tenant;
 
 /// The path that is asked.
 pub(crate) const PATH: &str = "/v1/messages/count_tokens";

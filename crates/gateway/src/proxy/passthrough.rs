@@ -10,15 +10,16 @@ use throughline_transcript::WireFormat;
 use tokio::sync::mpsc;
 
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
+use crate::http::inbound::client_headers;
+use crate::http::inbound::{InboundRequest, put_headers};
 use crate::http::request_body;
 use crate::http::response_body::ResponseBody;
-use crate::http::router::{InboundRequest, put_headers};
 use crate::lookup::client_info::UPSTREAM_HEADER;
 use crate::proxy::provider_objects::{CreatedObjects, WatchedChunk, is_guarded};
 use crate::proxy::provider_paths::{AnswerNames, PathPrice};
 use crate::proxy::upstreams::UpstreamSpec;
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// As much of an error's body as is passed on where the operator's key is taken out of it.
 const MOST_ERROR_BYTES: usize = 256 * 1024;
@@ -167,18 +168,4 @@ async fn refusal(mut reply: PassedReply, upstream: &UpstreamSpec) -> Response<Re
 
 fn header_of<'a>(reply: &'a PassedReply, name: &str) -> &'a str {
     reply.headers.iter().find(|(header, _)| header == name).map_or("", |(_, value)| value)
-}
-
-/// The client's headers for an upstream. Where the upstream has a key of its own, the client's stays here.
-pub(crate) fn client_headers(inbound: &InboundRequest, upstream: &UpstreamSpec) -> Vec<(String, String)> {
-    let mut headers = inbound.headers_to_pass();
-    if upstream.key.is_some() {
-        headers.retain(|(name, _)| !is_key(name));
-    }
-    headers
-}
-
-/// Whether a header carries a key.
-pub(crate) fn is_key(name: &str) -> bool {
-    matches!(name, "authorization" | "x-api-key" | "api-key")
 }

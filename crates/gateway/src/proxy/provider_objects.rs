@@ -13,12 +13,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use throughline_store::{Guard, GuardScope, StoreError};
 
+use crate::blocking::blocking;
 use crate::error::GatewayError;
-use crate::gateway::Tenant;
-use crate::http::router::InboundRequest;
-use crate::lookup::session_lookup::blocking;
+use crate::http::inbound::InboundRequest;
 use crate::proxy::upstreams::UpstreamSpec;
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// Longer names are no ids of any provider.
 const MAX_ID_BYTES: usize = 256;

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use throughline_transcript::{Message, Part, WireFormat, strip_injected};
 
+use crate::lookup::message_key::ClientForm;
 use crate::lookup::message_key::{
     MessageIdentity, MessageKey, identity_of, identity_of_parts, role_of, told,
 };
@@ -15,28 +16,6 @@ use crate::recall::RecallNames;
 
 /// What parts the texts of two rounds where a client has them as one.
 pub(crate) const BETWEEN_ROUNDS: &str = "\n\n";
-
-/// How a message may come back from a client that never heard of the calls in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClientForm {
-    /// Whether it may be missing: the client was shown nothing of it, or shown it as part of the next answer.
-    pub(crate) may_lack: bool,
-    /// What is left of it without the calls.
-    pub(crate) alone: Option<MessageIdentity>,
-    /// The same, with what earlier rounds of the answer said before it.
-    pub(crate) joined: Option<MessageIdentity>,
-    /// The same for clients that make one text of an answer, with nothing or an empty line between its parts.
-    pub(crate) as_one: [Option<MessageIdentity>; 2],
-}
-
-impl ClientForm {
-    /// A message the client knows nothing of.
-    pub(crate) const NOTHING: Self = Self { may_lack: true, alone: None, joined: None, as_one: [None; 2] };
-
-    pub(crate) fn is(&self, identity: MessageIdentity) -> bool {
-        [self.alone, self.joined].iter().chain(&self.as_one).any(|known| *known == Some(identity))
-    }
-}
 
 /// Reads messages in their order and tells how they come back.
 pub(crate) struct Projection<'a> {

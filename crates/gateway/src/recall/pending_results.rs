@@ -11,7 +11,7 @@ use throughline_wire::{Request, ToolCall};
 
 use crate::lookup::message_key::MessageKey;
 use crate::recall::RecallConfig;
-use crate::recall::tool_runner::{Allowance, CallAnswer, ToolRunner, blocks, messages};
+use crate::recall::tool_runner::{Allowance, RecallAnswer, ToolRunner, blocks, messages};
 
 /// Calls at the end of a conversation that the gateway owes an answer to.
 pub(crate) struct PendingResults(Vec<ToolCall>);
@@ -84,7 +84,7 @@ fn answered_in(message: &Message) -> impl Iterator<Item = String> + '_ {
 }
 
 /// A user message with results before what it says; `None` for any other.
-fn with_results(message: &Message, answered: &[CallAnswer]) -> Option<Message> {
+fn with_results(message: &Message, answered: &[RecallAnswer]) -> Option<Message> {
     if message.role() != Role::User {
         return None;
     }

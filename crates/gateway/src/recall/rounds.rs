@@ -9,13 +9,14 @@ use throughline_wire::{StopReason, Streaming, ToolCall};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::gateway::Tenant;
 use crate::lookup::message_key::MessageKey;
 use crate::recall::RecallConfig;
 use crate::recall::client_view::Projection;
-use crate::recall::splice::{AfterRound, Splice};
+use crate::recall::splice::Splice;
+use crate::recall::splice::event::AfterRound;
 use crate::recall::tool_runner::{Allowance, ToolRunner, messages};
 use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
 
 /// Pieces of an answer that may wait to be passed on.
 const PIECES_WAITING: usize = 32;

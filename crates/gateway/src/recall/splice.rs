@@ -6,31 +6,23 @@
 
 mod anthropic;
 mod chat;
+pub(super) mod event;
 mod responses;
 mod whole;
 
 use bytes::Bytes;
-use serde_json::Value;
 use throughline_engine::{AnswerPiece, PieceSender};
 use throughline_provider::Chunk;
 use throughline_transcript::WireFormat;
-use throughline_wire::{SseFrame, SseReader, Streaming, write_event};
+use throughline_wire::{SseReader, Streaming};
 use tokio::sync::mpsc;
 
 use crate::recall::RecallNames;
 use anthropic::AnthropicSplice;
 use chat::ChatSplice;
+use event::{AfterRound, EventSplice};
 use responses::ResponsesSplice;
 use whole::WholeSplice;
-
-/// What follows a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AfterRound {
-    /// The model is asked again.
-    Round,
-    /// Nothing: this was the last.
-    Nothing,
-}
 
 /// Makes one answer of several.
 pub(super) struct Splice {
@@ -42,15 +34,6 @@ pub(super) struct Splice {
 enum SpliceForm {
     Whole(WholeSplice),
     Stream { reader: SseReader, events: Box<dyn EventSplice + Send + Sync> },
-}
-
-/// The events of a wire, round after round.
-trait EventSplice {
-    /// Takes an event; what the client is sent of it goes to `out`.
-    fn take(&mut self, frame: &SseFrame<'_>, out: &mut Vec<u8>);
-
-    /// A round is over.
-    fn end(&mut self, next: AfterRound, out: &mut Vec<u8>);
 }
 
 impl Splice {
@@ -146,46 +129,6 @@ impl Splice {
 
 fn stream(events: impl EventSplice + Send + Sync + 'static) -> SpliceForm {
     SpliceForm::Stream { reader: SseReader::default(), events: Box::new(events) }
-}
-
-/// An event that is held back, or written anew.
-struct SpliceEvent {
-    name: Option<String>,
-    data: Value,
-}
-
-impl SpliceEvent {
-    fn of(frame: &SseFrame<'_>) -> Option<Self> {
-        let data = serde_json::from_str(frame.data.as_deref()?).ok()?;
-        Some(Self { name: frame.name.as_deref().map(str::to_owned), data })
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        write_event(self.name.as_deref(), &self.data.to_string(), out);
-    }
-}
-
-/// The kind of an event, where its name or its data says it.
-fn kind_of(frame: &SseFrame<'_>) -> Option<String> {
-    if let Some(name) = &frame.name {
-        return Some(name.clone().into_owned());
-    }
-    let data: Value = serde_json::from_str(frame.data.as_deref()?).ok()?;
-    Some(data.get("type")?.as_str()?.to_owned())
-}
-
-/// Adds to a number under a path, where there is one.
-fn add_to(value: &mut Value, pointer: &str, more: u64) {
-    if let Some(place) = value.pointer_mut(pointer)
-        && let Some(number) = place.as_u64()
-    {
-        *place = Value::from(number.saturating_add(more));
-    }
-}
-
-/// A number under a path.
-fn number_at(value: &Value, pointer: &str) -> u64 {
-    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }
 
 #[cfg(test)]

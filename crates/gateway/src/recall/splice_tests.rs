@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use serde_json::Value;
 use throughline_transcript::Message;
 use throughline_wire::{
     Answer, AnswerDraft, AnswerPart, Delta, Seal, StopReason, StreamDecoder, StreamShape, ToolCall,

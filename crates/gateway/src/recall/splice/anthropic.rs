@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use throughline_wire::SseFrame;
 
-use super::{AfterRound, EventSplice, SpliceEvent, add_to, kind_of, number_at};
+use super::event::{AfterRound, EventSplice, SpliceEvent, add_to, kind_of, number_at};
 use crate::recall::RecallNames;
 
 const OUTPUT_TOKENS: &str = "/usage/output_tokens";

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 use throughline_wire::SseFrame;
 
-use super::{AfterRound, EventSplice, SpliceEvent, add_to, number_at};
+use super::event::{AfterRound, EventSplice, SpliceEvent, add_to, number_at};
 use crate::recall::RecallNames;
 use crate::recall::client_view::BETWEEN_ROUNDS;
 

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use throughline_transcript::WireFormat;
 
+use super::event::{AfterRound, add_to, number_at};
 use super::responses::is_own_call;
-use super::{AfterRound, add_to, number_at};
 use crate::recall::RecallNames;
 use crate::recall::client_view::BETWEEN_ROUNDS;
 

@@ -1,0 +1,32 @@
+//! Responses of the API.
+
+use bytes::Bytes;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+use crate::api::error::ApiError;
+use crate::http::response_body::ResponseBody;
+
+/// A value as the answer.
+pub(super) fn json(value: &impl Serialize) -> Result<Response<ResponseBody>, ApiError> {
+    let bytes = serde_json::to_vec(value).map_err(|_| ApiError::internal())?;
+    Ok(whole(StatusCode::OK, Bytes::from(bytes)))
+}
+
+pub(super) fn whole(status: StatusCode, json: Bytes) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(json));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // What was said to a model is nobody's to keep on the way.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// An answer that comes as events.
+pub(super) fn event_stream(body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

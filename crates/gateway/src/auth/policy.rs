@@ -1,0 +1,27 @@
+//! Who may use the gateway.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::auth::access_tokens::AccessTokens;
+
+/// Who may use a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessPolicy {
+    /// Programs of this machine, all in the name of the gateway's owner.
+    ThisMachine,
+    /// Holders of these tokens, each in the name of their owner.
+    Tokens(AccessTokens),
+}
+
+/// Whose a connection over loopback is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerUser {
+    /// The user's who runs the gateway, or the administrator's.
+    Allowed,
+    /// Somebody else's.
+    Other,
+}
+
+/// Tells whose a connection is, from the address of the other end to the address of this one. It may block for a moment.
+pub type PeerCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> PeerUser + Send + Sync>;

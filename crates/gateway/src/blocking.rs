@@ -1,0 +1,13 @@
+//! Calls of the store off the threads that serve requests.
+
+use throughline_store::StoreError;
+
+/// Reads or writes the record on a thread of its own.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::ViewRefused { problem: "the record was not reached" }),
+    }
+}

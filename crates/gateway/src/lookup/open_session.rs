@@ -1,0 +1,180 @@
+//! Opening sessions: a new one, or one of the record. Either takes a slot of the pool.
+
+use std::sync::Arc;
+
+use throughline_engine::{ManagedSession, SessionError, SessionSetup};
+use throughline_store::{
+    Link, MAX_NUMBERED, NewSession, Origin, SessionId, StoreError, StoredMessage, numbered_key,
+};
+use throughline_transcript::{Message, WireFormat, human_words};
+use throughline_wire::Request;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::blocking::blocking;
+use crate::error::GatewayError;
+use crate::lookup::client_info::CODEX;
+use crate::lookup::message_key::MessageKey;
+use crate::lookup::session_pool::{HistoryKeys, SessionSlot, SlotKey};
+use crate::proxy::managed_request::ManagedRequest;
+use crate::recall::client_view::Projection;
+use crate::telemetry::event::GatewayEvent;
+use crate::tenant::Tenant;
+
+/// A conversation that was looked for.
+pub(crate) struct SlotCandidate {
+    pub(crate) slot: Arc<SessionSlot>,
+    /// There for one that was opened for this very request: nobody else gets it first.
+    pub(crate) session: Option<OwnedMutexGuard<ManagedSession>>,
+}
+
+impl SlotCandidate {
+    /// One that others may use too.
+    pub(crate) fn at_hand(slot: Arc<SessionSlot>) -> Self {
+        Self { slot, session: None }
+    }
+
+    pub(crate) fn slot(&self) -> &Arc<SessionSlot> {
+        &self.slot
+    }
+}
+
+/// Under what a new conversation is filed: the first number that no other conversation that begins alike has.
+pub(crate) struct NewSlotKey {
+    pub(crate) key: SlotKey,
+    pub(crate) number: usize,
+}
+
+impl Tenant {
+    pub(crate) async fn open(
+        &self,
+        turn: &ManagedRequest,
+        free: &NewSlotKey,
+        link: Option<Link>,
+    ) -> Result<SlotCandidate, GatewayError> {
+        let (edition, tick) = (self.config.edition(), self.pool.tick());
+        let NewSlotKey { key, number } = free;
+        let host = &self.setup.host;
+        let now_ms = host.now_ms();
+        let id = SessionId::new(now_ms, host.random(), self.config.now().policy.ids);
+        let new = NewSession {
+            id: id.clone(),
+            owner: self.setup.owner.clone(),
+            link: link.clone(),
+            started_ms: now_ms,
+            model: Some(turn.model.clone()),
+            title: None,
+            origin: Origin {
+                program: turn.client.program.to_owned(),
+                key: (*number < MAX_NUMBERED).then(|| numbered_key(&key.text, *number)),
+                project: None,
+            },
+            wire_format: turn.request.wire_format(),
+        };
+        let setup = self.session_setup(turn, &id).await?;
+        let session = match ManagedSession::create(setup, new).await {
+            // Another gateway on the same home opened it first. Whether the request belongs there is found out by comparing.
+            Err(SessionError::Record(StoreError::SessionExists { id: other })) if other != id => {
+                return self.take_up(turn, key, &other).await;
+            }
+            created => created.map_err(|error| self.call_failed(&error))?,
+        };
+        let link = link.map(|link| (link.parent, link.kind.name()));
+        self.tell(GatewayEvent::Opened { session: id, link });
+        let opened = self.slot(key, session, edition).await?;
+        opened.slot.set_checked(tick);
+        note_request(&opened.slot, turn);
+        Ok(opened)
+    }
+
+    /// A session at hand, opened with an edition of the configuration.
+    pub(crate) async fn slot(
+        &self,
+        key: &SlotKey,
+        session: ManagedSession,
+        edition: u64,
+    ) -> Result<SlotCandidate, GatewayError> {
+        let history_keys =
+            self.read_history_keys(&session).await.map_err(|error| self.record_failed(&error))?;
+        let slot = Arc::new(SessionSlot::new(key.clone(), session, history_keys, edition));
+        // Before anybody else finds it.
+        let session = Arc::clone(&slot.session).try_lock_owned().ok();
+        self.pool.add(Arc::clone(&slot));
+        Ok(SlotCandidate { slot, session })
+    }
+
+    async fn session_setup(
+        &self,
+        turn: &ManagedRequest,
+        conversation: &SessionId,
+    ) -> Result<SessionSetup, GatewayError> {
+        let target = self.target_of(turn).await?;
+        Ok(self.session_setup_with(target, conversation))
+    }
+
+    /// Takes a conversation of the record up again.
+    pub(crate) async fn take_up(
+        &self,
+        turn: &ManagedRequest,
+        key: &SlotKey,
+        id: &SessionId,
+    ) -> Result<SlotCandidate, GatewayError> {
+        let (edition, tick) = (self.config.edition(), self.pool.tick());
+        let setup = self.session_setup(turn, id).await?;
+        let session = ManagedSession::open(setup, id).await.map_err(|error| self.call_failed(&error))?;
+        let slot = self.slot(key, session, edition).await?.slot;
+        slot.set_checked(tick);
+        Ok(SlotCandidate::at_hand(slot))
+    }
+
+    /// What a conversation is recognised by, as the record has it at the version that the session is a copy of. What others
+    /// wrote since is not part of its view, so a request that says it does not repeat it.
+    pub(crate) async fn read_history_keys(
+        &self,
+        session: &ManagedSession,
+    ) -> Result<HistoryKeys, StoreError> {
+        let id = session.id().clone();
+        let mut transcript = self.transcript(id).await?;
+        let version = session.version();
+        transcript.retain(|message| message.session != version.tip || message.seq < version.next_seq);
+        Ok(history_keys(session, self.keys_of(&transcript, session.wire_format())))
+    }
+
+    /// What messages of the record are recognised by.
+    pub(crate) fn keys_of(&self, transcript: &[StoredMessage], wire: WireFormat) -> Vec<MessageKey> {
+        let config = self.config.now();
+        let messages: Vec<Message> = transcript.iter().filter_map(StoredMessage::decode).collect();
+        Projection::new(config.recall.names(), wire).known(&messages)
+    }
+
+    pub(crate) async fn transcript(&self, id: SessionId) -> Result<Vec<StoredMessage>, StoreError> {
+        let (store, owner) = (Arc::clone(&self.setup.store), self.setup.owner.clone());
+        blocking(move || store.transcript(&owner, &id)).await
+    }
+}
+
+/// What a conversation is recognised by, given its messages.
+pub(crate) fn history_keys(session: &ManagedSession, known: Vec<MessageKey>) -> HistoryKeys {
+    let own = session.messages().len().saturating_sub(session.first_verbatim_item());
+    let folded = if session.is_compacted() { known.len().saturating_sub(own) } else { 0 };
+    HistoryKeys { tip: session.id().clone(), known, folded }
+}
+
+/// Whether a request brings tools. Some clients send an empty list with side calls.
+pub(crate) fn has_tools(request: &Request) -> bool {
+    request.tools().is_some_and(|tools| !is_empty_list(tools.0))
+}
+
+pub(crate) fn is_empty_list(json: &str) -> bool {
+    let inner = json.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|inner| inner.trim().is_empty())
+}
+
+/// Notes of a conversation what its next side calls are filed by.
+pub(crate) fn note_request(slot: &SessionSlot, turn: &ManagedRequest) {
+    slot.note_tools(has_tools(&turn.request) && !turn.client.is_side_call);
+    // Of the clients that name no conversation in side calls, only Codex asks while it is being answered.
+    if turn.client.program == CODEX {
+        let mut said = turn.request.messages().iter().rev();
+        slot.note_question(said.find_map(human_words));
+    }
+}

@@ -1,0 +1,77 @@
+//! A request for a model with everything the gateway needs to know about it.
+
+use throughline_engine::headers_on;
+use throughline_provider::Endpoint;
+use throughline_transcript::WireFormat;
+use throughline_wire::Request;
+
+use crate::error::GatewayError;
+use crate::http::inbound::{InboundRequest, client_headers, is_key};
+use crate::http::request_body;
+use crate::lookup::client_info::ClientInfo;
+use crate::proxy::provider_objects::is_guarded;
+use crate::proxy::upstreams::UpstreamSpec;
+use crate::tenant::Tenant;
+
+/// A request with everything that is known about it.
+pub(crate) struct ManagedRequest {
+    pub(crate) request: Request,
+    pub(crate) model: String,
+    pub(crate) client: ClientInfo,
+    /// Who is asked, on which wire that may be.
+    pub(crate) endpoint: Endpoint,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) query: Option<String>,
+    /// The upstream that stores objects for this tenant under the operator's key, where it does.
+    pub(crate) objects_at: Option<String>,
+}
+
+/// A request that was read and refers to no stored objects of others, and who it is for.
+pub(crate) async fn checked_turn(
+    gateway: &Tenant,
+    inbound: &InboundRequest,
+    wire: WireFormat,
+) -> Result<(ManagedRequest, UpstreamSpec), GatewayError> {
+    let (mut turn, upstream) = turn_of(gateway, inbound, wire)?;
+    if is_guarded(inbound, &upstream) {
+        let body = request_body::unpack(&inbound.headers, inbound.packed.clone(), inbound.body_bytes)?;
+        Box::pin(gateway.check_references(inbound, &upstream, &body)).await?;
+        turn.objects_at = Some(upstream.base.root().to_owned());
+    }
+    Ok((turn, upstream))
+}
+
+/// A request that was read, and who it is for.
+fn turn_of(
+    gateway: &Tenant,
+    inbound: &InboundRequest,
+    wire: WireFormat,
+) -> Result<(ManagedRequest, UpstreamSpec), GatewayError> {
+    request_body::check_type(&inbound.headers)?;
+    let body = request_body::unpack(&inbound.headers, inbound.packed.clone(), inbound.body_bytes)?;
+    let request =
+        Request::decode(wire, body).map_err(|error| GatewayError::bad_request(error.to_string()))?;
+    let model = request.model().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
+    let model = model.ok_or_else(|| GatewayError::bad_request("`model` is missing"))?;
+    let client = ClientInfo::of(&inbound.headers, &request);
+    let config = gateway.config.now();
+    let (upstream, spoken) = config.upstreams.choose(client.upstream.as_deref(), wire, &model)?;
+    let upstream = upstream.clone();
+    let headers = client_headers(inbound, &upstream);
+    // Calls beside the conversation, such as for a summary, are made with the client's key too.
+    let keys: Vec<_> = headers.iter().filter(|(name, _)| is_key(name)).cloned().collect();
+    let keys = if spoken == wire { keys } else { headers_on(spoken, keys) };
+    let endpoint = Endpoint { headers: keys, ..upstream.endpoint(spoken) };
+    Ok((
+        ManagedRequest {
+            request,
+            model,
+            client,
+            endpoint,
+            headers,
+            query: inbound.query.clone(),
+            objects_at: None,
+        },
+        upstream,
+    ))
+}

@@ -1,0 +1,262 @@
+//! The answer of a managed call on its way to the client.
+//!
+//! Pieces pass as they come, in whole events. The end waits until the answer is in the record. A stream that breaks off
+//! ends with an error event of its wire format.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use hyper::header::CONTENT_LENGTH;
+use hyper::{Response, StatusCode};
+use throughline_engine::{AnswerPiece, CallOutcome, SessionError};
+use throughline_provider::{ANSWER_NOT_HELD, Chunk, Refusal};
+use throughline_store::SessionId;
+use throughline_transcript::{RawJson, WireFormat};
+use throughline_wire::{Delta, Streaming, write_error_event};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::DropGuard;
+
+use crate::error::GatewayError;
+use crate::http::inbound::put_headers;
+use crate::http::response_body::ResponseBody;
+use crate::proxy::end_buffer::EndBuffer;
+use crate::proxy::whole_events::WholeEvents;
+use crate::telemetry::event::{AnswerEnd, GatewayEvent, ServedRequest};
+use crate::telemetry::request_context::in_request_context;
+use crate::tenant::Tenant;
+
+/// How a call ended.
+pub(crate) type CallResult = Result<CallOutcome, SessionError>;
+
+/// What is told of an answer when it is over.
+pub(crate) struct ServedLog {
+    pub(crate) gateway: Arc<Tenant>,
+    pub(crate) began: Instant,
+    pub(crate) wire: WireFormat,
+    pub(crate) model: String,
+    pub(crate) session: SessionId,
+    /// Where the answer is stored for this tenant, if it is.
+    pub(crate) objects_at: Option<String>,
+}
+
+impl ServedLog {
+    /// Records whose an answer is that the provider stores, before the client learns its id.
+    async fn note_begun(&self, chunk: &Chunk) {
+        let Some(place) = &self.objects_at else { return };
+        let started = chunk.deltas.iter().filter_map(|delta| match delta {
+            Delta::Started { id, .. } => id.clone(),
+            _ => None,
+        });
+        let mut ids: Vec<String> = started.collect();
+        if chunk.raw.starts_with(b"{") {
+            let id = std::str::from_utf8(&chunk.raw).ok().and_then(|json| RawJson(json).get("id")?.as_text());
+            ids.extend(id.map(|id| id.into_owned()));
+        }
+        self.gateway.note_created(place, ids).await;
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn tell(self, status: StatusCode, head_ms: u64, end: AnswerEnd) {
+        let whole_ms = self.elapsed_ms();
+        let Self { gateway, wire, model, session, .. } = self;
+        let (status, session) = (status.as_u16(), Some(session));
+        gateway.tell(GatewayEvent::Served(ServedRequest {
+            wire,
+            model,
+            session,
+            status,
+            head_ms,
+            whole_ms,
+            end,
+        }));
+    }
+}
+
+/// What an answer takes back to whoever asked.
+pub(crate) struct ResponseStream {
+    pub(crate) told: ServedLog,
+    pub(crate) streaming: Streaming,
+    pub(crate) waiting: mpsc::Receiver<AnswerPiece>,
+    /// Comes when the answer is in the record.
+    pub(crate) recorded: oneshot::Receiver<()>,
+    pub(crate) end: oneshot::Receiver<CallResult>,
+    /// Calls the call off when the client hangs up.
+    pub(crate) guard: DropGuard,
+}
+
+impl ResponseStream {
+    /// The head of the answer, with a body that follows as it comes.
+    pub(crate) async fn respond(mut self) -> Response<ResponseBody> {
+        let Some(AnswerPiece::Begun { status, headers }) = self.waiting.recv().await else {
+            return self.refuse().await;
+        };
+        let (sender, body) = ResponseBody::pieces();
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+        put_headers(&mut response, &headers);
+        if self.streaming == Streaming::Streamed {
+            // It may end otherwise than the upstream thought.
+            response.headers_mut().remove(CONTENT_LENGTH);
+        }
+        let (status, head_ms) = (response.status(), self.told.elapsed_ms());
+        let length =
+            response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        tokio::spawn(in_request_context(async move {
+            let (told, end) = self.forward(sender, length).await;
+            told.tell(status, head_ms, end);
+        }));
+        response
+    }
+
+    /// There is no answer.
+    async fn refuse(self) -> Response<ResponseBody> {
+        let response = refused(&self.told.gateway, self.told.wire, self.end.await);
+        let head_ms = self.told.elapsed_ms();
+        self.told.tell(response.status(), head_ms, AnswerEnd::Whole);
+        response
+    }
+
+    /// Passes pieces on as they come, all but the end: whoever has the whole answer can rely on the record having it too.
+    /// What breaks off in the middle of a stream ends with an error in its form.
+    async fn forward(self, sender: mpsc::Sender<Bytes>, length: Option<usize>) -> (ServedLog, AnswerEnd) {
+        let Self { told, streaming, mut waiting, mut recorded, end, guard } = self;
+        let (mut next_number, mut sent) = (0, 0);
+        let mut whole = WholeEvents::default();
+        // Whether the end of the stream has come.
+        let mut has_ended = false;
+        let mut held = EndBuffer::new(told.wire, streaming);
+        // Whether the client still waits for the end of the answer, and whether we wait for the record.
+        let (mut waits_for_end, mut waits_for_record) = (true, true);
+        loop {
+            let piece = tokio::select! {
+                biased;
+                // Whoever has all of it has not hung up.
+                () = sender.closed(), if waits_for_end && length != Some(sent) => return (told, AnswerEnd::Abandoned),
+                piece = waiting.recv() => piece,
+                is_recorded = &mut recorded, if waits_for_record => {
+                    waits_for_record = false;
+                    if is_recorded.is_ok() {
+                        // Every piece was taken before: they come before the answer is whole.
+                        told.gateway.note_commit_wait(held.since());
+                        let rest = held.release(whole.take_rest());
+                        sent += rest.len();
+                        waits_for_end = false;
+                        let _ = sender.send(rest).await;
+                    }
+                    continue;
+                }
+            };
+            match piece {
+                None => break,
+                Some(AnswerPiece::Begun { .. }) => {}
+                Some(AnswerPiece::Chunk(chunk)) => {
+                    told.note_begun(&chunk).await;
+                    let raw = match streaming {
+                        Streaming::Streamed => whole.take(chunk.raw),
+                        Streaming::Whole => chunk.raw,
+                    };
+                    if told.wire == WireFormat::Responses {
+                        next_number = number_after(&raw).unwrap_or(next_number);
+                    }
+                    has_ended |= streaming == Streaming::Streamed && ends_stream(told.wire, &raw);
+                    let raw = held.take(raw);
+                    sent += raw.len();
+                    if !raw.is_empty() && sender.send(raw).await.is_err() {
+                        return (told, AnswerEnd::Abandoned);
+                    }
+                }
+            }
+        }
+        let ended = end.await;
+        let _ = guard.disarm();
+        let Ok(Err(error)) = ended else {
+            let rest = held.release(whole.take_rest());
+            if !rest.is_empty() {
+                let _ = sender.send(rest).await;
+            }
+            return (told, AnswerEnd::Whole);
+        };
+        if has_ended || was_passed_on(&error) {
+            // The answer is whole; only whoever runs the gateway has to know.
+            let _ = told.gateway.call_failed(&error);
+            let rest = held.release(whole.take_rest());
+            if !rest.is_empty() {
+                let _ = sender.send(rest).await;
+            }
+            return (told, AnswerEnd::Whole);
+        }
+        if streaming == Streaming::Streamed {
+            // The provider's own error may be behind an event that looked final. With it the client cannot take the answer
+            // for whole, so nothing has to be held back any more.
+            let held_back = held.release(Bytes::new());
+            if !held_back.is_empty() {
+                let _ = sender.send(held_back).await;
+            }
+            let refused = told.gateway.call_failed(&error);
+            let event = write_error_event(told.wire, &refused.error_body(), next_number);
+            let _ = sender.send(Bytes::from(event.to_bytes())).await;
+        }
+        (told, AnswerEnd::BrokenOff)
+    }
+}
+
+/// Whether an answer was passed on whole though nothing of it is known.
+fn was_passed_on(error: &SessionError) -> bool {
+    matches!(error, SessionError::Exhausted(gave_up) if gave_up.trouble.code.as_deref() == Some(ANSWER_NOT_HELD))
+}
+
+/// Whether whole events of a stream hold the one behind which nothing follows. Words of a model cannot look like one: there is
+/// no line break in JSON.
+fn ends_stream(wire: WireFormat, events: &[u8]) -> bool {
+    let ends: &[&[u8]] = match wire {
+        WireFormat::Chat => &[b"data: [DONE]", b"data:[DONE]"],
+        WireFormat::Responses => {
+            &[b"event: response.completed", b"event: response.incomplete", b"event: response.failed"]
+        }
+        WireFormat::Anthropic => &[b"event: message_stop"],
+    };
+    let mut lines = events.split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines.any(|line| ends.contains(&line.trim_ascii_end()))
+}
+
+/// The number of the event after the last one that a piece of a stream tells the number of.
+fn number_after(piece: &[u8]) -> Option<u64> {
+    const NAME: &[u8] = b"\"sequence_number\":";
+    let after = memchr::memmem::rfind(piece, NAME)? + NAME.len();
+    let digits = piece.get(after..)?.trim_ascii_start();
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+    let number: u64 = std::str::from_utf8(digits.get(..end)?).ok()?.parse().ok()?;
+    number.checked_add(1)
+}
+
+/// The answer to a request for which there is none.
+fn refused(
+    gateway: &Tenant,
+    wire: WireFormat,
+    ended: Result<CallResult, oneshot::error::RecvError>,
+) -> Response<ResponseBody> {
+    let error = match ended {
+        Ok(Err(error)) => error,
+        Ok(Ok(_)) | Err(_) => return GatewayError::internal().respond(wire),
+    };
+    match &error {
+        // Nothing was done about it: the client gets what it would have got without us.
+        SessionError::Exhausted(gave_up) if gave_up.tried.is_empty() && gave_up.refusal.is_some() => {
+            let refusal = gave_up.refusal.as_deref();
+            refusal.map_or_else(|| gateway.call_failed(&error).respond(wire), passed_on)
+        }
+        _ => gateway.call_failed(&error).respond(wire),
+    }
+}
+
+/// What a provider answered instead of an answer, passed on as it came.
+fn passed_on(refusal: &Refusal) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(refusal.body.clone()));
+    *response.status_mut() = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    put_headers(&mut response, &refusal.headers);
+    response
+}

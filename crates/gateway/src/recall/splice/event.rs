@@ -1,0 +1,62 @@
+//! Events of a stream as they are left out, held back or written anew.
+
+use serde_json::Value;
+use throughline_wire::{SseFrame, write_event};
+
+/// What follows a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterRound {
+    /// The model is asked again.
+    Round,
+    /// Nothing: this was the last.
+    Nothing,
+}
+
+/// The events of a wire, round after round.
+pub(super) trait EventSplice {
+    /// Takes an event; what the client is sent of it goes to `out`.
+    fn take(&mut self, frame: &SseFrame<'_>, out: &mut Vec<u8>);
+
+    /// A round is over.
+    fn end(&mut self, next: AfterRound, out: &mut Vec<u8>);
+}
+
+/// An event that is held back, or written anew.
+pub(super) struct SpliceEvent {
+    pub(super) name: Option<String>,
+    pub(super) data: Value,
+}
+
+impl SpliceEvent {
+    pub(super) fn of(frame: &SseFrame<'_>) -> Option<Self> {
+        let data = serde_json::from_str(frame.data.as_deref()?).ok()?;
+        Some(Self { name: frame.name.as_deref().map(str::to_owned), data })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        write_event(self.name.as_deref(), &self.data.to_string(), out);
+    }
+}
+
+/// The kind of an event, where its name or its data says it.
+pub(super) fn kind_of(frame: &SseFrame<'_>) -> Option<String> {
+    if let Some(name) = &frame.name {
+        return Some(name.clone().into_owned());
+    }
+    let data: Value = serde_json::from_str(frame.data.as_deref()?).ok()?;
+    Some(data.get("type")?.as_str()?.to_owned())
+}
+
+/// Adds to a number under a path, where there is one.
+pub(super) fn add_to(value: &mut Value, pointer: &str, more: u64) {
+    if let Some(place) = value.pointer_mut(pointer)
+        && let Some(number) = place.as_u64()
+    {
+        *place = Value::from(number.saturating_add(more));
+    }
+}
+
+/// A number under a path.
+pub(super) fn number_at(value: &Value, pointer: &str) -> u64 {
+    value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
+}

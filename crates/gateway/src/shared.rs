@@ -1,0 +1,140 @@
+//! What all tenants of a gateway share: configuration, the session pool, access, limits, metrics.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use hyper::HeaderMap;
+use throughline_store::Owner;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::policy::{AccessPolicy, PeerCheck};
+use crate::auth::rate_limit::RateLimiter;
+use crate::config::{GatewayConfig, GatewaySetup, LiveConfig};
+use crate::http::readiness::Readiness;
+use crate::http::request_body::BodyReader;
+use crate::http::tls::Tls;
+use crate::lookup::session_pool::SessionPool;
+use crate::telemetry::event::{GatewayEvent, GatewayEvents};
+use crate::telemetry::event_feed::EventFeed;
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::store::InstrumentedStore;
+use crate::telemetry::traces::{Trace, Tracer};
+use crate::tenant::Tenant;
+
+/// What all tenants of a gateway share.
+pub(crate) struct Shared {
+    pub(crate) setup: GatewaySetup,
+    pub(crate) config: Arc<LiveConfig>,
+    pool: Arc<SessionPool>,
+    /// Calls on their way, which are recorded even if nobody waits for them any more.
+    pub(crate) tasks: TaskTracker,
+    tenants: Mutex<HashMap<Owner, Arc<Tenant>>>,
+    pub(crate) access: RwLock<Arc<AccessPolicy>>,
+    pub(crate) peer_check: RwLock<Option<PeerCheck>>,
+    pub(crate) tls: RwLock<Option<Tls>>,
+    pub(crate) tracer: Mutex<Option<Tracer>>,
+    /// Cancelled when the gateway stops: what never ends by itself ends then.
+    pub(crate) closing: CancellationToken,
+    pub(crate) metrics: Arc<Metrics>,
+    /// What the holders of tokens used, by the names of the tokens.
+    pub(crate) meters: Mutex<HashMap<String, Arc<RateLimiter>>>,
+    /// Bodies that are being read or worked on.
+    pub(crate) bodies: BodyReader,
+    pub(crate) readiness: Readiness,
+}
+
+impl Shared {
+    pub(crate) fn new(setup: GatewaySetup, config: GatewayConfig) -> Self {
+        let metrics = Arc::<Metrics>::default();
+        let store = InstrumentedStore { inner: Arc::clone(&setup.store), metrics: Arc::clone(&metrics) };
+        let setup = GatewaySetup { store: Arc::new(store), ..setup };
+        let pool = Arc::new(SessionPool::new(setup.limits.pooled_sessions));
+        Self {
+            setup,
+            config: Arc::new(LiveConfig::new(config)),
+            pool,
+            tasks: TaskTracker::new(),
+            tenants: Mutex::default(),
+            access: RwLock::new(Arc::new(AccessPolicy::ThisMachine)),
+            peer_check: RwLock::default(),
+            tls: RwLock::default(),
+            tracer: Mutex::default(),
+            closing: CancellationToken::new(),
+            meters: Mutex::default(),
+            metrics,
+            bodies: BodyReader::default(),
+            readiness: Readiness::default(),
+        }
+    }
+
+    /// The gateway as an owner sees it.
+    pub(crate) fn tenant(&self, owner: &Owner) -> Arc<Tenant> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tenant) = tenants.get(owner) {
+            return Arc::clone(tenant);
+        }
+        let (events, host) = (Arc::clone(&self.setup.events), Arc::clone(&self.setup.host));
+        let feed = Arc::new(EventFeed::new(events, host, Arc::clone(&self.metrics)));
+        let events = Arc::clone(&feed) as Arc<dyn GatewayEvents>;
+        let tenant = Arc::new(Tenant {
+            setup: GatewaySetup { owner: owner.clone(), events, ..self.setup.clone() },
+            config: Arc::clone(&self.config),
+            pool: Arc::clone(&self.pool),
+            opening: tokio::sync::Mutex::default(),
+            tasks: self.tasks.clone(),
+            feed,
+            metrics: Arc::clone(&self.metrics),
+            closing: self.closing.clone(),
+        });
+        tenants.insert(owner.clone(), Arc::clone(&tenant));
+        tenant
+    }
+
+    pub(crate) fn access(&self) -> Arc<AccessPolicy> {
+        Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn peer_check(&self) -> Option<PeerCheck> {
+        self.peer_check.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The trace of a request, if traces are collected.
+    pub(crate) fn trace(&self, headers: &HeaderMap) -> Option<Trace> {
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner);
+        tracer.as_ref().and_then(|tracer| tracer.trace(headers))
+    }
+
+    /// Sends the traces that are left.
+    pub(crate) async fn finish_traces(&self) {
+        let tracer = self.tracer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(tracer) = tracer {
+            tracer.finish().await;
+        }
+    }
+
+    pub(crate) fn tls(&self) -> Option<Tls> {
+        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the holder of a token used.
+    pub(crate) fn meter(&self, token: &str) -> Arc<RateLimiter> {
+        let mut meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meter) = meters.get(token) {
+            return Arc::clone(meter);
+        }
+        let meter = Arc::<RateLimiter>::default();
+        meters.insert(token.to_owned(), Arc::clone(&meter));
+        meter
+    }
+
+    /// Whether requests can be recorded.
+    pub(crate) async fn is_ready(&self) -> bool {
+        self.readiness.is_ready(&self.setup.store, |text| self.tell(GatewayEvent::Warning(text))).await
+    }
+
+    pub(crate) fn tell(&self, event: GatewayEvent) {
+        self.metrics.told(&event);
+        self.setup.events.tell(event);
+    }
+}

@@ -116,7 +116,7 @@ impl Script {
         };
         let root = tree.root_node();
         let is_understood = !root.has_error();
-        let mut reader = Reader { source: command, script: Self { is_understood, ..Self::default() } };
+        let mut reader = ShellReader { source: command, script: Self { is_understood, ..Self::default() } };
         reader.statement(root, 0);
         reader.script
     }
@@ -138,12 +138,12 @@ fn parse(command: &str) -> Option<tree_sitter::Tree> {
     parser.parse_with_options(&mut read, None, Some(ParseOptions::new().progress_callback(&mut watch)))
 }
 
-struct Reader<'a> {
+struct ShellReader<'a> {
     source: &'a str,
     script: Script,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ShellReader<'a> {
     fn text(&self, node: Node<'_>) -> &'a str {
         self.source.get(node.byte_range()).unwrap_or_default()
     }

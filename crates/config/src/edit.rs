@@ -13,7 +13,7 @@ use crate::placement::{self, Change, Obstacle};
 use crate::problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin, Warning, WarningKind, show_key};
 use crate::render;
 use crate::schema::join;
-use crate::yaml::{self, Data, Document, Node, NodeId, Style};
+use crate::yaml::{self, Data, Document, NodeId, Style, YamlNode};
 
 /// A settings file being changed.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl Editor {
     /// may be wrong: setting them right is what an editor is for.
     pub fn new(name: impl Into<String>, bytes: &[u8]) -> Result<Self, ConfigErrors> {
         let name: Arc<str> = name.into().into();
-        let refused = |refusals: Vec<yaml::Refusal>| ConfigErrors {
+        let refused = |refusals: Vec<yaml::YamlRefusal>| ConfigErrors {
             errors: refusals.into_iter().map(|refusal| ConfigError::refusal(&name, refusal)).collect(),
             warnings: Vec::new(),
         };
@@ -206,13 +206,13 @@ fn check(key: &str, kind: Kind, value: &str) -> Result<Datum, ConfigErrors> {
         .map_err(|mismatch| bare(ConfigErrorKind::bad_value(key, mismatch)))
 }
 
-fn read(node: &Node, kind: Kind) -> Option<Datum> {
+fn read(node: &YamlNode, kind: Kind) -> Option<Datum> {
     let Data::Scalar { text, style } = &node.data else { return None };
     let raw = Raw { text, is_null: node.is_null(), is_quoted: *style != Style::Plain };
     checked_as(kind, text).read(raw).ok()
 }
 
-fn find_node<'a>(document: &'a Document, path: &[String]) -> Option<&'a Node> {
+fn find_node<'a>(document: &'a Document, path: &[String]) -> Option<&'a YamlNode> {
     let mut node = document.root()?;
     for name in path {
         let Data::Mapping { entries, .. } = &node.data else { return None };
@@ -233,7 +233,7 @@ fn others(document: &Document, path: &[String]) -> Vec<(Vec<String>, String)> {
 
 fn list(
     document: &Document,
-    node: &Node,
+    node: &YamlNode,
     at: &mut Vec<String>,
     except: &[String],
     found: &mut Vec<(Vec<String>, String)>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::problem::{ConfigError, ConfigErrorKind, ConfigErrors, Origin};
-use crate::yaml::{self, Data, Document, Node};
+use crate::yaml::{self, Data, Document, YamlNode};
 
 /// A name in a flat file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum FlatValue {
 /// Reads a flat file; `name` is what the user knows it by.
 pub fn read_flat(name: &str, bytes: &[u8]) -> Result<Vec<FlatEntry>, ConfigErrors> {
     let name: Arc<str> = name.into();
-    let refused = |refusals: Vec<yaml::Refusal>| ConfigErrors {
+    let refused = |refusals: Vec<yaml::YamlRefusal>| ConfigErrors {
         errors: refusals.into_iter().map(|refusal| ConfigError::refusal(&name, refusal)).collect(),
         warnings: Vec::new(),
     };
@@ -55,7 +55,7 @@ pub fn read_flat(name: &str, bytes: &[u8]) -> Result<Vec<FlatEntry>, ConfigError
         .collect())
 }
 
-fn value(document: &Document, node: &Node) -> FlatValue {
+fn value(document: &Document, node: &YamlNode) -> FlatValue {
     match &node.data {
         Data::Scalar { text, .. } if !node.is_null() => FlatValue::Text(text.clone()),
         Data::Sequence { items } => {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::render;
-use crate::yaml::{Comment, Data, Document, Entry, Node, Style};
+use crate::yaml::{Comment, Data, Document, Entry, Style, YamlNode};
 
 /// Commented-out lines that are tried as a place.
 const MAX_COMMENTED_OUT: usize = 4;
@@ -47,7 +47,7 @@ pub(crate) enum Obstacle {
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     /// The mappings passed, each with the entry that leads on.
-    chain: Vec<(&'a Node, &'a Entry)>,
+    chain: Vec<(&'a YamlNode, &'a Entry)>,
     /// How many names of the path are missing.
     pub(crate) rest: usize,
 }
@@ -129,7 +129,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Puts a value in the place of another.
-    fn replace(&self, entry: &Entry, node: &Node, value: &str) -> Vec<Change> {
+    fn replace(&self, entry: &Entry, node: &YamlNode, value: &str) -> Vec<Change> {
         let after_colon = self.after_colon(entry);
         let is_block = matches!(node.data, Data::Scalar { style: Style::Block, .. });
         if !is_block && !node.has_properties {
@@ -153,9 +153,9 @@ impl Writer<'_> {
     /// Fills a section that has no keys: `compression:` alone, or with null.
     fn fill(
         &self,
-        mapping: &Node,
+        mapping: &YamlNode,
         entry: &Entry,
-        node: &Node,
+        node: &YamlNode,
         missing: &[String],
         value: &str,
     ) -> Vec<Change> {
@@ -175,7 +175,13 @@ impl Writer<'_> {
     }
 
     /// Adds a key to a section that has some.
-    fn insert(&self, section: &Node, name: Option<&Entry>, missing: &[String], value: &str) -> Vec<Change> {
+    fn insert(
+        &self,
+        section: &YamlNode,
+        name: Option<&Entry>,
+        missing: &[String],
+        value: &str,
+    ) -> Vec<Change> {
         let Data::Mapping { flow, entries } = &section.data else { return Vec::new() };
         let last = entries.last();
         if *flow {
@@ -346,7 +352,7 @@ impl Writer<'_> {
         self.document.node(entry.value).map_or(behind_key, |node| self.node_end(node)).max(behind_key)
     }
 
-    fn node_end(&self, node: &Node) -> usize {
+    fn node_end(&self, node: &YamlNode) -> usize {
         match &node.data {
             Data::Mapping { flow: false, entries } => {
                 entries.last().map_or(node.span.end, |entry| self.entry_end(entry))
@@ -371,7 +377,7 @@ impl Writer<'_> {
     }
 
     /// The end of a node without the white space that belongs to the span of a block of text.
-    fn trimmed_end(&self, node: &Node) -> usize {
+    fn trimmed_end(&self, node: &YamlNode) -> usize {
         let source = &self.text[node.span.clone()];
         node.span.start + source.trim_end().len()
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::kind::Mismatch;
-use crate::yaml::{MAX_FILE_BYTES, Reason, Refusal};
+use crate::yaml::{MAX_FILE_BYTES, Reason, YamlRefusal};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -184,7 +184,7 @@ impl ConfigError {
         Self { origin: Some(origin), kind }
     }
 
-    pub(crate) fn refusal(name: &Arc<str>, refusal: Refusal) -> Self {
+    pub(crate) fn refusal(name: &Arc<str>, refusal: YamlRefusal) -> Self {
         let kind = match refusal.reason {
             Reason::TooLarge => ConfigErrorKind::TooLarge { limit: MAX_FILE_BYTES },
             Reason::NotUtf8 { column, byte } => ConfigErrorKind::NotUtf8 { column, byte },

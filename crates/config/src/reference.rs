@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use crate::problem::{ConfigError, Origin};
 use crate::schema::join;
 use crate::walk::{Layer, Source, walk_file};
-use crate::yaml::{self, Data, Document, Node};
+use crate::yaml::{self, Data, Document, YamlNode};
 
 /// The file as it stands in the repository.
 const TEXT: &str = include_str!("../default.yaml");
@@ -31,7 +31,7 @@ pub fn describe(key: &str) -> Option<&'static str> {
     DESCRIPTIONS.get(key).map(String::as_str)
 }
 
-fn collect(document: &Document, path: &str, node: &Node, descriptions: &mut HashMap<String, String>) {
+fn collect(document: &Document, path: &str, node: &YamlNode, descriptions: &mut HashMap<String, String>) {
     let Data::Mapping { entries, .. } = &node.data else { return };
     for entry in entries {
         let key = join(path, &entry.key);

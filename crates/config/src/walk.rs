@@ -11,7 +11,7 @@ use crate::keys;
 use crate::kind::{Kind, MAX_TEXT_BYTES, Mismatch, Raw};
 use crate::problem::{ConfigError, ConfigErrorKind, Origin, Warning, WarningKind, show_key};
 use crate::schema::{Member, Shape, join};
-use crate::yaml::{Data, Document, Entry, Node, Style};
+use crate::yaml::{Data, Document, Entry, Style, YamlNode};
 
 /// Values visited at most in one text.
 const MAX_VISITS: usize = 100_000;
@@ -123,7 +123,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn member(&mut self, key: &str, key_line: usize, node: &'a Node, shape: &Shape) {
+    fn member(&mut self, key: &str, key_line: usize, node: &'a YamlNode, shape: &Shape) {
         match shape {
             Shape::Leaf(kind) => self.leaf(key, key_line, node, *kind, None),
             Shape::Entries(members) => self.table(key, node, members),
@@ -139,7 +139,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn not_a_section(&mut self, key: &str, node: &Node, members: &[Member]) {
+    fn not_a_section(&mut self, key: &str, node: &YamlNode, members: &[Member]) {
         const MAX_NAMED: usize = 4;
         let mut names: Vec<&str> = members.iter().take(MAX_NAMED).map(|member| member.name).collect();
         if members.len() > MAX_NAMED {
@@ -151,7 +151,7 @@ impl<'a> Walker<'a> {
         self.fail(node.line, ConfigErrorKind::bad_value(key, mismatch));
     }
 
-    fn table(&mut self, key: &str, node: &'a Node, members: &[Member]) {
+    fn table(&mut self, key: &str, node: &'a YamlNode, members: &[Member]) {
         let Data::Mapping { entries, .. } = &node.data else {
             if !node.is_null() {
                 let names: Vec<&str> = members.iter().map(|member| member.name).collect();
@@ -196,7 +196,7 @@ impl<'a> Walker<'a> {
     }
 
     /// A key that is in no section of ours.
-    fn stranger(&mut self, path: &str, key: &str, entry: &'a Entry, node: &'a Node, members: &[Member]) {
+    fn stranger(&mut self, path: &str, key: &str, entry: &'a Entry, node: &'a YamlNode, members: &[Member]) {
         if let Some(new) = keys::renamed(key) {
             self.old_name(key, entry.key_line, node, &new);
         } else if keys::is_renamed_table(key)
@@ -229,13 +229,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn old_name(&mut self, old: &str, key_line: usize, node: &'a Node, new: &str) {
+    fn old_name(&mut self, old: &str, key_line: usize, node: &'a YamlNode, new: &str) {
         if let Some(keys::Found::Value { kind, .. }) = keys::find(new) {
             self.leaf(new, key_line, node, kind, Some(old));
         }
     }
 
-    fn leaf(&mut self, key: &str, key_line: usize, node: &'a Node, kind: Kind, old_name: Option<&str>) {
+    fn leaf(&mut self, key: &str, key_line: usize, node: &'a YamlNode, kind: Kind, old_name: Option<&str>) {
         // The key as written is what the reader of a message can find.
         let written = old_name.unwrap_or(key);
         let Data::Scalar { text, style } = &node.data else {

@@ -24,7 +24,7 @@ pub(crate) struct NodeId(usize);
 
 /// A value in the text.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct YamlNode {
     /// Line of its first character, from 1.
     pub(crate) line: usize,
     /// Its bytes in the text, without anchor and tag. Empty for a value that was left out. A block mapping
@@ -77,14 +77,14 @@ pub(crate) struct Comment {
 /// A parsed file.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
-    nodes: Vec<Node>,
+    nodes: Vec<YamlNode>,
     root: Option<NodeId>,
     pub(crate) comments: Vec<Comment>,
 }
 
 /// Why a text is not a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct YamlRefusal {
     /// Line from 1; none when the whole file is meant.
     pub(crate) line: Option<usize>,
     pub(crate) reason: Reason,
@@ -105,12 +105,12 @@ pub(crate) enum Reason {
 }
 
 /// Reads bytes as text, naming the first byte that is not UTF-8.
-pub(crate) fn decode(bytes: &[u8]) -> Result<&str, Refusal> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<&str, YamlRefusal> {
     if bytes.len() > MAX_FILE_BYTES {
-        return Err(Refusal { line: None, reason: Reason::TooLarge });
+        return Err(YamlRefusal { line: None, reason: Reason::TooLarge });
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(Refusal { line: None, reason: Reason::Utf16 });
+        return Err(YamlRefusal { line: None, reason: Reason::Utf16 });
     }
     std::str::from_utf8(bytes).map_err(|error| {
         let (good, bad) = bytes.split_at(error.valid_up_to());
@@ -118,14 +118,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, Refusal> {
         let column = String::from_utf8_lossy(&good[line_start..]).chars().count() + 1;
         let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let byte = bad.first().copied().unwrap_or_default();
-        Refusal { line: Some(line), reason: Reason::NotUtf8 { column, byte } }
+        YamlRefusal { line: Some(line), reason: Reason::NotUtf8 { column, byte } }
     })
 }
 
 /// Parses a text; all that can be told apart from the first syntax error on is reported together.
-pub(crate) fn parse(text: &str) -> Result<Document, Vec<Refusal>> {
+pub(crate) fn parse(text: &str) -> Result<Document, Vec<YamlRefusal>> {
     if text.len() > MAX_FILE_BYTES {
-        return Err(vec![Refusal { line: None, reason: Reason::TooLarge }]);
+        return Err(vec![YamlRefusal { line: None, reason: Reason::TooLarge }]);
     }
     let options = granit_parser::options! {
         max_buffered_comment_events: MAX_COMMENTS,
@@ -148,7 +148,7 @@ pub(crate) fn parse(text: &str) -> Result<Document, Vec<Refusal>> {
     builder.finish()
 }
 
-fn syntax_refusal(error: &ScanError) -> Refusal {
+fn syntax_refusal(error: &ScanError) -> YamlRefusal {
     let marker = error.marker();
     let reason = match error.kind() {
         ParserErrorKind::TabNotAllowed
@@ -158,22 +158,22 @@ fn syntax_refusal(error: &ScanError) -> Refusal {
         | ParserErrorKind::TabInPlainScalar => Reason::Tab,
         _ => Reason::Syntax { column: marker.col() + 1, message: error.info() },
     };
-    Refusal { line: Some(marker.line()), reason }
+    YamlRefusal { line: Some(marker.line()), reason }
 }
 
 impl Document {
     /// The outermost value; none in an empty file.
-    pub(crate) fn root(&self) -> Option<&Node> {
+    pub(crate) fn root(&self) -> Option<&YamlNode> {
         self.root.and_then(|id| self.nodes.get(id.0))
     }
 
     /// The node as written, which may be an alias.
-    pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
+    pub(crate) fn node(&self, id: NodeId) -> Option<&YamlNode> {
         self.nodes.get(id.0)
     }
 
     /// Whether an alias somewhere stands for this node.
-    pub(crate) fn is_referenced(&self, node: &Node) -> bool {
+    pub(crate) fn is_referenced(&self, node: &YamlNode) -> bool {
         node.is_anchored
             && self.nodes.iter().any(|other| match other.data {
                 Data::Alias { target, .. } => {
@@ -184,12 +184,12 @@ impl Document {
     }
 
     /// Every node, in the order of the text.
-    pub(crate) fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[YamlNode] {
         &self.nodes
     }
 
     /// The node an alias stands for, or the node itself.
-    pub(crate) fn resolve(&self, id: NodeId) -> Option<&Node> {
+    pub(crate) fn resolve(&self, id: NodeId) -> Option<&YamlNode> {
         let node = self.node(id)?;
         match node.data {
             // An alias cannot carry an anchor, so its target is never an alias.
@@ -199,7 +199,7 @@ impl Document {
     }
 }
 
-impl Node {
+impl YamlNode {
     /// Whether the value was left out or is written as null.
     pub(crate) fn is_null(&self) -> bool {
         match &self.data {
@@ -242,7 +242,7 @@ struct Open {
 
 #[derive(Default)]
 struct Builder {
-    nodes: Vec<Node>,
+    nodes: Vec<YamlNode>,
     root: Option<NodeId>,
     comments: Vec<Comment>,
     anchors: HashMap<usize, NodeId>,
@@ -250,7 +250,7 @@ struct Builder {
     /// The key of the value placed last, for a collection about to be opened.
     last_name: String,
     documents: usize,
-    refusals: Vec<Refusal>,
+    refusals: Vec<YamlRefusal>,
     is_stopped: bool,
 }
 
@@ -319,7 +319,7 @@ impl Builder {
     }
 
     fn refuse(&mut self, line: usize, reason: Reason) {
-        self.refusals.push(Refusal { line: Some(line), reason });
+        self.refusals.push(YamlRefusal { line: Some(line), reason });
     }
 
     fn enter(&mut self, node: NodeId) {
@@ -338,7 +338,7 @@ impl Builder {
     ) -> NodeId {
         let line = span.start.line();
         let id = NodeId(self.nodes.len());
-        self.nodes.push(Node {
+        self.nodes.push(YamlNode {
             line,
             span: bytes.clone(),
             has_properties: is_tagged || anchor != 0,
@@ -357,12 +357,12 @@ impl Builder {
         if let Some(entry) = open.pending.take() {
             let entry = Entry { value: id, ..entry };
             self.last_name.clone_from(&entry.key);
-            if let Some(Node { data: Data::Mapping { entries, .. }, .. }) = self.nodes.get_mut(parent.0) {
+            if let Some(YamlNode { data: Data::Mapping { entries, .. }, .. }) = self.nodes.get_mut(parent.0) {
                 entries.push(entry);
             }
             return id;
         }
-        if let Some(Node { data: Data::Sequence { items }, .. }) = self.nodes.get_mut(parent.0) {
+        if let Some(YamlNode { data: Data::Sequence { items }, .. }) = self.nodes.get_mut(parent.0) {
             items.push(id);
             return id;
         }
@@ -407,7 +407,7 @@ impl Builder {
         path.join(".")
     }
 
-    fn finish(self) -> Result<Document, Vec<Refusal>> {
+    fn finish(self) -> Result<Document, Vec<YamlRefusal>> {
         if self.refusals.is_empty() {
             Ok(Document { nodes: self.nodes, root: self.root, comments: self.comments })
         } else {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::boundary;
 use crate::name::{self, NameWords, SecretName};
-use crate::scan::Scan;
+use crate::scan::SecretScan;
 use crate::value::Setting;
 
 /// Longest part of a name on either side of the keyword.
@@ -58,7 +58,7 @@ enum Separator {
 }
 
 /// Reads the assignment around the keyword at `hit`, if there is one.
-pub(crate) fn read<'t>(scan: &mut Scan<'t>, hit: Range<usize>) -> Option<Assignment<'t>> {
+pub(crate) fn read<'t>(scan: &mut SecretScan<'t>, hit: Range<usize>) -> Option<Assignment<'t>> {
     let (text, bytes) = (scan.text, scan.bytes());
     let name_end = name_end(bytes, hit.end)?;
     if name_end == scan.last_name_end {
@@ -373,7 +373,7 @@ fn closes_json_string(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The unquoted value at `from`.
-fn bare_value(scan: &mut Scan<'_>, from: usize, setting: Setting) -> Option<Range<usize>> {
+fn bare_value(scan: &mut SecretScan<'_>, from: usize, setting: Setting) -> Option<Range<usize>> {
     let bytes = scan.bytes();
     // A stray quote without its partner is no part of the value.
     let start = from + usize::from(matches!(bytes.get(from), Some(b'"' | b'\'' | b'`')));

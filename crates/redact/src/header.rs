@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::facts;
 use crate::name::SecretName;
 use crate::randomness::Profile;
-use crate::scan::{Rank, Scan};
+use crate::scan::{Rank, SecretScan};
 use crate::value::{self, Setting};
 use crate::words::{WORDS, is_one_of};
 
@@ -17,7 +17,7 @@ const MAX_CREDENTIAL_BYTES: usize = 8192;
 const MAX_PARAMETERS_BYTES: usize = 2048;
 
 /// Looks at the word `authorization` at `hit`.
-pub(crate) fn examine_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine_authorization(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(at) = after_separator(bytes, hit.end) else {
         return;
@@ -40,7 +40,7 @@ pub(crate) fn examine_authorization(scan: &mut Scan<'_>, hit: Range<usize>) {
 }
 
 /// The parameters of a scheme such as Digest: every random value on the line. Whether there was any.
-fn examine_parameters(scan: &mut Scan<'_>, from: usize) -> bool {
+fn examine_parameters(scan: &mut SecretScan<'_>, from: usize) -> bool {
     if from < scan.parameters_end {
         return true;
     }
@@ -68,7 +68,7 @@ fn examine_parameters(scan: &mut Scan<'_>, from: usize) -> bool {
 }
 
 /// The whole value is the credential, if it looks like one: there is no scheme to vouch for it.
-fn examine_without_scheme(scan: &mut Scan<'_>, credential: Range<usize>) {
+fn examine_without_scheme(scan: &mut SecretScan<'_>, credential: Range<usize>) {
     let is_random = scan.text.get(credential.clone()).is_some_and(|text| Profile::of(text).looks_random());
     if is_random && is_credential(scan.text, &credential, 16) {
         scan.push(credential, "authorization", "authorization_header", Rank::Context);
@@ -76,7 +76,7 @@ fn examine_without_scheme(scan: &mut Scan<'_>, credential: Range<usize>) {
 }
 
 /// Looks at the word `bearer` at `hit`, wherever it stands.
-pub(crate) fn examine_bearer(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine_bearer(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(gap) = scheme_gap(bytes, hit.end) else {
         return;
@@ -96,7 +96,7 @@ pub(crate) fn examine_bearer(scan: &mut Scan<'_>, hit: Range<usize>) {
 }
 
 /// Looks at the word `basic` at `hit`: what follows counts only if it decodes to `user:password`.
-pub(crate) fn examine_basic(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine_basic(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(gap) = scheme_gap(bytes, hit.end) else {
         return;
@@ -108,7 +108,7 @@ pub(crate) fn examine_basic(scan: &mut Scan<'_>, hit: Range<usize>) {
 }
 
 /// Looks at the word `cookie` at `hit`: the values of a `Cookie` or `Set-Cookie` header, names kept.
-pub(crate) fn examine_cookie(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine_cookie(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let Some(mut at) = after_separator(bytes, hit.end) else {
         return;

@@ -22,7 +22,7 @@ const COMMON_TRIPLES: &str = include_str!("common_triples.txt");
 
 /// Whether upper and lower case are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Case {
+pub(crate) enum KeywordCase {
     Counts,
     Ignored,
 }
@@ -30,7 +30,7 @@ pub(crate) enum Case {
 #[derive(Debug)]
 struct Keyword {
     bytes: Box<[u8]>,
-    case: Case,
+    case: KeywordCase,
     /// Where in the keyword its rarest three bytes end.
     decided_at: usize,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Keywords {
 
 impl Keywords {
     /// Builds the tables for `words`. Words of fewer than three bytes are never found.
-    pub(crate) fn new<'w>(words: impl IntoIterator<Item = (&'w str, Case)>) -> Self {
+    pub(crate) fn new<'w>(words: impl IntoIterator<Item = (&'w str, KeywordCase)>) -> Self {
         let mut awaited = Box::new([0u64; SLOTS / 64]);
         let mut list_of_slot = vec![0u16; SLOTS].into_boxed_slice();
         let mut lists: Vec<Vec<usize>> = Vec::new();
@@ -106,8 +106,10 @@ impl Keywords {
             let found = end.checked_sub(keyword.decided_at).is_some_and(|start| {
                 text.get(start..start + keyword.bytes.len()).is_some_and(|candidate| match keyword.case {
                     // The last byte is compared first: most keywords that do not occur end differently.
-                    Case::Counts => candidate.last() == keyword.bytes.last() && candidate == &*keyword.bytes,
-                    Case::Ignored => candidate.eq_ignore_ascii_case(&keyword.bytes),
+                    KeywordCase::Counts => {
+                        candidate.last() == keyword.bytes.last() && candidate == &*keyword.bytes
+                    }
+                    KeywordCase::Ignored => candidate.eq_ignore_ascii_case(&keyword.bytes),
                 })
             });
             if found {

@@ -4,20 +4,20 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn hits(words: &[(&str, Case)], text: &str) -> Vec<(usize, usize)> {
+fn hits(words: &[(&str, KeywordCase)], text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     Keywords::new(words.iter().copied()).for_each_hit(text.as_bytes(), |index, at| found.push((index, at)));
     found.sort_unstable();
     found
 }
 
-fn hits_one_by_one(words: &[(&str, Case)], text: &str) -> Vec<(usize, usize)> {
+fn hits_one_by_one(words: &[(&str, KeywordCase)], text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (index, (word, case)) in words.iter().enumerate() {
         for (at, window) in text.as_bytes().windows(word.len()).enumerate() {
             let is_hit = match case {
-                Case::Counts => window == word.as_bytes(),
-                Case::Ignored => window.eq_ignore_ascii_case(word.as_bytes()),
+                KeywordCase::Counts => window == word.as_bytes(),
+                KeywordCase::Ignored => window.eq_ignore_ascii_case(word.as_bytes()),
             };
             if is_hit {
                 found.push((index, at));
@@ -27,17 +27,17 @@ fn hits_one_by_one(words: &[(&str, Case)], text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-const WORDS: &[(&str, Case)] = &[
-    ("key", Case::Ignored),
-    ("api_key", Case::Ignored),
-    ("sk-", Case::Counts),
-    ("sk-ant-", Case::Counts),
-    ("://", Case::Counts),
-    ("密码", Case::Ignored),
-    ("ñandú", Case::Ignored),
-    ("aaaa", Case::Counts),
-    (" -u", Case::Counts),
-    ("$2b$", Case::Counts),
+const WORDS: &[(&str, KeywordCase)] = &[
+    ("key", KeywordCase::Ignored),
+    ("api_key", KeywordCase::Ignored),
+    ("sk-", KeywordCase::Counts),
+    ("sk-ant-", KeywordCase::Counts),
+    ("://", KeywordCase::Counts),
+    ("密码", KeywordCase::Ignored),
+    ("ñandú", KeywordCase::Ignored),
+    ("aaaa", KeywordCase::Counts),
+    (" -u", KeywordCase::Counts),
+    ("$2b$", KeywordCase::Counts),
 ];
 
 #[test]
@@ -47,7 +47,7 @@ fn keywords_are_found_at_both_ends_overlapping_and_in_either_case() {
     assert_eq!(hits(WORDS, "sk-ant-x SK-ANT-"), [(2, 0), (3, 0)]);
     assert_eq!(hits(WORDS, "aaaaa"), [(7, 0), (7, 1)]);
     assert_eq!(hits(WORDS, ""), []);
-    assert_eq!(hits(&[("ab", Case::Counts)], "abab"), [], "too short to be searched for");
+    assert_eq!(hits(&[("ab", KeywordCase::Counts)], "abab"), [], "too short to be searched for");
 }
 
 proptest! {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::randomness::Profile;
-use crate::scan::{Rank, Scan};
+use crate::scan::{Rank, SecretScan};
 
 /// The longest body that is looked at: 16384-bit RSA with comments has 13 KB.
 const MAX_BODY_BYTES: usize = 32 * 1024;
@@ -17,7 +17,7 @@ const MIN_BODY_BYTES: usize = 32;
 const MIN_RUN_BYTES: usize = 20;
 
 /// Looks at the words `PRIVATE KEY` at `hit`.
-pub(crate) fn examine(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let (text, bytes) = (scan.text, scan.bytes());
     if &bytes[hit.clone()] != b"PRIVATE KEY" {
         return;
@@ -58,7 +58,7 @@ pub(crate) fn examine(scan: &mut Scan<'_>, hit: Range<usize>) {
 }
 
 /// Masks the key material in `body` run by run: it is spread over strings, and what is between them has to stay.
-fn mask_runs(scan: &mut Scan<'_>, body: Range<usize>) {
+fn mask_runs(scan: &mut SecretScan<'_>, body: Range<usize>) {
     let text = &scan.text[body.clone()];
     let mut at = 0;
     while at < text.len() {

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::assignment::{self, Assignment};
-use crate::keywords::{Case, Keywords};
+use crate::keywords::{KeywordCase, Keywords};
 use crate::masked::{Finding, Masked};
 use crate::name::SecretName;
-use crate::rules::{self, Rule};
-use crate::scan::{Rank, Scan};
+use crate::rules::{self, SecretRule};
+use crate::scan::{Rank, SecretScan};
 use crate::words::WORDS;
 use crate::{facts, header, mask, private_key, randomness::Profile, url, value, vicinity};
 
@@ -49,7 +49,7 @@ pub struct Redactor {
 
 /// What to try where a keyword occurs.
 #[derive(Debug, Clone, Copy)]
-enum Attempt {
+enum MaskAttempt {
     /// A rule of the table, by index.
     Format(usize),
     /// A value the caller named, by keyword.
@@ -73,9 +73,9 @@ enum Attempt {
 struct Engine {
     keywords: Keywords,
     /// For each keyword: its text and what to try.
-    attempts: Vec<(String, Vec<Attempt>)>,
+    attempts: Vec<(String, Vec<MaskAttempt>)>,
     /// The table, rules with names last.
-    rules: Vec<Rule>,
+    rules: Vec<SecretRule>,
     first_named: usize,
 }
 
@@ -137,36 +137,38 @@ impl Engine {
         let mut rules = rules::load();
         rules.sort_by_key(|rule| !rule.names.is_empty());
         let first_named = rules.partition_point(|rule| rule.names.is_empty());
-        let mut attempts: Vec<(String, Vec<Attempt>)> = Vec::new();
-        let mut add =
-            |keyword: &str, attempt: Attempt| match attempts.iter_mut().find(|(known, _)| known == keyword) {
-                Some((_, list)) => list.push(attempt),
-                None => attempts.push((keyword.to_owned(), vec![attempt])),
-            };
+        let mut attempts: Vec<(String, Vec<MaskAttempt>)> = Vec::new();
+        let mut add = |keyword: &str, attempt: MaskAttempt| match attempts
+            .iter_mut()
+            .find(|(known, _)| known == keyword)
+        {
+            Some((_, list)) => list.push(attempt),
+            None => attempts.push((keyword.to_owned(), vec![attempt])),
+        };
         for (index, rule) in rules.iter().enumerate() {
             for word in &rule.words {
-                add(word, Attempt::Format(index));
+                add(word, MaskAttempt::Format(index));
             }
         }
         for (keyword, attempt) in [
-            (mask::OPENING, Attempt::Mask),
-            ("://", Attempt::Url),
-            ("PRIVATE KEY", Attempt::PrivateKey),
-            ("authorization", Attempt::Authorization),
-            ("bearer", Attempt::Bearer),
-            ("basic ", Attempt::Basic),
-            ("basic%20", Attempt::Basic),
-            ("cookie", Attempt::Cookie),
+            (mask::OPENING, MaskAttempt::Mask),
+            ("://", MaskAttempt::Url),
+            ("PRIVATE KEY", MaskAttempt::PrivateKey),
+            ("authorization", MaskAttempt::Authorization),
+            ("bearer", MaskAttempt::Bearer),
+            ("basic ", MaskAttempt::Basic),
+            ("basic%20", MaskAttempt::Basic),
+            ("cookie", MaskAttempt::Cookie),
         ] {
             add(keyword, attempt);
         }
-        NAME_KEYWORDS.iter().for_each(|keyword| add(keyword, Attempt::Name));
-        PARAMETER_KEYWORDS.iter().for_each(|keyword| add(keyword, Attempt::Parameter));
-        WORDS.foreign_words.iter().for_each(|keyword| add(keyword, Attempt::ForeignWord));
+        NAME_KEYWORDS.iter().for_each(|keyword| add(keyword, MaskAttempt::Name));
+        PARAMETER_KEYWORDS.iter().for_each(|keyword| add(keyword, MaskAttempt::Parameter));
+        WORDS.foreign_words.iter().for_each(|keyword| add(keyword, MaskAttempt::ForeignWord));
         for secret in secrets {
             let secret = secret.as_ref().trim();
             if secret.len() >= MIN_KNOWN_BYTES {
-                add(secret, Attempt::Known);
+                add(secret, MaskAttempt::Known);
             }
         }
         let keywords =
@@ -192,7 +194,7 @@ impl Engine {
     }
 
     fn scan(&self, text: &str) -> Vec<Finding> {
-        let mut scan = Scan::new(text);
+        let mut scan = SecretScan::new(text);
         self.keywords.for_each_hit(text.as_bytes(), |index, at| {
             let (keyword, attempts) = &self.attempts[index];
             for attempt in attempts {
@@ -205,36 +207,36 @@ impl Engine {
             .collect()
     }
 
-    fn attempt(&self, attempt: Attempt, scan: &mut Scan<'_>, keyword: &str, hit: Range<usize>) {
+    fn attempt(&self, attempt: MaskAttempt, scan: &mut SecretScan<'_>, keyword: &str, hit: Range<usize>) {
         match attempt {
-            Attempt::Format(rule) => self.attempt_format(&self.rules[rule], scan, keyword, hit.start),
-            Attempt::Known => {
+            MaskAttempt::Format(rule) => self.attempt_format(&self.rules[rule], scan, keyword, hit.start),
+            MaskAttempt::Known => {
                 if scan.text.get(hit.clone()) == Some(keyword) {
                     scan.push(hit, "known_secret", "known_secret", Rank::Known);
                 }
             }
-            Attempt::Name => self.attempt_name(scan, hit),
-            Attempt::Parameter => attempt_parameter(scan, hit),
-            Attempt::ForeignWord => {
+            MaskAttempt::Name => self.attempt_name(scan, hit),
+            MaskAttempt::Parameter => attempt_parameter(scan, hit),
+            MaskAttempt::ForeignWord => {
                 if scan.text.get(hit.clone()).is_some_and(|word| word.eq_ignore_ascii_case(keyword)) {
                     vicinity::examine_foreign(scan, hit);
                 }
             }
-            Attempt::Mask => scan.note_mask(hit.start),
-            Attempt::Url => url::examine(scan, hit),
-            Attempt::PrivateKey => {
+            MaskAttempt::Mask => scan.note_mask(hit.start),
+            MaskAttempt::Url => url::examine(scan, hit),
+            MaskAttempt::PrivateKey => {
                 if !scan.is_covered(hit.start, Rank::Block) {
                     private_key::examine(scan, hit);
                 }
             }
-            Attempt::Authorization => header::examine_authorization(scan, hit),
-            Attempt::Bearer => header::examine_bearer(scan, hit),
-            Attempt::Basic => header::examine_basic(scan, hit.start..hit.start + "basic".len()),
-            Attempt::Cookie => header::examine_cookie(scan, hit),
+            MaskAttempt::Authorization => header::examine_authorization(scan, hit),
+            MaskAttempt::Bearer => header::examine_bearer(scan, hit),
+            MaskAttempt::Basic => header::examine_basic(scan, hit.start..hit.start + "basic".len()),
+            MaskAttempt::Cookie => header::examine_cookie(scan, hit),
         }
     }
 
-    fn attempt_format(&self, rule: &Rule, scan: &mut Scan<'_>, keyword: &str, at: usize) {
+    fn attempt_format(&self, rule: &SecretRule, scan: &mut SecretScan<'_>, keyword: &str, at: usize) {
         let rank = if rule.needs_random { Rank::LooseFormat } else { Rank::Format };
         if scan.is_covered(at, rank) {
             return;
@@ -252,7 +254,7 @@ impl Engine {
         scan.push(found.whole_secret(scan.bytes()), rule.kind, rule.id, rank);
     }
 
-    fn attempt_name(&self, scan: &mut Scan<'_>, hit: Range<usize>) {
+    fn attempt_name(&self, scan: &mut SecretScan<'_>, hit: Range<usize>) {
         let examined_before = scan.last_name_end;
         let Some(found) = assignment::read(scan, hit.clone()) else {
             // Another keyword of a name that was already looked at needs no second look.
@@ -275,7 +277,7 @@ impl Engine {
 
 impl Engine {
     /// The vendor's rule for an assignment, if its name and its value both fit one.
-    fn named_rule(&self, found: &Assignment<'_>, value: &str) -> Option<&Rule> {
+    fn named_rule(&self, found: &Assignment<'_>, value: &str) -> Option<&SecretRule> {
         let is_possible = NAMED_VALUE_BYTES.contains(&value.len()) && found.words.as_slice().len() > 1;
         let mut named = self.rules[self.first_named..].iter().filter(|_| is_possible);
         named.find(|rule| found.words.contains_any(&rule.names) && rule.accepts_value(value))
@@ -283,18 +285,22 @@ impl Engine {
 }
 
 /// Formats, known values and markers are what they are; names and words are written in any case.
-fn case_of(attempts: &[Attempt]) -> Case {
-    let is_exact = |attempt: &Attempt| {
+fn case_of(attempts: &[MaskAttempt]) -> KeywordCase {
+    let is_exact = |attempt: &MaskAttempt| {
         matches!(
             attempt,
-            Attempt::Format(_) | Attempt::Known | Attempt::PrivateKey | Attempt::Mask | Attempt::Url
+            MaskAttempt::Format(_)
+                | MaskAttempt::Known
+                | MaskAttempt::PrivateKey
+                | MaskAttempt::Mask
+                | MaskAttempt::Url
         )
     };
-    if attempts.iter().all(is_exact) { Case::Counts } else { Case::Ignored }
+    if attempts.iter().all(is_exact) { KeywordCase::Counts } else { KeywordCase::Ignored }
 }
 
 /// A parameter whose name means a secret only after `?` or `&`.
-fn attempt_parameter(scan: &mut Scan<'_>, hit: Range<usize>) {
+fn attempt_parameter(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let bytes = scan.bytes();
     let name_start = hit.start
         - bytes[..hit.start]

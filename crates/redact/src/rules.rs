@@ -52,7 +52,7 @@ impl CharClass {
 
 /// One format of the table.
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) struct SecretRule {
     pub(crate) id: &'static str,
     pub(crate) kind: &'static str,
     /// Literals that trigger a prefix rule; empty for a named rule.
@@ -95,7 +95,7 @@ impl RuleMatch {
     }
 }
 
-impl Rule {
+impl SecretRule {
     fn new(id: &'static str) -> Self {
         Self {
             id,
@@ -202,14 +202,14 @@ fn continues_token(byte: u8) -> bool {
 }
 
 /// Reads the table.
-pub(crate) fn load() -> Vec<Rule> {
-    let mut rules: Vec<Rule> = Vec::with_capacity(256);
+pub(crate) fn load() -> Vec<SecretRule> {
+    let mut rules: Vec<SecretRule> = Vec::with_capacity(256);
     for line in TABLE.lines() {
         if line.starts_with('#') {
             continue;
         }
         if let Some(id) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            rules.push(Rule::new(id));
+            rules.push(SecretRule::new(id));
         } else if let (Some(rule), Some((field, value))) = (rules.last_mut(), line.split_once(": ")) {
             rule.set(field, value);
         }

@@ -27,7 +27,7 @@ pub(crate) enum Rank {
 
 /// Something found, before overlaps are resolved.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct SecretCandidate {
     pub(crate) range: Range<usize>,
     pub(crate) kind: &'static str,
     pub(crate) rule: &'static str,
@@ -53,7 +53,7 @@ impl RunMemo {
 
 /// The state of one pass.
 #[derive(Debug)]
-pub(crate) struct Scan<'t> {
+pub(crate) struct SecretScan<'t> {
     pub(crate) text: &'t str,
     /// Where the last examined name ended: several keywords may hit the same name.
     pub(crate) last_name_end: usize,
@@ -65,11 +65,11 @@ pub(crate) struct Scan<'t> {
     pub(crate) parameters_end: usize,
     /// The run of a URL.
     pub(crate) url_run: RunMemo,
-    found: Vec<Candidate>,
+    found: Vec<SecretCandidate>,
     masks: Vec<Range<usize>>,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> SecretScan<'t> {
     /// Starts a pass over `text`. Allocates nothing.
     pub(crate) fn new(text: &'t str) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl<'t> Scan<'t> {
             && found.len() < MAX_ELIDED_BYTES
             && (after.starts_with("...") || after.starts_with('…'));
         if !found.is_empty() && !is_elided && !mask::starts_with_mask(found) {
-            self.found.push(Candidate { range, kind, rule, rank });
+            self.found.push(SecretCandidate { range, kind, rule, rank });
         }
     }
 
@@ -125,14 +125,14 @@ impl<'t> Scan<'t> {
 
     /// Everything found, in order and without overlaps: overlapping candidates become one, named by the best
     /// informed of them.
-    pub(crate) fn finish(mut self) -> Vec<Candidate> {
+    pub(crate) fn finish(mut self) -> Vec<SecretCandidate> {
         let mut found = std::mem::take(&mut self.found);
         found.retain(|candidate| !self.is_within_mask(&candidate.range));
         if found.len() < 2 {
             return found;
         }
         found.sort_by_key(|candidate| (candidate.range.start, Reverse(candidate.range.end)));
-        let mut merged: Vec<Candidate> = Vec::with_capacity(found.len());
+        let mut merged: Vec<SecretCandidate> = Vec::with_capacity(found.len());
         for candidate in found {
             match merged.last_mut() {
                 Some(last) if candidate.range.start < last.range.end => {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::randomness::Profile;
-use crate::scan::{Rank, Scan};
+use crate::scan::{Rank, SecretScan};
 use crate::value;
 use crate::words::{WORDS, is_one_of};
 
@@ -15,7 +15,7 @@ use crate::words::{WORDS, is_one_of};
 const MAX_USERINFO_BYTES: usize = 512;
 
 /// Looks at the `://` at `hit`.
-pub(crate) fn examine(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let (text, bytes) = (scan.text, scan.bytes());
     let start = hit.end;
     let run_end = scan.url_run.end_of(start, |at| at + url_run(&bytes[at.min(bytes.len())..]));

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::facts;
 use crate::name::{self, NameWords, SecretName};
 use crate::randomness::Profile;
-use crate::scan::{Rank, Scan};
+use crate::scan::{Rank, SecretScan};
 use crate::value::{self, Setting};
 use crate::words::is_one_of;
 
@@ -19,7 +19,7 @@ const REACH_BYTES: usize = 56;
 const MAX_WORDS_BETWEEN: usize = 4;
 
 /// Looks behind the word at `hit`, a word for passwords in another language.
-pub(crate) fn examine_foreign(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine_foreign(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     // A longer ASCII word around it is another word.
     let bytes = scan.bytes();
     let inside_word =
@@ -34,7 +34,7 @@ pub(crate) fn examine_foreign(scan: &mut Scan<'_>, hit: Range<usize>) {
 }
 
 /// Looks behind the name at `hit`, when no assignment was found there.
-pub(crate) fn examine(scan: &mut Scan<'_>, hit: Range<usize>) {
+pub(crate) fn examine(scan: &mut SecretScan<'_>, hit: Range<usize>) {
     let (text, bytes) = (scan.text, scan.bytes());
     let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let end = hit.end + bytes[hit.end..].iter().take(24).take_while(|byte| in_name(byte)).count();
@@ -65,7 +65,7 @@ pub(crate) fn examine(scan: &mut Scan<'_>, hit: Range<usize>) {
 }
 
 /// Walks over a few short words after `from` to something that looks like a secret.
-fn look_behind(scan: &mut Scan<'_>, from: usize, announces: SecretName) {
+fn look_behind(scan: &mut SecretScan<'_>, from: usize, announces: SecretName) {
     let text = scan.text;
     let window_end = text.floor_char_boundary(from + REACH_BYTES);
     let mut at = from;

@@ -94,7 +94,7 @@ impl ByteSet {
     }
 
     fn bit(byte: u8) -> u128 {
-        // Case is one bit of a letter; whatever else shares a place with it is let through and compared.
+        // KeywordCase is one bit of a letter; whatever else shares a place with it is let through and compared.
         1 << (byte & 0x5f)
     }
 }

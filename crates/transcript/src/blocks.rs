@@ -9,7 +9,7 @@ use crate::json::{Cursor, JsonStr, Span};
 use crate::message::{Arguments, Form, Message, Part, Role};
 use crate::shared_text::SharedText;
 
-/// Content nested deeper than this is carried as opaque: no wire nests blocks more than a few levels, and a reader that
+/// BlockContent nested deeper than this is carried as opaque: no wire nests blocks more than a few levels, and a reader that
 /// follows any depth could be made to exhaust the stack.
 const MAX_BLOCK_DEPTH: u8 = 6;
 /// Inside a tool call only names and arguments are looked for, not content.
@@ -19,7 +19,7 @@ const FUNCTION_DEPTH: u8 = CALL_DEPTH + 1;
 
 /// What a `content`-like member held.
 #[derive(Default)]
-enum Content {
+enum BlockContent {
     #[default]
     Absent,
     Text(JsonStr, Span),
@@ -27,7 +27,7 @@ enum Content {
     Other(Span),
 }
 
-impl Content {
+impl BlockContent {
     fn span(&self) -> Option<Span> {
         match self {
             Self::Absent => None,
@@ -47,7 +47,7 @@ impl Content {
 
 /// Every member of an object that any wire format gives a meaning to.
 #[derive(Default)]
-struct Members {
+struct BlockMembers {
     kind: Option<JsonStr>,
     role: Option<JsonStr>,
     id: Option<JsonStr>,
@@ -55,8 +55,8 @@ struct Members {
     name: Option<JsonStr>,
     text: Option<JsonStr>,
     thinking: Option<JsonStr>,
-    content: Content,
-    output: Content,
+    content: BlockContent,
+    output: BlockContent,
     arguments: Option<Arguments>,
     calls: Vec<Part>,
     legacy_call: Option<Part>,
@@ -98,7 +98,7 @@ pub fn decode_message_text(json: String) -> Result<Message, serde_json::Error> {
         .ok_or_else(|| serde::de::Error::custom("a message must be a JSON object"))
 }
 
-fn message_from(members: Members, whole: Span, origin: SharedText) -> Message {
+fn message_from(members: BlockMembers, whole: Span, origin: SharedText) -> Message {
     let json = origin.as_str();
     let content = members.content.span();
     let form = match (members.role, members.kind) {
@@ -133,7 +133,7 @@ fn is_made_by_model(kind: &str) -> bool {
 }
 
 /// Parts of an object that has a role: a chat or Anthropic message, or a Responses `message` item.
-fn role_message_parts(members: Members, role: Role) -> Vec<Part> {
+fn role_message_parts(members: BlockMembers, role: Role) -> Vec<Part> {
     if role == Role::Tool {
         let value = members.content.span().unwrap_or_default();
         let call_id = members.call_id.or(members.name).unwrap_or_default();
@@ -148,8 +148,8 @@ fn role_message_parts(members: Members, role: Role) -> Vec<Part> {
 }
 
 /// Reads the object at the cursor. Returns its members and where it lies.
-fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (Members, Span) {
-    let mut found = Members::default();
+fn read_members(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> (BlockMembers, Span) {
+    let mut found = BlockMembers::default();
     let _ = cursor.peek();
     let start = cursor.position();
     if !cursor.enter_object() {
@@ -211,13 +211,13 @@ fn first_string(cursor: &mut Cursor<'_>) -> Option<JsonStr> {
     first
 }
 
-fn read_content(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Content {
+fn read_content(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> BlockContent {
     match cursor.peek() {
         Some(b'"') => {
             let start = cursor.position();
             match cursor.string() {
-                Some(string) => Content::Text(string, span_between(start, cursor.position())),
-                None => Content::Absent,
+                Some(string) => BlockContent::Text(string, span_between(start, cursor.position())),
+                None => BlockContent::Absent,
             }
         }
         Some(b'[') if depth < MAX_BLOCK_DEPTH => {
@@ -227,17 +227,17 @@ fn read_content(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Content {
             while cursor.next_element() {
                 parts.push(read_block(json, cursor, depth + 1));
             }
-            Content::Parts(parts, span_between(start, cursor.position()))
+            BlockContent::Parts(parts, span_between(start, cursor.position()))
         }
         // Some results are one block without a list around it, such as the screenshot of a computer call.
         Some(b'{') if depth < MAX_BLOCK_DEPTH => {
             let start = cursor.position();
             let block = read_block(json, cursor, depth + 1);
-            Content::Parts(vec![block], span_between(start, cursor.position()))
+            BlockContent::Parts(vec![block], span_between(start, cursor.position()))
         }
         _ => {
             let span = cursor.skip_value();
-            if span.of(json) == "null" { Content::Absent } else { Content::Other(span) }
+            if span.of(json) == "null" { BlockContent::Absent } else { BlockContent::Other(span) }
         }
     }
 }
@@ -258,7 +258,7 @@ fn read_block(json: &str, cursor: &mut Cursor<'_>, depth: u8) -> Part {
 }
 
 /// What a block is, by its `type`.
-fn block_part(json: &str, members: Members, block: Span) -> Part {
+fn block_part(json: &str, members: BlockMembers, block: Span) -> Part {
     let kind = members.kind;
     let kind_text = kind.map(|k| k.raw(json)).unwrap_or_default();
     match kind_text {

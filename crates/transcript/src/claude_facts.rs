@@ -15,7 +15,7 @@ use crate::shared_text::SharedText;
 
 /// What one line tells beyond the words in it, as raw strings.
 #[derive(Default)]
-struct Line<'a> {
+struct ClaudeLine<'a> {
     kind: &'a str,
     uuid: &'a str,
     timestamp: &'a str,
@@ -36,16 +36,16 @@ struct Line<'a> {
 }
 
 pub(crate) fn read(trace: &LogTrace) -> LogFacts {
-    let lines: Vec<Line<'_>> = trace.lines().iter().map(|(_, json)| read_line(json.as_str())).collect();
+    let lines: Vec<ClaudeLine<'_>> = trace.lines().iter().map(|(_, json)| read_line(json.as_str())).collect();
     let mut message_of: HashMap<usize, usize> = HashMap::new();
     for message in 0..trace.messages() {
         message_of.extend(trace.sources_of(message).iter().map(|&source| (source as usize, message)));
     }
-    let is_ours = |index: usize, line: &Line<'_>| match &trace.agent {
+    let is_ours = |index: usize, line: &ClaudeLine<'_>| match &trace.agent {
         Some(_) => message_of.contains_key(&index),
         None => !line.sidechain,
     };
-    let own: Vec<(usize, &Line<'_>)> =
+    let own: Vec<(usize, &ClaudeLine<'_>)> =
         lines.iter().enumerate().filter(|(index, line)| is_ours(*index, line)).collect();
 
     let mut facts = LogFacts { agent: trace.agent.clone(), ..LogFacts::default() };
@@ -83,7 +83,7 @@ pub(crate) fn read(trace: &LogTrace) -> LogFacts {
     facts
 }
 
-fn message_facts(trace: &LogTrace, lines: &[Line<'_>], message: usize) -> MessageFacts {
+fn message_facts(trace: &LogTrace, lines: &[ClaudeLine<'_>], message: usize) -> MessageFacts {
     let first = trace.sources_of(message).first().map_or(0, |&source| source as usize);
     let line = lines.get(first);
     MessageFacts {
@@ -94,19 +94,23 @@ fn message_facts(trace: &LogTrace, lines: &[Line<'_>], message: usize) -> Messag
 }
 
 /// What the user called the session, else what the client did, else the newest summary of a message in this file.
-fn title_of(lines: &[Line<'_>]) -> Option<String> {
+fn title_of(lines: &[ClaudeLine<'_>]) -> Option<String> {
     let titled = |kind: &str| {
         lines.iter().rev().filter(move |line| line.kind == kind).find_map(|line| text_of_raw(line.title))
     };
     titled("custom-title").or_else(|| titled("ai-title")).or_else(|| {
         let uuids: HashSet<&str> =
             lines.iter().map(|line| line.uuid).filter(|uuid| !uuid.is_empty()).collect();
-        let own = |line: &&Line<'_>| line.kind == "summary" && uuids.contains(line.leaf);
+        let own = |line: &&ClaudeLine<'_>| line.kind == "summary" && uuids.contains(line.leaf);
         lines.iter().rev().filter(own).find_map(|line| text_of_raw(line.title))
     })
 }
 
-fn calls(trace: &LogTrace, own: &[(usize, &Line<'_>)], message_of: &HashMap<usize, usize>) -> Vec<LogCall> {
+fn calls(
+    trace: &LogTrace,
+    own: &[(usize, &ClaudeLine<'_>)],
+    message_of: &HashMap<usize, usize>,
+) -> Vec<LogCall> {
     let mut calls: Vec<LogCall> = Vec::new();
     let mut by_key: HashMap<&str, usize> = HashMap::new();
     for (index, line) in own {
@@ -155,8 +159,8 @@ fn text_of_raw(raw: &str) -> Option<String> {
     RawJson(raw).as_text().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-fn read_line(json: &str) -> Line<'_> {
-    let mut line = Line::default();
+fn read_line(json: &str) -> ClaudeLine<'_> {
+    let mut line = ClaudeLine::default();
     let mut cursor = Cursor::new(json);
     cursor.enter_object();
     while let Some(key) = cursor.next_key() {
@@ -189,7 +193,7 @@ fn read_line(json: &str) -> Line<'_> {
     line
 }
 
-fn read_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, line: &mut Line<'a>) {
+fn read_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, line: &mut ClaudeLine<'a>) {
     if !cursor.enter_object() {
         cursor.skip_value();
         return;

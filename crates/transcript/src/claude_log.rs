@@ -20,7 +20,7 @@ use crate::write::WireFormat;
 
 /// What one line says.
 #[derive(Default)]
-struct Event<'a> {
+struct ClaudeEvent<'a> {
     line: usize,
     kind: &'a str,
     uuid: &'a str,
@@ -37,7 +37,7 @@ struct Event<'a> {
 }
 
 /// A wire message being put together from lines.
-struct Draft {
+struct MessageDraft {
     role: Role,
     /// Which events, in order; several when lines were joined.
     events: Vec<u32>,
@@ -131,8 +131,8 @@ pub(crate) fn sub_agents(trace: &LogTrace) -> Vec<SubAgent> {
 
 /// Puts messages together from events, in order.
 struct Assembly<'e, 'a> {
-    events: &'e [Event<'a>],
-    drafts: Vec<Draft>,
+    events: &'e [ClaudeEvent<'a>],
+    drafts: Vec<MessageDraft>,
     by_message_id: HashMap<&'a str, usize>,
     seen_uuids: HashSet<&'a str>,
     model: Option<&'a str>,
@@ -140,7 +140,7 @@ struct Assembly<'e, 'a> {
 }
 
 impl<'e, 'a> Assembly<'e, 'a> {
-    fn new(events: &'e [Event<'a>]) -> Self {
+    fn new(events: &'e [ClaudeEvent<'a>]) -> Self {
         Self {
             events,
             drafts: Vec::new(),
@@ -152,12 +152,12 @@ impl<'e, 'a> Assembly<'e, 'a> {
     }
 
     /// Whether somebody speaks in an event that has not been seen: a resumed session repeats lines.
-    fn is_new_speech(&mut self, event: &Event<'a>) -> bool {
+    fn is_new_speech(&mut self, event: &ClaudeEvent<'a>) -> bool {
         let speaks = matches!(event.kind, "user" | "assistant") && !event.content.is_empty();
         speaks && (event.uuid.is_empty() || self.seen_uuids.insert(event.uuid))
     }
 
-    fn add(&mut self, index: usize, event: &Event<'a>) {
+    fn add(&mut self, index: usize, event: &ClaudeEvent<'a>) {
         if event.api_error || event.model == "<synthetic>" {
             self.errors += 1;
             return;
@@ -177,7 +177,7 @@ impl<'e, 'a> Assembly<'e, 'a> {
         }
         let carries_results = role == Role::User && has_result_block(event.content);
         let meta = event.meta || event.compact_summary;
-        let draft = Draft { role, events: vec![index], meta, carries_results };
+        let draft = MessageDraft { role, events: vec![index], meta, carries_results };
         if !carries_results {
             self.drafts.push(draft);
             return;
@@ -214,7 +214,7 @@ impl<'e, 'a> Assembly<'e, 'a> {
     }
 }
 
-fn read_events(lines: &[(usize, SharedText)]) -> Vec<Event<'_>> {
+fn read_events(lines: &[(usize, SharedText)]) -> Vec<ClaudeEvent<'_>> {
     lines.iter().map(|(number, line)| read_event(*number, line.as_str())).collect()
 }
 
@@ -240,7 +240,7 @@ fn has_result_block(content: &str) -> bool {
     false
 }
 
-fn message_of(draft: &Draft, events: &[Event<'_>]) -> Option<Message> {
+fn message_of(draft: &MessageDraft, events: &[ClaudeEvent<'_>]) -> Option<Message> {
     let contents = || draft.events.iter().filter_map(|&index| Some(events.get(index as usize)?.content));
     let size: usize = contents().map(|content| content.len() + 1).sum();
     let mut json = String::with_capacity(size + 40);
@@ -280,7 +280,7 @@ fn blocks_of(content: &str) -> Vec<String> {
 }
 
 /// Ids of messages on branches that the user edited away: of several human messages under one parent the last counts.
-fn abandoned_branches<'a>(events: &[Event<'a>]) -> HashSet<&'a str> {
+fn abandoned_branches<'a>(events: &[ClaudeEvent<'a>]) -> HashSet<&'a str> {
     let mut newest_prompt: HashMap<&str, &str> = HashMap::new();
     for event in events.iter().filter(|e| is_prompt(e) && !e.parent.is_empty()) {
         newest_prompt.insert(event.parent, event.uuid);
@@ -297,7 +297,7 @@ fn abandoned_branches<'a>(events: &[Event<'a>]) -> HashSet<&'a str> {
 }
 
 /// A message a person typed, as far as the line alone tells.
-fn is_prompt(event: &Event<'_>) -> bool {
+fn is_prompt(event: &ClaudeEvent<'_>) -> bool {
     if event.kind != "user" || event.meta || event.sidechain || event.compact_summary || event.uuid.is_empty()
     {
         return false;
@@ -318,12 +318,12 @@ fn is_persons_block(block: RawJson<'_>) -> bool {
     }
 }
 
-fn last_compaction(events: &[Event<'_>]) -> usize {
+fn last_compaction(events: &[ClaudeEvent<'_>]) -> usize {
     events.iter().rposition(|e| e.compact_summary && !e.sidechain).unwrap_or(0)
 }
 
-fn read_event(line: usize, json: &str) -> Event<'_> {
-    let mut event = Event { line, ..Event::default() };
+fn read_event(line: usize, json: &str) -> ClaudeEvent<'_> {
+    let mut event = ClaudeEvent { line, ..ClaudeEvent::default() };
     let mut cursor = Cursor::new(json);
     cursor.enter_object();
     while let Some(key) = cursor.next_key() {
@@ -345,7 +345,7 @@ fn read_event(line: usize, json: &str) -> Event<'_> {
     event
 }
 
-fn read_inner_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, event: &mut Event<'a>) {
+fn read_inner_message<'a>(cursor: &mut Cursor<'a>, json: &'a str, event: &mut ClaudeEvent<'a>) {
     if !cursor.enter_object() {
         cursor.skip_value();
         return;

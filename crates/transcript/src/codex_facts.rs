@@ -15,14 +15,14 @@ pub(crate) fn read(trace: &LogTrace) -> LogFacts {
         messages: (0..trace.messages()).map(|message| message_facts(trace, message)).collect(),
         ..LogFacts::default()
     };
-    let mut reader = Reader { trace, said: 0, model: None, total: None, met_head: false };
+    let mut reader = CodexFactsReader { trace, said: 0, model: None, total: None, met_head: false };
     for (index, (number, json)) in trace.lines().iter().enumerate() {
         reader.line(index, *number, json, &mut facts);
     }
     facts
 }
 
-struct Reader<'a> {
+struct CodexFactsReader<'a> {
     trace: &'a LogTrace,
     /// Messages that stand before the line being read.
     said: usize,
@@ -32,7 +32,7 @@ struct Reader<'a> {
     met_head: bool,
 }
 
-impl Reader<'_> {
+impl CodexFactsReader<'_> {
     fn line(&mut self, index: usize, number: usize, json: &SharedText, facts: &mut LogFacts) {
         while self.said < self.trace.messages() && self.is_said_by(index) {
             self.said += 1;

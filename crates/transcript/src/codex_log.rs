@@ -11,7 +11,7 @@ use crate::transcript::{NOTE_OF_COMPACTION, Note, Preamble, Source, Transcript};
 use crate::write::{WireFormat, text_message};
 
 #[derive(Default)]
-struct Line {
+struct CodexLine {
     kind: String,
     payload: Option<std::ops::Range<usize>>,
     has_role: bool,
@@ -98,8 +98,8 @@ fn push_item(item: &SharedText, messages: &mut Vec<Message>) {
     messages.extend(decode_message(item.clone()).filter(|message| !is_snapshot(message)));
 }
 
-fn read_line(json: &str) -> Line {
-    let mut line = Line::default();
+fn read_line(json: &str) -> CodexLine {
+    let mut line = CodexLine::default();
     let mut cursor = Cursor::new(json);
     cursor.enter_object();
     while let Some(key) = cursor.next_key() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::blocks::{decode_message, decode_message_at};
 use crate::check::check_json;
-use crate::detect::{Evidence, WireFormatChoice};
+use crate::detect::{FormatEvidence, WireFormatChoice};
 use crate::json::Cursor;
 use crate::layout::{DocumentRange, Layout};
 use crate::lines;
@@ -222,7 +222,7 @@ pub(crate) fn decode_object(
     let text = document.as_str();
     let mut cursor = Cursor::new(text);
     cursor.enter_object();
-    let mut evidence = Evidence::default();
+    let mut evidence = FormatEvidence::default();
     let mut preamble = Preamble::default();
     let mut list: Option<Result<MessageList, DecodeError>> = None;
     let (mut log_line, mut has_role) = (false, false);
@@ -310,7 +310,7 @@ fn decode_single_input(
         "{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"{raw}\"}}]}}"
     );
     let message = decode_message(SharedText::new(json)).ok_or(DecodeError::Empty)?;
-    let mut evidence = Evidence::default();
+    let mut evidence = FormatEvidence::default();
     evidence.member(b"input");
     let layout = Some(Layout::of_value(document, value, message.origin().clone()));
     finish(vec![message], evidence, Source::Body, preamble, layout, options)
@@ -326,7 +326,7 @@ struct MessageList {
     range: DocumentRange,
     items: Vec<DocumentRange>,
     messages: Vec<Message>,
-    evidence: Evidence,
+    evidence: FormatEvidence,
 }
 
 impl MessageList {
@@ -336,7 +336,7 @@ impl MessageList {
         let _ = cursor.peek();
         let start = cursor.position();
         cursor.enter_array();
-        let (mut items, mut messages, mut evidence) = (Vec::new(), Vec::new(), Evidence::default());
+        let (mut items, mut messages, mut evidence) = (Vec::new(), Vec::new(), FormatEvidence::default());
         while cursor.next_element() {
             let at = cursor.position();
             let index = items.len();
@@ -369,7 +369,7 @@ fn name_of_value(document: &SharedText, at: usize) -> &'static str {
 
 pub(crate) fn finish(
     messages: Vec<Message>,
-    evidence: Evidence,
+    evidence: FormatEvidence,
     source: Source,
     preamble: Preamble,
     layout: Option<Layout>,
@@ -388,7 +388,7 @@ pub(crate) fn finish(
 /// A forced wire that contradicts the document is refused: writing it back would produce something no one accepts.
 fn check_forced(transcript: &Transcript, options: &DecodeOptions) -> Result<(), DecodeError> {
     let WireFormatChoice::Forced(forced) = options.wire_format else { return Ok(()) };
-    let mut evidence = Evidence::default();
+    let mut evidence = FormatEvidence::default();
     for message in &transcript.messages {
         evidence.message(message);
     }

@@ -17,15 +17,15 @@ pub enum WireFormatChoice {
 /// How far around a text or the edge of a block its type is looked for.
 const NEAR_BYTES: usize = 40;
 
-/// Evidence for each wire; the strongest wins and chat is the plain default.
+/// FormatEvidence for each wire; the strongest wins and chat is the plain default.
 #[derive(Default)]
-pub(crate) struct Evidence {
+pub(crate) struct FormatEvidence {
     chat: u32,
     responses: u32,
     anthropic: u32,
 }
 
-impl Evidence {
+impl FormatEvidence {
     /// The body has a member that only one wire uses.
     pub(crate) fn member(&mut self, key: &[u8]) {
         match key {
@@ -107,7 +107,7 @@ impl Evidence {
     }
 }
 
-impl Evidence {
+impl FormatEvidence {
     /// The wire that the messages speak for, when it is not the forced one and nothing speaks for the forced one.
     pub(crate) fn contradicts(&self, forced: WireFormat) -> Option<WireFormat> {
         let for_forced = match forced {

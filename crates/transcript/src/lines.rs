@@ -8,7 +8,7 @@ use crate::check::check_json;
 use crate::claude_log;
 use crate::codex_log;
 use crate::decode::{DecodeError, DecodeOptions, decode_object, finish, holds_conversation, pick};
-use crate::detect::{Evidence, WireFormatChoice};
+use crate::detect::{FormatEvidence, WireFormatChoice};
 use crate::json::Cursor;
 use crate::layout::Layout;
 use crate::message::{Form, Role};
@@ -66,10 +66,10 @@ pub(crate) fn decode_objects(
     options: &DecodeOptions,
 ) -> Result<Transcript, DecodeError> {
     let mut transcript = match kind_of(objects) {
-        Kind::ClaudeLog => as_log(claude_log::decode(objects, options.since_compaction), options)?,
-        Kind::CodexLog => as_log(codex_log::decode(objects, options.since_compaction), options)?,
-        Kind::Conversations => decode_object(&pick(objects, options)?.1, options)?,
-        Kind::Messages => decode_messages(document, objects, &mut notes, options)?,
+        LineKind::ClaudeLog => as_log(claude_log::decode(objects, options.since_compaction), options)?,
+        LineKind::CodexLog => as_log(codex_log::decode(objects, options.since_compaction), options)?,
+        LineKind::Conversations => decode_object(&pick(objects, options)?.1, options)?,
+        LineKind::Messages => decode_messages(document, objects, &mut notes, options)?,
     };
     transcript.notes.splice(0..0, notes);
     Ok(transcript)
@@ -97,7 +97,7 @@ fn decode_messages(
     notes: &mut Vec<Note>,
     options: &DecodeOptions,
 ) -> Result<Transcript, DecodeError> {
-    let mut evidence = Evidence::default();
+    let mut evidence = FormatEvidence::default();
     let mut messages = Vec::with_capacity(objects.len());
     for (number, object) in objects {
         match decode_message(object.clone()).filter(|message| message.form != Form::Neither) {
@@ -115,7 +115,7 @@ fn decode_messages(
     finish(messages, evidence, Source::Lines, Preamble::default(), layout, options)
 }
 
-enum Kind {
+enum LineKind {
     ClaudeLog,
     CodexLog,
     Conversations,
@@ -123,9 +123,9 @@ enum Kind {
 }
 
 /// Tells the two logs and collections of conversations from plain lines of messages, by members only they have.
-fn kind_of(objects: &[NumberedLine]) -> Kind {
+fn kind_of(objects: &[NumberedLine]) -> LineKind {
     if objects.first().is_some_and(|(_, first)| holds_conversation(first)) {
-        return Kind::Conversations;
+        return LineKind::Conversations;
     }
     for (_, object) in objects.iter().take(LINES_TO_TELL_A_LOG) {
         let (mut claude, mut codex, mut says_role) = (false, false, false);
@@ -144,13 +144,13 @@ fn kind_of(objects: &[NumberedLine]) -> Kind {
         }
         // A recorder may add such members to plain messages; a log wraps them or types them.
         if claude && !says_role {
-            return Kind::ClaudeLog;
+            return LineKind::ClaudeLog;
         }
         if codex && !says_role {
-            return Kind::CodexLog;
+            return LineKind::CodexLog;
         }
     }
-    Kind::Messages
+    LineKind::Messages
 }
 
 #[cfg(test)]

@@ -12,18 +12,18 @@ const NAMING: [&str; 9] = ["id", "type", "index", "role", "name", "format", "obj
 
 /// A value under construction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum JsonNode {
     /// As it came.
     Raw(String),
     /// The inside of a string, escaped.
     Text(String),
     /// Elements.
-    List(Vec<Node>),
+    List(Vec<JsonNode>),
     /// Members in their order.
-    Object(Vec<(String, Node)>),
+    Object(Vec<(String, JsonNode)>),
 }
 
-impl Node {
+impl JsonNode {
     pub(crate) fn raw(value: RawJson<'_>) -> Self {
         Self::Raw(value.0.to_owned())
     }
@@ -76,7 +76,7 @@ impl Node {
     }
 
     /// The elements of a list; `None` when it is none.
-    pub(crate) fn list_mut(&mut self) -> Option<&mut Vec<Node>> {
+    pub(crate) fn list_mut(&mut self) -> Option<&mut Vec<JsonNode>> {
         if let Self::Raw(json) = self
             && json.starts_with('[')
         {
@@ -89,7 +89,7 @@ impl Node {
     }
 
     /// The members of an object; `None` when it is none.
-    pub(crate) fn object_mut(&mut self) -> Option<&mut Vec<(String, Node)>> {
+    pub(crate) fn object_mut(&mut self) -> Option<&mut Vec<(String, JsonNode)>> {
         if let Self::Raw(json) = self
             && json.starts_with('{')
         {
@@ -102,7 +102,7 @@ impl Node {
     }
 
     /// The list under a name of an object, made when there is none.
-    pub(crate) fn list_under(&mut self, name: &str) -> Option<&mut Vec<Node>> {
+    pub(crate) fn list_under(&mut self, name: &str) -> Option<&mut Vec<JsonNode>> {
         let slot = slot(self.object_mut()?, name);
         if slot.list_mut().is_none() {
             *slot = Self::List(Vec::new());
@@ -155,27 +155,27 @@ impl Node {
 }
 
 /// Members of an object, each as it came.
-pub(crate) fn members_of(object: RawJson<'_>) -> Vec<(String, Node)> {
-    object.members().map(|(name, value)| (name.into_owned(), Node::raw(value))).collect()
+pub(crate) fn members_of(object: RawJson<'_>) -> Vec<(String, JsonNode)> {
+    object.members().map(|(name, value)| (name.into_owned(), JsonNode::raw(value))).collect()
 }
 
 /// Puts every member of a delta into the member of its name.
-pub(crate) fn merge_members(members: &mut Vec<(String, Node)>, delta: RawJson<'_>) {
+pub(crate) fn merge_members(members: &mut Vec<(String, JsonNode)>, delta: RawJson<'_>) {
     for (name, value) in delta.members() {
         slot(members, &name).merge(&name, value);
     }
 }
 
 /// The member of a name, made as `null` when there is none.
-pub(crate) fn slot<'a>(members: &'a mut Vec<(String, Node)>, name: &str) -> &'a mut Node {
+pub(crate) fn slot<'a>(members: &'a mut Vec<(String, JsonNode)>, name: &str) -> &'a mut JsonNode {
     let at = members.iter().position(|(own, _)| own == name).unwrap_or_else(|| {
-        members.push((name.to_owned(), Node::null()));
+        members.push((name.to_owned(), JsonNode::null()));
         members.len() - 1
     });
     &mut members[at].1
 }
 
-pub(crate) fn write_object(members: &[(String, Node)], out: &mut String) {
+pub(crate) fn write_object(members: &[(String, JsonNode)], out: &mut String) {
     out.push('{');
     for (index, (name, value)) in members.iter().enumerate() {
         if index > 0 {
@@ -190,10 +190,10 @@ pub(crate) fn write_object(members: &[(String, Node)], out: &mut String) {
 
 /// Puts an element of a delta into a list: into the one with its index; onto the last when both are plain text; else at
 /// the end.
-fn merge_element(list: &mut Vec<Node>, element: RawJson<'_>) {
+fn merge_element(list: &mut Vec<JsonNode>, element: RawJson<'_>) {
     if let Some(index) = element.get("index") {
         let known = list.iter_mut().find(|own| index_of(own).as_deref() == Some(index.0));
-        if let Some(members) = known.and_then(Node::object_mut) {
+        if let Some(members) = known.and_then(JsonNode::object_mut) {
             return merge_members(members, element);
         }
     } else if is_plain_text(element)
@@ -203,13 +203,13 @@ fn merge_element(list: &mut Vec<Node>, element: RawJson<'_>) {
     {
         return merge_members(members, element);
     }
-    list.push(Node::raw(element));
+    list.push(JsonNode::raw(element));
 }
 
-fn index_of(node: &Node) -> Option<String> {
+fn index_of(node: &JsonNode) -> Option<String> {
     match node {
-        Node::Raw(json) => RawJson(json).get("index").map(|index| index.0.to_owned()),
-        Node::Object(members) => {
+        JsonNode::Raw(json) => RawJson(json).get("index").map(|index| index.0.to_owned()),
+        JsonNode::Object(members) => {
             members.iter().find(|(name, _)| name == "index").map(|(_, value)| value.to_json())
         }
         _ => None,

@@ -3,7 +3,7 @@
 use super::*;
 
 fn grown(name: &str, deltas: &[&str]) -> String {
-    let mut node = Node::null();
+    let mut node = JsonNode::null();
     for delta in deltas {
         node.merge(name, RawJson(delta));
     }

@@ -17,8 +17,8 @@ use std::borrow::Cow;
 use throughline_transcript::{Message, Preamble, RawJson, Role, WireFormat, text_message};
 
 use crate::json_value::{as_count, is_absent, text_member};
-use list::MessageList;
-use members::{Members, Value};
+use list::RequestMessages;
+use members::{RequestMembers, Value};
 
 pub use build::{RequestParts, System};
 pub use error::RequestError;
@@ -81,8 +81,8 @@ impl CapMember {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub(crate) wire_format: WireFormat,
-    pub(crate) members: Members,
-    pub(crate) list: MessageList,
+    pub(crate) members: RequestMembers,
+    pub(crate) list: RequestMessages,
     /// Messages that stand before the list: the system prompt of a chat request that was built from parts.
     pub(crate) leading: Vec<String>,
     /// Messages that stand behind the list.

@@ -58,7 +58,7 @@ pub struct SseReader {
     buffer: Vec<u8>,
     /// The buffer holds a frame that was handed out and is cleared at the next step.
     is_handed_out: bool,
-    scan: Scan,
+    scan: LineScan,
     max_event_bytes: usize,
     /// No frame has been completed yet: a byte order mark may stand at the beginning.
     is_first: bool,
@@ -80,7 +80,7 @@ impl SseReader {
         Self {
             buffer: Vec::new(),
             is_handed_out: false,
-            scan: Scan::Mark { seen: 0 },
+            scan: LineScan::Mark { seen: 0 },
             max_event_bytes,
             is_first: true,
             after_return: false,
@@ -103,7 +103,7 @@ impl SseReader {
         }
         self.is_handed_out = true;
         let leads = self.take_leads();
-        self.scan = Scan::LineStart { after: Break::None };
+        self.scan = LineScan::LineStart { after: Break::None };
         Some(parse_frame(&self.buffer, leads))
     }
 
@@ -134,7 +134,7 @@ impl SseReader {
         let leads = self.take_leads();
         self.after_return = end.in_bare_return;
         self.scan =
-            Scan::LineStart { after: if end.in_bare_return { Break::FrameReturn } else { Break::None } };
+            LineScan::LineStart { after: if end.in_bare_return { Break::FrameReturn } else { Break::None } };
         Some((end.at, leads))
     }
 
@@ -210,7 +210,7 @@ enum Break {
 
 /// Where in the structure of a frame the scan stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scan {
+enum LineScan {
     /// At the beginning of the stream, inside what may be a byte order mark.
     Mark { seen: usize },
     /// At the beginning of a line.
@@ -228,7 +228,7 @@ struct FrameEnd {
     in_bare_return: bool,
 }
 
-impl Scan {
+impl LineScan {
     /// Goes on through `bytes` and returns where the frame ends, if it does. The end may be at 0, when the bytes read
     /// before already were the whole frame.
     fn find_end(&mut self, bytes: &[u8]) -> Option<FrameEnd> {

@@ -35,7 +35,7 @@ pub(crate) const DEFAULT_MAX_STREAM_BYTES: usize = 256 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct AnswerStream {
     wire_format: WireFormat,
-    wire: Wire,
+    wire: FormatReader,
     events: usize,
     bytes: usize,
     max_bytes: usize,
@@ -46,7 +46,7 @@ pub struct AnswerStream {
 }
 
 #[derive(Clone, Debug)]
-enum Wire {
+enum FormatReader {
     Chat(ChatStream),
     Responses(Box<ResponsesStream>),
     Anthropic(Box<AnthropicStream>),
@@ -63,9 +63,9 @@ impl AnswerStream {
     #[must_use]
     pub fn with_limit(wire_format: WireFormat, max_bytes: usize) -> Self {
         let wire = match wire_format {
-            WireFormat::Chat => Wire::Chat(ChatStream::default()),
-            WireFormat::Responses => Wire::Responses(Box::default()),
-            WireFormat::Anthropic => Wire::Anthropic(Box::default()),
+            WireFormat::Chat => FormatReader::Chat(ChatStream::default()),
+            WireFormat::Responses => FormatReader::Responses(Box::default()),
+            WireFormat::Anthropic => FormatReader::Anthropic(Box::default()),
         };
         Self {
             wire_format,
@@ -114,9 +114,9 @@ impl AnswerStream {
         if data == DONE {
             self.events += 1;
             match &mut self.wire {
-                Wire::Chat(stream) => stream.done(deltas),
-                Wire::Responses(stream) => stream.done(),
-                Wire::Anthropic(stream) => stream.done(),
+                FormatReader::Chat(stream) => stream.done(deltas),
+                FormatReader::Responses(stream) => stream.done(),
+                FormatReader::Anthropic(stream) => stream.done(),
             }
             return Ok(());
         }
@@ -145,9 +145,9 @@ impl AnswerStream {
         }
         let first_delta = deltas.len();
         let outcome = match &mut self.wire {
-            Wire::Chat(stream) => stream.take(event, deltas),
-            Wire::Responses(stream) => stream.take(name, event, deltas),
-            Wire::Anthropic(stream) => stream.take(name, event, deltas),
+            FormatReader::Chat(stream) => stream.take(event, deltas),
+            FormatReader::Responses(stream) => stream.take(name, event, deltas),
+            FormatReader::Anthropic(stream) => stream.take(name, event, deltas),
         };
         if !self.has_started
             && let Some(started) = self.started()
@@ -189,18 +189,18 @@ impl AnswerStream {
 
     fn started(&self) -> Option<Delta> {
         let (id, model) = match &self.wire {
-            Wire::Chat(stream) => stream.identity(),
-            Wire::Responses(stream) => stream.identity(),
-            Wire::Anthropic(stream) => stream.identity(),
+            FormatReader::Chat(stream) => stream.identity(),
+            FormatReader::Responses(stream) => stream.identity(),
+            FormatReader::Anthropic(stream) => stream.identity(),
         };
         (id.is_some() || model.is_some()).then_some(Delta::Started { id, model })
     }
 
     fn flow(&self) -> Flow {
         let is_done = match &self.wire {
-            Wire::Chat(stream) => stream.is_done(),
-            Wire::Responses(stream) => stream.is_done(),
-            Wire::Anthropic(stream) => stream.is_done(),
+            FormatReader::Chat(stream) => stream.is_done(),
+            FormatReader::Responses(stream) => stream.is_done(),
+            FormatReader::Anthropic(stream) => stream.is_done(),
         };
         if is_done { Flow::Done } else { Flow::More }
     }
@@ -208,9 +208,9 @@ impl AnswerStream {
     /// The stream is over, or will not be read on: the answer, or what there is of it.
     pub fn finish(self) -> Result<Answer, Box<Interrupted>> {
         let assembled = match self.wire {
-            Wire::Chat(stream) => stream.finish(),
-            Wire::Responses(stream) => stream.finish(),
-            Wire::Anthropic(stream) => stream.finish(),
+            FormatReader::Chat(stream) => stream.finish(),
+            FormatReader::Responses(stream) => stream.finish(),
+            FormatReader::Anthropic(stream) => stream.finish(),
         };
         let cause = match self.failure {
             Some(failure) => Interruption::Failed(failure),

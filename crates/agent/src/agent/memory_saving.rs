@@ -53,15 +53,15 @@ pub(super) struct MemorySaving {
     /// Whether there was a compaction whose notes are not chosen yet.
     due: bool,
     tries: u32,
-    running: Option<Running>,
+    running: Option<MemoryTask>,
 }
 
 /// A model that chooses notes. Given up when dropped.
-struct Running {
+struct MemoryTask {
     task: JoinHandle<Result<Chosen, String>>,
 }
 
-impl Drop for Running {
+impl Drop for MemoryTask {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -69,12 +69,12 @@ impl Drop for Running {
 
 /// What a model chose, of messages up to a place.
 struct Chosen {
-    notes: Vec<Note>,
+    notes: Vec<MemoryNote>,
     to_seq: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct Note {
+struct MemoryNote {
     file: String,
     text: String,
 }
@@ -124,7 +124,7 @@ impl Agent {
         );
         let prompt = self.standing.prompt.clone();
         let task = tokio::spawn(choose(models, store, owner, id, prompt, quoted_chars));
-        self.saving.running = Some(Running { task });
+        self.saving.running = Some(MemoryTask { task });
     }
 
     /// What a model chose goes to the tool that keeps notes, which asks as always.
@@ -249,8 +249,8 @@ fn between<'a>(prompt: &'a str, open: &str, close: &str) -> &'a str {
 }
 
 /// Notes in an answer; lines that are none are left out.
-fn notes_of(answer: &str) -> Vec<Note> {
-    let notes = answer.lines().filter_map(|line| serde_json::from_str::<Note>(line.trim()).ok());
+fn notes_of(answer: &str) -> Vec<MemoryNote> {
+    let notes = answer.lines().filter_map(|line| serde_json::from_str::<MemoryNote>(line.trim()).ok());
     notes
         .filter(|note| matches!(note.file.as_str(), "memory" | "user") && !note.text.trim().is_empty())
         .take(MOST_NOTES)

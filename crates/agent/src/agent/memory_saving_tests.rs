@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn notes_are_lines_of_json_and_nothing_else_counts() {
-    let note = |file: &str, text: &str| Note { file: file.to_owned(), text: text.to_owned() };
+    let note = |file: &str, text: &str| MemoryNote { file: file.to_owned(), text: text.to_owned() };
     assert_eq!(notes_of("nothing"), []);
     let answer = "Here they are:\n{\"file\": \"user\", \"text\": \"Speaks German.\"}\n{\"file\": \"etc\", \"text\": \"x\"}\n\
                   {\"file\": \"memory\", \"text\": \" \"}\n{\"file\":\"memory\",\"text\":\"The gate is blue.\"}";

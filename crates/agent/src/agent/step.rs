@@ -22,7 +22,7 @@ const STOPPED: &str = "The person stopped this while it ran; what it had done un
 const CUT_OFF: &str = " The answer ended at its limit of output inside these arguments: write less at once, for example in several calls.";
 
 /// What a call came to, for the model and for the person.
-struct Outcome {
+struct StepOutcome {
     title: String,
     end: ToolEnd,
     output: ToolOutput,
@@ -44,7 +44,7 @@ impl Agent {
             } else {
                 self.run_call(call, answer.answer.stop.reason, calls.len(), cancel).await
             };
-            let Outcome { title, end, output, took } = outcome;
+            let StepOutcome { title, end, output, took } = outcome;
             self.finished.push(Finished {
                 call_id: call.id.clone(),
                 images: Finished::pictures(&output.images),
@@ -58,7 +58,7 @@ impl Agent {
 
     /// Runs a call that is no part of the conversation.
     pub(super) async fn run_beside(&mut self, call: &ToolCall, cancel: &CancellationToken) {
-        let Outcome { title, end, output, took } =
+        let StepOutcome { title, end, output, took } =
             self.run_call(call, StopReason::ToolCalls, 1, cancel).await;
         self.tell_finished(call, title, end, took, output.shown);
     }
@@ -86,7 +86,7 @@ impl Agent {
         stop: StopReason,
         calls_in_step: usize,
         cancel: &CancellationToken,
-    ) -> Outcome {
+    ) -> StepOutcome {
         let arguments = match arguments_of(call, stop) {
             Ok(arguments) => arguments,
             Err(words) => return refused(call, ToolEnd::Failed(words.clone()), &words),
@@ -106,7 +106,7 @@ impl Agent {
             Judgement::Allowed => true,
             Judgement::Denied(why) => {
                 let words = format!("This was not done: {why}.");
-                return Outcome { title: proposal.title, ..refused(call, ToolEnd::Denied, &words) };
+                return StepOutcome { title: proposal.title, ..refused(call, ToolEnd::Denied, &words) };
             }
             Judgement::Ask(question) => {
                 let answer = tokio::select! {
@@ -115,13 +115,13 @@ impl Agent {
                     answer = self.setup.approver.ask(&question) => Some(answer),
                 };
                 let Some(answer) = answer else {
-                    return Outcome { title: proposal.title, ..refused(call, ToolEnd::Stopped, NOT_RUN) };
+                    return StepOutcome { title: proposal.title, ..refused(call, ToolEnd::Stopped, NOT_RUN) };
                 };
                 self.approvals.answered(&question, answer)
             }
         };
         if !allowed {
-            return Outcome { title: proposal.title, ..refused(call, ToolEnd::Denied, NOT_ALLOWED) };
+            return StepOutcome { title: proposal.title, ..refused(call, ToolEnd::Denied, NOT_ALLOWED) };
         }
         self.setup
             .events
@@ -131,21 +131,21 @@ impl Agent {
         let outcome = match ran {
             Ok(output) => {
                 let end = output.trouble.clone().map_or(ToolEnd::Done, ToolEnd::EndedBadly);
-                Outcome { title: proposal.title, end, output, took: Duration::ZERO }
+                StepOutcome { title: proposal.title, end, output, took: Duration::ZERO }
             }
             Err(ToolError::Stopped) => {
-                Outcome { title: proposal.title, ..refused(call, ToolEnd::Stopped, STOPPED) }
+                StepOutcome { title: proposal.title, ..refused(call, ToolEnd::Stopped, STOPPED) }
             }
-            Err(error) => Outcome { title: proposal.title, ..failed(call, &error) },
+            Err(error) => StepOutcome { title: proposal.title, ..failed(call, &error) },
         };
-        Outcome { took: began.elapsed(), ..outcome }
+        StepOutcome { took: began.elapsed(), ..outcome }
     }
 
-    async fn run_engine_tool(&self, call: &ToolCall, arguments: Value, calls_in_step: usize) -> Outcome {
+    async fn run_engine_tool(&self, call: &ToolCall, arguments: Value, calls_in_step: usize) -> StepOutcome {
         let began = Instant::now();
         self.setup.events.tell(AgentEvent::ToolStarted { tool: call.name.clone(), title: call.name.clone() });
         let outcome = match self.session.handle_tool_call(&call.name, arguments, calls_in_step).await {
-            Ok(answer) if !answer.is_error => Outcome {
+            Ok(answer) if !answer.is_error => StepOutcome {
                 title: call.name.clone(),
                 end: ToolEnd::Done,
                 output: ToolOutput::text(answer.text),
@@ -154,7 +154,7 @@ impl Agent {
             Ok(answer) => refused(call, ToolEnd::Failed(answer.text.clone()), &answer.text),
             Err(error) => refused(call, ToolEnd::Failed(error.to_string()), &error.to_string()),
         };
-        Outcome { took: began.elapsed(), ..outcome }
+        StepOutcome { took: began.elapsed(), ..outcome }
     }
 }
 
@@ -186,11 +186,11 @@ fn arguments_of(call: &ToolCall, stop: StopReason) -> Result<Value, String> {
     })
 }
 
-fn failed(call: &ToolCall, error: &ToolError) -> Outcome {
+fn failed(call: &ToolCall, error: &ToolError) -> StepOutcome {
     let words = error.to_string();
     refused(call, ToolEnd::Failed(words.clone()), &words)
 }
 
-fn refused(call: &ToolCall, end: ToolEnd, words: &str) -> Outcome {
-    Outcome { title: call.name.clone(), end, output: ToolOutput::text(words), took: Duration::ZERO }
+fn refused(call: &ToolCall, end: ToolEnd, words: &str) -> StepOutcome {
+    StepOutcome { title: call.name.clone(), end, output: ToolOutput::text(words), took: Duration::ZERO }
 }

@@ -96,12 +96,12 @@ pub(super) fn saved_as(words: &[Word]) -> Vec<String> {
 }
 
 /// A program with its arguments, to be asked about them.
-struct Call<'a> {
+struct ProgramCall<'a> {
     words: &'a [Word],
     name: &'a str,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ProgramCall<'a> {
     fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.words.iter().skip(1).map(|word| word.text.as_str())
     }
@@ -136,7 +136,7 @@ impl<'a> Call<'a> {
 impl Analysis<'_> {
     /// What a program does, without what it runs in turn.
     pub(super) fn program(&mut self, script: &Script, words: &[Word]) {
-        let call = Call { words, name: name(words) };
+        let call = ProgramCall { words, name: name(words) };
         let found: Vec<Danger> = call.texts().filter_map(|text| places::danger(text, Use::Reads)).collect();
         self.found.extend(found);
         self.found.extend(by_name(&call));
@@ -151,7 +151,7 @@ impl Analysis<'_> {
     }
 
     /// Files that a program writes over.
-    fn writes(&mut self, call: &Call<'_>) {
+    fn writes(&mut self, call: &ProgramCall<'_>) {
         let operands = call.operands();
         let appends = call.any(&["-a", "--append"]);
         let targets: Vec<&str> = match call.name {
@@ -196,10 +196,10 @@ impl Analysis<'_> {
     }
 
     /// Keys and passwords that would be printed.
-    fn secrets(&mut self, call: &Call<'_>) {
+    fn secrets(&mut self, call: &ProgramCall<'_>) {
         let operands = call.operands();
         let no_name = operands.is_empty();
-        let names_secret = |call: &Call<'_>| {
+        let names_secret = |call: &ProgramCall<'_>| {
             call.words.iter().flat_map(|word| &word.variables).any(|name| places::is_secret_name(name))
         };
         let shows = match call.name {
@@ -226,7 +226,7 @@ impl Analysis<'_> {
     }
 
     /// What goes out to the network.
-    fn network(&mut self, script: &Script, call: &Call<'_>) {
+    fn network(&mut self, script: &Script, call: &ProgramCall<'_>) {
         let talks = fetches(call.words)
             || matches!(
                 call.name,
@@ -245,7 +245,7 @@ impl Analysis<'_> {
     }
 
     /// What a program runs that it is given.
-    fn runs(&mut self, script: &Script, call: &Call<'_>) {
+    fn runs(&mut self, script: &Script, call: &ProgramCall<'_>) {
         let fetched = |word: &Word| {
             let steps = word.made_by.iter().filter_map(|steps| script.steps.get(steps.clone())).flatten();
             steps.into_iter().any(|step| fetches(super::wrapper::effective(&step.words)))
@@ -274,7 +274,7 @@ impl Analysis<'_> {
 }
 
 /// What a program does whatever files it is given.
-fn by_name(call: &Call<'_>) -> Option<Danger> {
+fn by_name(call: &ProgramCall<'_>) -> Option<Danger> {
     let second = call.second();
     match call.name {
         "sudo" | "doas" | "su" | "pkexec" | "setcap" | "visudo" | "passwd" | "chsh" | "useradd"
@@ -346,7 +346,7 @@ fn by_name(call: &Call<'_>) -> Option<Danger> {
     }
 }
 
-fn git(call: &Call<'_>, files: &dyn Fn(&str) -> FileKind) -> Option<Danger> {
+fn git(call: &ProgramCall<'_>, files: &dyn Fn(&str) -> FileKind) -> Option<Danger> {
     let mut rest: Vec<&str> = call.texts().collect();
     let mut settings: Vec<&str> = Vec::new();
     while let Some(first) = rest.first().copied().filter(|word| word.starts_with('-')) {
@@ -441,7 +441,7 @@ fn checkout_loses(rest: &[&str], operands: &[&str], files: &dyn Fn(&str) -> File
 }
 
 /// Whether a program changes its files where they are: `-i`, also among other letters, and before those that take a value.
-fn edits_in_place(call: &Call<'_>) -> bool {
+fn edits_in_place(call: &ProgramCall<'_>) -> bool {
     call.texts().any(|text| {
         if text.starts_with("--") {
             return text.starts_with("--in-place");
@@ -451,7 +451,7 @@ fn edits_in_place(call: &Call<'_>) -> bool {
     })
 }
 
-fn sends_with_curl(call: &Call<'_>) -> bool {
+fn sends_with_curl(call: &ProgramCall<'_>) -> bool {
     const SENDING: [&str; 5] = ["--data", "--form", "--upload-file", "--json", "--url-query"];
     let texts: Vec<&str> = call.texts().collect();
     let is_reading =
@@ -479,12 +479,12 @@ fn sends_with_curl(call: &Call<'_>) -> bool {
     })
 }
 
-fn deletes_rows(call: &Call<'_>) -> bool {
+fn deletes_rows(call: &ProgramCall<'_>) -> bool {
     let text = call.texts().collect::<Vec<_>>().join(" ").to_lowercase();
     ["drop ", "truncate ", "delete from", "dropdatabase", ".drop("].iter().any(|word| text.contains(word))
 }
 
-fn cloud_deletes(call: &Call<'_>) -> bool {
+fn cloud_deletes(call: &ProgramCall<'_>) -> bool {
     call.texts().any(|word| {
         matches!(word, "rm" | "rb" | "delete")
             || word.starts_with("delete-")

@@ -23,7 +23,7 @@ const USER_CHARS: usize = 1_400;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct MemoryArguments {
     action: Action,
     file: Which,
     #[serde(default)]
@@ -102,7 +102,7 @@ impl MemoryTool {
     }
 
     fn change(&self, arguments: &Value) -> Result<String, ToolError> {
-        let arguments: Arguments = read(NAME, arguments)?;
+        let arguments: MemoryArguments = read(NAME, arguments)?;
         let _one = self.writing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let old = self.files.text(arguments.file)?;
         let new = changed(&old, &arguments)?;
@@ -126,7 +126,7 @@ impl MemoryTool {
 }
 
 /// The text after a change. Entries are lines that begin with a dash.
-fn changed(old: &str, arguments: &Arguments) -> Result<String, ToolError> {
+fn changed(old: &str, arguments: &MemoryArguments) -> Result<String, ToolError> {
     let refused = |detail: &str| ToolError::Arguments { tool: NAME, detail: detail.to_owned() };
     let line = |text: &str| format!("- {}", text.split_whitespace().collect::<Vec<_>>().join(" "));
     let wanted = || {
@@ -194,7 +194,7 @@ impl Tool for MemoryTool {
     }
 
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
-        let arguments: Arguments = read(NAME, arguments)?;
+        let arguments: MemoryArguments = read(NAME, arguments)?;
         let what = match arguments.action {
             Action::Add => "add to",
             Action::Replace => "change",

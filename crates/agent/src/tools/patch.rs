@@ -18,7 +18,7 @@ const MAX_NAMED_LINES: usize = 8;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct PatchArguments {
     path: String,
     old_text: String,
     new_text: String,
@@ -47,7 +47,7 @@ impl Patch {
     }
 
     fn plan(&self, arguments: &Value) -> Result<Planned, ToolError> {
-        let arguments: Arguments = read(NAME, arguments)?;
+        let arguments: PatchArguments = read(NAME, arguments)?;
         let place = self.workspace.place(&arguments.path).map_err(|e| failed("edit", &arguments.path, &e))?;
         let old = text_of(&place.path, &place.shown)?.ok_or_else(|| {
             ToolError::Failed(format!("{} does not exist; write_file makes files", place.shown))
@@ -58,8 +58,8 @@ impl Patch {
 }
 
 /// The text with the piece replaced, and how often.
-fn patched(old: &str, arguments: &Arguments, shown: &str) -> Result<(String, usize), ToolError> {
-    let Arguments { old_text, new_text, replace_all, .. } = arguments;
+fn patched(old: &str, arguments: &PatchArguments, shown: &str) -> Result<(String, usize), ToolError> {
+    let PatchArguments { old_text, new_text, replace_all, .. } = arguments;
     let refused = |detail: String| Err(ToolError::Failed(detail));
     if old_text.is_empty() {
         return refused("old_text is empty; it must hold the text to be replaced".to_owned());

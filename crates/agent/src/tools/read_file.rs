@@ -34,7 +34,7 @@ const SNIFFED_BYTES: usize = 8_192;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ReadFileArguments {
     path: String,
     #[serde(default)]
     offset: Option<u64>,
@@ -45,18 +45,18 @@ struct Arguments {
 /// What the model was shown of files and still sees.
 #[derive(Debug, Default)]
 pub(crate) struct SeenFiles {
-    seen: Mutex<HashMap<(PathBuf, u64, usize), Version>>,
+    seen: Mutex<HashMap<(PathBuf, u64, usize), FileVersion>>,
 }
 
 /// What a file was like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Version {
+struct FileVersion {
     bytes: u64,
     modified: Option<SystemTime>,
 }
 
 impl SeenFiles {
-    fn seen(&self) -> MutexGuard<'_, HashMap<(PathBuf, u64, usize), Version>> {
+    fn seen(&self) -> MutexGuard<'_, HashMap<(PathBuf, u64, usize), FileVersion>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,13 +76,13 @@ impl ReadFile {
         Self { workspace, limit, seen: SeenFiles::default() }
     }
 
-    fn place(&self, arguments: &Value) -> Result<(Arguments, Place), ToolError> {
-        let arguments: Arguments = read(NAME, arguments)?;
+    fn place(&self, arguments: &Value) -> Result<(ReadFileArguments, Place), ToolError> {
+        let arguments: ReadFileArguments = read(NAME, arguments)?;
         let place = self.workspace.place(&arguments.path).map_err(|e| failed("read", &arguments.path, &e))?;
         Ok((arguments, place))
     }
 
-    fn look(&self, arguments: &Arguments, place: &Place) -> Result<ToolOutput, ToolError> {
+    fn look(&self, arguments: &ReadFileArguments, place: &Place) -> Result<ToolOutput, ToolError> {
         let shown = place.shown.as_str();
         let error = |e: io::Error| failed("read", shown, &e);
         let metadata = fs::metadata(&place.path).map_err(error)?;
@@ -103,7 +103,7 @@ impl ReadFile {
         }
         let first = arguments.offset.unwrap_or(1).max(1);
         let limit = arguments.limit.unwrap_or(DEFAULT_LINES).clamp(1, DEFAULT_LINES);
-        let version = Version { bytes: metadata.len(), modified: metadata.modified().ok() };
+        let version = FileVersion { bytes: metadata.len(), modified: metadata.modified().ok() };
         let key = (place.path.clone(), first, limit);
         if self.seen.seen().get(&key) == Some(&version) {
             return Ok(ToolOutput::text(format!(

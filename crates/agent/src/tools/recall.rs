@@ -24,7 +24,7 @@ const MAX_CHARS: usize = 40_000;
 
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct RecallArguments {
     #[serde(default)]
     query: Option<String>,
     #[serde(default)]
@@ -40,7 +40,7 @@ struct Arguments {
 }
 
 /// What a call asks for.
-enum Asked {
+enum RecallRequest {
     Search(String, usize),
     Messages { first: u64, count: u64 },
     Artifact { id: String, range: ArtifactRange },
@@ -62,16 +62,16 @@ impl Recall {
     }
 }
 
-fn asked(arguments: &Value) -> Result<Asked, ToolError> {
-    let arguments: Arguments = read(NAME, arguments)?;
+fn asked(arguments: &Value) -> Result<RecallRequest, ToolError> {
+    let arguments: RecallArguments = read(NAME, arguments)?;
     let count = arguments.count;
     match (arguments.query, arguments.message, arguments.artifact) {
         (Some(query), None, None) if !query.trim().is_empty() => {
             let hits = count.and_then(|count| usize::try_from(count).ok()).unwrap_or(8).clamp(1, MAX_HITS);
-            Ok(Asked::Search(query, hits))
+            Ok(RecallRequest::Search(query, hits))
         }
         (None, Some(first), None) => {
-            Ok(Asked::Messages { first, count: count.unwrap_or(1).clamp(1, MAX_MESSAGES) })
+            Ok(RecallRequest::Messages { first, count: count.unwrap_or(1).clamp(1, MAX_MESSAGES) })
         }
         (None, None, Some(id)) => {
             let range = match (arguments.first_line, arguments.first_byte) {
@@ -88,7 +88,7 @@ fn asked(arguments: &Value) -> Result<Asked, ToolError> {
                     return Err(ToolError::Arguments { tool: NAME, detail });
                 }
             };
-            Ok(Asked::Artifact { id, range })
+            Ok(RecallRequest::Artifact { id, range })
         }
         _ => Err(ToolError::Arguments {
             tool: NAME,
@@ -102,11 +102,11 @@ fn carry_out(
     owner: &Owner,
     session: &SessionId,
     max_chars: usize,
-    asked: Asked,
+    asked: RecallRequest,
 ) -> Result<String, ToolError> {
     let refused = |error: StoreError| ToolError::Failed(error.to_string());
     let text = match asked {
-        Asked::Search(text, limit) => {
+        RecallRequest::Search(text, limit) => {
             let query = SearchQuery { text, session: Some(session.clone()), limit, ..SearchQuery::default() };
             let answer = store.search(owner, &query).map_err(refused)?;
             if answer.hits.is_empty() {
@@ -114,7 +114,7 @@ fn carry_out(
             }
             answer.hits.iter().map(hit_words).collect::<Vec<_>>().join("\n")
         }
-        Asked::Messages { first, count } => {
+        RecallRequest::Messages { first, count } => {
             // The conversation may have gone on in another session since.
             let tip = store.chain(owner, session).map_err(refused)?.pop();
             let session = tip.as_ref().map_or(session, |tip| &tip.id);
@@ -128,7 +128,7 @@ fn carry_out(
             }
             found.join("\n")
         }
-        Asked::Artifact { id, range } => {
+        RecallRequest::Artifact { id, range } => {
             let artifacts = store.artifacts(owner, session).map_err(refused)?;
             let fitting: Vec<&ArtifactId> =
                 artifacts.iter().map(|one| &one.id).filter(|known| known.as_str().starts_with(&id)).collect();
@@ -200,9 +200,9 @@ impl Tool for Recall {
 
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
         let title = match asked(arguments)? {
-            Asked::Search(query, _) => format!("recall {query}"),
-            Asked::Messages { first, .. } => format!("recall message {first}"),
-            Asked::Artifact { id, range } => format!("recall {id} from {}", begin_words(range)),
+            RecallRequest::Search(query, _) => format!("recall {query}"),
+            RecallRequest::Messages { first, .. } => format!("recall message {first}"),
+            RecallRequest::Artifact { id, range } => format!("recall {id} from {}", begin_words(range)),
         };
         Ok(Proposal { title, effects: Vec::new() })
     }

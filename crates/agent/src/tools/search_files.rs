@@ -28,7 +28,7 @@ const MAX_FILES: usize = 200_000;
 
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SearchArguments {
     pattern: String,
     #[serde(default)]
     path: Option<String>,
@@ -68,8 +68,8 @@ impl SearchFiles {
         Self { workspace }
     }
 
-    fn plan(&self, arguments: &Value) -> Result<(Arguments, Place), ToolError> {
-        let arguments: Arguments = read(NAME, arguments)?;
+    fn plan(&self, arguments: &Value) -> Result<(SearchArguments, Place), ToolError> {
+        let arguments: SearchArguments = read(NAME, arguments)?;
         let given = arguments.path.as_deref().unwrap_or(".");
         let place = self.workspace.place(given).map_err(|error| failed("search", given, &error))?;
         Ok((arguments, place))
@@ -87,7 +87,12 @@ fn glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
 }
 
 /// The hits, one line each.
-fn search(arguments: &Arguments, place: &Place, root: &Path, stop: &AtomicBool) -> Result<String, ToolError> {
+fn search(
+    arguments: &SearchArguments,
+    place: &Place,
+    root: &Path,
+    stop: &AtomicBool,
+) -> Result<String, ToolError> {
     let limit = arguments.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
     let filter = arguments.glob.as_deref().map(glob).transpose()?;
     let wanted = match arguments.target {

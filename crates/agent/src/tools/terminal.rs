@@ -57,7 +57,7 @@ impl Default for TerminalLimits {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct TerminalArguments {
     #[serde(default)]
     command: Option<String>,
     #[serde(default)]
@@ -73,7 +73,7 @@ struct Arguments {
 }
 
 /// What a call asks for.
-enum Asked {
+enum CommandRequest {
     Run { command: String, folder: PathBuf, limit: Duration, background: bool },
     Look { process: usize, stop: bool },
 }
@@ -108,11 +108,11 @@ impl Terminal {
         self.background.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn asked(&self, arguments: &Value) -> Result<Asked, ToolError> {
-        let arguments: Arguments = read(NAME, arguments)?;
+    fn asked(&self, arguments: &Value) -> Result<CommandRequest, ToolError> {
+        let arguments: TerminalArguments = read(NAME, arguments)?;
         let refused = |detail: &str| Err(ToolError::Arguments { tool: NAME, detail: detail.to_owned() });
         let command = match (arguments.command, arguments.process) {
-            (None, Some(process)) => return Ok(Asked::Look { process, stop: arguments.stop }),
+            (None, Some(process)) => return Ok(CommandRequest::Look { process, stop: arguments.stop }),
             (Some(command), None) if !command.trim().is_empty() => command,
             (Some(_), Some(_)) => return refused("give either `command` or `process`"),
             _ => return refused("`command` is missing"),
@@ -127,12 +127,12 @@ impl Terminal {
         }
         let limit = arguments.timeout_seconds.map_or(self.limits.usual, Duration::from_secs);
         let limit = limit.clamp(Duration::from_secs(1), self.limits.most);
-        Ok(Asked::Run { command, folder: place.path, limit, background: arguments.background })
+        Ok(CommandRequest::Run { command, folder: place.path, limit, background: arguments.background })
     }
 
     async fn run_now(
         &self,
-        mut child: Running,
+        mut child: RunningCommand,
         limit: Duration,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
@@ -166,7 +166,7 @@ impl Terminal {
         }
     }
 
-    fn run_behind(&self, command: String, mut child: Running) -> Result<String, ToolError> {
+    fn run_behind(&self, command: String, mut child: RunningCommand) -> Result<String, ToolError> {
         let mut background = self.background();
         if background.iter().filter(|one| one.ended.borrow().is_none()).count() >= MAX_BACKGROUND {
             return Err(ToolError::Failed(format!(
@@ -221,7 +221,7 @@ impl Drop for Terminal {
 }
 
 /// A command that runs, with what it printed so far.
-struct Running {
+struct RunningCommand {
     child: Child,
     /// The process that leads its group, also once it has ended.
     leader: Option<u32>,
@@ -290,7 +290,7 @@ async fn is_cancelled_soon(cancel: &CancellationToken) -> bool {
 const BEFORE: &str = "exec 2>&1 3<&0 </dev/null; ( ( trap '' TERM INT HUP; read -r _ <&3 || \
 { kill -TERM 0; sleep 2; kill -KILL 0; } ) >/dev/null 2>&1 & ); exec 3<&-\n";
 
-impl Running {
+impl RunningCommand {
     fn start(command: &str, folder: &PathBuf, output_bytes: usize) -> Result<Self, ToolError> {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(format!("{BEFORE}{command}"));
@@ -423,7 +423,7 @@ impl Tool for Terminal {
 
     fn propose(&self, arguments: &Value) -> Result<Proposal, ToolError> {
         Ok(match self.asked(arguments)? {
-            Asked::Run { command, folder, background, .. } => {
+            CommandRequest::Run { command, folder, background, .. } => {
                 let first = command.lines().next().unwrap_or_default();
                 let more = if command.trim_end().contains('\n') { " ..." } else { "" };
                 let behind = if background { " in the background" } else { "" };
@@ -437,7 +437,7 @@ impl Tool for Terminal {
                     }],
                 }
             }
-            Asked::Look { process, stop } => {
+            CommandRequest::Look { process, stop } => {
                 let what = if stop { "stop" } else { "look at" };
                 Proposal { title: format!("{what} process {process}"), effects: Vec::new() }
             }
@@ -447,15 +447,15 @@ impl Tool for Terminal {
     fn run<'a>(&'a self, arguments: &'a Value, cancel: &'a CancellationToken) -> ToolFuture<'a> {
         Box::pin(async move {
             let text = match self.asked(arguments)? {
-                Asked::Run { command, folder, limit, background: false } => {
-                    let child = Running::start(&command, &folder, self.limits.output_bytes)?;
+                CommandRequest::Run { command, folder, limit, background: false } => {
+                    let child = RunningCommand::start(&command, &folder, self.limits.output_bytes)?;
                     return self.run_now(child, limit, cancel).await;
                 }
-                Asked::Run { command, folder, .. } => {
-                    let child = Running::start(&command, &folder, self.limits.background_bytes)?;
+                CommandRequest::Run { command, folder, .. } => {
+                    let child = RunningCommand::start(&command, &folder, self.limits.background_bytes)?;
                     self.run_behind(command, child)?
                 }
-                Asked::Look { process, stop } => self.look(process, stop).await?,
+                CommandRequest::Look { process, stop } => self.look(process, stop).await?,
             };
             Ok(ToolOutput { shown: Some(text.clone()), ..ToolOutput::text(text) })
         })

@@ -76,7 +76,7 @@ async fn a_person_is_told_of_commands_that_did_not_end_well() {
 #[tokio::test]
 async fn a_command_does_not_outlive_the_program_however_that_ends() {
     let (folder, _tool) = terminal();
-    let mut running = Running::start("sleep 300 & wait", &folder.path().to_owned(), 300).unwrap();
+    let mut running = RunningCommand::start("sleep 300 & wait", &folder.path().to_owned(), 300).unwrap();
     // What the kernel does for a program that was killed.
     running.lifeline = None;
     assert_eq!(running.finish().await, End::Signal("15".to_owned()));

@@ -16,7 +16,7 @@ const NAME: &str = "write_file";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct WriteFileArguments {
     path: String,
     content: String,
 }
@@ -34,8 +34,8 @@ impl WriteFile {
         Self { workspace }
     }
 
-    fn plan(&self, arguments: &Value) -> Result<(Arguments, Place, String), ToolError> {
-        let arguments: Arguments = read(NAME, arguments)?;
+    fn plan(&self, arguments: &Value) -> Result<(WriteFileArguments, Place, String), ToolError> {
+        let arguments: WriteFileArguments = read(NAME, arguments)?;
         let place =
             self.workspace.place(&arguments.path).map_err(|e| failed("write", &arguments.path, &e))?;
         let old = text_of(&place.path, &place.shown)?.unwrap_or_default();

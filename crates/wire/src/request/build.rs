@@ -5,8 +5,8 @@
 use throughline_transcript::{Message, RawJson, SharedText, WireFormat, compact_json_string};
 
 use crate::request::error::RequestError;
-use crate::request::list::MessageList;
-use crate::request::members::{Members, Value};
+use crate::request::list::RequestMessages;
+use crate::request::members::{RequestMembers, Value};
 use crate::request::{CapMember, Request, Streaming, list_name, system_name};
 
 /// Standing instructions.
@@ -59,7 +59,7 @@ impl Request {
         parts: &RequestParts<'_>,
         messages: Vec<Message>,
     ) -> Result<Self, RequestError> {
-        let mut members = Members::empty();
+        let mut members = RequestMembers::empty();
         let mut add = |name: &str, json: &str| {
             if members.all().any(|member| member.name == name) || name == list_name(wire_format) {
                 return Err(RequestError::Duplicate { member: name.to_owned() });
@@ -94,7 +94,7 @@ impl Request {
             add("tools", tools.0)?;
         }
         members.push(list_name(wire_format), Value::Messages);
-        Ok(Self { wire_format, members, list: MessageList::Own(messages), leading, appended: Vec::new() })
+        Ok(Self { wire_format, members, list: RequestMessages::Own(messages), leading, appended: Vec::new() })
     }
 }
 

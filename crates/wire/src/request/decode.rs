@@ -8,12 +8,12 @@ use throughline_transcript::{RawJson, SharedText, WireFormat};
 
 use crate::json_value::{check_json, is_absent, is_json, name_of, too_deep_at};
 use crate::request::error::RequestError;
-use crate::request::list::MessageList;
-use crate::request::members::{Members, offset_in};
+use crate::request::list::RequestMessages;
+use crate::request::members::{RequestMembers, offset_in};
 use crate::request::{CapMember, Request, list_name, system_name};
 
 impl Request {
-    /// Reads a body. Members nobody knows are kept like all others; nesting is limited to 128 levels.
+    /// Reads a body. RequestMembers nobody knows are kept like all others; nesting is limited to 128 levels.
     pub fn decode(wire_format: WireFormat, body: impl AsRef<[u8]>) -> Result<Self, RequestError> {
         let body = body.as_ref();
         if body.len() >= u32::MAX as usize {
@@ -63,12 +63,14 @@ impl Request {
         if !is_json(frame.get(mark_bytes..).unwrap_or_default()) {
             return Ok(None);
         }
-        let mut members = Members::of_document(&SharedText::new(frame), object_start);
+        let mut members = RequestMembers::of_document(&SharedText::new(frame), object_start);
         check_members(wire_format, &members)?;
         let list = match value.0.as_bytes().first() {
             _ if too_deep_at(value.0.as_bytes(), 1).is_some() => None,
-            Some(b'[') => MessageList::read(value.0, member)?,
-            Some(b'"') if wire_format == WireFormat::Responses => MessageList::read_text(value.0, member)?,
+            Some(b'[') => RequestMessages::read(value.0, member)?,
+            Some(b'"') if wire_format == WireFormat::Responses => {
+                RequestMessages::read_text(value.0, member)?
+            }
             _ if !is_json(value.0) => None,
             _ => {
                 let expected =
@@ -91,18 +93,18 @@ impl Request {
         if !is_json(text.get(mark_bytes..).unwrap_or_default()) {
             return Ok(None);
         }
-        let members = Members::of_document(&SharedText::new(text.to_owned()), object_start);
+        let members = RequestMembers::of_document(&SharedText::new(text.to_owned()), object_start);
         check_members(wire_format, &members)?;
         if wire_format != WireFormat::Responses {
             return Err(RequestError::Missing { member: list_name(wire_format) });
         }
-        let list = MessageList::Own(Vec::new());
+        let list = RequestMessages::Own(Vec::new());
         Ok(Some(Self { wire_format, members, list, leading: Vec::new(), appended: Vec::new() }))
     }
 }
 
 /// Refuses members that are ours to read and stand there twice or are of the wrong type.
-fn check_members(wire_format: WireFormat, members: &Members) -> Result<(), RequestError> {
+fn check_members(wire_format: WireFormat, members: &RequestMembers) -> Result<(), RequestError> {
     let caps = [CapMember::MaxTokens, CapMember::MaxCompletionTokens, CapMember::MaxOutputTokens];
     let caps = caps.map(CapMember::name);
     let ours = ["model", "stream", "tools", "stream_options", list_name(wire_format)];

@@ -12,7 +12,7 @@ const TEXT_FRAME: (&str, &str) = ("{\"input\":", "}");
 
 /// The messages of a request and how they stood in it.
 #[derive(Clone, Debug)]
-pub(crate) enum MessageList {
+pub(crate) enum RequestMessages {
     /// A list that was read.
     Read(Transcript),
     /// A text that means one message of the user.
@@ -21,7 +21,7 @@ pub(crate) enum MessageList {
     Own(Vec<Message>),
 }
 
-impl MessageList {
+impl RequestMessages {
     /// Reads a list of messages. The text is checked here; a syntax error comes back as `None`, because only the caller
     /// can say where in the body it lies.
     pub(crate) fn read(json: &str, member: &'static str) -> Result<Option<Self>, RequestError> {
@@ -62,7 +62,7 @@ impl MessageList {
     }
 }
 
-fn not_syntax(error: DecodeError, member: &'static str) -> Result<Option<MessageList>, RequestError> {
+fn not_syntax(error: DecodeError, member: &'static str) -> Result<Option<RequestMessages>, RequestError> {
     match error {
         DecodeError::Syntax { .. } | DecodeError::Truncated { .. } => Ok(None),
         DecodeError::NotAMessage { index, detail } => {

@@ -14,7 +14,7 @@ pub(crate) enum Value {
 
 /// One member.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
+pub(crate) struct RequestMember {
     pub(crate) name: String,
     /// Everything between the value before (or the brace) and this one: comma, white space, the quoted key, the colon.
     intro: SharedText,
@@ -23,15 +23,15 @@ pub(crate) struct Member {
 
 /// All members of an object, in their order.
 #[derive(Clone, Debug)]
-pub(crate) struct Members {
+pub(crate) struct RequestMembers {
     /// Up to and including the brace.
     opening: SharedText,
-    members: Vec<Member>,
+    members: Vec<RequestMember>,
     /// From behind the last value to the end of the text.
     closing: SharedText,
 }
 
-impl Members {
+impl RequestMembers {
     /// An object without members.
     pub(crate) fn empty() -> Self {
         let piece = |text: &str| SharedText::new(text.to_owned());
@@ -49,7 +49,7 @@ impl Members {
         for (name, value) in object.members() {
             let start = offset_in(text, value.0).unwrap_or(at).max(at);
             let end = start + value.0.len();
-            members.push(Member {
+            members.push(RequestMember {
                 name: name.into_owned(),
                 intro: document.slice(at..start),
                 value: Value::Json(document.slice(start..end)),
@@ -72,7 +72,7 @@ impl Members {
         }
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Member> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &RequestMember> {
         self.members.iter()
     }
 
@@ -103,12 +103,13 @@ impl Members {
         let mut intro = String::from(before_key);
         throughline_transcript::write_json_string(name, &mut intro);
         intro.push_str(after_key);
-        self.members.push(Member { name: name.to_owned(), intro: SharedText::new(intro), value });
+        self.members.push(RequestMember { name: name.to_owned(), intro: SharedText::new(intro), value });
     }
 
     /// Takes a member out; the list of messages stays.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
-        let is_wanted = |member: &Member| member.name == name && matches!(member.value, Value::Json(_));
+        let is_wanted =
+            |member: &RequestMember| member.name == name && matches!(member.value, Value::Json(_));
         let Some(at) = self.members.iter().position(is_wanted) else { return false };
         let removed = self.members.remove(at);
         if at == 0

@@ -8,7 +8,7 @@ use throughline_transcript::{RawJson, WireFormat, compact_json_string};
 use crate::answer::{Answer, AnswerPart, Stop, StopReason, ToolCall};
 use crate::delta::Delta;
 use crate::error_body::ErrorBody;
-use crate::json_tree::{Node, TextTap, inside, members_of, slot, write_object};
+use crate::json_tree::{JsonNode, TextTap, inside, members_of, slot, write_object};
 use crate::json_value::{as_count, is_json, is_json_object, member, non_empty_text, text_member};
 use crate::parts::{BROKEN_INPUT, block as block_part};
 use crate::response::{assistant_message, envelope, is_extra, settle};
@@ -19,8 +19,8 @@ use crate::stream::outcome::Assembled;
 #[derive(Clone, Debug)]
 pub(crate) struct AnthropicStream {
     answer: Answer,
-    usage: Vec<(String, Node)>,
-    blocks: Vec<Block>,
+    usage: Vec<(String, JsonNode)>,
+    blocks: Vec<PartialBlock>,
     calls: usize,
     is_done: bool,
 }
@@ -33,10 +33,10 @@ impl Default for AnthropicStream {
 }
 
 #[derive(Clone, Debug)]
-struct Block {
+struct PartialBlock {
     index: u64,
     kind: String,
-    members: Vec<(String, Node)>,
+    members: Vec<(String, JsonNode)>,
     /// Pieces of the `input` member: JSON once they are all there.
     input: String,
     /// Its number among the tool calls.
@@ -111,7 +111,7 @@ impl AnthropicStream {
 
     fn open(&mut self, index: u64, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let kind = text_member(json, "type").unwrap_or_default();
-        let mut block = Block {
+        let mut block = PartialBlock {
             index,
             kind,
             members: members_of(json),
@@ -184,7 +184,7 @@ impl AnthropicStream {
             let own = slot(&mut self.usage, &name);
             let is_known = !own.is_null() && own.to_json() != "0";
             if value.0 != "null" && !(value.0 == "0" && is_known) {
-                *own = Node::raw(value);
+                *own = JsonNode::raw(value);
             }
         }
     }
@@ -192,7 +192,7 @@ impl AnthropicStream {
     pub(crate) fn finish(self) -> Assembled {
         let mut answer = self.answer;
         if !self.usage.is_empty() {
-            answer.usage_json = Some(Node::Object(self.usage).to_json());
+            answer.usage_json = Some(JsonNode::Object(self.usage).to_json());
         }
         let is_complete = self.is_done || answer.stop.reason != StopReason::Unstated;
         let mut blocks = self.blocks;
@@ -201,15 +201,15 @@ impl AnthropicStream {
         for block in blocks {
             match (!is_complete).then(|| block.unfinished()).flatten() {
                 Some(part) => unfinished.push(part),
-                None => content.push(Node::Raw(block.to_json())),
+                None => content.push(JsonNode::Raw(block.to_json())),
             }
         }
-        answer.messages.extend(assistant_message(&Node::List(content).to_json()));
+        answer.messages.extend(assistant_message(&JsonNode::List(content).to_json()));
         Assembled { answer: settle(answer), unfinished, is_complete }
     }
 }
 
-impl Block {
+impl PartialBlock {
     fn grow(&mut self, kind: &str, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let string = |name| member(delta, name).filter(|text| text.0.starts_with('"'));
         match kind {
@@ -235,10 +235,10 @@ impl Block {
             "citations_delta" => {
                 let citations = slot(&mut self.members, "citations");
                 if citations.list_mut().is_none() {
-                    *citations = Node::List(Vec::new());
+                    *citations = JsonNode::List(Vec::new());
                 }
                 if let (Some(list), Some(citation)) = (citations.list_mut(), delta.get("citation")) {
-                    list.push(Node::raw(citation));
+                    list.push(JsonNode::raw(citation));
                 }
             }
             // A signature comes whole; `merge` replaces it and appends to any other string.
@@ -254,7 +254,7 @@ impl Block {
         let own = slot(&mut self.members, name);
         match own.text_mut() {
             Some(text) => text.push_str(piece),
-            None => *own = Node::Text(piece.to_owned()),
+            None => *own = JsonNode::Text(piece.to_owned()),
         }
     }
 
@@ -270,7 +270,7 @@ impl Block {
     fn to_json(&self) -> String {
         let mut members = self.members.clone();
         if !self.input.is_empty() {
-            *slot(&mut members, "input") = Node::Raw(match is_json(&self.input) {
+            *slot(&mut members, "input") = JsonNode::Raw(match is_json(&self.input) {
                 true => self.input.trim().to_owned(),
                 // The wire takes objects only. What the model wrote is kept under a name of ours.
                 false => format!("{{\"{BROKEN_INPUT}\":{}}}", compact_json_string(&self.input)),

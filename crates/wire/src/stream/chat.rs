@@ -9,7 +9,7 @@ use throughline_transcript::RawJson;
 use crate::answer::{Answer, Stop};
 use crate::delta::Delta;
 use crate::error_body::ErrorBody;
-use crate::json_tree::{Node, TextTap, inside, slot, write_object};
+use crate::json_tree::{JsonNode, TextTap, inside, slot, write_object};
 use crate::json_value::{as_count, member, non_empty_text, pick, text_member};
 use crate::parts::{detail_text, is_empty_message};
 use crate::response::{is_extra, settle, to_message};
@@ -25,15 +25,15 @@ pub(crate) struct ChatStream {
     usage: Option<String>,
     extras: Vec<(String, String)>,
     /// By their index; a request usually asks for one.
-    choices: Vec<Choice>,
+    choices: Vec<PartialChoice>,
     is_done: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Choice {
+struct PartialChoice {
     index: u64,
     /// Members of the message, without its tool calls.
-    members: Vec<(String, Node)>,
+    members: Vec<(String, JsonNode)>,
     calls: Calls,
     /// How many members stood before the tool calls, which keep their place among them.
     members_before_calls: Option<usize>,
@@ -95,7 +95,7 @@ impl ChatStream {
         let [index, delta, message, finish, error] = pick(choice, members);
         let index = index.and_then(as_count).unwrap_or(0);
         let at = self.choices.iter().position(|own| own.index == index).unwrap_or_else(|| {
-            self.choices.push(Choice { index, ..Choice::default() });
+            self.choices.push(PartialChoice { index, ..PartialChoice::default() });
             self.choices.len() - 1
         });
         let own = self.choices.get_mut(at)?;
@@ -140,7 +140,7 @@ impl ChatStream {
     }
 }
 
-impl Choice {
+impl PartialChoice {
     fn take(&mut self, delta: RawJson<'_>, deltas: &mut Vec<Delta>) {
         let mut tells_reasoning = None;
         // Only when there are details does it matter whether the same is told beside them.
@@ -208,9 +208,9 @@ impl Choice {
         let role = named("role").map_or_else(|| "\"assistant\"".to_owned(), |(_, role)| role.to_json());
         let content = named("content").map_or_else(|| "null".to_owned(), |(_, content)| content.to_json());
         let mut members =
-            vec![("role".to_owned(), Node::Raw(role)), ("content".to_owned(), Node::Raw(content))];
+            vec![("role".to_owned(), JsonNode::Raw(role)), ("content".to_owned(), JsonNode::Raw(content))];
         let calls = self.calls.to_json();
-        let mut calls = calls.map(|json| ("tool_calls".to_owned(), Node::Raw(json)));
+        let mut calls = calls.map(|json| ("tool_calls".to_owned(), JsonNode::Raw(json)));
         for (at, (name, value)) in self.members.iter().enumerate() {
             if self.members_before_calls == Some(at) {
                 members.extend(calls.take());

@@ -7,22 +7,22 @@ use throughline_transcript::{RawJson, unescape};
 
 use crate::answer::{AnswerPart, ToolCall};
 use crate::delta::Delta;
-use crate::json_tree::{Node, TextTap, inside, slot};
+use crate::json_tree::{JsonNode, TextTap, inside, slot};
 use crate::json_value::{as_count, is_json_object, member, non_empty_text};
 
 /// All tool calls of a message, in the order in which they began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
-    calls: Vec<Call>,
+    calls: Vec<PartialCall>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Call {
+struct PartialCall {
     index: Option<u64>,
     /// Members of the call, apart from its index.
-    members: Vec<(String, Node)>,
+    members: Vec<(String, JsonNode)>,
     /// Members of its `function` (or `custom`) member, where name and arguments are.
-    function: Vec<(String, Node)>,
+    function: Vec<(String, JsonNode)>,
     function_member: FunctionMember,
     is_shown: bool,
     is_ended: bool,
@@ -60,7 +60,7 @@ impl Calls {
         if at == self.calls.len() {
             self.end_all(deltas);
             let index = delta.get("index").and_then(as_count);
-            self.calls.push(Call { index, ..Call::default() });
+            self.calls.push(PartialCall { index, ..PartialCall::default() });
         }
         if let Some(call) = self.calls.get_mut(at) {
             call.take(at, delta, deltas);
@@ -71,7 +71,7 @@ impl Calls {
     fn place_of(&self, delta: RawJson<'_>) -> usize {
         let id = delta.get("id").and_then(non_empty_text);
         let index = delta.get("index").and_then(as_count);
-        let is_same = |call: &Call| match (&id, call.id()) {
+        let is_same = |call: &PartialCall| match (&id, call.id()) {
             (Some(new), Some(own)) => *new == own,
             _ => true,
         };
@@ -98,7 +98,7 @@ impl Calls {
 
     /// Takes out the last call when the stream broke off inside it. Arguments that are an object are whole.
     pub(crate) fn take_unfinished(&mut self) -> Vec<AnswerPart> {
-        let is_cut = |call: &Call| !call.is_ended && !is_json_object(&call.arguments());
+        let is_cut = |call: &PartialCall| !call.is_ended && !is_json_object(&call.arguments());
         let last = self.calls.pop_if(|call| is_cut(call));
         last.into_iter().map(|call| AnswerPart::ToolCall(call.to_tool_call())).collect()
     }
@@ -108,12 +108,12 @@ impl Calls {
         if self.calls.is_empty() {
             return None;
         }
-        let list = self.calls.iter().map(Call::to_node).collect();
-        Some(Node::List(list).to_json())
+        let list = self.calls.iter().map(PartialCall::to_node).collect();
+        Some(JsonNode::List(list).to_json())
     }
 }
 
-impl Call {
+impl PartialCall {
     fn id(&self) -> Option<String> {
         let id = self.members.iter().find(|(name, _)| name == "id")?;
         non_empty_text(RawJson(&id.1.to_json()))
@@ -127,7 +127,7 @@ impl Call {
     fn arguments(&self) -> String {
         let wanted = self.function_member.arguments();
         match self.function.iter().find(|(name, _)| name == wanted) {
-            Some((_, Node::Text(text))) => unescape(text),
+            Some((_, JsonNode::Text(text))) => unescape(text),
             Some((_, other)) => other.to_json(),
             None => String::new(),
         }
@@ -181,7 +181,7 @@ impl Call {
         };
         let own = slot(&mut self.function, self.function_member.arguments());
         if own.text_mut().is_none() {
-            *own = Node::Text(String::new());
+            *own = JsonNode::Text(String::new());
         }
         if let Some(text) = own.text_mut() {
             text.push_str(piece);
@@ -206,18 +206,18 @@ impl Call {
         ToolCall { id: self.id().unwrap_or_default(), name: self.name(), arguments: self.arguments() }
     }
 
-    fn to_node(&self) -> Node {
+    fn to_node(&self) -> JsonNode {
         let mut members = self.members.clone();
         let kind = slot(&mut members, "type");
         if kind.is_null() {
-            *kind = Node::Raw(throughline_transcript::compact_json_string(self.function_member.name()));
+            *kind = JsonNode::Raw(throughline_transcript::compact_json_string(self.function_member.name()));
         }
         let mut function = self.function.clone();
         let arguments = slot(&mut function, self.function_member.arguments());
         if arguments.is_null() {
-            *arguments = Node::Text(String::new());
+            *arguments = JsonNode::Text(String::new());
         }
-        *slot(&mut members, self.function_member.name()) = Node::Object(function);
-        Node::Object(members)
+        *slot(&mut members, self.function_member.name()) = JsonNode::Object(function);
+        JsonNode::Object(members)
     }
 }

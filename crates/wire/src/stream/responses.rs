@@ -12,7 +12,7 @@ use throughline_transcript::{RawJson, WireFormat};
 use crate::answer::{Answer, AnswerPart, Stop, StopReason, ToolCall};
 use crate::delta::Delta;
 use crate::error_body::ErrorBody;
-use crate::json_tree::{Node, TextTap, inside, slot};
+use crate::json_tree::{JsonNode, TextTap, inside, slot};
 use crate::json_value::{as_count, non_empty_text, pick, text_member};
 use crate::parts::{block as block_part, reasoning_item};
 use crate::response::{envelope, settle, to_message};
@@ -26,13 +26,13 @@ pub(crate) struct ResponsesStream {
     ended: Option<String>,
     id: Option<String>,
     model: Option<String>,
-    items: Vec<Item>,
+    items: Vec<PartialItem>,
     calls: usize,
     has_marker: bool,
 }
 
 /// The members of an event that any kind of them has.
-struct Event<'a> {
+struct ResponsesEvent<'a> {
     json: RawJson<'a>,
     kind: Cow<'a, str>,
     response: Option<RawJson<'a>>,
@@ -48,7 +48,7 @@ struct Event<'a> {
     has_error: bool,
 }
 
-impl<'a> Event<'a> {
+impl<'a> ResponsesEvent<'a> {
     fn of(name: Option<&'a str>, json: RawJson<'a>) -> Self {
         let [kind, response, item, item_id, part, delta, annotation, error] =
             pick(json, ["type", "response", "item", "item_id", "part", "delta", "annotation", "error"]);
@@ -72,10 +72,10 @@ impl<'a> Event<'a> {
 }
 
 #[derive(Clone, Debug)]
-struct Item {
+struct PartialItem {
     index: u64,
     /// The item as far as it is known.
-    json: Node,
+    json: JsonNode,
     kind: String,
     is_done: bool,
     /// Its number among the tool calls.
@@ -111,7 +111,7 @@ impl ResponsesStream {
         event: RawJson<'_>,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ErrorBody> {
-        let event = Event::of(name, event);
+        let event = ResponsesEvent::of(name, event);
         match &*event.kind {
             "response.completed" | "response.incomplete" | "response.cancelled" | "response.done" => {
                 let response = event.response.unwrap_or(event.json);
@@ -160,19 +160,19 @@ impl ResponsesStream {
     }
 
     /// The item an event speaks of.
-    fn index_of(&self, event: &Event<'_>, unstated: u64) -> u64 {
+    fn index_of(&self, event: &ResponsesEvent<'_>, unstated: u64) -> u64 {
         let by_id = || {
             let id = event.item_id.and_then(non_empty_text)?;
-            let is_same = |item: &&Item| item.id().as_ref() == Some(&id);
+            let is_same = |item: &&PartialItem| item.id().as_ref() == Some(&id);
             self.items.iter().find(is_same).map(|item| item.index)
         };
         event.output_index.or_else(by_id).unwrap_or(unstated)
     }
 
     fn open(&mut self, index: u64, json: RawJson<'_>, deltas: &mut Vec<Delta>) {
-        let item = Item {
+        let item = PartialItem {
             index,
-            json: Node::raw(json),
+            json: JsonNode::raw(json),
             kind: text_member(json, "type").unwrap_or_default(),
             is_done: false,
             call: None,
@@ -200,7 +200,7 @@ impl ResponsesStream {
         if let Some(call) = item.call.filter(|_| !item.is_done) {
             deltas.push(Delta::ToolCallEnd { call });
         }
-        item.json = Node::raw(json);
+        item.json = JsonNode::raw(json);
         item.is_done = true;
         item.is_shown = true;
     }
@@ -216,7 +216,7 @@ impl ResponsesStream {
     }
 
     pub(crate) fn finish(self) -> Assembled {
-        let is_whole = |item: &Item| item.is_done;
+        let is_whole = |item: &PartialItem| item.is_done;
         let all_done = !self.items.is_empty() && self.items.iter().all(is_whole);
         let is_complete = self.ended.is_some() || (self.has_marker && all_done);
         let known = self.ended.as_deref().or(self.begun.as_deref()).unwrap_or("{}");
@@ -246,15 +246,15 @@ impl ResponsesStream {
     }
 }
 
-impl Item {
+impl PartialItem {
     fn id(&self) -> Option<String> {
         match &self.json {
-            Node::Raw(json) => RawJson(json).get("id").and_then(non_empty_text),
-            Node::Object(members) => {
+            JsonNode::Raw(json) => RawJson(json).get("id").and_then(non_empty_text),
+            JsonNode::Object(members) => {
                 let (_, id) = members.iter().find(|(name, _)| name == "id")?;
                 non_empty_text(RawJson(&id.to_json()))
             }
-            Node::Text(_) | Node::List(_) => None,
+            JsonNode::Text(_) | JsonNode::List(_) => None,
         }
     }
 
@@ -271,9 +271,9 @@ impl Item {
     }
 
     /// Takes an event about a piece of the item.
-    fn grow(&mut self, event: &Event<'_>, deltas: &mut Vec<Delta>) {
+    fn grow(&mut self, event: &ResponsesEvent<'_>, deltas: &mut Vec<Delta>) {
         let (content, summary) = (event.content_index, event.summary_index);
-        let in_content = |kind, text| Place { list: "content", index: content, kind, text };
+        let in_content = |kind, text| ItemPosition { list: "content", index: content, kind, text };
         match &*event.kind {
             "response.content_part.added" | "response.content_part.done" => {
                 self.put_part("content", content, event);
@@ -291,14 +291,15 @@ impl Item {
                 self.append(in_content("reasoning_text", "text"), event, Delta::Reasoning, deltas);
             }
             "response.reasoning_summary_text.delta" => {
-                let place = Place { list: "summary", index: summary, kind: "summary_text", text: "text" };
+                let place =
+                    ItemPosition { list: "summary", index: summary, kind: "summary_text", text: "text" };
                 self.append(place, event, Delta::Reasoning, deltas);
             }
             "response.output_text.annotation.added" => {
                 let part = self.part("content", content, "output_text");
                 let list = part.and_then(|part| part.list_under("annotations"));
                 if let (Some(list), Some(annotation)) = (list, event.annotation) {
-                    list.push(Node::raw(annotation));
+                    list.push(JsonNode::raw(annotation));
                 }
             }
             "response.function_call_arguments.delta" => self.append_member("arguments", event, deltas),
@@ -308,30 +309,30 @@ impl Item {
     }
 
     /// The whole of a part, when it begins and when it ends.
-    fn put_part(&mut self, list: &str, index: u64, event: &Event<'_>) {
+    fn put_part(&mut self, list: &str, index: u64, event: &ResponsesEvent<'_>) {
         let Some(json) = event.part else { return };
         let kind = text_member(json, "type").unwrap_or_default();
         if let Some(part) = self.part(list, index, &kind) {
-            *part = Node::raw(json);
+            *part = JsonNode::raw(json);
         }
     }
 
     /// A part of one of the item's lists, made when it is not there yet. No list has room for parts far behind its end:
     /// an index that leaves a gap is taken for the next one.
-    fn part(&mut self, list: &str, index: u64, kind: &str) -> Option<&mut Node> {
+    fn part(&mut self, list: &str, index: u64, kind: &str) -> Option<&mut JsonNode> {
         let parts = self.json.list_under(list)?;
         let at = usize::try_from(index).unwrap_or(usize::MAX).min(parts.len());
         if at == parts.len() {
             let kind = throughline_transcript::compact_json_string(kind);
-            parts.push(Node::Object(vec![("type".to_owned(), Node::Raw(kind))]));
+            parts.push(JsonNode::Object(vec![("type".to_owned(), JsonNode::Raw(kind))]));
         }
         parts.get_mut(at)
     }
 
     fn append(
         &mut self,
-        place: Place,
-        event: &Event<'_>,
+        place: ItemPosition,
+        event: &ResponsesEvent<'_>,
         to_delta: fn(String) -> Delta,
         deltas: &mut Vec<Delta>,
     ) {
@@ -348,7 +349,7 @@ impl Item {
         }
     }
 
-    fn append_member(&mut self, name: &'static str, event: &Event<'_>, deltas: &mut Vec<Delta>) {
+    fn append_member(&mut self, name: &'static str, event: &ResponsesEvent<'_>, deltas: &mut Vec<Delta>) {
         let Some(piece) = event.delta else { return };
         if let Some(members) = self.json.object_mut() {
             append_text(slot(members, name), inside(piece));
@@ -383,7 +384,7 @@ impl Item {
                     return Err(Vec::new());
                 }
                 if let Some(members) = self.json.object_mut() {
-                    *slot(members, "status") = Node::Raw("\"incomplete\"".to_owned());
+                    *slot(members, "status") = JsonNode::Raw("\"incomplete\"".to_owned());
                 }
                 Ok(self.json.to_json())
             }
@@ -403,17 +404,17 @@ impl Item {
 
 /// Where in an item a piece of text belongs.
 #[derive(Clone, Copy)]
-struct Place {
+struct ItemPosition {
     list: &'static str,
     index: u64,
     kind: &'static str,
     text: &'static str,
 }
 
-fn append_text(own: &mut Node, piece: &str) {
+fn append_text(own: &mut JsonNode, piece: &str) {
     match own.text_mut() {
         Some(text) => text.push_str(piece),
-        None => *own = Node::Text(piece.to_owned()),
+        None => *own = JsonNode::Text(piece.to_owned()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::write::{stop_word, write_usage};
 
 /// An answer as its events are written.
 #[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct TranslatedForm {
     back: TranslationBack,
     id: String,
     model: String,
@@ -26,7 +26,7 @@ pub(super) struct Form {
     items: Vec<String>,
 }
 
-impl Form {
+impl TranslatedForm {
     pub(super) fn new(back: TranslationBack) -> Self {
         Self {
             back,

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::back::{TranslationBack, reported};
-use super::forms::Form;
+use super::forms::TranslatedForm;
 use crate::answer::{Answer, AnswerPart, ToolCall};
 use crate::delta::Delta;
 use crate::sse_writer::WireEvent;
@@ -67,7 +67,7 @@ impl Segment {
 /// A stream being translated.
 #[derive(Debug)]
 pub struct LiveTranslation {
-    form: Form,
+    form: TranslatedForm,
     has_begun: bool,
     waiting: VecDeque<Segment>,
     calls: usize,
@@ -78,7 +78,13 @@ impl LiveTranslation {
     /// A stream of which nothing has come.
     #[must_use]
     pub fn new(back: TranslationBack) -> Self {
-        Self { form: Form::new(back), has_begun: false, waiting: VecDeque::new(), calls: 0, has_words: false }
+        Self {
+            form: TranslatedForm::new(back),
+            has_begun: false,
+            waiting: VecDeque::new(),
+            calls: 0,
+            has_words: false,
+        }
     }
 
     /// What is new, on the caller's wire.

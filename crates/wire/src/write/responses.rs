@@ -10,11 +10,11 @@ use crate::sse_writer::WireEvent;
 use crate::write::shared::{pieces, stop_word, write_usage};
 
 /// An output item.
-enum Item<'a> {
+enum OutputItem<'a> {
     /// Texts and refusals that follow each other.
     Message {
         id: String,
-        content: Vec<Content<'a>>,
+        content: Vec<ItemContent<'a>>,
     },
     Reasoning {
         id: String,
@@ -31,7 +31,7 @@ enum Item<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Content<'a> {
+enum ItemContent<'a> {
     Text(&'a str),
     Refusal(&'a str),
 }
@@ -52,7 +52,7 @@ impl Moment {
     }
 }
 
-impl Content<'_> {
+impl ItemContent<'_> {
     fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Refusal(text) => text,
@@ -72,33 +72,33 @@ impl Content<'_> {
     }
 }
 
-fn items(draft: &AnswerDraft) -> Vec<Item<'_>> {
-    let mut items: Vec<Item<'_>> = Vec::new();
+fn items(draft: &AnswerDraft) -> Vec<OutputItem<'_>> {
+    let mut items: Vec<OutputItem<'_>> = Vec::new();
     for part in &draft.parts {
         let number = items.len();
         let id = |prefix: &str| format!("{prefix}_{}_{number}", draft.id);
         let item = match part {
             AnswerPart::Text(_) | AnswerPart::Refusal(_) => {
                 let content = match part {
-                    AnswerPart::Refusal(text) => Content::Refusal(text),
-                    AnswerPart::Text(text) => Content::Text(text),
+                    AnswerPart::Refusal(text) => ItemContent::Refusal(text),
+                    AnswerPart::Text(text) => ItemContent::Text(text),
                     _ => continue,
                 };
-                if let Some(Item::Message { content: own, .. }) = items.last_mut() {
+                if let Some(OutputItem::Message { content: own, .. }) = items.last_mut() {
                     own.push(content);
                     continue;
                 }
-                Item::Message { id: id("msg"), content: vec![content] }
+                OutputItem::Message { id: id("msg"), content: vec![content] }
             }
             AnswerPart::Reasoning { text, seal } => {
                 let sealed = match seal {
                     Seal::None => None,
                     Seal::Signature(sealed) | Seal::Encrypted(sealed) => Some(sealed.as_str()),
                 };
-                Item::Reasoning { id: id("rs"), text, sealed }
+                OutputItem::Reasoning { id: id("rs"), text, sealed }
             }
-            AnswerPart::ToolCall(call) => Item::Call { id: id("fc"), call },
-            AnswerPart::Other { json, .. } if is_json_object(json) => Item::Other { json: json.trim() },
+            AnswerPart::ToolCall(call) => OutputItem::Call { id: id("fc"), call },
+            AnswerPart::Other { json, .. } if is_json_object(json) => OutputItem::Other { json: json.trim() },
             AnswerPart::Other { .. } => continue,
         };
         items.push(item);
@@ -106,7 +106,7 @@ fn items(draft: &AnswerDraft) -> Vec<Item<'_>> {
     items
 }
 
-impl Item<'_> {
+impl OutputItem<'_> {
     fn to_json(&self, moment: Moment) -> String {
         let is_done = moment == Moment::Done;
         match self {
@@ -220,31 +220,31 @@ pub(crate) fn stream(draft: &AnswerDraft, shape: &StreamShape) -> Vec<WireEvent>
         );
         let place = [("item_id", id.as_str()), ("output_index", index.as_str())];
         match item {
-            Item::Message { content, .. } => {
+            OutputItem::Message { content, .. } => {
                 for (at, part) in content.iter().enumerate() {
                     let at = at.to_string();
                     let place = [place[0], place[1], ("content_index", at.as_str())];
                     let (kind, member) = match part {
-                        Content::Text(_) => ("response.output_text", "text"),
-                        Content::Refusal(_) => ("response.refusal", "refusal"),
+                        ItemContent::Text(_) => ("response.output_text", "text"),
+                        ItemContent::Refusal(_) => ("response.refusal", "refusal"),
                     };
                     let names = Growth { kind, member, part: Some(("response.content_part", "part")) };
                     let shown = (part.to_json(Moment::Begun), part.to_json(Moment::Done));
                     grow(&mut events, &names, &place, part.text(), &shown, shape);
                 }
             }
-            Item::Reasoning { text, .. } if !text.is_empty() => {
+            OutputItem::Reasoning { text, .. } if !text.is_empty() => {
                 let place = [place[0], place[1], ("summary_index", "0")];
                 let part = Some(("response.reasoning_summary_part", "part"));
                 let names = Growth { kind: "response.reasoning_summary_text", member: "text", part };
                 grow(&mut events, &names, &place, text, &(summary_json(""), summary_json(text)), shape);
             }
-            Item::Call { call, .. } => {
+            OutputItem::Call { call, .. } => {
                 let names =
                     Growth { kind: "response.function_call_arguments", member: "arguments", part: None };
                 grow(&mut events, &names, &place, &call.arguments, &Default::default(), shape);
             }
-            Item::Reasoning { .. } | Item::Other { .. } => {}
+            OutputItem::Reasoning { .. } | OutputItem::Other { .. } => {}
         }
         events.push(
             "response.output_item.done",

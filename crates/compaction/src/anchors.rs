@@ -89,6 +89,7 @@ pub fn scan_anchors<'a>(text: &'a str, mut found: impl FnMut(&'a str, AnchorKind
     });
 }
 
+#[inline]
 fn classify<'a>(chunk: &'a str, flags: u16, found: &mut impl FnMut(&'a str, AnchorKind)) {
     if flags & (SLASH | DOT | DASH | COLON | SIGN) == 0 {
         return simple(chunk, flags, found);

@@ -71,8 +71,33 @@ const MEMBER_NAMES: &[&str] = &[
 
 /// Whether a word is one of the names that tools give their arguments.
 pub(crate) fn is_member_name(word: &str) -> bool {
-    MEMBER_NAMES.contains(&word)
+    // Most words are none, which their first letter and their length show.
+    let first = word.as_bytes().first().copied().unwrap_or_default();
+    word.len() <= LONGEST_MEMBER_NAME
+        && first.is_ascii_lowercase()
+        && FIRST_LETTERS & 1 << (first - b'a') != 0
+        && MEMBER_NAMES.contains(&word)
 }
+
+/// The letters with which [`MEMBER_NAMES`] begin, one bit each.
+const FIRST_LETTERS: u32 = {
+    let (mut letters, mut at) = (0, 0);
+    while at < MEMBER_NAMES.len() {
+        letters |= 1 << (MEMBER_NAMES[at].as_bytes()[0] - b'a');
+        at += 1;
+    }
+    letters
+};
+const LONGEST_MEMBER_NAME: usize = {
+    let (mut longest, mut at) = (0, 0);
+    while at < MEMBER_NAMES.len() {
+        if MEMBER_NAMES[at].len() > longest {
+            longest = MEMBER_NAMES[at].len();
+        }
+        at += 1;
+    }
+    longest
+};
 
 /// A command is quoted up to this length in a line.
 const MAX_TARGET_CHARS: usize = 160;

@@ -2,6 +2,9 @@
 //!
 //! A reader takes text and returns what it reports. It knows nothing of the other readers; `status.rs` weighs them.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use throughline_transcript::RawJson;
 
 use super::result::{slice_end, slice_start};
@@ -137,12 +140,11 @@ const MAX_WORDS_BEFORE: usize = 6;
 /// is mentioned within a line there.
 fn exit_statement(text: &str) -> Report {
     let head = slice_start(text, STATEMENT_WINDOW_BYTES);
+    // Built once: building a search costs more than searching so little text.
+    static LETTERS_OF_PHRASES: LazyLock<Vec<Finder<'static>>> =
+        LazyLock::new(|| ["xit", "XIT", "eturn", "ETURN", "rc", "RC"].map(Finder::new).into());
+    let may_state = |place: &str| LETTERS_OF_PHRASES.iter().any(|it| it.find(place.as_bytes()).is_some());
     let tail = slice_end(text, STATEMENT_WINDOW_BYTES);
-    let may_state = |place: &str| {
-        ["xit", "XIT", "eturn", "ETURN", "rc", "RC"]
-            .iter()
-            .any(|letters| memchr::memmem::find(place.as_bytes(), letters.as_bytes()).is_some())
-    };
     if !may_state(head) && (text.len() <= STATEMENT_WINDOW_BYTES || !may_state(tail)) {
         return Report::default();
     }
@@ -177,18 +179,15 @@ enum Form {
 
 /// The status in a line.
 fn statement(line: &str) -> Option<(i32, Form)> {
-    let line = line.trim();
+    let line = trimmed(line);
     let bytes = line.as_bytes();
-    let mut from = 0;
-    while let Some(found) = memchr::memchr2_iter(b'e', b'r', bytes.get(from..)?)
-        .chain(memchr::memchr2_iter(b'E', b'R', bytes.get(from..)?))
-        .min()
-    {
-        let at = from + found;
-        from = at + 1;
-        let starts_word =
-            at == 0 || bytes.get(at - 1).is_some_and(|b| !b.is_ascii_alphanumeric() && *b != b'_');
-        if !starts_word {
+    for (at, byte) in bytes.iter().enumerate() {
+        // All phrases begin with one of these.
+        if !matches!(byte | 0x20, b'e' | b'r') {
+            continue;
+        }
+        let previous = at.checked_sub(1).and_then(|at| bytes.get(at));
+        if previous.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
             continue;
         }
         let rest = bytes.get(at..)?;
@@ -255,61 +254,6 @@ fn form(before: &str, after: &str) -> Form {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Summaries of test runners and build tools
-
-/// What a summary counts, and whether a number above zero of it is a failure or shows that something passed.
-const COUNTED: &[(&str, Counted)] = &[
-    ("passed", Counted::Passed),
-    ("pass", Counted::Passed),
-    ("passing", Counted::Passed),
-    ("passes", Counted::Passed),
-    ("success", Counted::Passed),
-    ("successes", Counted::Passed),
-    ("succeeded", Counted::Passed),
-    ("failed", Counted::Failed),
-    ("fail", Counted::Failed),
-    ("fails", Counted::Failed),
-    ("failing", Counted::Failed),
-    ("failure", Counted::Failed),
-    ("failures", Counted::Failed),
-    ("error", Counted::Failed),
-    ("errors", Counted::Failed),
-    ("broken", Counted::Failed),
-    ("timeout", Counted::Failed),
-    ("timeouts", Counted::Failed),
-    ("skipped", Counted::Other),
-    ("skip", Counted::Other),
-    ("skips", Counted::Other),
-    ("ignored", Counted::Other),
-    ("measured", Counted::Other),
-    ("filtered", Counted::Other),
-    ("pending", Counted::Other),
-    ("todo", Counted::Other),
-    ("total", Counted::Other),
-    ("warning", Counted::Other),
-    ("warnings", Counted::Other),
-    ("xfailed", Counted::Other),
-    ("xpassed", Counted::Other),
-    ("deselected", Counted::Other),
-    ("rerun", Counted::Other),
-    ("flaky", Counted::Other),
-    ("slow", Counted::Other),
-    ("cancelled", Counted::Other),
-    ("leaky", Counted::Other),
-    ("test", Counted::Items),
-    ("tests", Counted::Items),
-    ("testcases", Counted::Items),
-    ("runs", Counted::Items),
-    ("examples", Counted::Items),
-    ("example", Counted::Items),
-    ("assertion", Counted::Other),
-    ("assertions", Counted::Other),
-    ("suites", Counted::Items),
-    ("subtests", Counted::Other),
-    ("files", Counted::Other),
-    ("problems", Counted::Other),
-    ("problem", Counted::Other),
-    ("expectations", Counted::Other),
-];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counted {
@@ -386,7 +330,7 @@ const WHOLE_LINES: &[(&str, Report)] = &[
     ("Killed", Report::FAILED),
 ];
 
-/// Letters of which every line of interest has some; looking for them first is cheap.
+/// Letters of which an output that reports something has some.
 const LETTERS: &[&str] = &[
     "] ",
     "ail",
@@ -413,6 +357,41 @@ const LETTERS: &[&str] = &[
     "roblem",
 ];
 
+/// For every byte, which of [`VERDICTS`] begin with it: one bit each.
+const VERDICTS_BY_BYTE: [u64; 256] = {
+    assert!(VERDICTS.len() <= 64);
+    let mut by_byte = [0; 256];
+    let mut at = 0;
+    while at < VERDICTS.len() {
+        by_byte[VERDICTS[at].0.as_bytes()[0] as usize] |= 1 << at;
+        at += 1;
+    }
+    by_byte
+};
+
+/// The first bytes of [`VERDICTS`], [`WHOLE_LINES`], [`MAKES`] and of what `git commit` prints. A line that begins
+/// otherwise can only count.
+const OPENS_VERDICT: [bool; 256] = {
+    let mut opens = [false; 256];
+    opens[b'[' as usize] = true;
+    let mut at = 0;
+    while at < opens.len() {
+        opens[at] |= VERDICTS_BY_BYTE[at] != 0;
+        at += 1;
+    }
+    at = 0;
+    while at < WHOLE_LINES.len() {
+        opens[WHOLE_LINES[at].0.as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    at = 0;
+    while at < MAKES.len() {
+        opens[MAKES[at].as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    opens
+};
+
 fn test_and_build(text: &str) -> Report {
     let (head, tail) = if text.len() > 2 * SUMMARY_WINDOW_BYTES {
         (slice_start(text, SUMMARY_WINDOW_BYTES), slice_end(text, SUMMARY_WINDOW_BYTES))
@@ -421,12 +400,15 @@ fn test_and_build(text: &str) -> Report {
     };
     let mut report = Report::default();
     for window in [head, tail] {
-        let holds = |letters: &&str| memchr::memmem::find(window.as_bytes(), letters.as_bytes()).is_some();
-        if !LETTERS.iter().any(holds) {
-            continue;
+        let mut found = Report::default();
+        for line in lines_of(window) {
+            let line = summary_line(line);
+            found.failed |= line.failed;
+            found.succeeded |= line.succeeded;
         }
-        for line in window.lines() {
-            let found = summary_line(line);
+        // Few windows report anything, so that this is looked at last.
+        let holds = |letters: &&str| memchr::memmem::find(window.as_bytes(), letters.as_bytes()).is_some();
+        if (found.failed || found.succeeded) && LETTERS.iter().any(holds) {
             report.failed |= found.failed;
             report.succeeded |= found.succeeded;
         }
@@ -434,22 +416,49 @@ fn test_and_build(text: &str) -> Report {
     report
 }
 
+/// The lines of a text, as [`str::lines`] has them, found by a faster search for their ends.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let ends =
+        memchr::memchr_iter(b'\n', text.as_bytes()).chain((!text.ends_with('\n')).then_some(text.len()));
+    let mut start = 0;
+    ends.map(move |end| {
+        let line = text.get(start..end).unwrap_or_default();
+        start = end + 1;
+        if end < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line }
+    })
+}
+
+/// [`str::trim`], without decoding the characters of lines that begin and end with ASCII.
+fn trimmed(line: &str) -> &str {
+    let inner = line.trim_ascii();
+    let needs_more = |byte: Option<&u8>| byte.is_some_and(|b| !b.is_ascii() || *b == b'\x0b');
+    let bytes = inner.as_bytes();
+    if needs_more(bytes.first()) || needs_more(bytes.last()) { inner.trim() } else { inner }
+}
+
 /// What one line reports.
 pub(super) fn summary_line(line: &str) -> Report {
     if line.len() > MAX_SUMMARY_LINE_BYTES {
         return Report::default();
     }
-    let line = line.trim();
+    let line = trimmed(line);
     if line.len() < 2 {
         return Report::default();
+    }
+    let first = line.as_bytes().first().map_or(0, |first| usize::from(*first));
+    if !OPENS_VERDICT[first] {
+        return counts(line);
     }
     if let Some((_, report)) = WHOLE_LINES.iter().find(|(whole, _)| *whole == line) {
         return *report;
     }
-    let first = line.as_bytes().first();
-    let begins = |start: &str| start.as_bytes().first() == first && line.starts_with(start);
-    if let Some((_, report)) = VERDICTS.iter().find(|(start, _)| begins(start)) {
-        return *report;
+    let mut left = VERDICTS_BY_BYTE[first];
+    while left != 0 {
+        let (start, report) = VERDICTS[left.trailing_zeros() as usize];
+        if line.starts_with(start) {
+            return report;
+        }
+        left &= left - 1;
     }
     if is_make_failure(line) {
         return Report::FAILED;
@@ -489,26 +498,37 @@ fn counts(line: &str) -> Report {
     if may_count(line) { read_counts(line) } else { Report::default() }
 }
 
-/// How the words of [`COUNTED`] begin by which something passed, failed or was run.
-const STEMS: &[&[u8; 3]] = &[b"pas", b"suc", b"fai", b"err", b"bro", b"tim", b"tes", b"run", b"exa", b"sui"];
-
-/// Whether a line has a number and a word that counts. Most lines have not, and one pass over their bytes shows it.
+/// Whether the last item of a line can be a count: it ends with a number or with a word that counts, before a time or a
+/// bracket where it has one. Most lines do not, and a look at their ends shows it.
 pub(super) fn may_count(line: &str) -> bool {
     let bytes = line.as_bytes();
-    let (mut has_digit, mut has_word, mut in_word) = (false, false, false);
-    for (at, byte) in bytes.iter().enumerate() {
-        has_digit |= byte.is_ascii_digit();
-        let is_letter = byte.is_ascii_alphabetic();
-        if is_letter && !in_word && !has_word {
-            let start = bytes.get(at..at + 3).unwrap_or_default();
-            has_word = STEMS.iter().any(|stem| start.eq_ignore_ascii_case(*stem));
-        }
-        in_word = is_letter;
-        if has_digit && has_word {
-            return true;
-        }
+    let from = memchr::memrchr3(b',', b';', b'|', trimmed_end(bytes)).map_or(0, |at| at + 1);
+    let item = bytes.get(from..).unwrap_or_default();
+    let ends_before = |at: usize| ends_like_count(item.get(..at).unwrap_or_default());
+    ends_like_count(item)
+        || memchr::memchr_iter(b'(', item).any(ends_before)
+        || TIME.find_iter(item).any(ends_before)
+}
+
+/// What stands before the time that a run took. Built once: building a search costs more than searching a line.
+static TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" in "));
+
+/// A line without what can stand behind its last count: rules, ticks, stops.
+fn trimmed_end(line: &[u8]) -> &[u8] {
+    let end = line.iter().rposition(|b| b.is_ascii_alphanumeric() || matches!(b, b'(' | b')'));
+    line.get(..end.map_or(0, |end| end + 1)).unwrap_or_default()
+}
+
+fn ends_like_count(item: &[u8]) -> bool {
+    let item = trimmed_end(item);
+    let item = item.strip_suffix(b" out").or_else(|| item.strip_suffix(b" run")).unwrap_or(item);
+    let item = trimmed_end(item);
+    let letters = item.iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
+    if letters == 0 {
+        return item.last().is_some_and(u8::is_ascii_digit);
     }
-    false
+    let word = item.get(item.len() - letters..).and_then(|word| std::str::from_utf8(word).ok());
+    word.and_then(count_word).is_some()
 }
 
 pub(super) fn read_counts(line: &str) -> Report {
@@ -518,7 +538,12 @@ pub(super) fn read_counts(line: &str) -> Report {
     });
     let (mut failed, mut passed, mut items) = (0u64, 0u64, 0u64);
     let mut seen = 0;
-    for item in after_label(bare).split([',', ';', '|']) {
+    let counts = after_label(bare);
+    let ends = memchr::memchr3_iter(b',', b';', b'|', counts.as_bytes()).chain([counts.len()]);
+    let mut start = 0;
+    for end in ends {
+        let item = counts.get(start..end).unwrap_or_default();
+        start = end + 1;
         let Some((what, number)) = count_item(item) else {
             return Report::default();
         };
@@ -547,11 +572,12 @@ fn after_label(line: &str) -> &str {
         }
     }
     if let Some((label, rest)) = line.split_once(':') {
-        let is_name = label.len() <= 48 && !rest.trim().is_empty();
         // `Tests: 3, Failures: 1` counts tests; `Tests: 1 failed, 3 passed` is about them.
-        let first = rest.split([',', ';', '|']).next().unwrap_or_default().trim();
-        let names_a_count = count_word(label.trim()).is_some() && first.bytes().all(|b| b.is_ascii_digit());
-        if is_name && !names_a_count && rest.bytes().any(|b| b.is_ascii_digit()) {
+        let names_a_count = || {
+            let first = rest.split([',', ';', '|']).next().unwrap_or_default().trim();
+            first.bytes().all(|b| b.is_ascii_digit()) && count_word(label.trim()).is_some()
+        };
+        if label.len() <= 48 && rest.bytes().any(|b| b.is_ascii_digit()) && !names_a_count() {
             let rest = rest.trim_start();
             return rest
                 .split_once(". ")
@@ -570,7 +596,8 @@ fn after_label(line: &str) -> &str {
 /// One count: `3 passed`, `Failures: 1`, `failures=1`, `fail 1`, with a time or a total behind it.
 fn count_item(item: &str) -> Option<(Counted, u64)> {
     let item = item.trim().trim_end_matches(['.', '!']);
-    let item = item.split_once(" in ").map_or(item, |(count, _)| count);
+    let time = TIME.find(item.as_bytes());
+    let item = time.and_then(|at| item.get(..at)).unwrap_or(item);
     let item = item.split_once('(').map_or(item, |(count, _)| count).trim();
     let digits = item.bytes().take_while(u8::is_ascii_digit).count();
     if digits > 0 {
@@ -587,8 +614,25 @@ fn count_item(item: &str) -> Option<(Counted, u64)> {
     Some((count_word(word)?, number))
 }
 
+/// What a word of a summary counts, and whether a number above zero of it is a failure or shows that something passed.
 fn count_word(word: &str) -> Option<Counted> {
-    COUNTED.iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, what)| *what)
+    let mut lower = [0; "expectations".len()];
+    let lower = lower.get_mut(..word.len())?;
+    lower.copy_from_slice(word.as_bytes());
+    lower.make_ascii_lowercase();
+    Some(match &*lower {
+        b"passed" | b"pass" | b"passing" | b"passes" | b"success" | b"successes" | b"succeeded" => {
+            Counted::Passed
+        }
+        b"failed" | b"fail" | b"fails" | b"failing" | b"failure" | b"failures" | b"error" | b"errors"
+        | b"broken" | b"timeout" | b"timeouts" => Counted::Failed,
+        b"test" | b"tests" | b"testcases" | b"runs" | b"examples" | b"example" | b"suites" => Counted::Items,
+        b"skipped" | b"skip" | b"skips" | b"ignored" | b"measured" | b"filtered" | b"pending" | b"todo"
+        | b"total" | b"warning" | b"warnings" | b"xfailed" | b"xpassed" | b"deselected" | b"rerun"
+        | b"flaky" | b"slow" | b"cancelled" | b"leaky" | b"assertion" | b"assertions" | b"subtests"
+        | b"files" | b"problems" | b"problem" | b"expectations" => Counted::Other,
+        _ => return None,
+    })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -602,7 +646,9 @@ const STILL_RUNNING: &[&str] =
 pub(super) fn is_not_finished(text: &str) -> bool {
     let head = slice_start(text, STATEMENT_WINDOW_BYTES);
     head.lines().take(STATEMENT_LINES).any(|line| {
-        STILL_RUNNING.iter().any(|mark| line.trim_start_matches(['[', '<', ' ']).starts_with(mark))
+        let start = line.bytes().position(|b| !matches!(b, b'[' | b'<' | b' ')).unwrap_or(line.len());
+        let line = line.get(start..).unwrap_or_default();
+        STILL_RUNNING.iter().any(|mark| line.starts_with(mark))
     })
 }
 
@@ -620,20 +666,22 @@ fn error_text(text: &str) -> Report {
 const LOOSE_WINDOW_BYTES: usize = 600;
 
 fn loose_error(text: &str) -> Report {
-    const WORDS: &[&str] = &[
-        "FAIL",
-        "error:",
-        "Error:",
-        "panicked at",
-        "Traceback",
-        "fatal:",
-        "npm ERR!",
-        "FAILED",
-        "command not found",
-        "No such file or directory",
-        "Permission denied",
-    ];
-    let tail = slice_end(text, LOOSE_WINDOW_BYTES);
-    let found = WORDS.iter().any(|word| memchr::memmem::find(tail.as_bytes(), word.as_bytes()).is_some());
-    if found { Report::FAILED } else { Report::default() }
+    // Built once: building a search costs more than searching so little text.
+    static SEARCHES: LazyLock<Vec<Finder<'static>>> =
+        LazyLock::new(|| LOOSE_WORDS.iter().map(|word| Finder::new(word)).collect());
+    let tail = slice_end(text, LOOSE_WINDOW_BYTES).as_bytes();
+    if SEARCHES.iter().any(|word| word.find(tail).is_some()) { Report::FAILED } else { Report::default() }
 }
+
+const LOOSE_WORDS: &[&str] = &[
+    "FAIL",
+    "error:",
+    "Error:",
+    "panicked at",
+    "Traceback",
+    "fatal:",
+    "npm ERR!",
+    "command not found",
+    "No such file or directory",
+    "Permission denied",
+];

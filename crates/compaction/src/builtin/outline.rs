@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use crate::act::{ToolFamily, is_member_name};
 use crate::anchors::{AnchorKind, scan_anchors};
 use crate::ledger::{AnchorInfo, Ledger, SeenBy};
-use crate::number_runs::is_in_number_run;
+use crate::number_runs::NumberSieve;
 
 /// Where an anchor is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,11 @@ pub(crate) fn rank<'a>(
     let logs: [f32; 32] = std::array::from_fn(|count| (count as f32).ln_1p());
     let ln = |count: u32| logs.get(count as usize).copied().unwrap_or_else(|| (count as f32).ln_1p());
     let mut ranked: Vec<Ranked<'a>> = Vec::new();
+    // Numbers may be part of a run, which shows when all anchors were seen.
+    let mut numbers: Vec<(usize, u64, &AnchorInfo)> = Vec::new();
+    let mut sieve = NumberSieve::new();
     for (text, info) in ledger.anchors() {
+        let number = if info.kind == AnchorKind::Number { sieve.note(text, info) } else { None };
         let Some(cost) = costs.get(text.len()) else { continue };
         if info.last >= visible.tail_start {
             continue;
@@ -108,9 +112,16 @@ pub(crate) fn rank<'a>(
         }
         let is_spoken = info.seen_by.has(SeenBy::HUMAN) || info.seen_by.has(SeenBy::ASSISTANT);
         // What needs a look at other texts comes last: few anchors get here.
-        let worth_telling = (is_spoken || !is_member_name(text)) && !is_in_number_run(ledger, text, info);
+        let worth_telling = is_spoken || number.is_some() || !is_member_name(text);
         if worth_telling && !visible.shown.contains(text) && !told.contains(text) && !ledger.is_secret(text) {
+            numbers.extend(number.map(|number| (ranked.len(), number, info)));
             ranked.push(Ranked { text, place, score });
+        }
+    }
+    // From the end, so that the places of the others stay true; the order is made below.
+    for (at, number, info) in numbers.into_iter().rev() {
+        if sieve.is_in_run(ledger, number, info) {
+            ranked.swap_remove(at);
         }
     }
     let better =

@@ -83,6 +83,9 @@ enum Command {
         /// Folder of notes (NAME.md) that are played as a model's one answer and merged as the gateway merges them.
         #[arg(long)]
         words: Option<PathBuf>,
+        /// A Python that has the package `hermes-agent`, for a column of its rules.
+        #[arg(long)]
+        hermes: Option<PathBuf>,
         /// Only this session, with its notes beside the marks.
         #[arg(long)]
         show: Option<String>,
@@ -95,6 +98,17 @@ enum Command {
         /// Print figures as JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// What three compactions in a row keep of CompactBench's practice sets, put anywhere in a conversation.
+    CompactBench {
+        /// Folder of its templates: `benchmarks/public` in its source distribution.
+        sets: PathBuf,
+        /// A Python that has the package `compactbench`.
+        #[arg(long, default_value = "python3")]
+        python: PathBuf,
+        /// Cases of each template.
+        #[arg(long, default_value_t = 5)]
+        seeds: u32,
     },
     /// How much of a summary by rules is about its focus, in generated conversations with known topics.
     Focus,
@@ -203,6 +217,7 @@ pub fn main() -> ExitCode {
             parts,
             settings,
             words,
+            hermes,
             show,
             dump,
             floors,
@@ -219,6 +234,7 @@ pub fn main() -> ExitCode {
                 parts,
                 settings,
                 words,
+                hermes,
                 show,
                 dump,
                 floors,
@@ -226,6 +242,7 @@ pub fn main() -> ExitCode {
             };
             takeover::run(&asked)
         }
+        Command::CompactBench { sets, python, seeds } => takeover::compactbench::run(&python, &sets, seeds),
         Command::Focus => focus::run(),
         Command::Speed => speed::run(),
         Command::Scale { megabytes } => scale::run(&megabytes),

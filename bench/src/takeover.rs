@@ -12,9 +12,11 @@
 //! notes have no sections, the whole text counts as every section, in their favour.
 
 mod baseline;
+pub(crate) mod compactbench;
 mod compactor;
 mod floors;
 mod generated;
+mod hermes;
 mod log;
 mod marks;
 mod score;
@@ -57,6 +59,8 @@ pub(crate) struct Takeover {
     pub(crate) settings: Vec<String>,
     /// Folder of notes that are played as a model's answer.
     pub(crate) words: Option<PathBuf>,
+    /// A Python that has Hermes, for a column of its rules.
+    pub(crate) hermes: Option<PathBuf>,
     /// Only this session, with its notes beside the marks.
     pub(crate) show: Option<String>,
     /// Folder that all notes are written to.
@@ -227,6 +231,12 @@ impl<'a> Bench<'a> {
         candidates.push(whole("dialogue", self.baselines.dialogue(past, room)));
         candidates.push(whole("list", self.baselines.frequent(past, room)));
         candidates.push(whole("prototype", self.baselines.prototype(past, room)));
+        if let Some(python) = &self.asked.hermes {
+            let ends = marked.ends(self.asked.parts.first().copied());
+            let view = hermes::compacted(python, self.asked.window_tokens, past, &ends);
+            let view = view.map_err(|error| format!("{name}: {error}"))?;
+            candidates.push(Candidate { form: NotesForm::Whole, ..ours("hermes".to_owned(), &view) });
+        }
         let folder = self.asked.words.clone().unwrap_or_else(|| self.asked.truth.join("words"));
         let Ok(words) = std::fs::read_to_string(folder.join(format!("{name}.md"))) else {
             return Ok(candidates);
@@ -286,7 +296,7 @@ impl<'a> Bench<'a> {
                 probes: truth.probes.len(),
             });
         };
-        for candidate in candidates.iter().filter(|c| c.column.starts_with("ours") || c.column == "merged") {
+        for candidate in candidates.iter().filter(|c| shows_view(c)) {
             add(&candidate.column, &candidate.view);
         }
         for (name, compactor) in &self.smaller {
@@ -331,6 +341,11 @@ fn compacted(compactor: &Compactor, past: &[Spoken], ends: &[usize]) -> Result<V
 fn ours(column: String, view: &[Spoken]) -> Candidate {
     let notes = view.iter().map(Spoken::text).find(|text| text.contains(NOTES_TAG)).unwrap_or_default();
     Candidate { column, notes, view: view_text(view), form: NotesForm::Sections }
+}
+
+/// Whether its view is more than its notes.
+fn shows_view(candidate: &Candidate) -> bool {
+    candidate.column.starts_with("ours") || matches!(candidate.column.as_str(), "merged" | "hermes")
 }
 
 fn view_text(view: &[Spoken]) -> String {

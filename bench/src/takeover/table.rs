@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::score::Row;
 
 /// Columns in the order they are printed; those of our own notes come before them.
-const COLUMNS: [&str; 6] = ["client", "dialogue", "list", "prototype", "model", "merged"];
+const COLUMNS: [&str; 7] = ["client", "dialogue", "list", "prototype", "hermes", "model", "merged"];
 /// Width of names and of figures.
 const NAME_WIDTH: usize = 40;
 const FIGURE_WIDTH: usize = 16;

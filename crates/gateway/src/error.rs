@@ -43,7 +43,7 @@ impl GatewayError {
         Self {
             status: StatusCode::REQUEST_TIMEOUT,
             kind: "timeout_error",
-            message: "the body did not come in time".to_owned(),
+            message: "the body did not arrive in time".to_owned(),
         }
     }
 
@@ -52,7 +52,7 @@ impl GatewayError {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             kind: "overloaded_error",
-            message: "the gateway is working on as much as it can hold; try again in a moment".to_owned(),
+            message: "the gateway is at its memory limit for request bodies; retry in a moment".to_owned(),
         }
     }
 

@@ -1,19 +1,24 @@
 //! The gateway: an HTTP server that any agent talks to in place of its provider.
 //!
-//! A request is read, its conversation is found by what it repeats, and the managed call of the engine does the rest: the
-//! record, the view that fits, cache marks, recovery. Answers go back as they come, byte for byte. What is no request of a
-//! known wire is passed on untouched.
+//! A request is read, its session is found by the messages it repeats, and the engine makes the managed call: it records
+//! the messages, sends the view that fits, sets cache marks and recovers from errors. Answers go back as they arrive, byte
+//! for byte. Requests of other kinds pass through unchanged.
 //!
-//! Parts: `server` connections (`tls` where they are secret), `handler` which path means what, `body_in` and `body_out` bodies, `refused` errors in the
-//! form of each wire, `upstreams` who is asked, `clues` what a client says of itself, `identity` and `matching` how a
-//! conversation is recognised, `seats` the conversations that are being held, `find` which of them a request belongs
-//! to, `turn` one managed call, `recall` tools the gateway answers itself, `whole_events` streams that can
-//! end with an error, `compact` and `count` what else a client asks for, `seal` and `let_go` what it keeps of a
-//! compaction, `pass` everything else (`provider_paths` what tenants may use of it, `provider_objects` whose stored objects are),
-//! `gate` who may come in (`presented` with which token, `tokens` by what, `meter` how often), `readiness` whether it can record, `api` what the
-//! gateway answers itself, `news` what happens while it happens, `metrics` in figures (from `metered` calls and a
-//! `counted_store`), `course` what goes along with a request, `traces` as collectors take
-//! them.
+//! The path of a request, top down: `http::server` accepts a connection, `http::router` decides what the path means,
+//! `auth::admission` checks who sends it, `http::request_body` reads it, `proxy::call` makes the managed call
+//! (`proxy::managed_request` parses it, `lookup::session_lookup` finds its session, `proxy::client_history` separates new
+//! messages from repeated ones), and `proxy::response_stream` sends the answer back.
+//!
+//! Parts:
+//! - `http`: connections, TLS, routes, bodies, headers
+//! - `auth`: access tokens, rate limits, spend limits
+//! - `lookup`: which session a request belongs to, and the pool of open sessions
+//! - `proxy`: managed calls, pass-through, upstreams, paths and objects of providers
+//! - `compaction`: compactions that a client requests, and the sealed item it keeps
+//! - `recall`: tools that the gateway answers itself
+//! - `api`: the gateway's own API under `/api`
+//! - `telemetry`: events, metrics, traces
+//! - `shared` and `tenant`: state of the whole gateway, and of one owner
 //!
 //! Not for: rules about context (those are the engine's), settings, terminals, home directories.
 
@@ -32,9 +37,7 @@ mod shared;
 mod telemetry;
 mod tenant;
 
-pub use auth::access_tokens::{
-    AccessTokens, TOKEN_PREFIX, TokenEntry, TokenError, TokenLimits, random_token_bytes,
-};
+pub use auth::access_tokens::{AccessTokens, TokenEntry, TokenError, TokenLimits, random_token_bytes};
 pub use auth::policy::{AccessPolicy, PeerCheck, PeerUser};
 pub use compaction::seal::SealKey;
 pub use config::{EngineSource, GatewayConfig, GatewayLimits, GatewaySetup};

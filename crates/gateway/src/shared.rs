@@ -134,7 +134,7 @@ impl Shared {
     }
 
     pub(crate) fn tell(&self, event: GatewayEvent) {
-        self.metrics.told(&event);
+        self.metrics.count_event(&event);
         self.setup.events.tell(event);
     }
 }

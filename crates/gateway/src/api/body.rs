@@ -24,13 +24,13 @@ pub(super) fn required<T: DeserializeOwned>(inbound: &InboundRequest) -> Result<
         return Err(ApiError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "unsupported_media_type",
-            "the body has to be application/json",
+            "the content type must be application/json",
         ));
     }
     // What a struct takes it would take from a list too.
     let is_object = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     if !is_object {
-        return Err(ApiError::invalid("the body has to be a JSON object"));
+        return Err(ApiError::invalid("the body must be a JSON object"));
     }
     serde_json::from_slice(&bytes)
         .map_err(|error| ApiError::invalid(format!("the body cannot be read: {error}")))

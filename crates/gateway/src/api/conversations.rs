@@ -68,7 +68,7 @@ pub(super) async fn say(
 ) -> Result<Response<ResponseBody>, ApiError> {
     let message: MessageBody = body::required(inbound)?;
     if body::is_blank(&message.text) {
-        return Err(ApiError::invalid("`text` has to say something"));
+        return Err(ApiError::invalid("`text` must not be blank"));
     }
     if message.max_output_tokens.is_some_and(|tokens| !(1..=MOST_OUTPUT_TOKENS).contains(&tokens)) {
         return Err(ApiError::invalid(format!("`max_output_tokens` is from 1 to {MOST_OUTPUT_TOKENS}")));

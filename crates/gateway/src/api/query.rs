@@ -17,13 +17,13 @@ impl Query {
         for (name, value) in url::form_urlencoded::parse(text.unwrap_or_default().as_bytes()) {
             if !known.contains(&name.as_ref()) {
                 let shown: String = name.chars().take(40).collect();
-                return Err(ApiError::invalid(format!("there is no parameter `{shown}` here")));
+                return Err(ApiError::invalid(format!("unknown query parameter `{shown}`")));
             }
             if values.iter().any(|(other, _)| *other == name) {
                 return Err(ApiError::invalid(format!("`{name}` is given twice")));
             }
             if value.contains('\0') {
-                return Err(ApiError::invalid(format!("`{name}` has a zero in it")));
+                return Err(ApiError::invalid(format!("`{name}` contains a NUL character")));
             }
             values.push((name.into_owned(), value.into_owned()));
         }

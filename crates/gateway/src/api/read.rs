@@ -61,7 +61,7 @@ pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response
         since_ms: moment(query, "since_ms")?,
         program: query.text("program").map(str::to_owned),
         include_attached: query.switch("attached")?,
-        after: query.text("after").map(place).transpose()?,
+        after: query.text("after").map(list_position).transpose()?,
         // One more than is shown tells whether there are more.
         limit: Some(limit.saturating_add(1)),
     };
@@ -74,11 +74,11 @@ pub(super) async fn sessions(gateway: &Tenant, query: &Query) -> Result<Response
 }
 
 /// A place in the list as it was told.
-fn place(text: &str) -> Result<ListCursor, ApiError> {
+fn list_position(text: &str) -> Result<ListCursor, ApiError> {
     let parts = text.split_once('.').and_then(|(active_ms, ordinal)| {
         Some(ListCursor { active_ms: active_ms.parse().ok()?, ordinal: ordinal.parse().ok()? })
     });
-    parts.ok_or_else(|| ApiError::invalid("`after` is what `next` said on the page before"))
+    parts.ok_or_else(|| ApiError::invalid("`after` must be the value of `next` on the page before"))
 }
 
 /// `GET /api/sessions/{id}`.
@@ -148,7 +148,7 @@ pub(super) async fn view(gateway: &Tenant, reference: &str) -> Result<Response<R
 /// `GET /api/search`.
 pub(super) async fn search(gateway: &Tenant, query: &Query) -> Result<Response<ResponseBody>, ApiError> {
     let text = query.text("q").filter(|text| !is_blank(text));
-    let text = text.ok_or_else(|| ApiError::invalid("`q` has to say what to look for"))?.to_owned();
+    let text = text.ok_or_else(|| ApiError::invalid("`q` must not be blank"))?.to_owned();
     let role = match query.text("role") {
         None => None,
         Some(name) => Some(ROLES.into_iter().find(|role| role.name() == name).ok_or_else(|| {

@@ -83,7 +83,7 @@ pub(super) fn find(method: &Method, path: &str) -> Result<RouteMatch, ApiError> 
         allowed.push(line.method);
     }
     if allowed.is_empty() {
-        return Err(ApiError::not_found("there is nothing at this path; /api/openapi.json tells what is"));
+        return Err(ApiError::not_found("no such path; /api/openapi.json lists the paths there are"));
     }
     Ok(RouteMatch::OtherMethods(allowed.join(", ")))
 }
@@ -123,7 +123,7 @@ fn decoded(part: &str) -> Result<String, ApiError> {
     }
     let name = String::from_utf8(out).map_err(|_| wrong("is not UTF-8"))?;
     if name.chars().count() > MAX_NAME_CHARS || name.contains('\0') {
-        return Err(wrong("is too long or has a zero in it"));
+        return Err(wrong("is too long or contains a NUL character"));
     }
     Ok(name)
 }

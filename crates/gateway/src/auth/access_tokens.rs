@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use throughline_store::{Millis, Owner};
 
 /// Every token begins so: it is told from a provider's key by it.
-pub const TOKEN_PREFIX: &str = "tl_";
+pub(crate) const TOKEN_PREFIX: &str = "tl_";
 /// The version of the list that is written.
 const VERSION: u32 = 1;
 /// The longest name of a token or an owner.
@@ -80,7 +80,7 @@ impl Default for AccessTokens {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// It is no list of tokens.
-    #[error("it is no list of tokens: {0}")]
+    #[error("this is not a list of access tokens: {0}")]
     Unreadable(String),
     /// A newer version wrote it.
     #[error("a newer version of Throughline wrote it (version {0})")]

@@ -20,7 +20,7 @@ use crate::auth::access_tokens::TokenLimits;
 use crate::auth::policy::AccessPolicy;
 use crate::auth::rate_limit::{Permit, RateLimitError, spent};
 use crate::auth::spend::SpendPolicy;
-use crate::auth::spend::no_money;
+use crate::auth::spend::spend_refused;
 use crate::auth::token_headers::{TOKEN_HEADER, take_tokens};
 use crate::blocking::blocking;
 use crate::error::GatewayError;
@@ -82,7 +82,7 @@ pub(crate) async fn admit(
     let body_bytes = shared.config.now().body_bytes;
     let access = shared.access();
     let AccessPolicy::Tokens(book) = access.as_ref() else {
-        from_here(head)?;
+        check_local_origin(head)?;
         if let Some(peer) = peer
             && !peer.is_allowed(shared.peer_check()).await
         {
@@ -121,9 +121,9 @@ fn unknown() -> AuthError {
 fn too_much(too_much: RateLimitError) -> AuthError {
     let (message, retry_after_secs) = match too_much {
         RateLimitError::InAMinute { wait_secs } => {
-            ("the token's requests for this minute are used up", wait_secs)
+            ("the token has reached its requests per minute", wait_secs)
         }
-        RateLimitError::AtOnce => ("the token has as many requests on their way as it may", 1),
+        RateLimitError::AtOnce => ("the token has reached its limit of concurrent requests", 1),
     };
     let (status, message) = (StatusCode::TOO_MANY_REQUESTS, message.to_owned());
     AuthError {
@@ -137,14 +137,14 @@ async fn check_spend(tenant: &Tenant, owner: &Owner, limits: TokenLimits) -> Res
     let (store, owner, now_ms) = (Arc::clone(&tenant.setup.store), owner.clone(), tenant.setup.host.now_ms());
     match blocking(move || spent(store.as_ref(), &owner, &limits, now_ms)).await {
         Ok(None) => Ok(()),
-        Ok(Some(spent)) => Err(AuthError::from(no_money(format!(
-            "{:.2} dollars may be spent {}, and they are",
+        Ok(Some(spent)) => Err(AuthError::from(spend_refused(format!(
+            "the spend limit of {:.2} dollars {} is reached",
             spent.limit_micro_usd as f64 / MICROS_IN_A_DOLLAR,
             spent.span
         )))),
         // What cannot be counted cannot be limited.
         Err(error) => {
-            tenant.tell(GatewayEvent::Warning(format!("what was spent is not known: {error}")));
+            tenant.tell(GatewayEvent::Warning(format!("the spend of the owner cannot be read: {error}")));
             Err(AuthError::from(GatewayError::internal()))
         }
     }
@@ -162,7 +162,7 @@ fn other_user() -> GatewayError {
 }
 
 /// Refuses what a page of elsewhere sends, and what was meant for another host.
-fn from_here(head: &Parts) -> Result<(), GatewayError> {
+fn check_local_origin(head: &Parts) -> Result<(), GatewayError> {
     let refuse = |what: &str| {
         Err(GatewayError {
             status: StatusCode::FORBIDDEN,
@@ -180,8 +180,10 @@ fn from_here(head: &Parts) -> Result<(), GatewayError> {
     let is_from_elsewhere = text(&head.headers, FETCH_SITE)
         .is_some_and(|site| !matches!(site, "same-origin" | "same-site" | "none"));
     match text(&head.headers, ORIGIN.as_str()) {
-        Some(origin) if !is_local_origin(origin) => refuse("the request comes from a page of elsewhere"),
-        None if is_from_elsewhere => refuse("the request comes from a page of elsewhere"),
+        Some(origin) if !is_local_origin(origin) => {
+            refuse("the request comes from a web page of another site")
+        }
+        None if is_from_elsewhere => refuse("the request comes from a web page of another site"),
         _ => Ok(()),
     }
 }

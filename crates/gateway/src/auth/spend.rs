@@ -18,15 +18,14 @@ impl SpendPolicy {
     pub(crate) fn refuse_uncounted(self) -> Result<(), GatewayError> {
         match self {
             Self::Unlimited => Ok(()),
-            Self::Limited => Err(no_money(
-                "the token has a limit on what calls cost, and this one would pass without being counted"
-                    .to_owned(),
+            Self::Limited => Err(spend_refused(
+                "the token has a spend limit, and the cost of this request cannot be counted".to_owned(),
             )),
         }
     }
 }
 
 /// A refusal because of money.
-pub(crate) fn no_money(message: String) -> GatewayError {
+pub(crate) fn spend_refused(message: String) -> GatewayError {
     GatewayError { status: StatusCode::PAYMENT_REQUIRED, kind: "billing_error", message }
 }

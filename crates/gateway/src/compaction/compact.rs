@@ -26,7 +26,7 @@ use crate::http::response_body::ResponseBody;
 use crate::lookup::message_key::{MessageIdentity, identity_of};
 use crate::lookup::session_lookup::ResolvedRequest;
 use crate::proxy::client_history::ClientHistory;
-use crate::proxy::managed_request::{ManagedRequest, checked_turn};
+use crate::proxy::managed_request::{ManagedRequest, read_managed_request};
 use crate::telemetry::event::GatewayEvent;
 use crate::tenant::Tenant;
 
@@ -65,14 +65,14 @@ pub(crate) async fn answer_trigger(
     turn: ManagedRequest,
 ) -> Result<Response<ResponseBody>, GatewayError> {
     let streaming = turn.request.streaming();
-    let made = gateway.compact(turn).await?;
+    let answer = gateway.compact(turn).await?;
     let draft = AnswerDraft {
-        id: made.id,
-        model: made.model,
-        created_secs: made.created_secs,
-        parts: vec![AnswerPart::Other { kind: COMPACTION.to_owned(), json: made.item }],
+        id: answer.id,
+        model: answer.model,
+        created_secs: answer.created_secs,
+        parts: vec![AnswerPart::Other { kind: COMPACTION.to_owned(), json: answer.item }],
         stop: StopReason::EndOfTurn,
-        usage: Some(ReportedUsage { usage: made.usage, cache_write_1h: 0 }),
+        usage: Some(ReportedUsage { usage: answer.usage, cache_write_1h: 0 }),
     };
     Ok(match streaming {
         Streaming::Whole => json(write_response(WireFormat::Responses, &draft)),
@@ -89,14 +89,14 @@ pub(crate) async fn answer(
     gateway: &Arc<Tenant>,
     inbound: &InboundRequest,
 ) -> Result<Response<ResponseBody>, GatewayError> {
-    let (turn, _) = checked_turn(gateway, inbound, WireFormat::Responses).await?;
-    let made = gateway.compact(turn).await?;
-    let output: Vec<String> = made.kept.into_iter().chain([made.item]).collect();
-    let usage = write_usage(WireFormat::Responses, &ReportedUsage { usage: made.usage, cache_write_1h: 0 });
+    let (turn, _) = read_managed_request(gateway, inbound, WireFormat::Responses).await?;
+    let answer = gateway.compact(turn).await?;
+    let output: Vec<String> = answer.kept.into_iter().chain([answer.item]).collect();
+    let usage = write_usage(WireFormat::Responses, &ReportedUsage { usage: answer.usage, cache_write_1h: 0 });
     Ok(json(format!(
         r#"{{"id":"{}","object":"response.compaction","created_at":{},"output":[{}],"usage":{usage}}}"#,
-        made.id,
-        made.created_secs,
+        answer.id,
+        answer.created_secs,
         output.join(","),
     )))
 }
@@ -105,16 +105,17 @@ impl Tenant {
     /// Compacts the conversation of a request.
     async fn compact(self: &Arc<Self>, mut turn: ManagedRequest) -> Result<CompactedAnswer, GatewayError> {
         self.name_session(&mut turn);
-        let ResolvedRequest { slot, mut session, messages, repeated, mut known } = self.place(&turn).await?;
+        let ResolvedRequest { slot, mut session, messages, repeated, mut known } =
+            self.resolve(&turn).await?;
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
-        self.follow_model(&mut session, &turn).await?;
+        self.switch_model_if_named(&mut session, &turn).await?;
         let (config, said) = (self.config.now(), ClientHistory { messages, repeated });
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
         let kept = kept(turn.request.messages());
         let failed = |error: &_| self.call_failed(error);
         session.append(&Envelope::of_request(turn.request), new).await.map_err(|error| failed(&error))?;
         let result = session.compact(ManualCompaction::default()).await;
-        if let Some(why) = why_not(&result) {
+        if let Some(why) = failure_detail(&result) {
             // The view is larger than it could be. That is for the next call to see to: nothing of it is lost.
             self.tell(GatewayEvent::Warning(format!("a client asked for a compaction: {why}")));
         }
@@ -159,7 +160,7 @@ fn usage_of(result: &CompactionResult) -> Usage {
 }
 
 /// Why a conversation is not smaller now, in words.
-fn why_not(result: &CompactionResult) -> Option<String> {
+fn failure_detail(result: &CompactionResult) -> Option<String> {
     match result {
         CompactionResult::Completed(_) => None,
         CompactionResult::NoOp { reason, .. } if reason.is_structural() => None,

@@ -83,7 +83,7 @@ fn sealed_in(message: &Message) -> Option<String> {
 }
 
 /// Messages that were not said before.
-pub(crate) fn unknown_of(messages: &[Message], said: &[MessageKey]) -> Vec<Message> {
+pub(crate) fn messages_not_in(messages: &[Message], said: &[MessageKey]) -> Vec<Message> {
     let said: HashSet<MessageIdentity> = said.iter().filter_map(|known| known.identity).collect();
     let is_new = |message: &&Message| {
         !is_compaction(message) && identity_of(message).is_some_and(|identity| !said.contains(&identity))
@@ -93,7 +93,7 @@ pub(crate) fn unknown_of(messages: &[Message], said: &[MessageKey]) -> Vec<Messa
 
 impl Tenant {
     /// What a request says when its item is opened.
-    pub(crate) async fn unsealed(
+    pub(crate) async fn expand_item(
         &self,
         turn: &ManagedRequest,
         item: CompactionItem,

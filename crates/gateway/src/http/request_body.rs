@@ -68,7 +68,7 @@ impl BodyReader {
         loop {
             let frame = tokio::time::timeout(limits.body_silence, body.frame()).await;
             let Some(frame) = frame.map_err(|_| GatewayError::too_slow())? else { break };
-            let frame = frame.map_err(|_| GatewayError::bad_request("the body broke off"))?;
+            let frame = frame.map_err(|_| GatewayError::bad_request("the body ended early"))?;
             let Ok(data) = frame.into_data() else { continue };
             held.bytes += data.len();
             let all = held.all.fetch_add(data.len(), Ordering::Relaxed) + data.len();
@@ -105,7 +105,7 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), GatewayError> {
     if headers.get_all(CONTENT_TYPE).iter().all(is_json) {
         return Ok(());
     }
-    Err(GatewayError::unsupported("the content-type is to be application/json"))
+    Err(GatewayError::unsupported("the content type must be application/json"))
 }
 
 /// Unpacks a body as its headers say. Several encodings are undone in the reverse of their order.
@@ -118,7 +118,7 @@ pub(crate) fn unpack(headers: &HeaderMap, packed: Bytes, limit_bytes: usize) -> 
     }
     encodings.retain(|encoding| !encoding.is_empty() && encoding != "identity");
     if encodings.len() > 2 {
-        return Err(GatewayError::unsupported("the body is packed more than twice"));
+        return Err(GatewayError::unsupported("the body has more than two content encodings"));
     }
     let mut body = packed;
     for encoding in encodings.iter().rev() {
@@ -139,12 +139,12 @@ fn unpack_one(encoding: &str, packed: &[u8], limit_bytes: usize) -> Result<Vec<u
         }),
         "zstd" => match zstd::stream::read::Decoder::new(packed) {
             Ok(decoder) => read_all(decoder, limit_bytes),
-            Err(_) => Err(GatewayError::bad_request("the body cannot be unpacked")),
+            Err(_) => Err(GatewayError::bad_request("the body cannot be decompressed")),
         },
         other => {
             let shown: String = other.chars().take(40).collect();
             Err(GatewayError::unsupported(format!(
-                "content-encoding `{shown}` is not understood; gzip, deflate and zstd are"
+                "content-encoding `{shown}` is not supported; gzip, deflate and zstd are"
             )))
         }
     }
@@ -157,7 +157,7 @@ fn read_all(reader: impl Read, limit_bytes: usize) -> Result<Vec<u8>, GatewayErr
     reader
         .take(most)
         .read_to_end(&mut body)
-        .map_err(|_| GatewayError::bad_request("the body cannot be unpacked"))?;
+        .map_err(|_| GatewayError::bad_request("the body cannot be decompressed"))?;
     if body.len() > limit_bytes {
         return Err(GatewayError::too_large(limit_bytes));
     }

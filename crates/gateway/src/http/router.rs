@@ -64,7 +64,7 @@ where
 {
     let (head, body) = request.into_parts();
     let path = head.uri.path();
-    if let Some(response) = answer_alone(&shared, &head.method, path).await {
+    if let Some(response) = answer_probe(&shared, &head.method, path).await {
         return response;
     }
     if wants_websocket(&head) {
@@ -76,9 +76,7 @@ where
         false => ErrorFormat::Wire(wire.unwrap_or_else(|| nearest_wire(path))),
     };
     if has_dot_segments(path) {
-        return form.respond(&GatewayError::bad_request(
-            "the path goes up or stands still somewhere; it has to be plain",
-        ));
+        return form.respond(&GatewayError::bad_request("the path contains `.` or `..` segments"));
     }
     let context = RequestContext::begin(request_id(&shared), shared.trace(&head.headers));
     let method = head.method.to_string();
@@ -158,7 +156,7 @@ where
     let inbound =
         InboundRequest { method, path, query, headers, packed, body_bytes, spend, multi_tenant, revoked };
     let answered = match form {
-        ErrorFormat::Own if inbound.path == METRICS_PATH => figures(shared, &tenant, &inbound.method),
+        ErrorFormat::Own if inbound.path == METRICS_PATH => metrics_page(shared, &tenant, &inbound.method),
         // Boxed, as everything that few requests need: each request has room for whatever is not.
         ErrorFormat::Own => Ok(Box::pin(api::answer(tenant, inbound)).await),
         ErrorFormat::Wire(_) => answer(tenant, inbound, wire).await,
@@ -171,7 +169,7 @@ where
 }
 
 /// Figures about the whole gateway, for whoever runs it.
-fn figures(
+fn metrics_page(
     shared: &Shared,
     tenant: &Tenant,
     method: &Method,
@@ -216,7 +214,7 @@ async fn answer(
     }
     if inbound.path != "/v1" && !inbound.path.starts_with("/v1/") {
         return Err(GatewayError::not_found(format!(
-            "there is nothing at this path; {} are",
+            "no such path; the gateway serves {}",
             "/v1/messages, /v1/chat/completions, /v1/responses and /api/openapi.json"
         )));
     }
@@ -278,7 +276,7 @@ impl ErrorFormat {
 }
 
 /// What needs neither a body nor a token.
-async fn answer_alone(shared: &Shared, method: &Method, path: &str) -> Option<Response<ResponseBody>> {
+async fn answer_probe(shared: &Shared, method: &Method, path: &str) -> Option<Response<ResponseBody>> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return None;
     }

@@ -46,7 +46,7 @@ pub async fn serve(gateway: Gateway, listener: TcpListener, stop: CancellationTo
                     });
                 }
                 Err(error) => {
-                    gateway.shared.tell(GatewayEvent::Warning(format!("a connection was not taken: {error}")));
+                    gateway.shared.tell(GatewayEvent::Warning(format!("a connection could not be accepted: {error}")));
                     tokio::time::sleep(BREATH).await;
                 }
             }

@@ -117,7 +117,7 @@ pub(crate) fn identity_of(message: &Message) -> Option<MessageIdentity> {
     let mut hashing = IdentityHasher::of(message);
     // Standing instructions hold dates and the like, and there is one place for them.
     if !message.role().is_instructions() {
-        for (kind, words) in message.parts().iter().filter_map(|part| told(message, part)) {
+        for (kind, words) in message.parts().iter().filter_map(|part| stable_content(message, part)) {
             hashing.add(kind, &words);
         }
     }
@@ -162,7 +162,7 @@ impl IdentityHasher {
 }
 
 /// What a part says that does not change when a client rewrites its history: its kind, and words.
-pub(crate) fn told<'a>(message: &'a Message, part: &Part) -> Option<(&'static str, Cow<'a, str>)> {
+pub(crate) fn stable_content<'a>(message: &'a Message, part: &Part) -> Option<(&'static str, Cow<'a, str>)> {
     let json = message.json();
     Some(match part {
         Part::Text(string) => {

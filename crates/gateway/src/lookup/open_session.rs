@@ -74,7 +74,7 @@ impl Tenant {
         let session = match ManagedSession::create(setup, new).await {
             // Another gateway on the same home opened it first. Whether the request belongs there is found out by comparing.
             Err(SessionError::Record(StoreError::SessionExists { id: other })) if other != id => {
-                return self.take_up(turn, key, &other).await;
+                return self.load_session(turn, key, &other).await;
             }
             created => created.map_err(|error| self.call_failed(&error))?,
         };
@@ -112,7 +112,7 @@ impl Tenant {
     }
 
     /// Takes a conversation of the record up again.
-    pub(crate) async fn take_up(
+    pub(crate) async fn load_session(
         &self,
         turn: &ManagedRequest,
         key: &SlotKey,

@@ -71,9 +71,9 @@ pub(crate) fn refreshed(
     folded: usize,
 ) -> Vec<MessageKey> {
     let mut all = conversation.to_vec();
-    walk(conversation, request, folded, |known, client_messages| {
+    walk(conversation, request, folded, |known, sent| {
         if let Some(ours) = all.get_mut(known) {
-            ours.bytes = client_messages.bytes;
+            ours.bytes = sent.bytes;
         }
     });
     all
@@ -89,33 +89,30 @@ fn walk(
     let (mut known, mut repeated) = (0, 0);
     loop {
         match (conversation.get(known), request.get(repeated)) {
-            (Some(ours), Some(client_messages)) if is_same(ours, client_messages) => {
-                pair(known, client_messages);
+            (Some(ours), Some(sent)) if is_same(ours, sent) => {
+                pair(known, sent);
                 known += 1;
                 repeated += 1;
             }
             (Some(ours), _) if ours.may_lack() => known += 1,
-            (Some(ours), Some(client_messages)) if known < folded && is_small_edit(ours, client_messages) => {
-                pair(known, client_messages);
+            (Some(ours), Some(sent)) if known < folded && is_small_edit(ours, sent) => {
+                pair(known, sent);
                 known += 1;
                 repeated += 1;
             }
-            (Some(_), Some(client_messages)) if client_messages.identity().is_none() => repeated += 1,
+            (Some(_), Some(sent)) if sent.identity().is_none() => repeated += 1,
             _ => return PrefixMatch { known, repeated },
         }
     }
 }
 
-fn is_same(ours: &MessageKey, client_messages: &ClientMessage<'_>) -> bool {
-    ours.bytes == client_messages.bytes || ours.is(client_messages.identity())
+fn is_same(ours: &MessageKey, sent: &ClientMessage<'_>) -> bool {
+    ours.bytes == sent.bytes || ours.is(sent.identity())
 }
 
 /// Whether an edit of this message changes nothing that a person said.
-fn is_small_edit(ours: &MessageKey, client_messages: &ClientMessage<'_>) -> bool {
-    !ours.is_human
-        && !client_messages.message.is_human()
-        && ours.identity.is_some()
-        && client_messages.identity().is_some()
+fn is_small_edit(ours: &MessageKey, sent: &ClientMessage<'_>) -> bool {
+    !ours.is_human && !sent.message.is_human() && ours.identity.is_some() && sent.identity().is_some()
 }
 
 /// Whether a request that leaves a conversation has only let some of it go: further on it repeats what was answered, and
@@ -131,29 +128,25 @@ pub(crate) fn is_compacted(
     }
     let further: HashSet<MessageIdentity> =
         conversation.iter().skip(found.known).filter_map(|known| known.identity).collect();
-    request.iter().skip(found.repeated).any(|client_messages| {
-        client_messages.message.role() != Role::User
-            && client_messages.identity().is_some_and(|identity| further.contains(&identity))
+    request.iter().skip(found.repeated).any(|sent| {
+        sent.message.role() != Role::User
+            && sent.identity().is_some_and(|identity| further.contains(&identity))
     })
 }
 
 /// Whether a request brings a summary that its client put in the place of the rest, and that the conversation does not
 /// have. Some clients keep nothing of what was answered beside it, so that nothing else tells where it comes from.
 pub(crate) fn has_new_summary(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> bool {
-    let is_new = |client_messages: &ClientMessage<'_>| {
-        conversation.iter().all(|known| known.bytes != client_messages.bytes)
-    };
-    request
-        .iter()
-        .any(|client_messages| is_client_summary(client_messages.message) && is_new(client_messages))
+    let is_new = |sent: &ClientMessage<'_>| conversation.iter().all(|known| known.bytes != sent.bytes);
+    request.iter().any(|sent| is_client_summary(sent.message) && is_new(sent))
 }
 
 /// How many answers and results of a conversation a request repeats, wherever they stand.
 pub(crate) fn shared_answers(conversation: &[MessageKey], request: &[ClientMessage<'_>]) -> usize {
     let said: HashSet<MessageIdentity> = conversation.iter().filter_map(|known| known.identity).collect();
-    let is_shared = |client_messages: &&ClientMessage<'_>| {
-        !matches!(client_messages.message.role(), Role::User | Role::System | Role::Developer)
-            && client_messages.identity().is_some_and(|identity| said.contains(&identity))
+    let is_shared = |sent: &&ClientMessage<'_>| {
+        !matches!(sent.message.role(), Role::User | Role::System | Role::Developer)
+            && sent.identity().is_some_and(|identity| said.contains(&identity))
     };
     request.iter().filter(is_shared).count()
 }
@@ -168,10 +161,10 @@ pub(crate) fn align(
     mut projection: Projection<'_>,
 ) -> (usize, Vec<(usize, Message)>) {
     let seen = projection.seen(view);
-    let (mut item, mut client_messages) = (view.len(), repeated.len());
+    let (mut item, mut sent) = (view.len(), repeated.len());
     let mut pairs = Vec::new();
-    while item > first_own && client_messages > 0 {
-        let (Some(ours), Some(message)) = (view.get(item - 1), repeated.get(client_messages - 1)) else {
+    while item > first_own && sent > 0 {
+        let (Some(ours), Some(message)) = (view.get(item - 1), repeated.get(sent - 1)) else {
             break;
         };
         let our_identity = OnceCell::new();
@@ -181,18 +174,18 @@ pub(crate) fn align(
         if seen.is_some_and(comes_back) {
             pairs.push((item - 1, ours.clone()));
             item -= 1;
-            client_messages -= 1;
+            sent -= 1;
         } else if seen.is_some_and(|seen| seen.may_lack) {
             pairs.push((item - 1, ours.clone()));
             item -= 1;
         } else if ours.json() == message.json() || ours_is() == identity_of(message) {
             pairs.push((item - 1, message.clone()));
             item -= 1;
-            client_messages -= 1;
+            sent -= 1;
         } else if ours_is().is_none() {
             item -= 1;
         } else if identity_of(message).is_none() {
-            client_messages -= 1;
+            sent -= 1;
         } else {
             break;
         }

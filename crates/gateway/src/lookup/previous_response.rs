@@ -22,7 +22,7 @@ const MAX_ID_BYTES: usize = 512;
 impl Tenant {
     /// The request with the conversation up to the answer it names. As it is where it names none, or one that the record
     /// does not know.
-    pub(crate) async fn with_previous(&self, mut turn: ManagedRequest) -> ManagedRequest {
+    pub(crate) async fn with_previous_response(&self, mut turn: ManagedRequest) -> ManagedRequest {
         if turn.request.wire_format() != WireFormat::Responses {
             return turn;
         }

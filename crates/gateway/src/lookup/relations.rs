@@ -105,7 +105,7 @@ impl Tenant {
     /// Another conversation that begins as one at hand does, and was never answered alike. What the other hangs on as a
     /// sub-agent or a side call, this one does too. Where the other begins with a summary of its client, this one goes on from
     /// the other, if that was answered, and otherwise from the same conversation as the other.
-    pub(crate) async fn open_alike(
+    pub(crate) async fn open_sibling(
         &self,
         turn: &ManagedRequest,
         key: &NewSlotKey,
@@ -155,7 +155,9 @@ impl Tenant {
                 let link = (main.clone(), LinkKind::SideCall.name());
                 GatewayEvent::Attached { session: side.clone(), link }
             }
-            Err(error) => GatewayEvent::Warning(format!("{side} is listed beside its conversation: {error}")),
+            Err(error) => {
+                GatewayEvent::Warning(format!("{side} could not be attached to its conversation: {error}"))
+            }
         };
         self.tell(event);
     }

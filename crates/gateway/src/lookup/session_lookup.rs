@@ -10,7 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::blocking::blocking;
 use crate::compaction::compaction_item::{
-    CompactedPrefix, ExpandedHistory, last_compaction_item, unknown_of,
+    CompactedPrefix, ExpandedHistory, last_compaction_item, messages_not_in,
 };
 use crate::error::GatewayError;
 use crate::lookup::message_key::MessageKey;
@@ -57,14 +57,14 @@ impl LockedSlot {
 
 impl Tenant {
     /// Where a request stands, for as long as its call takes.
-    pub(crate) async fn place(&self, turn: &ManagedRequest) -> Result<ResolvedRequest, GatewayError> {
+    pub(crate) async fn resolve(&self, turn: &ManagedRequest) -> Result<ResolvedRequest, GatewayError> {
         let since = self.pool.tick();
         let ExpandedHistory { messages, after } = match last_compaction_item(turn.request.messages()) {
             None => ExpandedHistory { messages: turn.request.messages().to_vec(), after: None },
-            Some(item) => Box::pin(self.unsealed(turn, item)).await?,
+            Some(item) => Box::pin(self.expand_item(turn, item)).await?,
         };
         if let Some(after) = after {
-            return Box::pin(self.place_after(turn, messages, &after, since)).await;
+            return Box::pin(self.resolve_after_compaction(turn, messages, &after, since)).await;
         }
         let client_messages = ClientMessage::all(&messages);
         let mut found =
@@ -76,7 +76,7 @@ impl Tenant {
     }
 
     /// Where a request stands whose client has let the beginning of the conversation go.
-    async fn place_after(
+    async fn resolve_after_compaction(
         &self,
         turn: &ManagedRequest,
         messages: Vec<Message>,
@@ -84,7 +84,7 @@ impl Tenant {
         since: u64,
     ) -> Result<ResolvedRequest, GatewayError> {
         let first = self.slot_of_conversation(turn, &after.conversation).await?;
-        let kept = unknown_of(&after.kept, first.history_keys().before(after.messages));
+        let kept = messages_not_in(&after.kept, first.history_keys().before(after.messages));
         let messages: Vec<Message> = kept.into_iter().chain(messages).collect();
         let client_messages = ClientMessage::all(&messages);
         let found = self.lock_slot(since, after.messages, &client_messages, || {
@@ -130,7 +130,8 @@ impl Tenant {
         Err(GatewayError {
             status: StatusCode::CONFLICT,
             kind: "api_error",
-            message: "the conversation goes on elsewhere at the same time; ask again".to_owned(),
+            message: "the conversation is being continued by other requests at the same time; retry"
+                .to_owned(),
         })
     }
 
@@ -254,7 +255,7 @@ impl Tenant {
         // One at a time from here on, so that a conversation of the record is brought back once.
         let _opening = self.opening.lock().await;
         self.refresh_under(&key).await;
-        let key = self.bring_back(turn, key).await?;
+        let key = self.load_matching(turn, key).await?;
         match best(self.pool.under(&key.key), client_messages, 0) {
             Some((slot, (_, true))) => {
                 self.pool.touch(&slot);
@@ -265,7 +266,7 @@ impl Tenant {
             }
             Some((slot, _)) if slot.is_new() => {
                 let is_answered = false;
-                self.open_alike(turn, &key, &slot, is_answered).await
+                self.open_sibling(turn, &key, &slot, is_answered).await
             }
             _ => self.open_new(turn, &key, client_messages).await,
         }
@@ -304,7 +305,7 @@ impl Tenant {
             Some(slot) => Ok(slot),
             None => {
                 let key = key_of_conversation(&self.setup.owner, id);
-                Ok(self.take_up(turn, &key, id).await?.slot)
+                Ok(self.load_session(turn, &key, id).await?.slot)
             }
         }
     }
@@ -324,7 +325,7 @@ impl Tenant {
         let _opening = self.opening.lock().await;
         let key = key_of_conversation(&self.setup.owner, &sealed.conversation);
         self.refresh_under(&key).await;
-        let key = self.bring_back(turn, key).await?;
+        let key = self.load_matching(turn, key).await?;
         let mut ways = self.pool.under(&key.key);
         ways.push(Arc::clone(slot));
         match best(ways, client_messages, sealed.messages) {
@@ -357,13 +358,13 @@ impl Tenant {
         let _opening = self.opening.lock().await;
         self.refresh_under(&key).await;
         if self.pool.under(&key).is_empty() {
-            self.take_up(turn, &key, &session.id).await?;
+            self.load_session(turn, &key, &session.id).await?;
         }
         // What does not go on from its end leaves it somewhere, as without a name.
         match best(self.pool.under(&key), client_messages, 0) {
             Some((slot, (_, true))) => Ok(SlotCandidate::at_hand(slot)),
             Some((slot, _)) => {
-                let number = self.sessions_alike(turn, &key).await?.len() + 1;
+                let number = self.matching_sessions(turn, &key).await?.len() + 1;
                 self.branch(turn, &NewSlotKey { key, number }, &slot, client_messages, 0).await
             }
             None => Err(GatewayError::internal()),
@@ -371,17 +372,17 @@ impl Tenant {
     }
 
     /// Brings conversations of the record that are looked for under this key back to hand.
-    async fn bring_back(&self, turn: &ManagedRequest, key: SlotKey) -> Result<NewSlotKey, GatewayError> {
-        let alike = self.sessions_alike(turn, &key).await?;
+    async fn load_matching(&self, turn: &ManagedRequest, key: SlotKey) -> Result<NewSlotKey, GatewayError> {
+        let alike = self.matching_sessions(turn, &key).await?;
         let at_hand = self.pool.under(&key);
         for id in alike.iter().filter(|id| !at_hand.iter().any(|slot| slot.is_of(id))) {
-            self.take_up(turn, &key, id).await?;
+            self.load_session(turn, &key, id).await?;
         }
         Ok(NewSlotKey { key, number: alike.len() + 1 })
     }
 
     /// The conversations of the record that are looked for under a key, in the order of their numbers.
-    async fn sessions_alike(
+    async fn matching_sessions(
         &self,
         turn: &ManagedRequest,
         key: &SlotKey,
@@ -431,7 +432,7 @@ impl Tenant {
         let has_answer = said.iter().any(|message| message.role == Role::Assistant);
         let Some(last) = said.last().filter(|_| has_answer) else {
             let is_answered = transcript.iter().any(|message| message.role == Role::Assistant);
-            return self.open_alike(turn, key, slot, is_answered).await;
+            return self.open_sibling(turn, key, slot, is_answered).await;
         };
         let leaves_at = last.seq.saturating_add(1);
         // What a client asks on its own account is no other way that the conversation went.

@@ -14,7 +14,7 @@ use throughline_wire::Answer;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::spend::{SpendPolicy, no_money};
+use crate::auth::spend::{SpendPolicy, spend_refused};
 use crate::compaction::compact;
 use crate::compaction::compaction_item::refuse_foreign;
 use crate::error::GatewayError;
@@ -27,7 +27,7 @@ use crate::lookup::session_lookup::ResolvedRequest;
 use crate::lookup::session_pool::SessionSlot;
 use crate::proxy::client_history::ClientHistory;
 use crate::proxy::managed_request::ManagedRequest;
-use crate::proxy::managed_request::checked_turn;
+use crate::proxy::managed_request::read_managed_request;
 use crate::proxy::passthrough::pass_body_on;
 use crate::proxy::provider_paths::AnswerNames;
 use crate::proxy::response_stream::CallResult;
@@ -48,18 +48,18 @@ pub(crate) async fn answer(
     wire: WireFormat,
 ) -> Result<Response<ResponseBody>, GatewayError> {
     let began = Instant::now();
-    let (turn, upstream) = checked_turn(&gateway, &inbound, wire).await?;
-    let turn = gateway.with_previous(turn).await;
+    let (turn, upstream) = read_managed_request(&gateway, &inbound, wire).await?;
+    let turn = gateway.with_previous_response(turn).await;
     if turn.request.leans_on_provider_state() {
         inbound.spend.refuse_uncounted()?;
         if turn.endpoint.wire != wire {
             return Err(GatewayError::bad_request(format!(
-                "the request leans on what its provider keeps, and `{}` does not speak its wire",
+                "the request refers to state stored at its provider, and `{}` does not speak its wire format",
                 upstream.name
             )));
         }
         gateway.tell(GatewayEvent::Warning(format!(
-            "a request for {} leans on what the provider keeps: it is passed on unmanaged",
+            "a request for {} refers to state stored at the provider: it passes through unmanaged",
             turn.model
         )));
         let body = Bytes::from(turn.request.encode());
@@ -67,8 +67,8 @@ pub(crate) async fn answer(
         return Box::pin(pass_body_on(&gateway, &inbound, body, &upstream, names)).await;
     }
     if inbound.spend == SpendPolicy::Limited && !gateway.knows_price(&turn.endpoint, &turn.model) {
-        return Err(no_money(format!(
-            "the token has a limit on what calls cost, and nobody knows what {} costs at `{}`",
+        return Err(spend_refused(format!(
+            "the token has a spend limit, and the price of {} at `{}` is not known",
             turn.model, upstream.name
         )));
     }
@@ -104,9 +104,10 @@ impl Tenant {
         wire: WireFormat,
         began: Instant,
     ) -> Result<Response<ResponseBody>, GatewayError> {
-        let ResolvedRequest { slot, mut session, messages, repeated, mut known } = self.place(&turn).await?;
+        let ResolvedRequest { slot, mut session, messages, repeated, mut known } =
+            self.resolve(&turn).await?;
         refuse_foreign(messages.get(repeated..).unwrap_or_default())?;
-        self.follow_model(&mut session, &turn).await?;
+        self.switch_model_if_named(&mut session, &turn).await?;
         let config = self.config.now();
         let said = ClientHistory { messages, repeated };
         let new = said.into_new(self, &config.recall, &turn.request, &mut session, &mut known).await;
@@ -153,9 +154,9 @@ impl Tenant {
             let _ = ended.send(result);
         }));
         let gateway = Arc::clone(self);
-        let told = ServedLog { gateway, began, wire, model, session: id, objects_at };
-        let way_back = ResponseStream { told, streaming, waiting, recorded, end, guard: cancel.drop_guard() };
-        Ok(way_back.respond().await)
+        let log = ServedLog { gateway, began, wire, model, session: id, objects_at };
+        let stream = ResponseStream { log, streaming, waiting, recorded, end, guard: cancel.drop_guard() };
+        Ok(stream.respond().await)
     }
 
     /// Makes the call and remembers what the conversation is recognised by from now on.
@@ -193,7 +194,7 @@ impl Tenant {
     }
 
     /// The model the request names, if the conversation was held with another.
-    pub(crate) async fn follow_model(
+    pub(crate) async fn switch_model_if_named(
         &self,
         session: &mut OwnedMutexGuard<ManagedSession>,
         turn: &ManagedRequest,

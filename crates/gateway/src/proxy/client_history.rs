@@ -36,8 +36,8 @@ impl ClientHistory {
         let projection = Projection::new(names, session.wire_format());
         let (from, worded) = align(session.messages(), session.first_verbatim_item(), &messages, projection);
         session.use_client_bytes(ClientBytes { from, worded });
-        let owed = PendingResults::of(recall, request, session, &new);
-        owed.settle(recall, &gateway.setup.owner, session, &mut new, known).await;
+        let pending = PendingResults::of(recall, request, session, &new);
+        pending.settle(recall, &gateway.setup.owner, session, &mut new, known).await;
         new.into_iter().map(IncomingMessage::from).collect()
     }
 }

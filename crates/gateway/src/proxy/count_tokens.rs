@@ -13,7 +13,7 @@ use throughline_wire::Request;
 use crate::error::GatewayError;
 use crate::http::inbound::InboundRequest;
 use crate::http::response_body::ResponseBody;
-use crate::proxy::managed_request::checked_turn;
+use crate::proxy::managed_request::read_managed_request;
 use crate::proxy::passthrough::pass_body_on;
 use crate::proxy::provider_paths::AnswerNames;
 use crate::tenant::Tenant;
@@ -26,7 +26,7 @@ pub(crate) async fn answer(
     gateway: &Arc<Tenant>,
     inbound: &InboundRequest,
 ) -> Result<Response<ResponseBody>, GatewayError> {
-    let (turn, upstream) = checked_turn(gateway, inbound, WireFormat::Anthropic).await?;
+    let (turn, upstream) = read_managed_request(gateway, inbound, WireFormat::Anthropic).await?;
     if turn.endpoint.wire == WireFormat::Anthropic {
         let body = Bytes::from(turn.request.encode());
         let counted =

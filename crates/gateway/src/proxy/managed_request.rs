@@ -27,12 +27,12 @@ pub(crate) struct ManagedRequest {
 }
 
 /// A request that was read and refers to no stored objects of others, and who it is for.
-pub(crate) async fn checked_turn(
+pub(crate) async fn read_managed_request(
     gateway: &Tenant,
     inbound: &InboundRequest,
     wire: WireFormat,
 ) -> Result<(ManagedRequest, UpstreamSpec), GatewayError> {
-    let (mut turn, upstream) = turn_of(gateway, inbound, wire)?;
+    let (mut turn, upstream) = parse_request(gateway, inbound, wire)?;
     if is_guarded(inbound, &upstream) {
         let body = request_body::unpack(&inbound.headers, inbound.packed.clone(), inbound.body_bytes)?;
         Box::pin(gateway.check_references(inbound, &upstream, &body)).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn checked_turn(
 }
 
 /// A request that was read, and who it is for.
-fn turn_of(
+fn parse_request(
     gateway: &Tenant,
     inbound: &InboundRequest,
     wire: WireFormat,

@@ -124,7 +124,7 @@ impl PassthroughStream {
         let watched = watch.take(&piece);
         if watch.has_overflowed() && !had_overflowed {
             self.gateway.tell(GatewayEvent::Warning(
-                "an answer that creates objects is too long to be looked through: nobody can use them later"
+                "an answer that creates objects is too long to be searched for their ids: no tenant can use them later"
                     .to_owned(),
             ));
         }

@@ -72,12 +72,14 @@ impl Tenant {
             Ok(Some(id)) => {
                 let shown: String = id.chars().take(80).collect();
                 Err(GatewayError::not_found(format!(
-                    "`{shown}` is no object that the owner of this access token created through this gateway"
+                    "`{shown}` is not an object that the owner of this access token created through this gateway"
                 )))
             }
             // What cannot be looked up is nobody's.
             Err(error) => {
-                self.tell(GatewayEvent::Warning(format!("whose a stored object is cannot be read: {error}")));
+                self.tell(GatewayEvent::Warning(format!(
+                    "the owner of a stored object cannot be read: {error}"
+                )));
                 Err(GatewayError::unrecorded())
             }
         }
@@ -121,7 +123,7 @@ impl Tenant {
         });
         if let Err(error) = noted.await {
             self.tell(GatewayEvent::Warning(format!(
-                "whose a stored object is could not be recorded, so nobody can use it: {error}"
+                "the owner of a stored object could not be recorded, so no tenant can use it: {error}"
             )));
         }
     }

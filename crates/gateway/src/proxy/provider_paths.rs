@@ -145,7 +145,7 @@ impl TenantPaths {
                 kind: "permission_error",
                 message: format!(
                     "{method} {shown} is not among the provider paths that access tokens may use here; \
-                     whoever runs the gateway can add it to the setting {SETTING}"
+                     the operator can add it to the setting {SETTING}"
                 ),
             }
         })

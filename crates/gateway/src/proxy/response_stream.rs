@@ -42,7 +42,7 @@ pub(crate) struct ServedLog {
 
 impl ServedLog {
     /// Records whose an answer is that the provider stores, before the client learns its id.
-    async fn note_begun(&self, chunk: &Chunk) {
+    async fn record_object_owner(&self, chunk: &Chunk) {
         let Some(place) = &self.objects_at else { return };
         let started = chunk.deltas.iter().filter_map(|delta| match delta {
             Delta::Started { id, .. } => id.clone(),
@@ -78,7 +78,7 @@ impl ServedLog {
 
 /// What an answer takes back to whoever asked.
 pub(crate) struct ResponseStream {
-    pub(crate) told: ServedLog,
+    pub(crate) log: ServedLog,
     pub(crate) streaming: Streaming,
     pub(crate) waiting: mpsc::Receiver<AnswerPiece>,
     /// Comes when the answer is in the record.
@@ -102,46 +102,46 @@ impl ResponseStream {
             // It may end otherwise than the upstream thought.
             response.headers_mut().remove(CONTENT_LENGTH);
         }
-        let (status, head_ms) = (response.status(), self.told.elapsed_ms());
+        let (status, head_ms) = (response.status(), self.log.elapsed_ms());
         let length =
             response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         tokio::spawn(in_request_context(async move {
-            let (told, end) = self.forward(sender, length).await;
-            told.tell(status, head_ms, end);
+            let (log, end) = self.forward(sender, length).await;
+            log.tell(status, head_ms, end);
         }));
         response
     }
 
     /// There is no answer.
     async fn refuse(self) -> Response<ResponseBody> {
-        let response = refused(&self.told.gateway, self.told.wire, self.end.await);
-        let head_ms = self.told.elapsed_ms();
-        self.told.tell(response.status(), head_ms, AnswerEnd::Whole);
+        let response = refused(&self.log.gateway, self.log.wire, self.end.await);
+        let head_ms = self.log.elapsed_ms();
+        self.log.tell(response.status(), head_ms, AnswerEnd::Whole);
         response
     }
 
     /// Passes pieces on as they come, all but the end: whoever has the whole answer can rely on the record having it too.
     /// What breaks off in the middle of a stream ends with an error in its form.
     async fn forward(self, sender: mpsc::Sender<Bytes>, length: Option<usize>) -> (ServedLog, AnswerEnd) {
-        let Self { told, streaming, mut waiting, mut recorded, end, guard } = self;
+        let Self { log, streaming, mut waiting, mut recorded, end, guard } = self;
         let (mut next_number, mut sent) = (0, 0);
         let mut whole = WholeEvents::default();
         // Whether the end of the stream has come.
         let mut has_ended = false;
-        let mut held = EndBuffer::new(told.wire, streaming);
+        let mut held = EndBuffer::new(log.wire, streaming);
         // Whether the client still waits for the end of the answer, and whether we wait for the record.
         let (mut waits_for_end, mut waits_for_record) = (true, true);
         loop {
             let piece = tokio::select! {
                 biased;
                 // Whoever has all of it has not hung up.
-                () = sender.closed(), if waits_for_end && length != Some(sent) => return (told, AnswerEnd::Abandoned),
+                () = sender.closed(), if waits_for_end && length != Some(sent) => return (log, AnswerEnd::Abandoned),
                 piece = waiting.recv() => piece,
                 is_recorded = &mut recorded, if waits_for_record => {
                     waits_for_record = false;
                     if is_recorded.is_ok() {
                         // Every piece was taken before: they come before the answer is whole.
-                        told.gateway.note_commit_wait(held.since());
+                        log.gateway.note_commit_wait(held.since());
                         let rest = held.release(whole.take_rest());
                         sent += rest.len();
                         waits_for_end = false;
@@ -154,19 +154,19 @@ impl ResponseStream {
                 None => break,
                 Some(AnswerPiece::Begun { .. }) => {}
                 Some(AnswerPiece::Chunk(chunk)) => {
-                    told.note_begun(&chunk).await;
+                    log.record_object_owner(&chunk).await;
                     let raw = match streaming {
                         Streaming::Streamed => whole.take(chunk.raw),
                         Streaming::Whole => chunk.raw,
                     };
-                    if told.wire == WireFormat::Responses {
+                    if log.wire == WireFormat::Responses {
                         next_number = number_after(&raw).unwrap_or(next_number);
                     }
-                    has_ended |= streaming == Streaming::Streamed && ends_stream(told.wire, &raw);
+                    has_ended |= streaming == Streaming::Streamed && ends_stream(log.wire, &raw);
                     let raw = held.take(raw);
                     sent += raw.len();
                     if !raw.is_empty() && sender.send(raw).await.is_err() {
-                        return (told, AnswerEnd::Abandoned);
+                        return (log, AnswerEnd::Abandoned);
                     }
                 }
             }
@@ -178,16 +178,16 @@ impl ResponseStream {
             if !rest.is_empty() {
                 let _ = sender.send(rest).await;
             }
-            return (told, AnswerEnd::Whole);
+            return (log, AnswerEnd::Whole);
         };
         if has_ended || was_passed_on(&error) {
             // The answer is whole; only whoever runs the gateway has to know.
-            let _ = told.gateway.call_failed(&error);
+            let _ = log.gateway.call_failed(&error);
             let rest = held.release(whole.take_rest());
             if !rest.is_empty() {
                 let _ = sender.send(rest).await;
             }
-            return (told, AnswerEnd::Whole);
+            return (log, AnswerEnd::Whole);
         }
         if streaming == Streaming::Streamed {
             // The provider's own error may be behind an event that looked final. With it the client cannot take the answer
@@ -196,11 +196,11 @@ impl ResponseStream {
             if !held_back.is_empty() {
                 let _ = sender.send(held_back).await;
             }
-            let refused = told.gateway.call_failed(&error);
-            let event = write_error_event(told.wire, &refused.error_body(), next_number);
+            let refused = log.gateway.call_failed(&error);
+            let event = write_error_event(log.wire, &refused.error_body(), next_number);
             let _ = sender.send(Bytes::from(event.to_bytes())).await;
         }
-        (told, AnswerEnd::BrokenOff)
+        (log, AnswerEnd::BrokenOff)
     }
 }
 

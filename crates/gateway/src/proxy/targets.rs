@@ -37,8 +37,9 @@ impl Tenant {
         target.upstream = Arc::new(InstrumentedUpstream { inner: target.upstream, metrics, name });
         let (events, model) = (Arc::clone(&self.setup.events), model.to_owned());
         let left_out = Arc::new(move |what: &str| {
-            let words =
-                format!("requests for {model} are put on the {spoken} wire, which has no place for {what}");
+            let words = format!(
+                "requests for {model} are translated to the {spoken} wire format, which cannot express {what}"
+            );
             events.tell(GatewayEvent::Warning(words));
         });
         Ok(target.for_wire(wire, &self.setup.host, left_out))

@@ -87,7 +87,7 @@ impl Upstreams {
             };
             return upstream.spoken_to(wire).map(|spoken| (upstream, spoken)).ok_or_else(|| {
                 GatewayError::bad_request(format!(
-                    "the upstream `{}` does not speak the {wire} wire, nor one its requests can be put on",
+                    "the upstream `{}` does not speak the {wire} wire, nor one its requests can be translated to",
                     upstream.name
                 ))
             });
@@ -95,7 +95,7 @@ impl Upstreams {
         let mut reachable = self.all.iter().filter(|upstream| upstream.spoken_to(wire).is_some()).peekable();
         if reachable.peek().is_none() {
             return Err(GatewayError::not_found(format!(
-                "no upstream speaks the {wire} wire, nor one its requests can be put on"
+                "no upstream speaks the {wire} wire, nor one its requests can be translated to"
             )));
         }
         let serving: Vec<&UpstreamSpec> = reachable.filter(|upstream| upstream.serves(model)).collect();

@@ -10,7 +10,7 @@ use throughline_transcript::{Message, Part, WireFormat, strip_injected};
 
 use crate::lookup::message_key::ClientForm;
 use crate::lookup::message_key::{
-    MessageIdentity, MessageKey, identity_of, identity_of_parts, role_of, told,
+    MessageIdentity, MessageKey, identity_of, identity_of_parts, role_of, stable_content,
 };
 use crate::recall::RecallNames;
 
@@ -146,7 +146,7 @@ impl<'a> Projection<'a> {
             Part::ToolCall { name, .. } => !self.names.has(&message.str(*name)),
             _ => true,
         });
-        parts.extend(others.filter_map(|part| told(message, part)));
+        parts.extend(others.filter_map(|part| stable_content(message, part)));
         identity_of_parts(message, &parts)
     }
 
@@ -164,7 +164,7 @@ impl<'a> Projection<'a> {
                 Part::Text(_) if in_one => {}
                 Part::ToolCall { name, .. } if self.names.has(&message.str(*name)) => {}
                 Part::ToolResult { call_id, .. } if self.calls.contains(message.str(*call_id).as_ref()) => {}
-                part => parts.extend(told(message, part)),
+                part => parts.extend(stable_content(message, part)),
             }
         }
         if in_one {

@@ -11,7 +11,7 @@ use throughline_wire::{Request, ToolCall};
 
 use crate::lookup::message_key::MessageKey;
 use crate::recall::RecallConfig;
-use crate::recall::tool_runner::{Allowance, RecallAnswer, ToolRunner, blocks, messages};
+use crate::recall::tool_runner::{Allowance, RecallReply, ToolRunner, blocks, messages};
 
 /// Calls at the end of a conversation that the gateway owes an answer to.
 pub(crate) struct PendingResults(Vec<ToolCall>);
@@ -48,10 +48,10 @@ impl PendingResults {
         if self.0.is_empty() {
             return;
         }
-        let asker = ToolRunner { recall, owner, session: session.id() };
+        let runner = ToolRunner { recall, owner, session: session.id() };
         let mut allowance = Allowance::of(recall);
         allowance.fit(session, session.pressure().tokens);
-        let answered = asker.answer(&self.0, &mut allowance).await;
+        let answered = runner.answer(&self.0, &mut allowance).await;
         let wire = session.wire_format();
         if wire == WireFormat::Anthropic
             && let Some(first) = new.first_mut()
@@ -84,7 +84,7 @@ fn answered_in(message: &Message) -> impl Iterator<Item = String> + '_ {
 }
 
 /// A user message with results before what it says; `None` for any other.
-fn with_results(message: &Message, answered: &[RecallAnswer]) -> Option<Message> {
+fn with_results(message: &Message, answered: &[RecallReply]) -> Option<Message> {
     if message.role() != Role::User {
         return None;
     }

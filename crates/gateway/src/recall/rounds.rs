@@ -98,7 +98,7 @@ impl RecallLoop<'_> {
             known.extend(projection.known(&outcome.answer.messages));
             let calls = self.own_calls(&outcome);
             if calls.is_empty() || refused == REFUSED_ROUNDS {
-                self.tell_of_end(&outcome, &calls);
+                self.warn_if_unanswered(&outcome, &calls);
                 back.end(AfterRound::Nothing).await;
                 return Ok(outcome);
             }
@@ -107,8 +107,8 @@ impl RecallLoop<'_> {
             self.gateway.tell(GatewayEvent::Recalled { session: session.id().clone(), tools });
             allowance.fit(session, outcome.pressure.tokens);
             let owner = &self.gateway.setup.owner;
-            let asker = ToolRunner { recall: self.recall, owner, session: session.id() };
-            let found = messages(wire, &asker.answer(&calls, &mut allowance).await);
+            let runner = ToolRunner { recall: self.recall, owner, session: session.id() };
+            let found = messages(wire, &runner.answer(&calls, &mut allowance).await);
             known.extend(projection.known(&found));
             new = found.into_iter().map(IncomingMessage::from).collect();
             back.end(AfterRound::Round).await;
@@ -116,7 +116,7 @@ impl RecallLoop<'_> {
     }
 
     /// A model that asks for nothing but recall, whatever it is told, has not answered.
-    fn tell_of_end(&self, outcome: &CallOutcome, left: &[ToolCall]) {
+    fn warn_if_unanswered(&self, outcome: &CallOutcome, left: &[ToolCall]) {
         if let Some(call) = left.first() {
             self.gateway.tell(GatewayEvent::Warning(format!(
                 "{}: the model went on calling {} after it had no recall left, so its turn ended without an answer \

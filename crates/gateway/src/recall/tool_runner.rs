@@ -42,18 +42,18 @@ pub(super) struct ToolRunner<'a> {
 
 /// A call with its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RecallAnswer {
+pub(super) struct RecallReply {
     pub(super) call_id: String,
     pub(super) answer: ToolAnswer,
 }
 
 impl ToolRunner<'_> {
     /// Answers calls one after the other, as far as the allowance goes.
-    pub(super) async fn answer(&self, calls: &[ToolCall], allowance: &mut Allowance) -> Vec<RecallAnswer> {
+    pub(super) async fn answer(&self, calls: &[ToolCall], allowance: &mut Allowance) -> Vec<RecallReply> {
         let mut all = Vec::with_capacity(calls.len());
         for call in calls {
             let answer = self.answer_one(call, allowance).await;
-            all.push(RecallAnswer { call_id: call.id.clone(), answer });
+            all.push(RecallReply { call_id: call.id.clone(), answer });
         }
         allowance.rounds = allowance.rounds.saturating_sub(1);
         all
@@ -95,7 +95,7 @@ fn failed(text: String) -> ToolAnswer {
 }
 
 /// Answers as messages, in their order.
-pub(super) fn messages(wire: WireFormat, answered: &[RecallAnswer]) -> Vec<Message> {
+pub(super) fn messages(wire: WireFormat, answered: &[RecallReply]) -> Vec<Message> {
     let values = match wire {
         WireFormat::Anthropic if answered.is_empty() => Vec::new(),
         WireFormat::Anthropic => vec![json!({ "role": "user", "content": blocks(answered) })],
@@ -112,8 +112,8 @@ pub(super) fn messages(wire: WireFormat, answered: &[RecallAnswer]) -> Vec<Messa
 }
 
 /// Answers as blocks of a message on the Anthropic wire.
-pub(super) fn blocks(answered: &[RecallAnswer]) -> Vec<Value> {
-    let block = |one: &RecallAnswer| {
+pub(super) fn blocks(answered: &[RecallReply]) -> Vec<Value> {
+    let block = |one: &RecallReply| {
         let mut block =
             json!({ "type": "tool_result", "tool_use_id": one.call_id, "content": one.answer.text });
         if one.answer.is_error {
@@ -125,7 +125,7 @@ pub(super) fn blocks(answered: &[RecallAnswer]) -> Vec<Value> {
 }
 
 /// What is said where a wire has no mark for what failed.
-fn plain_words(one: &RecallAnswer) -> String {
+fn plain_words(one: &RecallReply) -> String {
     let ToolAnswer { text, is_error } = &one.answer;
     if *is_error { format!("Error: {text}") } else { text.clone() }
 }

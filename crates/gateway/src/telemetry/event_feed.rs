@@ -44,9 +44,9 @@ impl EventFeed {
 
 impl GatewayEvents for EventFeed {
     fn tell(&self, event: GatewayEvent) {
-        self.metrics.told(&event);
+        self.metrics.count_event(&event);
         if let GatewayEvent::Engine { event, .. } = &event {
-            RequestContext::told(event);
+            RequestContext::note_engine_event(event);
         }
         if self.board.receiver_count() > 0 {
             // Nobody may be left by now, which is no trouble.

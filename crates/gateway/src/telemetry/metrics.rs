@@ -219,7 +219,7 @@ impl Metrics {
     }
 
     /// Calls that were booked.
-    pub(crate) fn booked(&self, calls: &[NewCall]) {
+    pub(crate) fn count_calls(&self, calls: &[NewCall]) {
         for call in calls {
             let usage = &call.usage;
             let buckets = [
@@ -252,17 +252,17 @@ impl Metrics {
         self.record_errors.add([kind.into()], 1);
     }
 
-    pub(crate) fn told(&self, event: &GatewayEvent) {
+    pub(crate) fn count_event(&self, event: &GatewayEvent) {
         match event {
             GatewayEvent::Warning(_) => {
                 self.warnings.fetch_add(1, Ordering::Relaxed);
             }
-            GatewayEvent::Engine { event, .. } => self.told_by_engine(event),
+            GatewayEvent::Engine { event, .. } => self.count_engine_event(event),
             _ => {}
         }
     }
 
-    fn told_by_engine(&self, event: &EngineEvent) {
+    fn count_engine_event(&self, event: &EngineEvent) {
         let outcome = match event {
             EngineEvent::CompactionCompleted { .. } => "completed",
             EngineEvent::CompactionNoOp { .. } => "no_op",

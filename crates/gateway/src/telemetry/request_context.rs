@@ -57,7 +57,7 @@ impl RequestContext {
     }
 
     /// Something was told about the conversation while the present task worked on it.
-    pub(crate) fn told(event: &EngineEvent) {
+    pub(crate) fn note_engine_event(event: &EngineEvent) {
         let Some(context) = Self::current() else { return };
         let mut compaction = context.compaction.lock().unwrap_or_else(PoisonError::into_inner);
         let (outcome, ended, more) = match event {

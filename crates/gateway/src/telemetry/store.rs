@@ -20,6 +20,6 @@ impl StoreLayer for InstrumentedStore {
     }
 
     fn calls_recorded(&self, calls: &[NewCall]) {
-        self.metrics.booked(calls);
+        self.metrics.count_calls(calls);
     }
 }

@@ -222,7 +222,7 @@ async fn send_all(
         match trouble {
             Some(trouble) if !was_told => {
                 was_told = true;
-                events.tell(GatewayEvent::Warning(format!("the collector of traces takes none: {trouble}")));
+                events.tell(GatewayEvent::Warning(format!("the trace collector accepts nothing: {trouble}")));
             }
             Some(_) => {}
             None => was_told = false,

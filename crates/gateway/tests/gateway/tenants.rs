@@ -173,7 +173,7 @@ async fn a_response_belongs_to_the_tenant_that_asked_for_it_streamed_or_not() {
         ] {
             let (status, body) = send(&stage, &two, method, path, body).await;
             assert_eq!(status, 404, "{body}");
-            assert!(body.to_string().contains("no object"), "{body}");
+            assert!(body.to_string().contains("not an object"), "{body}");
         }
         assert_eq!(asked(&stage).len(), before, "nothing of it went on");
     }

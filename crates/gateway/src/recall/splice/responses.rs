@@ -49,7 +49,7 @@ impl ResponsesSplice {
     }
 
     /// Where the client has the item of an event; `None` when it has none of it.
-    fn place(&mut self, kind: &str, data: &Value) -> Option<u64> {
+    fn resolve(&mut self, kind: &str, data: &Value) -> Option<u64> {
         let index = number_at(data, "/output_index");
         if kind == "response.output_item.added" {
             let place = if data.get("item").is_some_and(|item| self.is_own(item)) {
@@ -112,7 +112,7 @@ impl EventSplice for ResponsesSplice {
                 }
             }
             _ if event.data.get("output_index").is_some() => {
-                let Some(place) = self.place(&kind, &event.data) else { return };
+                let Some(place) = self.resolve(&kind, &event.data) else { return };
                 let is_elsewhere = event.data.get("output_index") != Some(&Value::from(place));
                 if is_elsewhere {
                     event.data["output_index"] = Value::from(place);
